@@ -14,6 +14,8 @@ export default defineConfig([
       cli: 'src/cli/main.ts',
       // One file of `import --ranks`.
       'rank-child': 'src/cli/ranks/rank-child.ts',
+      // One run of `sweep --on slurm`.
+      'run-child': 'src/cli/run-child.ts',
       'sql-child': 'src/session/sql-child.ts',
       'parquet-child': 'src/session/parquet-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',

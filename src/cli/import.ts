@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { shellWords } from '../model/shell.js';
 import { type ContextOptions, defineContext, keepContext, readContext } from './context-options.js';
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
+import { checkSbatch, onOption, sbatchOption, type SlurmTyped } from './slurm-options.js';
 
-interface ImportCommandOptions extends ContextOptions {
+interface ImportCommandOptions extends ContextOptions, SlurmTyped {
   session?: string;
   name?: string;
   tag: string[];
@@ -18,8 +18,6 @@ interface ImportCommandOptions extends ContextOptions {
   ranks?: boolean;
   resume?: boolean;
   jobs?: number;
-  on: 'local' | 'slurm';
-  sbatch?: string;
   sbatchMerge?: string;
 }
 
@@ -41,12 +39,8 @@ export function define(command: Command): void {
       'with --ranks: files imported at the same time (default: as many as cores and free memory allow)',
       wholeNumber('--jobs', 1, 4),
     )
-    .addOption(
-      new Option('--on <where>', 'with --ranks: where files are imported')
-        .choices(['local', 'slurm'])
-        .default('local'),
-    )
-    .option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'")
+    .addOption(onOption('with --ranks: where files are imported'))
+    .addOption(sbatchOption())
     .option('--sbatch-merge <options>', 'additional options of the job that merges all ranks, e.g. --mem=16G')
     .option('--session <selector>', 'add the files to this session instead of creating one')
     .option('--model <name>', 'model that ran: a preset, config.json, or its folder')
@@ -121,23 +115,7 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
       why: `--session ${options.session} adds files to a saved session.`,
       fix: 'Leave out --session.',
     });
-  for (const [name, value] of [
-    ['--sbatch', options.sbatch],
-    ['--sbatch-merge', options.sbatchMerge],
-  ] as const) {
-    if (value !== undefined && options.on !== 'slurm')
-      throw new InferscopeError('E_USAGE', {
-        what: `${name} needs --on slurm`,
-        why: 'It has options of the jobs that are submitted to Slurm.',
-        fix: `Add --on slurm, or leave out ${name}.`,
-      });
-    if (value !== undefined && shellWords(value) === null)
-      throw new InferscopeError('E_USAGE', {
-        what: `a quote in ${name} does not end`,
-        why: `It is taken as a shell takes words, and has: ${value}`,
-        fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
-      });
-  }
+  checkSbatch(options.on, { '--sbatch': options.sbatch, '--sbatch-merge': options.sbatchMerge });
   const { model: _, roofline: _roofs, session: _session, ...stated } = options;
   const given = await readContext(stated);
   const { importRanks } = await import('./ranks/import-ranks.js');

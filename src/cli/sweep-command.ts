@@ -1,9 +1,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import process from 'node:process';
 import type { Known } from '../capture/sweep/expected.js';
 import { isLeft, type Journal } from '../capture/sweep/journal.js';
+import type { ExecuteRun } from '../capture/sweep/execute-run.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
+import type { QueuedJobs } from '../capture/tools/slurm.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import {
   sweepVersion,
@@ -13,11 +15,13 @@ import {
 } from '../model/documents/sweep.js';
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../model/errors.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { shellCommand, shellWords } from '../model/shell.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
+import { checkSbatch } from './slurm-options.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
@@ -26,17 +30,26 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
     await writeTemplate(typed.init === true ? 'models.yaml' : typed.init);
     return;
   }
+  checkSbatch(typed.on, { '--sbatch': typed.sbatch });
+  if (typed.jobs !== undefined && typed.on !== 'slurm')
+    throw new InferscopeError('E_USAGE', {
+      what: '--jobs needs --on slurm',
+      why: 'Runs at the same time on one machine would disturb each other.',
+      fix: 'Leave out --jobs, or add --on slurm.',
+    });
   const { askedSweep } = await import('./sweep-plan.js');
   const asked = askedSweep(command, typed);
   if (asked === null && typed.resume === undefined) throw nothingToRun();
   const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
-  const { watchGpus } = await import('../capture/sweep/preflight.js');
+  const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
+  const { stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
   const journal =
     typed.resume === undefined ? newJournal(asked!, typed, folder) : resumedJournal(asked, typed, folder);
-  refuseRunning(journal);
-  const gpus = await watchGpus();
+  refuseRunning(journal, await stillQueued(journal.sweep.runs));
+  // Those of this machine say nothing of the nodes.
+  const gpus = typed.on === 'slurm' ? noGpus : await watchGpus();
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
     const issues = await expectRuns(
@@ -126,18 +139,18 @@ async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepType
 
 async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed: SweepTyped): Promise<void> {
   const { runSweep } = await import('../capture/sweep/run-sweep.js');
-  const { executeHere } = await import('../capture/sweep/execute-run.js');
   const { sweepProgress } = await import('./sweep-progress.js');
   const { writeSweepFiles } = await import('./sweep-files.js');
   const { claimFolder } = await import('../capture/sweep/claim.js');
   const release = claimFolder(journal.folder);
-  const progress = sweepProgress(journal.sweep, typed.quiet === true);
+  const progress = sweepProgress(journal.sweep, typed);
+  const executor = await executorOf(journal, typed, progress.onQueue);
   const secrets = secretsOf(journal.sweep);
   let obstacle: SweepFailure | null;
   try {
     obstacle = await interruptibleTwice((signal, kill) =>
       runSweep(journal, {
-        execute: executeHere,
+        ...executor,
         gpus,
         folders: [journal.folder, homeFolders().sessions],
         secrets,
@@ -161,12 +174,34 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
     print(terminalView(await viewOf({ kind: 'sweep', document: made }), { width: terminalWidth() }));
   }
   if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
-  finish(journal, obstacle);
+  finish(journal, obstacle, typed);
+}
+
+/** Where runs execute, and how many at the same time: on Slurm its scheduler decides that. */
+async function executorOf(
+  { folder, sweep }: Journal,
+  { on, sbatch = '', jobs }: SweepTyped,
+  onQueue: (queued: QueuedJobs | null) => void,
+): Promise<{ execute: ExecuteRun; lanes: number }> {
+  if (on !== 'slurm') {
+    const { executeHere } = await import('../capture/sweep/execute-run.js');
+    return { execute: executeHere, lanes: 1 };
+  }
+  const { executorOnSlurm } = await import('../capture/sweep/execute-on-slurm.js');
+  const execute = executorOnSlurm({
+    folder: join(folder, `sweep-${sweep.stamp}`, 'slurm'),
+    options: shellWords(sbatch) ?? [],
+    most: jobs ?? null,
+    onQueue,
+  });
+  return { execute, lanes: sweep.runs.length };
 }
 
 /** How to continue, and the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
-function finish({ path, sweep }: Journal, obstacle: SweepFailure | null): void {
-  const resume = `inferscope sweep --resume ${relative(process.cwd(), path)}`;
+function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, typed: SweepTyped): void {
+  const { on, sbatch } = typed;
+  const place = on === 'slurm' ? ['--on', on, ...(sbatch === undefined ? [] : ['--sbatch', sbatch])] : [];
+  const resume = shellCommand(['inferscope', 'sweep', '--resume', relative(process.cwd(), path), ...place]);
   const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;

@@ -1,3 +1,4 @@
+import type { SlurmTyped } from './slurm-options.js';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -21,7 +22,8 @@ import { parameterCount, type ModelTyped } from './memory-options.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
 /** Options as typed. */
-export interface SweepTyped extends ModelTyped {
+export interface SweepTyped extends ModelTyped, SlurmTyped {
+  jobs?: number;
   config?: string;
   init?: string | true;
   grid: string[];

@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { secondsLeft } from '../capture/sweep/expected.js';
 import { isLeft } from '../capture/sweep/journal.js';
+import { type QueuedJobs, queueWords } from '../capture/tools/slurm.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { talkColour } from '../render/terminal/colour.js';
 import { textWidth, withPlainSpaces } from '../render/terminal/text.js';
@@ -9,15 +10,21 @@ import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js'
 import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
 import { talk } from './output.js';
 import { startProgress } from './progress.js';
+import type { SweepTyped } from './sweep-plan.js';
 import { formatDuration } from '../vocabulary/format.js';
 
 interface SweepProgress {
   onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
+  /** What Slurm has of the runs. */
+  onQueue: (queued: QueuedJobs | null) => void;
   end: () => void;
 }
 
 /** One line per run on stderr: what is running with the estimated time left, then its result. */
-export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress {
+export function sweepProgress(
+  sweep: SweepResult,
+  { quiet = false, on }: Pick<SweepTyped, 'quiet' | 'on'>,
+): SweepProgress {
   const progress = startProgress(quiet);
   let ticking: NodeJS.Timeout | null = null;
   const title = (run: SweepRun) => `${run.number}/${sweep.runs.length} ${run.label}`;
@@ -37,6 +44,8 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
     onRun: ({ type, run }) => {
       stop();
       if (type === 'start') {
+        // Slurm starts them when it can, many at a time.
+        if (on === 'slurm') return;
         show(run);
         if (process.stderr.isTTY) ticking = setInterval(() => show(run), 1000).unref();
         return;
@@ -55,6 +64,10 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
         talk(
           `${talkColour.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
         );
+    },
+    onQueue: (queued) => {
+      const ended = sweep.runs.filter(({ outcome }) => outcome !== 'running' && outcome !== 'pending').length;
+      progress.update('runs on Slurm', `${ended} of ${sweep.runs.length} ended · ${queueWords(queued)}`);
     },
     end: () => {
       stop();

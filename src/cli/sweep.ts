@@ -5,6 +5,7 @@ import { examples } from './examples.js';
 import { modelOptions } from './memory-options.js';
 import { byteSize, wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
+import { onOption, sbatchOption } from './slurm-options.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
@@ -61,6 +62,9 @@ export function define(command: Command): void {
       'minimum free disk space to start a run (default: 1GiB)',
       byteSize('--min-free-disk'),
     )
+    .addOption(onOption('where runs execute, one at a time on this machine; on Slurm one per task'))
+    .addOption(sbatchOption())
+    .option('--jobs <n>', 'with --on slurm: runs at the same time', wholeNumber('--jobs', 1, 4))
     .option('--output <folder>', 'folder for profiles, CSV and reports', './results')
     .option('--name <name>', 'name the sweep')
     .option('--json', 'print one inferscope/sweep document')
@@ -73,6 +77,10 @@ export function define(command: Command): void {
           'show what would run, how long it takes and what does not fit',
         ],
         ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'run two benchmarks into one table'],
+        [
+          "inferscope sweep --config models.yaml --on slurm --sbatch '--gpus=1 --exclusive'",
+          'measure each configuration on a node of its own',
+        ],
       ),
     )
     .action(async (command: string[], typed: SweepTyped) => {

@@ -16,6 +16,7 @@ function run(number: number, batch: number, input: number, change: Partial<Sweep
     duration_s: 60,
     exit_code: 0,
     pid: null,
+    job: null,
     failure: null,
     session_id: `20261121-12000${number}-memory`,
     log: 'sweep-s/run-001.stderr.log',

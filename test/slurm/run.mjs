@@ -1,5 +1,5 @@
-// npm run test:slurm: `import --ranks --on slurm` on a real Slurm of one host, which is started for the time of the tests, without
-// systemd and without munge. Debian's slurm-wlm is installed where this is root and apt has it; where Slurm cannot be had, the tests
+// npm run test:slurm [-- FILE]: `import --ranks --on slurm` and `sweep --on slurm` on a real Slurm of one host, which is started for
+// the time of the tests, without systemd and without munge. Debian's slurm-wlm is installed where this is root and apt has it; where Slurm cannot be had, the tests
 // are skipped, loudly.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const quiet = (...command) => spawnSync(command[0], command.slice(1), { env, enc
 function skip(why) {
   stop();
   process.stderr.write(
-    `\n*** SKIPPED: the tests of import --ranks --on slurm need Slurm, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
+    `\n*** SKIPPED: the tests of --on slurm need Slurm, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
   );
   process.exit(process.env.INFERSCOPE_REQUIRE_SLURM === '1' ? 1 : 0);
 }
@@ -75,8 +75,6 @@ async function start() {
     'SelectTypeParameters=CR_Core',
     'JobAcctGatherType=jobacct_gather/none',
     'AccountingStorageType=accounting_storage/none',
-    // A test requeues a task: without this it would wait two minutes.
-    'SchedulerParameters=requeue_delay=1',
     `NodeName=${name} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN`,
     'PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP',
   ];
@@ -128,11 +126,11 @@ let status = 1;
 try {
   await start();
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
-  const tests = spawnSync('npx', ['vitest', 'run', '--project', 'slurm'], {
+  const tests = spawnSync('npx', ['vitest', 'run', '--project', 'slurm', ...process.argv.slice(2)], {
     cwd: root,
     stdio: 'inherit',
     env,
-    timeout: 10 * 60_000,
+    timeout: 15 * 60_000,
   });
   status = tests.status ?? 1;
 } finally {

@@ -1,12 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
+import { childEntry } from '../../model/installation.js';
 import { runProgram, type ProgramEnd } from '../run/run-program.js';
 
 /** Time for a run to save its results after Ctrl-C or its timeout, before it is killed. */
 const graceMs = 20_000;
 
-interface RunRequest {
+export interface RunRequest {
   /** Arguments after `inferscope`. */
   arguments: readonly string[];
   /** Folder and file name prefix of its stdout and stderr. */
@@ -15,28 +17,36 @@ interface RunRequest {
   secrets: string[];
   signal: AbortSignal;
   kill: AbortSignal;
-  onStart: (pid: number) => void;
+  onStart: (started: Pick<SweepRun, 'pid' | 'job'>) => void;
 }
 
 export interface RunEnd extends ProgramEnd {
+  startedAt: string;
   stdoutPath: string;
   stderrPath: string;
+  /** Why there is no end: the place that ran it lost it. */
+  lost: SweepFailure | null;
 }
 
-/** Executes one run and returns how it ended; never rejects. The only place that knows where runs execute. */
+/** The files with what a run prints; their folder is made. */
+export function logsOf({ logs: { folder, name } }: Pick<RunRequest, 'logs'>) {
+  mkdirSync(folder, { recursive: true });
+  return {
+    stdoutPath: join(folder, `${name}.stdout.log`),
+    stderrPath: join(folder, `${name}.stderr.log`),
+  };
+}
+
+/** Executes one run and returns how it ended; rejects only where its place takes no runs. The only one that knows where runs execute. */
 export type ExecuteRun = (request: RunRequest) => Promise<RunEnd>;
 
 /** Runs in its own process on this machine: a crash, its memory and its GPU context end with it. */
 export const executeHere: ExecuteRun = async (request) => {
-  const { folder, name } = request.logs;
-  mkdirSync(folder, { recursive: true });
-  const paths = {
-    stdoutPath: join(folder, `${name}.stdout.log`),
-    stderrPath: join(folder, `${name}.stderr.log`),
-  };
+  const paths = logsOf(request);
+  const startedAt = new Date().toISOString();
   const end = await runProgram({
     file: process.execPath,
-    args: [process.argv[1]!, ...request.arguments],
+    args: [childEntry('cli'), ...request.arguments],
     env: process.env,
     ...paths,
     stdout: null,
@@ -47,7 +57,7 @@ export const executeHere: ExecuteRun = async (request) => {
     graceMs,
     signal: request.signal,
     kill: request.kill,
-    onStart: request.onStart,
+    onStart: (pid) => request.onStart({ pid, job: null }),
   });
-  return { ...end, ...paths };
+  return { ...end, ...paths, startedAt, lost: null };
 };

@@ -98,11 +98,11 @@ test('a sweep with a run that continues on its own is not started again', () => 
   const [run] = journal.sweep.runs as [SweepRun];
   journal.sweep.process = { host: hostname(), pid: 2 ** 30 };
   run.pid = 2 ** 30;
-  expect(() => refuseRunning(journal)).not.toThrow();
+  expect(() => refuseRunning(journal, [])).not.toThrow();
   // This very process stands for the run: its command line has this word.
   run.pid = process.pid;
   run.arguments = [process.argv[1]!];
-  expect(() => refuseRunning(journal)).toThrow(/run 1 of .* is still running/);
+  expect(() => refuseRunning(journal, [])).toThrow(/run 1 of .* is still running/);
   journal.sweep.process.host = 'elsewhere';
-  expect(() => refuseRunning(journal)).not.toThrow();
+  expect(() => refuseRunning(journal, [])).not.toThrow();
 });

@@ -123,9 +123,16 @@ export function mergePlan(
 /**
  * Refuses a sweep that another process is running, or with a last run that still continues (the sweep was killed, the run
  * was not).
+ * @param queued tasks of its runs that Slurm still has
  * @throws E_USAGE
  */
-export function refuseRunning({ path, sweep }: Journal): void {
+export function refuseRunning({ path, sweep }: Journal, queued: readonly string[]): void {
+  if (queued.length > 0)
+    throw new InferscopeError('E_USAGE', {
+      what: `runs of ${path} are still with Slurm: ${queued.slice(0, 3).join(', ')}${queued.length > 3 ? ', …' : ''}`,
+      why: 'The sweep that submitted them has ended; they go on.',
+      fix: `Wait until squeue no longer lists them, or cancel them: scancel ${[...new Set(queued.map((job) => job.split('_')[0]))].join(' ')}`,
+    });
   const owner = sweep.process;
   if (owner === null || owner.host !== hostname()) return;
   const inUse = (what: string, pid: number) =>

@@ -99,6 +99,7 @@ export function pendingRun(
     duration_s: null,
     exit_code: null,
     pid: null,
+    job: null,
     failure: null,
     session_id: null,
     log: null,

@@ -31,6 +31,9 @@ export interface GpuWatch {
   close(): void;
 }
 
+/** For runs that execute elsewhere. */
+export const noGpus: GpuWatch = { capacities: [], name: null, cleared: async () => null, close: () => {} };
+
 export async function watchGpus(): Promise<GpuWatch> {
   const { gpus } = await openGpus();
   const before = gpus ? deviceMemoryUsed(gpus) : null;

@@ -56,7 +56,7 @@ export function readOutcome(
     return { ...base, outcome: 'interrupted', failure: null };
   if (end.timedOut) return { ...base, outcome: 'timed_out', failure: timeout(timeoutMs ?? 0, kept) };
   if (stopped) return { ...base, outcome: 'interrupted', failure: null };
-  const failure = failureOf(end, printed, profilePath, profile);
+  const failure = end.lost ?? failureOf(end, printed, profilePath, profile);
   return { ...base, outcome: kept ? 'partial' : 'failed', failure };
 }
 

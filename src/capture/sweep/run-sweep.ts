@@ -2,20 +2,24 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
+import { inLanes } from '../../model/lanes.js';
 import { stampOf } from '../../model/result-names.js';
 import { diskObstacle, obstacleOf, type Obstacle } from './environment-failure.js';
-import type { ExecuteRun } from './execute-run.js';
+import { notedEnd } from './execute-on-slurm.js';
+import type { ExecuteRun, RunEnd, RunRequest } from './execute-run.js';
 import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
-import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
-import { memoryFigures } from '../../model/documents/memory-profile.js';
+import { readOutcome, readProfile } from './read-outcome.js';
+import { memoryFigures, type MemoryProfile } from '../../model/documents/memory-profile.js';
 
 /** Pause between two tries of the same run: a driver or daemon needs time to recover. */
 const retryPauseMs = 1_000;
 
 interface SweepControl {
   execute: ExecuteRun;
+  /** Runs at the same time: one where they share a machine. */
+  lanes: number;
   gpus: GpuWatch;
   /** Folders that need free space: results, sessions. */
   folders: readonly string[];
@@ -26,7 +30,7 @@ interface SweepControl {
 }
 
 /**
- * Executes the remaining runs of a sweep in sequence; every change is written to the journal immediately.
+ * Executes the remaining runs of a sweep in their order; every change is written to the journal immediately.
  * Never throws for a run that failed: the others still run, except those that its environment would also make fail.
  * @returns the first environment failure that prevented runs
  */
@@ -37,13 +41,12 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
   adoptFinished(journal);
   writeJournal(journal);
   const obstacles: Obstacle[] = [];
-  for (const run of sweep.runs) {
-    if (!isLeft(run) || obstacles.some(({ blocks }) => blocks(run))) continue;
-    if (control.signal.aborted) break;
+  await inLanes(sweep.runs.filter(isLeft), control.lanes, async (run) => {
+    if (control.signal.aborted || obstacles.some(({ blocks }) => blocks(run))) return;
     const obstacle = await carryOut(run, journal, control);
     if (obstacle) obstacles.push(obstacle);
     control.onRun({ type: 'end', run });
-  }
+  });
   const stopped = control.signal.aborted || obstacles.length > 0;
   sweep.status = stopped && sweep.runs.some(isLeft) ? 'interrupted' : 'complete';
   sweep.ended_at = new Date().toISOString();
@@ -52,24 +55,38 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
   return obstacles[0]?.failure ?? null;
 }
 
-/** The last run of a killed sweep finished on its own: its profile is valid. */
-function adoptFinished({ sweep, folder }: Journal): void {
-  for (const run of sweep.runs) {
+/** What a killed sweep left: a run that finished on its own, here or as a task of Slurm, is valid. */
+function adoptFinished(journal: Journal): void {
+  for (const run of journal.sweep.runs) {
     if (run.outcome !== 'running') continue;
-    const profile = run.output?.endsWith('.json') ? readProfile(join(folder, run.output)) : null;
+    const end = run.job === null ? null : notedEnd(logsIn(journal, run));
+    if (end !== null) {
+      settle(run, end, journal, { startedMs: Date.parse(run.started_at!), stopped: false });
+      continue;
+    }
+    const profile = profileOf(run, journal.folder);
     if (profile?.metadata.status !== 'measured') {
-      Object.assign(run, { outcome: 'interrupted', pid: null });
+      Object.assign(run, { outcome: 'interrupted', pid: null, job: null });
       continue;
     }
     Object.assign(run, {
       outcome: 'measured',
       pid: null,
+      job: null,
       session_id: profile.metadata.session_id,
       duration_s: profile.metadata.duration_s,
       figures: memoryFigures(profile),
       issues: profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue })),
     });
   }
+}
+
+const profilePathOf = (run: SweepRun, folder: string): string | null =>
+  run.output?.endsWith('.json') ? join(folder, run.output) : null;
+
+function profileOf(run: SweepRun, folder: string): MemoryProfile | null {
+  const path = profilePathOf(run, folder);
+  return path === null ? null : readProfile(path);
 }
 
 /** @returns the reason that also prevents other runs */
@@ -89,15 +106,15 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
       if (run.attempts > 0) run.outcome = 'interrupted';
       break;
     }
-    const outcome = await attempt(run, journal, control);
-    Object.assign(run, { ...outcome, issues: [...(held ? [held] : []), ...outcome.issues], pid: null });
+    await attempt(run, journal, control);
+    if (held) run.issues.unshift(held);
     obstacle = obstacleOf(run);
     if (obstacle) {
       run.failure = obstacle.failure = { ...obstacle.failure, infrastructure: true };
       if (run.outcome === 'failed') run.outcome = 'not_run';
       break;
     }
-    const again = outcome.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
+    const again = run.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
     if (!again || control.signal.aborted) break;
     control.onRun({ type: 'retry', run });
     writeJournal(journal);
@@ -107,53 +124,70 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
   return obstacle;
 }
 
-/** A profile is named by the start time of its run; if the name is taken, wait for the next second. */
-async function nameProfile(run: SweepRun, folder: string): Promise<void> {
-  for (;;) {
-    const stamp = stampOf(new Date());
+/** A profile is named by the start time of its run; if the name is taken, by the next second that is free. */
+function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
+  for (let at = Date.now(); ; at += 1000) {
+    const stamp = stampOf(new Date(at));
     const output = stampedOutput(run, stamp);
-    if (output === null || !existsSync(join(folder, output))) return stampRun(run, stamp);
-    await sleep(100);
+    const taken =
+      output !== null &&
+      (existsSync(join(folder, output)) || sweep.runs.some((other) => other.output === output));
+    if (!taken) return stampRun(run, stamp);
   }
 }
 
-async function attempt(run: SweepRun, journal: Journal, control: SweepControl): Promise<RunOutcome> {
-  const { sweep, folder } = journal;
-  await nameProfile(run, folder);
-  const started = Date.now();
-  const logs = {
-    folder: join(folder, `sweep-${sweep.stamp}`),
-    name: `run-${String(run.number).padStart(3, '0')}`,
-  };
+const logsIn = ({ sweep, folder }: Journal, { number }: SweepRun): RunRequest['logs'] => ({
+  folder: join(folder, `sweep-${sweep.stamp}`),
+  name: `run-${String(number).padStart(3, '0')}`,
+});
+
+async function attempt(run: SweepRun, journal: Journal, control: SweepControl): Promise<void> {
+  const { sweep } = journal;
+  nameProfile(run, journal);
+  const startedMs = Date.now();
+  const logs = logsIn(journal, run);
   Object.assign(run, {
     outcome: 'running',
     attempts: run.attempts + 1,
-    started_at: new Date(started).toISOString(),
+    started_at: new Date(startedMs).toISOString(),
     log: `sweep-${sweep.stamp}/${logs.name}.stderr.log`,
   });
   control.onRun({ type: 'start', run });
   // Written before the start: a sweep killed now must find the run again.
   writeJournal(journal);
-  const timeoutMs = sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
   const end = await control.execute({
     arguments: run.arguments,
     logs,
-    timeoutMs,
+    timeoutMs: timeoutOf(journal),
     secrets: control.secrets,
     signal: control.signal,
     kill: control.kill,
-    onStart: (pid) => {
-      run.pid = pid;
+    onStart: (started) => {
+      Object.assign(run, started);
       writeJournal(journal);
     },
   });
-  run.duration_s = (Date.now() - started) / 1000;
-  const profilePath = run.output?.endsWith('.json') ? join(folder, run.output) : null;
-  const written = profilePath === null ? null : readProfile(profilePath);
+  settle(run, end, journal, { startedMs, stopped: control.signal.aborted });
+}
+
+const timeoutOf = ({ sweep }: Journal): number | null =>
+  sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
+
+/** Writes down how a run ended. */
+function settle(
+  run: SweepRun,
+  end: RunEnd,
+  journal: Journal,
+  { startedMs, stopped }: { startedMs: number; stopped: boolean },
+): void {
+  const profilePath = profilePathOf(run, journal.folder);
+  const written = profileOf(run, journal.folder);
   // A file of an earlier try is not a result of this one.
-  const profile = written && Date.parse(written.metadata.timestamp) >= started - 1000 ? written : null;
+  const profile = written && Date.parse(written.metadata.timestamp) >= startedMs - 1000 ? written : null;
   // Without a requested dtype an engine uses its own: the embedded one computes in float32.
   if (profile?.model_info.dtype && !run.arguments.includes('--dtype'))
     run.parameters['dtype'] = profile.model_info.dtype;
-  return readOutcome(end, { profilePath, profile, timeoutMs, stopped: control.signal.aborted });
+  const outcome = readOutcome(end, { profilePath, profile, timeoutMs: timeoutOf(journal), stopped });
+  const seconds = end.lost === null ? (end.end_ns - end.start_ns) / 1e9 : null;
+  Object.assign(run, { ...outcome, started_at: end.startedAt, duration_s: seconds, pid: null, job: null });
 }

@@ -91,7 +91,11 @@ test('a task that is cancelled, and one that is requeued, are done again', async
   )
     .split('\n')
     .find(Boolean);
-  if (running) execFileSync('scontrol', ['requeue', running]);
+  if (running) {
+    execFileSync('scontrol', ['requeue', running]);
+    // What is requeued would wait two minutes.
+    execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
+  }
   const session = await openSession(await made);
   expect(session.manifest.captures).toHaveLength(4);
   expect(filesOf(session).files.every(({ outcome }) => outcome === 'imported')).toBe(true);

@@ -1,20 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cancelJobs, queuedJobs, submitJob } from '../../capture/tools/slurm.js';
+import { cancelJobs, queueWords, submitAfter, submitArray, whileQueued } from '../../capture/tools/slurm.js';
 import { type ErrorCode, type ErrorParts, InferscopeError } from '../../model/errors.js';
-import { childEntry } from '../../model/installation.js';
-import { shellWord, shellWords } from '../../model/shell.js';
+import { shellWords } from '../../model/shell.js';
 import type { RankTask } from '../../record/ranks/journal.js';
 import { readPart } from '../../record/ranks/part.js';
 import type { PartOrder } from './import-part.js';
 import type { RanksOptions } from '../import-run.js';
 import type { Progress } from '../progress.js';
 
-/** Tasks of one array: Slurm's limit is 1001 unless a cluster sets another one (MaxArraySize). */
-const mostTasks = 1000;
-const pollMs = 2000;
 /** How late a file of another host may be seen. */
 const lateMs = 10_000;
 
@@ -75,24 +70,26 @@ export async function importOnSlurm(
   const result = join(folder, 'result.json');
   const merge: MergeOrder = { patterns, options: { ...rest, resume: true, quiet: true }, result };
   const more = shellWords(sbatch) ?? [];
-  const array = Math.min(orders.length, mostTasks);
   const submitted: string[] = [];
-  if (array > 0) {
-    const limit = jobs === undefined ? '' : `%${jobs}`;
-    const names = ['--job-name=inferscope-rank', `--output=${join(folder, 'rank-%a.log')}`];
-    const script = writeScript(join(folder, 'ranks.sh'), orders, array);
-    submitted.push(await submitJob(script, [...more, ...names, `--array=0-${array - 1}${limit}`]));
+  const child = { entry: 'rank-child', folder };
+  if (orders.length > 0) {
+    const array = await submitArray({ ...child, name: 'rank', orders, options: more }, jobs ?? null);
+    submitted.push(array.id);
   }
   const stop = () => cancelJobs(submitted);
   try {
-    const after = submitted.map((id) => `--dependency=afterany:${id}`);
-    const names = ['--job-name=inferscope-merge', `--output=${join(folder, 'merge.log')}`];
-    const script = writeScript(join(folder, 'merge.sh'), [merge], 1);
+    const forMerge = [...more, ...(shellWords(sbatchMerge) ?? [])];
     submitted.push(
-      await submitJob(script, [...more, ...(shellWords(sbatchMerge) ?? []), ...names, ...after]),
+      await submitAfter({ ...child, name: 'merge', orders: [merge], options: forMerge }, submitted),
     );
     progress.done('submitted', `jobs ${submitted.join(', ')}`);
-    await waitFor(submitted, { orders, signal, progress });
+    await whileQueued(submitted, signal, (queued) => {
+      const ended = orders.filter(({ folder: own }) => readPart(own) !== null).length;
+      progress.update(
+        ended < orders.length ? 'importing ranks' : 'merging',
+        `${ended} of ${orders.length} files · ${queueWords(queued)}`,
+      );
+    });
   } catch (error) {
     await stop();
     throw error;
@@ -108,42 +105,6 @@ export async function importOnSlurm(
   if ('failed' in noted) throw new InferscopeError(noted.failed.code, noted.failed.parts);
   rmSync(folder, { recursive: true, force: true });
   return noted.id;
-}
-
-/** A task takes every `width`-th order, from its own number on. */
-function writeScript(path: string, orders: readonly (PartOrder | MergeOrder)[], width: number): string {
-  const list = `${path}.orders`;
-  writeFileSync(list, orders.map((order) => `${JSON.stringify(order)}\n`).join(''));
-  const run = `${shellWord(process.execPath)} ${shellWord(childEntry('rank-child'))}`;
-  const lines = [
-    '#!/bin/bash',
-    `for ((i = \${SLURM_ARRAY_TASK_ID:-0}; i < ${orders.length}; i += ${width})); do`,
-    `  ${run} "$(sed -n "$((i + 1))p" ${shellWord(list)})"`,
-    'done',
-    '',
-  ];
-  writeFileSync(path, lines.join('\n'), { mode: 0o755 });
-  return path;
-}
-
-async function waitFor(
-  ids: readonly string[],
-  { orders, signal, progress }: { orders: readonly PartOrder[]; signal: AbortSignal; progress: Progress },
-): Promise<void> {
-  while (!signal.aborted) {
-    const queued = await queuedJobs(ids);
-    if (queued !== null && queued.running + queued.waiting === 0) return;
-    const ended = orders.filter(({ folder }) => readPart(folder) !== null).length;
-    const state =
-      queued === null
-        ? 'Slurm does not answer'
-        : `${queued.running} running${queued.reason === null ? '' : `, others wait: ${queued.reason}`}`;
-    progress.update(
-      ended < orders.length ? 'importing ranks' : 'merging',
-      `${ended} of ${orders.length} files · ${state}`,
-    );
-    await sleep(pollMs, undefined, { signal }).catch(() => {});
-  }
 }
 
 function withoutResult(job: string, log: string): InferscopeError {

@@ -53,6 +53,11 @@ const sweepRunSchema = z.object({
   duration_s: z.number().nullable(),
   exit_code: z.number().int().nullable(),
   pid: z.number().int().nullable().describe('Of the process that runs now.'),
+  job: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('Task of Slurm that does it, as squeue prints it; null on this machine.'),
   failure: sweepFailureSchema.nullable(),
   session_id: z.string().nullable(),
   log: z.string().nullable().describe("Its stderr, relative to the sweep's folder."),
@@ -96,7 +101,7 @@ const sweepSchema = z.object({
   runs: z.array(sweepRunSchema),
 });
 
-export const sweepVersion = '1.0';
+export const sweepVersion = '1.1';
 export const sweepDocumentSchema = documentSchema('sweep', sweepVersion, sweepSchema);
 
 export type SweepResult = z.infer<typeof sweepSchema>;

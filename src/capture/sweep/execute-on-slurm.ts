@@ -1,0 +1,169 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SweepRun } from '../../model/documents/sweep.js';
+import { writeWhole } from '../../model/whole-file.js';
+import {
+  cancelJobs,
+  type JobArray,
+  type QueuedJobs,
+  queuedJobs,
+  submitArray,
+  whileQueued,
+} from '../tools/slurm.js';
+import { type ExecuteRun, executeHere, logsOf, type RunEnd, type RunRequest } from './execute-run.js';
+
+/** How late a file of another host may be seen. */
+const lateMs = 10_000;
+/** Slurm kills what it cancels after KillWait, which is 30 s unless a cluster sets another one. */
+const cancelMs = 60_000;
+
+/** One run of a sweep, as a task of an array does it. */
+export type RunOrder = Pick<RunRequest, 'arguments' | 'logs' | 'timeoutMs'>;
+
+const endPath = ({ folder, name }: RunRequest['logs']): string => join(folder, `${name}.end.json`);
+
+/**
+ * Executes the order on the machine of its task, and notes there how it ended. Signals are not passed on: Slurm sends them to
+ * all processes of a task.
+ */
+export async function executeOrder(order: RunOrder, secrets: string[]): Promise<void> {
+  // One that is requeued starts anew.
+  rmSync(endPath(order.logs), { force: true });
+  const { signal } = new AbortController();
+  const end = await executeHere({ ...order, secrets, signal, kill: signal, onStart: () => {} });
+  writeWhole(endPath(order.logs), JSON.stringify(end), { mode: 0o600 });
+}
+
+/** How a run ended on another machine; null where it did not. */
+export function notedEnd(logs: RunRequest['logs']): RunEnd | null {
+  const path = endPath(logs);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunEnd) : null;
+}
+
+interface Waiting {
+  request: RunRequest;
+  ended: (end: RunEnd) => void;
+  failed: (error: unknown) => void;
+}
+
+/**
+ * Runs as tasks of Slurm: what is asked for in one turn becomes one array. A task that ends without a result (cancelled, killed,
+ * out of time) is a fault of the machine. Ctrl-C cancels the tasks and waits for what they save.
+ * @param folder of scripts and logs, seen by all hosts under the same path
+ * @param options of sbatch
+ * @param most tasks at the same time; null: as many as Slurm starts
+ */
+export function executorOnSlurm({
+  folder,
+  options,
+  most,
+  onQueue,
+}: {
+  folder: string;
+  options: readonly string[];
+  most: number | null;
+  onQueue: (queued: QueuedJobs | null) => void;
+}): ExecuteRun {
+  let asked: Waiting[] = [];
+  let arrays = 0;
+  const submit = async () => {
+    const waiting = asked;
+    asked = [];
+    try {
+      await runArray(waiting, { folder, options, most, onQueue, name: `sweep-${++arrays}` });
+    } catch (error) {
+      for (const { failed } of waiting) failed(error);
+    }
+  };
+  return (request) =>
+    new Promise((ended, failed) => {
+      if (asked.length === 0) setImmediate(() => void submit());
+      asked.push({ request, ended, failed });
+    });
+}
+
+async function runArray(
+  waiting: readonly Waiting[],
+  {
+    folder,
+    options,
+    most,
+    onQueue,
+    name,
+  }: {
+    folder: string;
+    options: readonly string[];
+    most: number | null;
+    onQueue: (queued: QueuedJobs | null) => void;
+    name: string;
+  },
+): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const orders = waiting.map(({ request: { arguments: words, logs, timeoutMs } }): RunOrder => {
+    rmSync(endPath(logs), { force: true });
+    return { arguments: words, logs, timeoutMs };
+  });
+  const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, most);
+  waiting.forEach(({ request }, at) => request.onStart({ pid: null, job: array.taskOf(at) }));
+  const { signal, kill } = waiting[0]!.request;
+  const left = new Map(waiting.entries());
+  const settle = (queued: QueuedJobs | null) => {
+    for (const [at, { request, ended }] of left) {
+      // What is requeued may have noted an end before.
+      const end = queued?.ids.has(array.taskOf(at)) ? null : notedEnd(request.logs);
+      if (end === null) continue;
+      left.delete(at);
+      ended(end);
+    }
+  };
+  const see = (queued: QueuedJobs | null) => {
+    onQueue(queued);
+    if (queued !== null) settle(queued);
+  };
+  await whileQueued([array.id], signal, see);
+  if (signal.aborted) {
+    await cancelJobs([array.id]);
+    await whileQueued([array.id], AbortSignal.any([kill, AbortSignal.timeout(cancelMs)]), see);
+  }
+  // A shared file system may show a file later than Slurm says that its task has ended.
+  settle(null);
+  for (let waited = 0; left.size > 0 && waited < lateMs && !signal.aborted; waited += 500) {
+    await sleep(500);
+    settle(null);
+  }
+  for (const [at, { request, ended }] of left) ended(lostEnd(request, array, at, folder, name));
+}
+
+function lostEnd(request: RunRequest, array: JobArray, at: number, folder: string, name: string): RunEnd {
+  const job = array.taskOf(at);
+  const log = join(folder, `${name}-${job.split('_')[1]}.log`);
+  const said = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
+  return {
+    ...logsOf(request),
+    startedAt: new Date().toISOString(),
+    exit_code: null,
+    signal: null,
+    timedOut: false,
+    startError: null,
+    start_ns: 0,
+    end_ns: 0,
+    stdoutTail: '',
+    stderrTail: '',
+    lost: {
+      code: 'E_TOOL_FAILED',
+      what: `task ${job} of Slurm ended without a result`,
+      why: said === '' ? 'It was cancelled or killed, or its node was lost.' : `It wrote last: ${said}`,
+      fix: `Log: ${basename(log)}. More time or memory: --sbatch '--time=60 --mem=16G'`,
+      infrastructure: true,
+    },
+  };
+}
+
+/** The tasks of these runs that Slurm still has. */
+export async function stillQueued(runs: readonly Pick<SweepRun, 'job' | 'outcome'>[]): Promise<string[]> {
+  const jobs = runs.flatMap(({ job, outcome }) => (outcome === 'running' && job !== null ? [job] : []));
+  if (jobs.length === 0) return [];
+  const queued = await queuedJobs([...new Set(jobs.map((job) => job.split('_')[0]!))]);
+  return jobs.filter((job) => queued?.ids.has(job));
+}

@@ -1,0 +1,34 @@
+import { Option } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+import { shellWords } from '../model/shell.js';
+
+export interface SlurmTyped {
+  on: 'local' | 'slurm';
+  sbatch?: string;
+}
+
+/** Where the tasks of a command are done: `what` says when and which. */
+export const onOption = (what: string): Option =>
+  new Option('--on <where>', what).choices(['local', 'slurm']).default('local');
+
+export const sbatchOption = (): Option =>
+  new Option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'");
+
+/** @throws E_USAGE for options of jobs that are not submitted, and for quotes that do not end */
+export function checkSbatch(on: SlurmTyped['on'], typed: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(typed)) {
+    if (value === undefined) continue;
+    if (on !== 'slurm')
+      throw new InferscopeError('E_USAGE', {
+        what: `${name} needs --on slurm`,
+        why: 'It has options of the jobs that are submitted to Slurm.',
+        fix: `Add --on slurm, or leave out ${name}.`,
+      });
+    if (shellWords(value) === null)
+      throw new InferscopeError('E_USAGE', {
+        what: `a quote in ${name} does not end`,
+        why: `It is taken as a shell takes words, and has: ${value}`,
+        fix: `Quote values with spaces inside it: ${name} '--partition=cpu --comment="two words"'`,
+      });
+  }
+}

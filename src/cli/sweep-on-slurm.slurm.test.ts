@@ -1,0 +1,156 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import process from 'node:process';
+import { beforeEach, expect, test } from 'vitest';
+import { sweepDocumentSchema, type SweepResult } from '../model/documents/sweep.js';
+import { packageRoot } from '../model/installation.js';
+import { testFolder } from '../session/test-folder.js';
+
+// npm run test:slurm starts a Slurm and sets SLURM_CONF; tasks run dist/run-child.js.
+const cli = join(packageRoot(), 'dist/cli.js');
+let folder = '';
+beforeEach(() => {
+  folder = testFolder();
+});
+
+const env = () => ({ ...process.env, INFERSCOPE_HOME: join(folder, 'home') });
+const sweep = (...words: string[]) =>
+  spawnSync(process.execPath, [cli, 'sweep', ...words], { cwd: folder, env: env(), encoding: 'utf8' });
+const sweepOf = (text: string): SweepResult => sweepDocumentSchema.parse(JSON.parse(text)).data;
+const outcomesOf = ({ runs }: SweepResult) => runs.map(({ outcome }) => outcome);
+
+/** The newest journal. */
+const journal = (): SweepResult => {
+  const results = join(folder, 'results');
+  const name = readdirSync(results).findLast((one) => /^sweep-.*\.json$/.test(one))!;
+  return sweepOf(readFileSync(join(results, name), 'utf8'));
+};
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; !holds(); tries++) {
+    if (tries > 600) throw new Error('It did not happen in a minute.');
+    await sleep(100);
+  }
+}
+
+const queued = (...more: string[]): string[] =>
+  execFileSync('squeue', ['--noheader', '--array', '--format', '%i', ...more], { encoding: 'utf8' })
+    .split('\n')
+    .filter(Boolean);
+
+/** A program for each value of {n}: the marks say how often each was started. */
+const script = (work: string) => ['--', 'run', '--no-analyze', '--evaluator', 'none', '--', 'sh', '-c', work];
+const starts = (n: number) => readFileSync(join(folder, `started-${n}`), 'utf8').length;
+
+test('a grid on Slurm gives what it gives here; a run that fails does not end the rest', () => {
+  const grid = ['--grid', 'batch-size=1,2,many', '--json'];
+  const command = ['--', 'estimate', '--model', 'llama-3.1-8b', '--gpu', 'H100'];
+  const there = sweep(...grid, '--on', 'slurm', ...command);
+  expect(there.status, there.stderr).toBe(4);
+  const here = sweep(...grid, ...command);
+  expect(here.status, here.stderr).toBe(4);
+  const [one, other] = [sweepOf(there.stdout), sweepOf(here.stdout)];
+  expect(outcomesOf(one)).toEqual(['measured', 'measured', 'failed']);
+  const printed = ({ stamp }: SweepResult, number: number) =>
+    JSON.parse(readFileSync(join(folder, `results/sweep-${stamp}/run-00${number}.stdout.log`), 'utf8'));
+  const resultsOf = (of: SweepResult) =>
+    of.runs.map(({ key, outcome, attempts, exit_code, failure, job, figures, number, duration_s }) => ({
+      key,
+      outcome,
+      attempts,
+      exit_code,
+      failure,
+      job,
+      figures,
+      timed: duration_s! > 0.1,
+      printed: outcome === 'measured' ? printed(of, number).data : null,
+    }));
+  expect(resultsOf(one)).toEqual(resultsOf(other));
+});
+
+test('a task that is cancelled by another hand is tried again; one that is requeued starts anew', async () => {
+  const words = ['--grid', 'n=1,2,3,4', '--on', 'slurm', '--jobs', '1', '--quiet', '--json'];
+  const made = spawn(
+    process.execPath,
+    [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep 2')],
+    { cwd: folder, env: env(), stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let text = '';
+  made.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const end = once(made, 'exit');
+  await until(() => queued().some((id) => id.endsWith('_3')) && existsSync(join(folder, 'started-1')));
+  execFileSync('scancel', [queued().find((id) => id.endsWith('_3'))!]);
+  const [running] = queued('--states', 'RUNNING');
+  execFileSync('scontrol', ['requeue', running!]);
+  // What is requeued would wait two minutes.
+  await until(() => queued('--states', 'PENDING').includes(running!));
+  execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
+  expect((await end)[0]).toBe(0);
+  const { runs, status } = sweepOf(text);
+  expect(status).toBe('complete');
+  expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+    ['measured', 1],
+    ['measured', 1],
+    ['measured', 1],
+    ['measured', 2],
+  ]);
+  expect([starts(1), starts(2), starts(3), starts(4)]).toEqual([2, 1, 1, 1]);
+  expect(readdirSync(join(folder, 'home/sessions')).length).toBeGreaterThanOrEqual(4);
+});
+
+test('Ctrl-C cancels the tasks; --resume does the rest, here or there', async () => {
+  const words = ['--grid', 'n=1,2,3', '--on', 'slurm', '--jobs', '1', '--quiet'];
+  const made = spawn(
+    process.execPath,
+    [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep {n}')],
+    { cwd: folder, env: env(), stdio: 'inherit' },
+  );
+  await until(() => existsSync(join(folder, 'started-2')));
+  made.kill('SIGINT');
+  expect((await once(made, 'exit'))[0]).toBe(130);
+  expect(queued()).toEqual([]);
+  expect(outcomesOf(journal())).toEqual(['measured', 'interrupted', 'interrupted']);
+  const resumed = sweep('--resume', '--quiet');
+  expect(resumed.status, resumed.stderr).toBe(0);
+  expect(outcomesOf(journal())).toEqual(['measured', 'measured', 'measured']);
+  expect([starts(1), starts(2), starts(3)]).toEqual([1, 2, 1]);
+});
+
+test('when the sweep itself is killed its tasks go on; --resume waits for nobody and takes what they measured', async () => {
+  const words = ['--grid', 'n=1,2', '--on', 'slurm', '--quiet'];
+  const made = spawn(
+    process.execPath,
+    [cli, 'sweep', ...words, ...script('printf x >> started-{n}; sleep 4')],
+    { cwd: folder, env: env(), stdio: 'inherit' },
+  );
+  await until(() => existsSync(join(folder, 'started-1')) && existsSync(join(folder, 'started-2')));
+  made.kill('SIGKILL');
+  await once(made, 'exit');
+  const early = sweep('--resume', '--quiet');
+  expect(early.status).toBe(2);
+  expect(early.stderr).toMatch(/are still with Slurm: \d+_0, \d+_1[^]*scancel \d+\n/);
+  await until(() => queued().length === 0);
+  const resumed = sweep('--resume', '--quiet');
+  expect(resumed.status, resumed.stderr).toBe(0);
+  expect(outcomesOf(journal())).toEqual(['measured', 'measured']);
+  expect([starts(1), starts(2)]).toEqual([1, 1]);
+});
+
+test('what sbatch refuses is said', () => {
+  const refused = sweep(
+    '--grid',
+    'n=1',
+    '--on',
+    'slurm',
+    '--sbatch',
+    '--partition=nowhere',
+    '--quiet',
+    ...script('true {n}'),
+  );
+  expect(refused.status).toBe(3);
+  expect(refused.stderr).toMatch(/partition/i);
+  expect(queued()).toEqual([]);
+});
