@@ -39,6 +39,9 @@ export async function queryRows<T extends object>(
   sql: string,
   parameters: Parameter[],
 ): Promise<T[]> {
+  // A statement with values is prepared first, which a short one notices.
+  if (parameters.length === 0)
+    return (await (await connection.run(sql)).convertRowObjects(plainConverter)) as T[];
   const { VARCHAR, BOOLEAN, SQLNULL, BIGINT, DOUBLE } = duckdb();
   const types = parameters.map((value) => {
     if (typeof value === 'string') return VARCHAR;

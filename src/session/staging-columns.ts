@@ -17,6 +17,8 @@ const codedColumns = new Set(
   ).split(' '),
 );
 
+const noNumbers = new Float64Array(0);
+
 interface StagedColumn {
   name: string;
   type: ColumnType;
@@ -48,7 +50,7 @@ export function createChunkBuffer(
     name,
     type,
     coded: type === 'VARCHAR' && codedColumns.has(name),
-    numbers: new Float64Array(type === 'VARCHAR' && !codedColumns.has(name) ? 0 : chunkRows),
+    numbers: noNumbers,
     texts: [],
   }));
   const types: DuckDBType[] = columns.map((column) => (isText(column) ? duckdb.VARCHAR : duckdb.DOUBLE));
@@ -56,6 +58,11 @@ export function createChunkBuffer(
   let lastCapture: string | null = null;
   let filled = 0;
   let flushed = 0;
+
+  /** Most tables of a session have no rows. */
+  function makeRoom(): void {
+    for (const column of columns) if (!isText(column)) column.numbers = new Float64Array(chunkRows);
+  }
 
   function flush(): void {
     if (filled === 0) return;
@@ -76,6 +83,7 @@ export function createChunkBuffer(
   }
 
   function append(row: Record<string, unknown>): void {
+    if (filled === 0 && flushed === 0) makeRoom();
     const captureId = row['capture_id'];
     if (lastCapture === null || captureId !== lastCapture) {
       checkCaptureId(table, captureId);

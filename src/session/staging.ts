@@ -42,7 +42,21 @@ export async function createStaging(
   const { connection } = database;
   const dictionary = new Map<string, number>();
   const staged = new Map<TableName, Staged>();
-  for (const table of tableNames) staged.set(table, await prepare(connection, table, dictionary));
+  const buffers = tableNames.map((table) => {
+    const buffer = createChunkBuffer(
+      table,
+      Object.entries(tables[table].columns),
+      dictionary,
+      duckdb(),
+      (chunk) => staged.get(table)!.appender.appendDataChunk(chunk),
+    );
+    return { table, buffer };
+  });
+  await connection.run(
+    buffers.map(({ table, buffer }) => `CREATE TABLE "${table}" (${buffer.definition})`).join(';\n'),
+  );
+  for (const { table, buffer } of buffers)
+    staged.set(table, { buffer, appender: await connection.createAppender(table) });
   // One look-up by a constant property a row is measurably cheaper than a Map's.
   const byName = Object.fromEntries(staged) as Record<TableName, Staged>;
   const workbench = createWorkbench(database.instance, await database.instance.connect(), duckdb(), folder);
@@ -75,20 +89,6 @@ export async function createStaging(
       await database.close();
     },
   };
-}
-
-async function prepare(
-  connection: DuckDBConnection,
-  table: TableName,
-  dictionary: Map<string, number>,
-): Promise<Staged> {
-  const columns = Object.entries(tables[table].columns);
-  const buffer = createChunkBuffer(table, columns, dictionary, duckdb(), (chunk) =>
-    appender.appendDataChunk(chunk),
-  );
-  await connection.run(`CREATE TABLE "${table}" (${buffer.definition})`);
-  const appender = await connection.createAppender(table);
-  return { buffer, appender };
 }
 
 /** The texts of the coded columns, as a list that the expressions of the Parquet query index. */

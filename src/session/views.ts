@@ -45,6 +45,7 @@ export async function createOpenViews(
   { withSessionId, rows = Number.POSITIVE_INFINITY }: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
   const held = isHeld(rows);
+  const statements: string[] = [];
   for (const table of tableNames) {
     const parts: string[] = [];
     for (const session of sessions) {
@@ -52,9 +53,15 @@ export async function createOpenViews(
       if (files.length > 0)
         parts.push(await selectFiles(connection, table, session, files, { withSessionId, held }));
     }
-    if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
-    await connection.run(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
+    if (parts.length === 0 && held)
+      statements.push(`CREATE TABLE "${table}" (${emptyColumns(table, withSessionId)})`);
+    else {
+      if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
+      statements.push(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
+    }
   }
+  // One call for all of them: statements one by one take half as long again.
+  await connection.run(statements.join(';\n'));
 }
 
 async function selectFiles(
@@ -134,6 +141,13 @@ async function sameInAllRows(
       .getRowsJson()
       .map(([name, value]) => [String(name), value === null ? 'NULL' : quote(String(value))]),
   );
+}
+
+/** Columns of an empty table: a definition takes half of the time of a query without rows. */
+function emptyColumns(table: TableName, withSessionId: boolean): string {
+  const columns = Object.entries(tables[table].columns).map(([name, { type }]) => `"${name}" ${type}`);
+  if (withSessionId) columns.unshift('session_id VARCHAR');
+  return columns.join(', ');
 }
 
 function emptySelect(table: TableName, withSessionId: boolean): string {
