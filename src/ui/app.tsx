@@ -192,22 +192,30 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
   const waits = await once(one, `collective ${keyOf(chosen)}`, () =>
     read(session, (database) => callsByRank(database, chosen)),
   );
-  const own = times === null ? [] : [rankStrip(times)];
+  const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
+    const query = {
+      execution,
+      start: String(start - room),
+      end: String(end + room),
+      mark: `${start},${end}`,
+    };
+    return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
+  };
+  const own =
+    times === null
+      ? []
+      : [
+          rankStrip(times.own, (rank, { first, last }) => {
+            const [from, to] = [times.spanOf(rank, first), times.spanOf(rank, last)];
+            return from && to && placeOf(from.execution, from.start_ns, to.end_ns, 0);
+          }),
+        ];
   const collective = collectiveSection(waits, {
     kinds,
     chosen,
     linkTo: (kind) =>
       `${sessionPath(one.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
-    placeOf: (execution, start, end) => {
-      const room = end - start;
-      const query = {
-        execution,
-        start: String(start - room),
-        end: String(end + room),
-        mark: `${start},${end}`,
-      };
-      return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
-    },
+    placeOf,
   });
   return [...(own.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: own }] : []), collective];
 }

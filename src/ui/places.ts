@@ -74,6 +74,15 @@ interface Row {
   stage_end_ns: number;
 }
 
+/** What is seen around an event: so little that it is no line of a pixel, and nothing outside its stage. */
+function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_ns: to }: Row) {
+  const room = 10 * (end - start);
+  return {
+    start: Math.min(start, Math.max(from, start - room)),
+    end: Math.max(end, Math.min(to, end + room)),
+  };
+}
+
 const labelOf = ({ kind }: StageWaterfall): string => stageLabels[kind] ?? kind;
 
 /** The longest gap of a bar's cause, kernel of its class or copy of its direction; null for bars that are none of them. */
@@ -99,8 +108,7 @@ async function longest(database: SessionDatabase, bar: string, stage: StageWater
   if (!row) return kind === null ? null : longestOperator(database, stage.kind, kind);
   return {
     execution: stage.execution_id,
-    start: Math.min(row.stage_start_ns, row.start_ns),
-    end: Math.max(row.stage_end_ns, row.end_ns),
+    ...around(row),
     mark: { start: row.start_ns, end: row.end_ns },
     text: cause
       ? `longest gap in a ${labelOf(stage)}: ${idleCauseLabel(cause)}`
@@ -148,8 +156,7 @@ async function longestOperator(
   return row
     ? {
         execution: row.execution_id,
-        start: Math.min(row.stage_start_ns, row.start_ns),
-        end: Math.max(row.stage_end_ns, row.end_ns),
+        ...around(row),
         mark: { start: row.start_ns, end: row.end_ns },
         text: `longest ${classLabel(kind)} operator in a ${stageLabels[stage as PhaseKind] ?? stage}`,
       }

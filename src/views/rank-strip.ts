@@ -1,5 +1,5 @@
 import type { CollectivesResult } from '../model/documents/collectives.js';
-import type { Block } from './block.js';
+import type { Block, Text } from './block.js';
 import { formatPercent } from '../vocabulary/format.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -17,13 +17,16 @@ interface OwnTime {
   mean_ms: number | null;
   /** Its largest share beyond, and the step of it: null without a time. */
   beyond: number | null;
-  step: string | null;
+  step: Text | null;
   slowest: number;
   of: number;
 }
 
+/** Where the steps of a rank are, on pages that have a timeline. @param steps numbers from 1 */
+type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | undefined;
+
 /** Ranks and steps as a strip: a rank that the others wait for is a strong row. */
-export function rankStrip(own: RankSteps): Block {
+export function rankStrip(own: RankSteps, placeOf: StepPlace = () => undefined): Block {
   const columns = own.steps.map((_, at) => medianOf(own.ranks.flatMap(({ ms }) => ms[at] ?? [])));
   const beyond = own.ranks.map(({ ms }) =>
     ms.map((one, at) => (one === null || !columns[at] ? null : one / columns[at] - 1)),
@@ -41,7 +44,7 @@ export function rankStrip(own: RankSteps): Block {
       rank,
       mean_ms: known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0) / known.length,
       beyond: top === null ? null : shares[top]!,
-      step: top === null ? null : names[top]!,
+      step: top === null ? null : stepText(placeOf(rank, own.steps[top]!), names[top]!),
       slowest: shares.filter((one, at) => one !== null && one > 0 && one === most[at]).length,
       of: known.length,
     };
@@ -83,6 +86,9 @@ export function rankStrip(own: RankSteps): Block {
     ),
   };
 }
+
+const stepText = (link: string | undefined, text: string): Text =>
+  link === undefined ? text : { link, text: `${text}, in the timeline` };
 
 const none = { missing: 'the rank has no such step' } as const;
 

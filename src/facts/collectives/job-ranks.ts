@@ -4,7 +4,7 @@ import { rankFilesSchema } from '../../model/ranks.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { artifactJson } from '../artifact.js';
-import { rankSteps } from './rank-steps.js';
+import { rankSteps, stepSpans } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
 
@@ -39,11 +39,13 @@ async function stepKind(database: SessionDatabase, execution: string): Promise<s
   return longest?.kind ?? null;
 }
 
-/** Own time of each rank in each step of a job (import --ranks); null where it has no such steps. */
-export async function ownTimesOf(database: SessionDatabase): Promise<Job['own']> {
+/** Own time of each rank in each step of a job (import --ranks), and when that was; null where it has no such steps. */
+export async function ownTimesOf(database: SessionDatabase) {
   const execution = await executionOf(database);
   const kind = await stepKind(database, execution);
-  return kind === null ? null : rankSteps(database, { kind, execution });
+  if (kind === null) return null;
+  const own = await rankSteps(database, { kind, execution });
+  return own && { own, spanOf: await stepSpans(database, { kind, execution }) };
 }
 
 /** The ranks of a job (import --ranks); null for other sessions. */

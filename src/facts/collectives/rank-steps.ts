@@ -50,8 +50,28 @@ export async function rankSteps(database: SessionDatabase, of: Steps): Promise<R
   };
 }
 
+/** When a rank was in one of its steps, ns since the session's start. */
+export interface StepSpan {
+  execution: string;
+  start_ns: number;
+  end_ns: number;
+}
+
+/** Times of all steps, by rank and by their number from 1. */
+export async function stepSpans(
+  database: SessionDatabase,
+  of: Steps,
+): Promise<(rank: number, step: number) => StepSpan | undefined> {
+  const rows = await database.query<{ rank: number; step: number; start_ns: number; end_ns: number }>(
+    `${stepsSql(of)} SELECT rank, step, start_ns, end_ns FROM steps`,
+  );
+  const keyOf = (rank: number, step: number): string => `${rank} ${step}`;
+  const spans = new Map(rows.map((row) => [keyOf(row.rank, row.step), { execution: of.execution, ...row }]));
+  return (rank, step) => spans.get(keyOf(rank, step));
+}
+
 /** Steps of each rank, numbered from 1 by their start. */
 const stepsSql = ({ kind, execution }: Steps): string => `WITH steps AS (
-     SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns,
-       row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
+     SELECT capture_id, stage_id, rank, start_ns, greatest(end_ns, device_end_ns) AS end_ns,
+       coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns, row_number() OVER (PARTITION BY rank ORDER BY start_ns, stage_id)::INTEGER AS step
      FROM stages WHERE execution_id = '${execution}' AND kind = '${kind}' AND NOT coalesce(warmup, false) AND rank IS NOT NULL)`;

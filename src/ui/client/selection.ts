@@ -29,12 +29,15 @@ export class SelectionPanel {
 
   constructor(private readonly shown: Shown) {}
 
-  /** @param asked the address that names the list */
-  async show(span: Span, asked = new URLSearchParams()): Promise<void> {
+  /**
+   * @param asked the address that names the list
+   * @returns the listed event, where it is the only one
+   */
+  async show(span: Span, asked = new URLSearchParams()): Promise<Place | null> {
     this.clear();
     this.span = span;
     const found = await this.shown.source.selection(span.start, span.end);
-    if (this.span !== span) return;
+    if (this.span !== span) return null;
     const width = span.end - span.start;
     byId('selection').replaceChildren(
       element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
@@ -54,7 +57,8 @@ export class SelectionPanel {
           page: Math.max(1, Math.floor(Number(asked.get('page'))) || 1),
         }
       : null;
-    await this.list();
+    const rows = await this.list();
+    return rows.length === 1 ? rows[0]! : null;
   }
 
   clear(): void {
@@ -101,11 +105,13 @@ export class SelectionPanel {
     this.shown.changed();
   }
 
-  private async list(): Promise<void> {
+  private async list(): Promise<readonly Place[]> {
     const { span, listed } = this;
-    if (!span || !listed) return;
+    if (!span || !listed) return [];
     const found = await this.shown.source.selected({ ...span, ...listed });
-    if (this.listed === listed) byId('selected').replaceChildren(...this.events(found, span, listed));
+    if (this.listed !== listed) return [];
+    byId('selected').replaceChildren(...this.events(found, span, listed));
+    return found.rows;
   }
 
   private events(found: SelectedEvents, span: Span, listed: Listed): Node[] {

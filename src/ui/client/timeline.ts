@@ -206,7 +206,12 @@ async function start(source: TimelineSource): Promise<void> {
     failed,
   });
   const sumUp = (asked?: URLSearchParams): void => {
-    if (scene.selected) void selection.show(scene.selected, asked).then(moved).catch(failed);
+    if (scene.selected)
+      void selection
+        .show(scene.selected, asked)
+        // Who comes from a kernel's name wants its launch.
+        .then((only) => (asked && only && !event ? select(only.lane, only.index, false) : moved()))
+        .catch(failed);
   };
 
   const measure = pointers({
