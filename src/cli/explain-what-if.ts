@@ -10,7 +10,7 @@ export const whatIfExtension = {
   define(command: Command): void {
     command.option(
       '--what-if <changes>',
-      'predict stage times with changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, context-len=4096, gpu=H100; separate several by commas, or repeat',
+      'predict stage times with changes: cudagraph, batch-size=32, dtype=float8, int4, fused-attention, fused-elementwise, no-sync, pinned-copies, no-slow-rank, equal-links, context-len=4096, gpu=H100; separate several by commas, or repeat',
       (text: string, before: string[] = []) => [...before, text],
     );
   },

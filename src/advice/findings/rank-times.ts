@@ -1,4 +1,5 @@
 import { captureList, ofKind } from '../../facts/trace/collectives.js';
+import { makeKernelStreams } from '../../facts/trace/kernel-streams.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
@@ -43,4 +44,13 @@ export function rankTimesSql(context: FindingContext, { kind, instances }: Stage
        FROM gaps g ${ofKind('g', kind)} WHERE g.capture_id IN (${captures}) GROUP BY ALL)
      SELECT c.*, coalesce(i.host_ms, 0) AS host_ms FROM computing c
      LEFT JOIN idle i ON i.rank IS NOT DISTINCT FROM c.rank AND i.device IS NOT DISTINCT FROM c.device ORDER BY compute_ms DESC`;
+}
+
+/** The ranks that compute in a kind of stage, the longest first; none where the session has one rank on one device. */
+export async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
+  await makeKernelStreams(context.database);
+  const [devices] = await context.database.query<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams)',
+  );
+  return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
 }

@@ -22,6 +22,10 @@ export function answerable(
   const gained = new Set(findings.map(({ gain }) => gain?.what_if));
   return (word) => {
     switch (word) {
+      case 'no-slow-rank':
+        return findings.some(({ rule }) => rule === 'rank_stragglers');
+      case 'equal-links':
+        return gained.has(word);
       case 'cudagraph':
         return launched || gained.has(word);
       case 'no-sync':

@@ -3,6 +3,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import { figure, type MissingFigure } from '../../model/figure.js';
 import { fromFindings } from './finding-changes.js';
 import { withCudaGraph, withoutSync, withPinnedCopies } from './launch-changes.js';
+import { withEqualLinks, withoutSlowRank } from './rank-changes.js';
 import { type Effect, measuredSpread, type StageState, sumOf } from './stage-state.js';
 import type { Change } from './words.js';
 import { withBatch, withContext, withDtype, withGpu } from './work-changes.js';
@@ -20,6 +21,10 @@ const apply = (state: StageState, change: Change): Effect | MissingFigure => {
     case 'fused-attention':
     case 'fused-elementwise':
       return fromFindings(state, change.word);
+    case 'no-slow-rank':
+      return withoutSlowRank(state);
+    case 'equal-links':
+      return withEqualLinks(state);
     case 'batch-size':
       return withBatch(state, change.batchSize);
     case 'context-len':

@@ -19,7 +19,14 @@ import { gpuPeaks, type Peaks } from '../../facts/waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../../facts/waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
-import { type ComputedGain, waitsForHost, type StageNeeds, type StageState } from './stage-state.js';
+import { jobState } from './rank-changes.js';
+import {
+  type ComputedGain,
+  type JobState,
+  waitsForHost,
+  type StageNeeds,
+  type StageState,
+} from './stage-state.js';
 
 /** Every stage of a session as measured, with all inputs of the changes. */
 export async function initialStates(
@@ -50,6 +57,8 @@ async function ofTrace(
   const shapes = await tracedShapes(session, scope);
   const hosts = await hostTimes(scope);
   const copied = await copiedBytes(scope);
+  const jobs = new Map<string, JobState | null>();
+  for (const one of facts) jobs.set(one.kind, await jobState(context, one));
   return stages.map((waterfall) => {
     const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
     const shape =
@@ -64,6 +73,7 @@ async function ofTrace(
       launches: own?.launches ?? null,
       copiedBytes: (copied.get(waterfall.kind) ?? 0) / waterfall.instances,
       hostMs: own && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(own)) : null,
+      job: jobs.get(waterfall.kind) ?? null,
       nodeNs: roofs.graphNodeNs.value,
       gpuName: roofs.name,
     });
@@ -167,6 +177,7 @@ function stateOf(
     launchIdleMs: 0,
     nodeNs: null,
     findings,
+    job: null,
     gpuName: null,
     onCpu: false,
     weightStreams: [],

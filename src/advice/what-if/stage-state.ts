@@ -23,6 +23,22 @@ export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
   launches?: number;
 };
 
+/** What other ranks have to do with a stage of the rank that is shown, ms per mean instance. */
+export interface JobState {
+  /** The rank with the longest own time, and by how much. `shown`: the waterfall is its own. */
+  slow: {
+    name: string;
+    shown: boolean;
+    /** Beyond the median of the others. */
+    computeMs: number;
+    hostMs: number;
+    /** Own time beyond that of the next slowest. */
+    certainMs: number;
+  } | null;
+  /** A group of ranks with a slower exchange than the others; `shown`: the rank is one of it. */
+  link: { ranks: string; shown: boolean; lostMs: number } | null;
+}
+
 /** A stage between two changes. Every change returns a new state; states are immutable. */
 export interface StageState {
   waterfall: StageWaterfall;
@@ -48,6 +64,8 @@ export interface StageState {
   nodeNs: number | null;
   /** Findings of the session, for changes with a gain computed by a rule. */
   findings: readonly ComputedGain[];
+  /** Null for a capture of one rank. */
+  job: JobState | null;
   gpuName: string | null;
   onCpu: boolean;
   /** Measured rates at which this CPU's matrix products stream weights, by format and batch; empty on a GPU. */

@@ -87,6 +87,7 @@ function tour(): StageState {
     kernels: 923,
     launches: 923,
     copiedBytes: 0,
+    job: null,
     facts,
     hostMs: 9.14,
     launchIdleMs: 0,

@@ -107,6 +107,7 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
     kernels: null,
     launches: null,
     copiedBytes: null,
+    job: null,
     facts: null,
     hostMs: null,
     launchIdleMs: 0,

@@ -5,7 +5,16 @@ import { InferscopeError } from '../../model/errors.js';
 
 /** One change of `explain --what-if`: text as typed, and its meaning. */
 export type Change = { text: string } & (
-  | { word: 'cudagraph' | 'fused-attention' | 'fused-elementwise' | 'no-sync' | 'pinned-copies' }
+  | {
+      word:
+        | 'cudagraph'
+        | 'fused-attention'
+        | 'fused-elementwise'
+        | 'no-sync'
+        | 'pinned-copies'
+        | 'no-slow-rank'
+        | 'equal-links';
+    }
   | { word: 'batch-size'; batchSize: number }
   | { word: 'context-len'; contextLen: number }
   | { word: 'dtype'; dtype: DType }
@@ -23,6 +32,8 @@ export const changeWords: readonly { word: string; means: string }[] = [
   { word: 'fused-elementwise', means: 'norms, rotations, activations and casts in one kernel each' },
   { word: 'no-sync', means: 'the host waits for the device at most once per step' },
   { word: 'pinned-copies', means: 'copies from pinned memory, overlapped with kernels' },
+  { word: 'no-slow-rank', means: 'the slowest rank takes as long as the others' },
+  { word: 'equal-links', means: 'a slow group of ranks exchanges as fast as the others' },
   { word: 'context-len=N', means: 'attention over N tokens per sequence' },
   { word: 'gpu=NAME', means: 'another GPU, by its data sheet; host time stays' },
 ];
@@ -57,6 +68,8 @@ function parseChange(text: string): Change {
     case 'fused-elementwise':
     case 'no-sync':
     case 'pinned-copies':
+    case 'no-slow-rank':
+    case 'equal-links':
       if (value !== null) throw unknown(text);
       return { text, word };
     case 'int4':

@@ -102,6 +102,12 @@ const readings: readonly Reading[] = [
       : [],
   (text) =>
     /\bpin(?:ned|ning)?[- ](?:memory|cop\w*|buffers?)\b|\bpin_memory\b/i.test(text) ? ['pinned-copies'] : [],
+  (text) =>
+    /\b(?:without|no|remov\w*|fix\w*|replac\w*)\b.{0,30}\b(?:slow\w* rank|straggler)/i.test(text)
+      ? ['no-slow-rank']
+      : [],
+  (text) =>
+    /\b(?:without|no|fix\w*|equal)\b.{0,30}\b(?:slow\w* link|links)\b/i.test(text) ? ['equal-links'] : [],
   (_, { gpus }) => {
     // One of each make: the first sheet that has the word, as --what-if itself takes it.
     const makes = new Map<string, string>();

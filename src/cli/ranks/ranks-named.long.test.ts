@@ -4,6 +4,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { explainSession } from '../../advice/explain/explain.js';
 import { type Planted, writeKinetoRanks } from '../../record/ranks/test-ranks.js';
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
+import { whatIf } from '../../advice/what-if/what-if.js';
+import type { MeasuredFigure } from '../../model/figure.js';
 import { openSession } from '../../session/open.js';
 import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
@@ -30,7 +32,7 @@ async function explained(planted: Planted) {
   const options = { tag: [], raw: false, quiet: true, jobs: 2 };
   const id = await importRanks([join(folder, 'traces')], options, new AbortController().signal, importPart);
   const session = await openSession(id);
-  return { ...(await explainSession(session)).data, collectives: await analyzeCollectives(session) };
+  return { ...(await explainSession(session)).data, collectives: await analyzeCollectives(session), session };
 }
 
 test.each(
@@ -84,4 +86,33 @@ test.each(
 test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {
   const { rules } = await explained({ seed, ranks: 8, steps: 5, layers: 3 });
   for (const [rule] of causes) expect(rules.find((one) => one.rule === rule)?.outcome).toBe('not_fired');
+});
+
+test.each(seeds)('seed %s: what-if gives the step time of the same run without the fault', async (seed) => {
+  const size = { ranks: 8, steps: 5, layers: 3 };
+  const [whole] = (await explained({ seed, ...size })).stages;
+  const rank = (3 * seed + 5) % 8;
+  for (const [word, plant] of [
+    ['no-slow-rank', { slowRank: { rank, us: 80 } }],
+    ['equal-links', { slowLink: { rank, factor: 4 } }],
+  ] as const) {
+    const { session, findings } = await explained({ seed, ...size, ...plant });
+    const [slow] = (await whatIf(session, [word])).data.stages;
+    const after = slow!.after_ms as MeasuredFigure;
+    const truth = whole!.measured_ms.value!;
+    const gain = slow!.before_ms.value! - truth;
+    expect(gain).toBeGreaterThan(0.08);
+    // Within a tenth of the gain, and inside the interval.
+    expect(Math.abs(after.value - truth)).toBeLessThan(0.1 * gain);
+    expect(after.ci95![0]).toBeLessThan(truth);
+    expect(after.ci95![1]).toBeGreaterThan(truth);
+    // A change without the fault changes nothing.
+    const [same] = (await whatIf(session, [word === 'equal-links' ? 'pinned-copies' : 'equal-links'])).data
+      .stages;
+    expect(same!.after_ms.value).toBeCloseTo(slow!.before_ms.value!, 9);
+    const linked = findings.find(({ gain: own }) => own?.what_if === 'equal-links');
+    if (word === 'equal-links')
+      expect(linked!.gain!.expected_ms).toBeCloseTo(slow!.before_ms.value! - after.value, 9);
+    else expect(linked).toBeUndefined();
+  }
 });

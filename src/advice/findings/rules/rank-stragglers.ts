@@ -1,7 +1,6 @@
 import { gainOf } from '../gain.js';
-import { makeKernelStreams } from '../../../facts/trace/kernel-streams.js';
 import { expertStake, jobCauses } from '../job-causes.js';
-import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
+import { nameOf, ranksOf, type RankTime, rankTimesSql } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, minShare } from '../stage-rule.js';
@@ -64,14 +63,6 @@ export const rankStragglers: Rule = {
       : { outcome: 'not_fired', why: `${said.join('; ')}.` };
   },
 };
-
-async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
-  await makeKernelStreams(context.database);
-  const [devices] = await context.database.query<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams)',
-  );
-  return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
-}
 
 /** "20 % longer than", from twice as long on "3.02× as long as". */
 const longer = (own: number, usual: number): string =>

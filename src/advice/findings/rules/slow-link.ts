@@ -77,7 +77,7 @@ async function finding(
       wall,
       lost,
       'The group exchanges as fast as the fastest other one (low: half of the difference).',
-      { low_ms: 0.5 * lost },
+      { low_ms: 0.5 * lost, what_if: 'equal-links' },
     ),
     confidence: 'medium',
     bars: barsOf(context, kind, ['exposed_comm']),
