@@ -8,6 +8,7 @@ import {
   unclaimedNote,
   withinProcessNote,
 } from './metric-changes.js';
+import { pointLabel } from '../vocabulary/bench.js';
 
 /** Two benchmarks metric by metric: the finding first, then a table per point, so that names stay whole. */
 export function benchCompareView(document: Document<BenchCompare>): View {
@@ -25,12 +26,12 @@ export function benchCompareView(document: Document<BenchCompare>): View {
         id: 'metrics',
         title: 'Metrics',
         blocks: points.flatMap((point): Block[] => [
-          ...(point === null ? [] : [{ t: 'heading', text: point } as const]),
+          ...(point === null ? [] : [{ t: 'heading', text: pointLabel(point) } as const]),
           metricTable(
             data.comparisons
               .filter((one) => one.point === point)
               .map((one) => ({ ...one, name: metricName(one) })),
-            { title: point ?? 'Metrics', uniform },
+            { title: point === null ? 'Metrics' : pointLabel(point), uniform },
           ),
         ]),
       },

@@ -138,9 +138,9 @@ test('a flag of several points is said once, with its numbers as a range and its
     [
       'warning',
       'low_utilization',
-      'The GPU does nothing in 60 to 90 % of a decode step (b1-p128-o64, b4-p128-o64, b8-p128-o64 and 7 more).',
+      'The GPU does nothing in 60 to 90 % of a decode step (batch 1, 128 in + 64 out; batch 4, 128 in + 64 out; batch 8, 128 in + 64 out and 7 more).',
     ],
-    ['info', 'good_utilization', 'The device is kept busy (b32-p128-o64).'],
+    ['info', 'good_utilization', 'The device is kept busy (batch 32, 128 in + 64 out).'],
   ]);
 });
 

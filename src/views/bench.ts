@@ -161,7 +161,7 @@ export function flags({ variants }: BenchResult): Issue[] {
     const prefix = variants.length > 1 ? `${label}: ` : '';
     const at = (point: string | null) => (flag: (typeof own)[number]) => ({
       prefix,
-      at: point,
+      at: point === null ? null : pointLabel(point),
       issue: { ...flag, severity: flag.severity === 'good' ? ('info' as const) : flag.severity },
     });
     return [...own.map(at(null)), ...points.flatMap(({ point, flags: of }) => of.map(at(point)))];

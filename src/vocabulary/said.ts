@@ -69,7 +69,9 @@ export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: stri
   return [...groups.values()].map((group): Issue => {
     const { issue, prefix = '' } = group[0]!;
     const at = [...new Set(group.flatMap((one) => one.at ?? []))];
-    const where = at.length > 4 ? `${at.slice(0, 3).join(', ')} and ${at.length - 3} more` : at.join(', ');
+    const between = at.some((one) => one.includes(',')) ? '; ' : ', ';
+    const where =
+      at.length > 4 ? `${at.slice(0, 3).join(between)} and ${at.length - 3} more` : at.join(between);
     const text = rangedText(group.map((one) => one.issue));
     return {
       severity: issue.severity,

@@ -50,11 +50,11 @@ test('a gate decides the exit code; without one there is none', () => {
   expect(compare('slower', 'before', '--fail-on', 'tpot=0%').status).toBe(0);
 });
 
-test('text: the finding first; no real difference is an answer; too few launches are said', () => {
+test('text: the finding first; not significant is an answer; too few launches are said', () => {
   const same = compare('main', 'again');
   expect(same.status, same.stderr).toBe(0);
   expect(same.stdout).toContain('bench compare · baseline main → again');
-  expect(same.stdout).toContain('No real difference was shown.');
+  expect(same.stdout).toContain('No change is significant.');
   const few = compare('main', 'few', '--fail-on', 'tpot=5%');
   expect(few.stdout.replaceAll(/\s+/g, ' ')).toContain('cannot reach 5 % by ranks, whatever they are');
   expect(few.stdout).toMatch(/tpot .* WORSE/);

@@ -69,7 +69,7 @@ test('latency: the document, the files, the report, and the mean of what the eng
   const files = readdirSync(join(at.scratch, 'results')).sort();
   expect(files).toEqual(['baseline_metrics.json', 'latency_results.csv']);
   const folder = join(at.home, 'sessions', data.session.id);
-  expect(readFileSync(join(folder, 'derived', 'report.html'), 'utf8')).toContain('b1-p8-o4');
+  expect(readFileSync(join(folder, 'derived', 'report.html'), 'utf8')).toContain('batch 1, 8 in + 4 out');
   expect(sessions(at)).toHaveLength(1);
   expect(leftovers(at)).toEqual([]);
 });

@@ -20,6 +20,7 @@ import {
 } from '../../vocabulary/format.js';
 import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Stages by importance: a served model spends most of its time in decode. */
 export const leadOrder = [...stepKinds, 'other'] as const;
@@ -116,7 +117,7 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
     (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
       ? `, median ${formatMs(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${formatMs(stage.p10_ms)}` : ''}`
       : '';
-  const where = point === null ? '' : ` at ${point}`;
+  const where = point === null ? '' : ` at ${pointLabel(point)}`;
   const subject = capital(instanceWord(stage.kind));
   const profiled = isProfiled(stage) ? ' under the profiler' : '';
   const profiledToo = addedByProfiler(stage) ? `, ${formatMs(measured.value)} under the profiler` : '';

@@ -7,6 +7,7 @@ import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
 import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /**
  * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
@@ -75,7 +76,7 @@ function sentences(
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const what = stage.graded_on === 'gpu' ? `kernels and copies of ${stage.kind}` : stage.kind;
-    return `${capital(what)}${stage.point === null ? '' : ` (${stage.point})`}: ${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
+    return `${capital(what)}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   found.push(

@@ -20,6 +20,7 @@ import {
 } from './stored-facts.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 interface Utilized {
   kind: string;
@@ -42,7 +43,9 @@ async function utilized(facts: StoredFacts): Promise<Utilized[]> {
 const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: UtilizationStage): Utilized => ({
   kind,
   point,
-  where: [kind, point ?? (batch === null ? '' : `batch ${batch}`)].filter(Boolean).join(' at '),
+  where: [kind, point === null ? (batch === null ? '' : `batch ${batch}`) : pointLabel(point)]
+    .filter(Boolean)
+    .join(' at '),
   mfu,
   mbu,
   bound,

@@ -222,7 +222,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     const { answer: text } = await answer('Is decode memory-bound or compute-bound?');
     // The step of batch 8 is 2.4 times that of batch 1 and computes 8 times as much.
     const mfu = (batch: number) =>
-      numberIn(text, new RegExp(`^Decode at b${batch}-p4-o3 .*MFU ([\\d.]+) %`, 'm'));
+      numberIn(text, new RegExp(`^Decode at batch ${batch}, 4 in \\+ 3 out .*MFU ([\\d.]+) %`, 'm'));
     expect(mfu(8) / mfu(1)).toBeCloseTo(8 / 2.4, 0);
   });
 

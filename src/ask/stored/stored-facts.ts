@@ -8,6 +8,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { instanceWord } from '../../vocabulary/stages.js';
 import type { AskedQuestion } from './asked-question.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Data for answers without a model. */
 export interface StoredFacts {
@@ -97,9 +98,9 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   return notKnown(`The session has no ${wanted}: ${why}.`, capture.timeline);
 }
 
-/** "A decode step", "the whole capture", "a decode step at b8". */
+/** "A decode step", "the whole capture", "a decode step at batch 8, 128 in + 64 out". */
 export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
-  `${instanceWord(kind)}${point === null ? '' : ` at ${point}`}`;
+  `${instanceWord(kind)}${point === null ? '' : ` at ${pointLabel(point)}`}`;
 
 /** An analysis of a session that it may not be made for: then there is none. */
 export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {

@@ -26,7 +26,9 @@ test('the largest cache is reported if it is significant compared with the weigh
   const [issue] = copiedCache(model, [small, benchPoint(['throughput'], 32, 96, 32)]);
   expect(issue).toMatchObject({ code: 'cache_copied', severity: 'warning' });
   // 512 × 32 × 128 = 2 MiB; the weights are 0.5 MiB.
-  expect(issue!.text).toContain('2.00 MiB per decode step at b32-p96-o32, compared with 513 KiB of weights');
+  expect(issue!.text).toContain(
+    '2.00 MiB per decode step at batch 32, 96 in + 32 out, compared with 513 KiB of weights',
+  );
 });
 
 test('no issue for a model with unknown arithmetic', () => {

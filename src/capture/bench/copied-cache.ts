@@ -5,6 +5,7 @@ import type { BenchPoint } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import { formatBytes } from '../../vocabulary/format.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Below this share of the weights, which every decode step reads too, the copy is negligible. */
 const worthSaying = 0.1;
@@ -28,6 +29,6 @@ export function copiedCache(model: OnnxModel, points: readonly BenchPoint[]): Is
     throw error;
   }
   if (largest === null || largest.bytes < worthSaying * model.weight_bytes) return [];
-  const text = `onnxruntime-node copies every output of a call, including the KV cache: ${formatBytes(largest.bytes)} per decode step at ${largest.point}, compared with ${formatBytes(model.weight_bytes)} of weights. TPOT grows faster with batch and context than the work of the model.`;
+  const text = `onnxruntime-node copies every output of a call, including the KV cache: ${formatBytes(largest.bytes)} per decode step at ${pointLabel(largest.point)}, compared with ${formatBytes(model.weight_bytes)} of weights. TPOT grows faster with batch and context than the work of the model.`;
   return [{ code: 'cache_copied', severity: 'warning', text }];
 }

@@ -7,6 +7,7 @@ import type { WorkloadPlan, WorkloadPoint, WorkloadProgress, WorkloadResult } fr
 import { recordVariable, recordWriter } from '../record-writer.js';
 import type { OnnxArgs } from './onnx-args.js';
 import { dropCutOffLine } from './record-file.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 interface LaunchedModel {
   model: OnnxModel;
@@ -133,7 +134,11 @@ function endPoint(
   const died = order.points.find((one) => one.point === point);
   for (const other of outOfMemory && died ? order.points : [])
     if (!seen.ended.has(other.point) && needsMore(other, died!))
-      tell(other.point, 'skipped', `It needs more memory than ${point}, where the engine was killed.`);
+      tell(
+        other.point,
+        'skipped',
+        `It needs more memory than ${pointLabel(point)}, where the engine was killed.`,
+      );
   record.flush();
 }
 

@@ -13,6 +13,7 @@ import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js'
 import { startEta } from './eta.js';
 import { sampleLaunch } from './launch-samplers.js';
 import { dropCutOffLine, recordedFacts, type RecordedFacts } from './record-file.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /** One engine configuration: an execution of the session. */
 export interface VariantPlan {
@@ -235,7 +236,7 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
   const [execution] = executions;
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
     what: trouble
-      ? `no point could be measured (${trouble.point}: ${trouble.outcome})`
+      ? `no point could be measured (${pointLabel(trouble.point)}: ${trouble.outcome})`
       : 'nothing was measured',
     why: trouble?.text ?? (failure === undefined ? lastWords(execution) : messageOf(failure)),
     fix: outOfMemory

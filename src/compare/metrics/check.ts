@@ -121,9 +121,9 @@ function wordsOf(one: Omit<BaselineComparison, 'text'>, tolerance: number): stri
     case 'improvement':
       return `better by ${formatPercent(change!)} (${range})`;
     case 'unchanged':
-      return `no real difference; a change beyond ${formatPercent(Math.max(Math.abs(interval![0]), Math.abs(interval![1])))} is ruled out`;
+      return `not significant; a change beyond ${formatPercent(Math.max(Math.abs(interval![0]), Math.abs(interval![1])))} is ruled out`;
     case 'no_worse':
-      return `no real difference; more than ${formatPercent(Math.max(worst, 0))} worse is ruled out`;
+      return `not significant; more than ${formatPercent(Math.max(worst, 0))} worse is ruled out`;
     default:
       return `no difference shown, but up to ${formatPercent(worst)} worse is not ruled out: more launches would narrow the interval`;
   }

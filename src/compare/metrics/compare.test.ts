@@ -61,12 +61,12 @@ describe('ranks decide where they can', () => {
   });
 });
 
-test('no real difference is an answer, with what it rules out; a gate inside that is passed, outside it undecided', () => {
+test('not significant is an answer, with what it rules out; a gate inside that is passed, outside it undecided', () => {
   const from = [10, 10.02, 9.98, 10.01, 9.99];
   const to = [10.01, 9.99, 10.02, 10, 9.98];
   const found = compare([metric(from)], [metric(to)], tpot(0.01));
   expect(found).toMatchObject({ result: 'passed', comparisons: [{ verdict: 'no_real_difference' }] });
-  expect(found.headline).toContain('No real difference was shown.');
+  expect(found.headline).toContain('No change is significant.');
   const wide = compare(
     [metric([10.1, 10.9, 9.9, 10.6])],
     [metric([11.0, 10.2, 11.3, 10.4, 11.1])],
@@ -74,7 +74,7 @@ test('no real difference is an answer, with what it rules out; a gate inside tha
   );
   expect(wide.result).toBe('undecided');
   expect(wide.gates[0]!.by).toEqual(['tpot_ms']);
-  expect(wide.comparisons[0]!.text).toBe('no real difference; more than 12 % is ruled out');
+  expect(wide.comparisons[0]!.text).toBe('not significant; more than 12 % is ruled out');
 });
 
 describe('too few launches for ranks', () => {

@@ -196,7 +196,7 @@ const gateWords = { failed: 'yes', passed: 'no', undecided: 'not shown, not rule
 function silence(comparisons: readonly ComparedMetric[]): string {
   const decided = comparisons.some(({ verdict }) => verdict === 'no_real_difference');
   return decided
-    ? 'No real difference was shown.'
+    ? 'No change is significant.'
     : 'Nothing is claimed: how far launches differ is not known on both sides.';
 }
 

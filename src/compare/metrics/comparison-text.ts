@@ -18,6 +18,6 @@ export function comparisonText(one: Omit<ComparedMetric, 'text'>): string {
     case 'better':
       return `${verdict}: ${moved}${range}`;
     default:
-      return `no real difference${interval ? `; more than ${formatPercent(Math.max(...interval.map(Math.abs)))} is ruled out` : ': nothing is ruled out either'}`;
+      return `not significant${interval ? `; more than ${formatPercent(Math.max(...interval.map(Math.abs)))} is ruled out` : ': nothing is ruled out either'}`;
   }
 }

@@ -205,9 +205,9 @@ test('variants: a real difference with its interval, and none', () => {
   close(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
   expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 in + 11 out');
   expect(graph!.answer).toMatch(/TPOT 0\.500× \(95 % 0\.4\d+ to 0\.5\d+×\)/);
-  expect(graph!.answer).toContain('TTFT no real difference (1.00×');
+  expect(graph!.answer).toContain('TTFT not significant (1.00×');
   expect(graph!.answer).toContain('At the other points');
-  expect(same!.answer).toContain('TPOT no real difference');
+  expect(same!.answer).toContain('TPOT not significant');
   // Two launches of each, half the time, and six comparisons: by itself a difference, but not proven among them.
   const [few] = variantAnswers([variant('a', [20, 23]), variant('b', [10, 11.5])]);
   expect(few!.answer).toMatch(

@@ -92,8 +92,7 @@ function comparisonWords({ name, test, real }: Comparison, all: number): string 
   const interval = `${formatNumber(test.ci95[0])} to ${formatFactor(test.ci95[1])}`;
   const ratio = formatFactor(test.ratio);
   if (real) return `${name} ${ratio} (95 % ${interval})`;
-  if (test.ci95[0] <= 1 && test.ci95[1] >= 1)
-    return `${name} no real difference (${ratio}, 95 % ${interval})`;
+  if (test.ci95[0] <= 1 && test.ci95[1] >= 1) return `${name} not significant (${ratio}, 95 % ${interval})`;
   // Significant alone, but not after correction for multiple comparisons.
   return `${name} ${ratio} (95 % ${interval} alone; too few launches for significance among ${all} comparisons)`;
 }

@@ -8,6 +8,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { holds } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
+import { pointLabel } from '../../vocabulary/bench.js';
 
 /** What a session says of a stage of a shape; times of a mean instance, ms. */
 export interface MeasuredStageTime {
@@ -92,7 +93,7 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
         const busyMs = ms.value === null || idle.value === null ? null : ms.value * (1 - idle.value);
         return {
           session: session.id,
-          what: `${variant.label} ${point.point}`,
+          what: `${variant.label}, ${pointLabel(point.point)}`,
           phase,
           batchSize: point.batch_size,
           inputLen: point.input_len,

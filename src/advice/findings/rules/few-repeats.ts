@@ -10,6 +10,7 @@ import { benchOf } from '../session-analyses.js';
 import { instancesOf, ms } from '../words.js';
 import { formatPercent } from '../../../vocabulary/format.js';
 import { withoutEnd } from '../../../vocabulary/sentence.js';
+import { pointLabel } from '../../../vocabulary/bench.js';
 
 /** Half width of the 95 % interval as a share of the mean: smaller changes cannot be distinguished from noise. */
 const wide = 0.1;
@@ -46,14 +47,14 @@ export const fewRepeats: Rule = {
         return { outcome: 'not_fired', why: 'Repeats and launches of the benchmark agree within 5 %.' };
       const [worst] = varying;
       const title = worst
-        ? `High variance: ${worst.point === null ? '' : `at ${worst.point} `}${worst.text}`
+        ? `High variance: ${worst.point === null ? '' : `at ${pointLabel(worst.point)}: `}${worst.text}`
         : `Too few launches: ${withoutEnd(single[0]!.text)}`;
       const points = varying.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
         benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),
         () =>
           [
-            ...varying.map(({ point, text }) => (point === null ? text : `${point}: ${text}`)),
+            ...varying.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)),
             ...single.map(({ text }) => text),
           ].join('; '),
       );

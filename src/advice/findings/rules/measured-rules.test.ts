@@ -71,7 +71,7 @@ function bench(decode: number[]): Promise<Session> {
 
 test('few repeats: launches that differ, by the flags of the benchmark; launches that agree are left alone', async () => {
   const [found] = fired(await outcome(fewRepeats, await bench([4, 8])));
-  expect(found!.title).toMatch(/^High variance: at b2-p4-o3 launches differ by \d+ %/);
+  expect(found!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
 });
 
