@@ -28,7 +28,14 @@ export default defineConfig({
         },
       },
       // What the findings make of every planted fault: five minutes (npm run test:score).
-      { test: { name: 'score', include: ['src/**/*.score.test.ts'], testTimeout: 300_000 } },
+      {
+        test: {
+          name: 'score',
+          include: ['src/**/*.score.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 60_000,
+        },
+      },
       // These run the built binary: `npm run build` first (npm test does).
       {
         test: {

@@ -46,7 +46,10 @@ export interface GeneratedProgram {
 /** What is true of every generated twin, whatever was repaired in it. */
 const trueOfTwins = {
   decode: { small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate' },
-  prefill: { synchronization_every_step: 'the program waits for the device after every prefill' },
+  prefill: {
+    synchronization_every_step: 'the program waits for the device after every prefill',
+    launch_bound: 'every operation of a prefill is launched by itself',
+  },
 };
 
 /** What is true of eager programs on transformers, whatever was repaired in them. */

@@ -51,6 +51,9 @@ export const isAmong = (id: string, names: readonly string[]): boolean =>
 /** Bars of the host's time, by cause or as a whole. */
 export const isHostBar = (id: string): boolean => isBarOf(id, 'host');
 
+/** Before the first and after the last activity of a capture. */
+export const isEdgeBar = (id: string): boolean => id === 'host.start_up' || id === 'host.shut_down';
+
 /** What the host does in it; the bar as a whole by its own id. */
 export const hostPart = (id: string): string => barParts(id).tail || id;
 

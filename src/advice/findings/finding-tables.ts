@@ -159,12 +159,14 @@ async function ofTheirCopies(database: TraceScope['database']): Promise<void> {
 
 /** Waits of a step between which it launches: what each costs shows in the launches around it. */
 const severalWaits = 2;
-/** Share of a kernel's launches before waits from which it computes what is waited for. */
+/** Launches before a wait that may compute what is waited for: a comparison, its reduction, a conversion. */
+const valueLaunches = 3;
+/** Share of a kernel's launches at one distance before waits from which it computes what is waited for. */
 const onlyBeforeWaits = 0.75;
 
 /**
  * Host time that reading a value takes besides the waiting: the pause between the launches around the wait minus what usually lies
- * between two launches of such a step, and the launch before it where its kernel is launched only before waits: it computes the value.
+ * between two launches of such a step, and the launches right before it of kernels that are launched only there: they compute the value.
  * Pauses count up to the length of a long host gap, which has a cause of its own.
  */
 async function makeWaitCosts({ database }: TraceScope): Promise<void> {
@@ -173,18 +175,26 @@ async function makeWaitCosts({ database }: TraceScope): Promise<void> {
      WITH several AS (SELECT kind FROM finding_waits WHERE cause IN ('synchronize', 'read') GROUP BY kind HAVING count(*) >= ${severalWaits} * count(DISTINCT window_id)),
      waits AS (SELECT kind, window_id, tid, start_ns, dur_ns FROM finding_waits JOIN several USING (kind) WHERE cause IN ('synchronize', 'read')),
      steps AS (SELECT DISTINCT kind, window_id FROM waits),
-     calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name
+     calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name,
+         any_value(k.class) AS class
        FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
-     pauses AS (SELECT *, end_ns AS from_ns, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
+     pauses AS (SELECT *, end_ns AS from_ns, row_number() OVER thread AS nth, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
        FROM calls WINDOW thread AS (PARTITION BY window_id, tid ORDER BY start_ns)),
      held AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w
        ASOF JOIN pauses p ON p.window_id = w.window_id AND p.tid = w.tid AND w.start_ns >= p.from_ns WHERE w.start_ns < p.until_ns GROUP BY ALL),
-     around AS (SELECT p.*, until_ns - from_ns AS pause_ns, waited_ns FROM pauses p LEFT JOIN held USING (window_id, tid, from_ns)),
+     around AS (SELECT p.*, until_ns - from_ns AS pause_ns, waited_ns,
+         min(nth) FILTER (waited_ns IS NOT NULL) OVER (PARTITION BY window_id, tid ORDER BY nth ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS wait_nth
+       FROM pauses p LEFT JOIN held USING (window_id, tid, from_ns)),
      usual AS (SELECT kind, median(pause_ns) AS usual_ns FROM around WHERE waited_ns IS NULL AND pause_ns IS NOT NULL GROUP BY kind),
-     values AS (SELECT kind, name FROM around GROUP BY kind, name HAVING count(waited_ns) >= ${onlyBeforeWaits} * count(*))
-     SELECT kind, sum(least(${longHostNs}, greatest(0, pause_ns - waited_ns - usual_ns))
-              + CASE WHEN v.name IS NULL THEN 0 ELSE end_ns - start_ns + least(${longHostNs}, coalesce(before_ns, 0)) END)::DOUBLE AS held_ns
-     FROM around JOIN usual USING (kind) LEFT JOIN values v USING (kind, name) WHERE waited_ns IS NOT NULL GROUP BY kind`,
+     launched AS (SELECT kind, name, count(*) AS n FROM around GROUP BY ALL),
+     values AS (SELECT kind, name, wait_nth - nth AS distance FROM around JOIN launched l USING (kind, name)
+       WHERE wait_nth - nth < ${valueLaunches} AND class NOT IN ('gemm', 'attention', 'communication')
+       GROUP BY kind, name, distance, l.n HAVING count(*) >= ${onlyBeforeWaits} * l.n),
+     chain AS (SELECT a.*, bool_and(v.name IS NOT NULL) OVER (PARTITION BY window_id, tid, wait_nth ORDER BY nth DESC) AS of_value
+       FROM around a LEFT JOIN values v ON v.kind = a.kind AND v.name = a.name AND v.distance = wait_nth - nth WHERE wait_nth IS NOT NULL)
+     SELECT kind, sum(CASE WHEN waited_ns IS NULL THEN 0 ELSE least(${longHostNs}, greatest(0, pause_ns - waited_ns - usual_ns)) END
+              + CASE WHEN of_value THEN end_ns - start_ns + least(${longHostNs}, coalesce(before_ns, 0)) ELSE 0 END)::DOUBLE AS held_ns
+     FROM chain JOIN usual USING (kind) GROUP BY kind`,
   );
 }
 

@@ -91,6 +91,19 @@ const stretchesClaimed = 3;
 export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCauses, 'launch'>): number =>
   inside_ms <= stretchesClaimed * launch ? inside_ms : 0;
 
+/** Waits of the host per step from which it cannot prepare the next step while the device computes this one. */
+const aheadWaits = 0.5;
+const aheadSteps = 4;
+
+/**
+ * Host work before a step that is launched as one graph, behind the device's work, in ms: a host that waits for nothing runs ahead,
+ * so the step takes as long as the slower of host and device.
+ */
+export const hiddenAhead = ({ waits, instances, busy_ms, before_ms }: StageFacts): number => {
+  const calls = waits.synchronize.calls + waits.read.calls + waits.copy.calls;
+  return calls < aheadWaits && instances >= aheadSteps ? Math.min(busy_ms, before_ms) : 0;
+};
+
 /** A longer launch does something else first: it loads code or waits for memory. */
 const slowestLaunchMs = 0.5;
 /** With fewer launches, launching is not the bottleneck: a graph of them brings little. */

@@ -113,7 +113,7 @@ test('planted faults: the fault is the first finding, its twin is free of it, an
   expect(score.false_alarms + (score.faults - score.free_twins), text).toBeLessThanOrEqual(1);
   expect(score.median_error, text).toBeLessThanOrEqual(0.15);
   expect(score.hidden.named).toBe(score.hidden.planted);
-}, 300_000);
+}, 600_000);
 
 test.each([
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
@@ -130,7 +130,7 @@ test.each([
     publish(rows, notes, mark);
     if (only === undefined && ours) expect(rows.length).toBe(programs.length);
   },
-  300_000,
+  600_000,
 );
 
 test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as const)(
@@ -146,7 +146,7 @@ test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as con
     expect(score.first / score.faults, text).toBeGreaterThanOrEqual(0.9);
     expect(score.false_alarms, text).toBe(0);
   },
-  300_000,
+  600_000,
 );
 
 const page = 'docs/reference/diagnosis-scores.md';

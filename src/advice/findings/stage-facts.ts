@@ -53,6 +53,8 @@ export interface StageFacts {
   prepared_ms: number;
   /** The part of inside_ms that ended with a code load. */
   inside_compile_ms: number;
+  /** The part of long_host_ms before the first activity of a step. */
+  before_ms: number;
   /**
    * Waits on launching threads: for the device, for a value that is copied to the host, for copies to the device, for the allocator.
    * Those for the device hold the time that reading the value takes the host, too.
@@ -107,7 +109,7 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
 }
 
 type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
-  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & { held_ms: number };
+  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number> & { held_ms: number; edges_ms: number };
 
 /** Idle parts caused by the host, and their part in long gaps. */
 type HostParts = Pick<
@@ -122,23 +124,26 @@ type HostParts = Pick<
   | 'inside_ms'
   | 'prepared_ms'
   | 'inside_compile_ms'
+  | 'before_ms'
 >;
 
 const hostIdle = (parts: HostParts): number =>
   parts.host_ms + parts.launch_overhead_ms + parts.launch_latency_ms + parts.synchronization_ms;
 
 /** Removes profiler overhead from the same bars as the waterfall. */
-function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
+function withoutAdded<F extends HostParts & { edges_ms: number }>(facts: F, added_ms: number): F {
   const parts = withoutProfiler(
     [
       { id: 'host', ms: facts.host_ms },
+      // Before the first and after the last activity of the capture: host time of the waterfall, but no gap between launches.
+      { id: 'host.start_up', ms: facts.edges_ms },
       { id: 'launch_overhead', ms: facts.launch_overhead_ms },
       { id: 'launch_latency', ms: facts.launch_latency_ms },
       { id: 'synchronization', ms: facts.synchronization_ms },
     ],
     added_ms,
   );
-  const [host_ms, launch_overhead_ms, launch_latency_ms, synchronization_ms] = parts.map(({ ms }) => ms);
+  const [host_ms, , launch_overhead_ms, launch_latency_ms, synchronization_ms] = parts.map(({ ms }) => ms);
   return withHostParts(facts, {
     host_ms: host_ms!,
     launch_overhead_ms: launch_overhead_ms!,
@@ -164,6 +169,7 @@ export function withHostParts<F extends HostParts>(
     inside_ms: facts.inside_ms * kept,
     prepared_ms: facts.prepared_ms * kept,
     inside_compile_ms: facts.inside_compile_ms * kept,
+    before_ms: facts.before_ms * kept,
   };
 }
 
@@ -181,7 +187,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
                 sum(ns) FILTER (cause = 'first_use') AS first_use, 
                 sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
                 sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${longestGlueNs}) AS prepared,
-                sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile
+                sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile, sum(ns) FILTER (NOT inside AND cause = 'host') AS before
               FROM finding_long_hosts GROUP BY kind),
      wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
               FROM finding_waits GROUP BY kind),
@@ -195,12 +201,13 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
        coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
        coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
-       ${gapParts.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')},
+       ${gapParts.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')}, avg(i.start_up + i.shut_down) / 1e6 AS edges_ms,
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
        ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
        ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
+       ${perInstance('before')} / 1e6 AS before_ms,
        ${perInstance('held')} / 1e6 AS held_ms, coalesce(avg(host.launching_ns), 0) / 1e6 AS launching_ms,
        ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
      FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)

@@ -1,7 +1,8 @@
 import { gpuHostLink } from '../../hardware/gpu-peaks.js';
-import { type BarHead, isBarOf, isCopyBar } from '../../model/bars.js';
+import { type BarHead, isBarOf, isCopyBar, isEdgeBar } from '../../model/bars.js';
 import {
   type IdleCauses,
+  hiddenAhead,
   idleCauses,
   nodeGapNs,
   slowNodeGapNs,
@@ -17,7 +18,10 @@ import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 function causesOf(state: StageState): IdleCauses | null {
   const { facts, bars, kernels, waterfall } = state;
   const of = (...heads: BarHead[]) =>
-    [...bars].reduce((sum, [id, ms]) => sum + (isBarOf(id, ...heads) ? Math.max(0, ms) : 0), 0);
+    [...bars].reduce(
+      (sum, [id, ms]) => sum + (isBarOf(id, ...heads) && !isEdgeBar(id) ? Math.max(0, ms) : 0),
+      0,
+    );
   if (facts) {
     return idleCauses(
       withHostParts(facts, {
@@ -55,7 +59,7 @@ function replaced(state: StageState, left: Record<string, number>): Map<string, 
 
 /**
  * Removes launches and the host work between them; kernels follow each other like graph nodes. Host waits (a graph cannot contain
- * them), long host gaps outside dispatch, and queueing behind other streams stay.
+ * them), long host gaps outside dispatch as far as the device does not hide them, and queueing behind other streams stay.
  */
 export function withCudaGraph(state: StageState): Effect {
   if (state.onCpu) return unchanged(state, 'a CPU has no kernel launches, so there is no graph to capture');
@@ -72,7 +76,9 @@ export function withCudaGraph(state: StageState): Effect {
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
   const waits = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
   const stretches = causes.host + causes.compile + causes.firstUse;
-  const hostLeft = Math.max(0, stretches - stretchesOfDispatch(state.facts?.inside_ms ?? 0, causes));
+  const dispatch = stretchesOfDispatch(state.facts?.inside_ms ?? 0, causes);
+  const ahead = state.facts ? hiddenAhead(state.facts) : 0;
+  const hostLeft = Math.max(0, stretches - dispatch - ahead);
   const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
   const removed = between - nodes + stretches - hostLeft;

@@ -1,5 +1,5 @@
 import type { StageShape } from '../../llm/shape.js';
-import { isBarOf } from '../../model/bars.js';
+import { isBarOf, isEdgeBar } from '../../model/bars.js';
 import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
@@ -86,9 +86,9 @@ export interface Effect {
 export const sumOf = (bars: ReadonlyMap<string, number>): number =>
   [...bars.values()].reduce((sum, ms) => sum + ms, 0);
 
-/** Bars of a timeline in which the device waits for the host. */
+/** Bars of a timeline in which the device waits for the host, without those at the edges of the capture, which no change moves. */
 export const waitsForHost = (id: string): boolean =>
-  isBarOf(id, 'launch_latency', 'launch_overhead', 'synchronization', 'host');
+  isBarOf(id, 'launch_latency', 'launch_overhead', 'synchronization', 'host') && !isEdgeBar(id);
 
 /** Time of these bars. */
 export const idleMsOf = ({ bars, idleBars }: Pick<StageState, 'bars' | 'idleBars'>): number =>

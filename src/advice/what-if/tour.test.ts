@@ -69,6 +69,7 @@ function tour(): StageState {
     inside_ms: 0,
     prepared_ms: 0,
     inside_compile_ms: 0,
+    before_ms: 0,
     waits: { synchronize: none, read: none, copy: none, allocator: none },
   };
   const state: StageState = {

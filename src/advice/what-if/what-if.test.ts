@@ -64,6 +64,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   inside_ms: 0,
   prepared_ms: 0,
   inside_compile_ms: 0,
+  before_ms: 0,
   compute_ms: 5,
   comm_ms: 0,
   copy_ms: 0,

@@ -96,6 +96,23 @@ describe('stretches between two launches of a launch-bound step', () => {
     expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
   });
 
+  test('0.6 ms before the step are hidden by the next one, unless the host waits for this one', async () => {
+    const prepared = (waits: Part[]) =>
+      stepRows('decode', 4, () => [
+        { idle: { host: 600, launch_overhead: 4, launch_latency: 2 } },
+        { kernel: 3 },
+        ...repeated(100, [launch, { kernel: 3 }]),
+        ...waits,
+      ]);
+    const ahead = fired(await launchBound.find(await contextOf(prepared([]))));
+    // As long as the device computes: 101 kernels of 3 µs.
+    expect(ahead.gain!.expected_ms).toBeCloseTo((100 * 14 + 6 - 101 * 0.45) / 1e3 + 0.303, 6);
+    expect(ahead.at_stake_ms).toBeGreaterThanOrEqual(ahead.gain!.expected_ms);
+    const wait: Part = { call: 'cudaStreamSynchronize', at: 2290, takes: 1 };
+    const waiting = fired(await launchBound.find(await contextOf(prepared([wait]))));
+    expect(waiting.gain!.expected_ms).toBeCloseTo((100 * 14 + 6 - 101 * 0.45 - 1) / 1e3, 6);
+  });
+
   test('a prefill is not advised to compile: a plain torch.compile captures no graph', async () => {
     const { change, gain } = fired(await launchBound.find(await contextOf(steps('prefill'))));
     expect(change.example).toContain('mode="reduce-overhead"');
@@ -352,6 +369,35 @@ describe('waits between the launches of a step', () => {
     expect(found.at_stake_ms).toBeGreaterThan(launches.at_stake_ms!);
     expect(found.gain!.expected_ms + launches.at_stake_ms!).toBeCloseTo(found.at_stake_ms!, 6);
     expect(found.gain!.what_if).toBe('no-sync');
+  });
+
+  test('cost what is launched only to compute the value as well', async () => {
+    /** Four products, a comparison, its reduction, a wait of 3 µs and a pause of 40 µs, ten times a step. */
+    const steps = (compare: string) =>
+      stepRows('decode', 4, (step) =>
+        Array.from({ length: 60 }, (_, nth): Part[] => {
+          const at = nth * 17 + Math.floor(nth / 6) * 40;
+          const name = ['a', 'a', 'a', 'a', compare, 'all'][nth % 6]!;
+          const more = {
+            api_start_ns: (step * 1420 + at) * 1000,
+            name,
+            class: name === 'a' ? 'gemm' : 'elementwise',
+          };
+          const last = nth % 6 === 5;
+          return [
+            launch,
+            { kernel: 3, more },
+            ...(last
+              ? [{ idle: { host: 40 } }, { call: 'cudaStreamSynchronize', at: at + 6, takes: 3 }]
+              : []),
+          ];
+        }).flat(),
+      );
+    const gainOf = async (compare: string) =>
+      fired(await synchronizationEveryStep.find(await contextOf(steps(compare)))).gain!.expected_ms;
+    // Pauses: 52 - 3 - 12 µs; each of the two launches takes 5 µs and follows a pause of 12 µs. No pause is known after the last launch of a step.
+    expect(await gainOf('isfinite')).toBeCloseTo((9 * (3 + 37 + 2 * 17) + 3) / 1e3, 6);
+    expect(await gainOf('a')).toBeCloseTo((9 * (3 + 37 + 17) + 3) / 1e3, 6);
   });
 
   test('are too few where a graph of what is between them would do', async () => {

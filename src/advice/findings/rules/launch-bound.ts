@@ -1,7 +1,14 @@
 import { gainOf } from '../gain.js';
 import { gapParts } from '../../../model/bars.js';
 import { launchesOfBench } from '../bench-launches.js';
-import { graphNode, idleCauses, isLaunchBound, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
+import {
+  graphNode,
+  hiddenAhead,
+  idleCauses,
+  isLaunchBound,
+  slowNodeGapNs,
+  stretchesOfDispatch,
+} from '../idle-causes.js';
 import { innerWaits, minInner } from '../inner-waits.js';
 import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
@@ -45,7 +52,12 @@ const ofTimeline: Rule = stageRule(
     const { launch } = causes;
     if (!isLaunchBound(stage, causes, minShare))
       return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
-    return finding(context, stage, launch, stretchesOfDispatch(stage.inside_ms, causes));
+    const stretches = stretchesOfDispatch(stage.inside_ms, causes);
+    return finding(context, stage, {
+      launches_ms: launch,
+      stretches,
+      ahead: hiddenAhead(stage),
+    });
   },
 );
 
@@ -61,13 +73,12 @@ export const launchBound: Rule = {
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  launches_ms: number,
-  stretches: number,
+  { launches_ms, stretches, ahead }: { launches_ms: number; stretches: number; ahead: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
   const node = graphNode(context.roofs);
   const nodes = ((node.ns - node.least_ns) * kernels) / 1e6;
-  const stake = launches_ms + stretches;
+  const stake = launches_ms + stretches + ahead;
   const gain = Math.max(0, stake - nodes);
   const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
   const { evidence } = await context.evidence<Idle>(
@@ -94,6 +105,9 @@ async function finding(
       : '',
     stretches - prepared - compiled >= minShare * wall
       ? `Another ${ms(stretches - prepared - compiled)} is longer host gaps between two launches, which a graph also removes.`
+      : '',
+    ahead >= minShare * wall
+      ? `For another ${ms(ahead)} the host prepares the step: it waits for nothing, so with one launch a step it prepares the next one while the device computes.`
       : '',
   ];
   return {
