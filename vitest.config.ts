@@ -9,6 +9,16 @@ delete process.env['COLUMNS'];
 // there may be tried once more (vitest says so). What is wrong fails twice. Tests in one process get no second try.
 const retry = process.env['CI'] ? 1 : 0;
 
+/** Tests in one process. */
+const inOneProcess = {
+  // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
+  // change (environment, clocks, spies), which --isolate can show where one fails only among others.
+  isolate: false,
+  env: { INFERSCOPE_DUCKDB_THREADS: '1' },
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+};
+
 export default defineConfig({
   test: {
     // vitest's own choice is cores - 1: on two cores everything would run one after the other.
@@ -19,12 +29,17 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.ts', 'src/**/*.test.tsx'],
           exclude: ['src/**/*.{score,long,slurm}.test.ts'],
-          // Files of a worker share their modules: importing them anew for each took half of the time. Tests restore what they
-          // change (environment, clocks, spies), which --isolate can show where one fails only among others.
-          isolate: false,
-          env: { INFERSCOPE_DUCKDB_THREADS: '1' },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...inOneProcess,
+        },
+      },
+      // Whole analyses of sessions, ten seconds and more a file (npm run test:long; test:unit -- FOLDER has them too).
+      {
+        test: {
+          name: 'unit-long',
+          include: ['src/**/*.long.test.ts'],
+          ...inOneProcess,
+          retry,
+          testTimeout: 120_000,
         },
       },
       // What the findings make of every planted fault: five minutes (npm run test:score).
@@ -52,7 +67,7 @@ export default defineConfig({
         test: {
           name: 'long',
           retry,
-          include: ['{test/cli,test/browser,src}/**/*.long.test.ts'],
+          include: ['test/{cli,browser}/**/*.long.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
         },

@@ -1,14 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -239,24 +230,4 @@ test('a session made by a newer version: its own code, and the list goes on', ()
   const listed = json(sessionListDocumentSchema, ['list'], root).data.sessions;
   for (const { id, broken } of listed)
     expect(broken?.code ?? null, id).toBe(id === ids[0] ? 'E_SESSION_NEWER' : null);
-});
-
-// bench/cli-start measures its speed.
-test('1,000 sessions are listed, a line each', () => {
-  const root = join(scratch, 'thousand');
-  const source = join(home.sessions, ids[1] ?? '');
-  mkdirSync(join(root, 'sessions'), { recursive: true });
-  const manifest = JSON.parse(readFileSync(join(source, 'session.json'), 'utf8'));
-  for (let i = 0; i < 1000; i++) {
-    const id = `${new Date(Date.UTC(2026, 0, 1) + i * 61_000).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-run`;
-    const folder = join(root, 'sessions', id);
-    cpSync(source, folder, { recursive: true });
-    const text = JSON.stringify({ ...manifest, data: { ...manifest.data, id } }, null, 2);
-    writeFileSync(join(folder, 'session.json'), text);
-    writeFileSync(join(folder, 'session.json.sha256'), `${digestOf(text).sha256}  session.json\n`);
-  }
-  const { stdout, status } = session(['list'], root);
-  expect(status).toBe(0);
-  // Heads, and that ids have no room.
-  expect(stdout.trimEnd().split('\n')).toHaveLength(1002);
 });

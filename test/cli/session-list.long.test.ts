@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { digestOf } from '../../src/session/kept-file.js';
+import { testFolder, testHome } from '../../src/session/test-folder.js';
+import { keepSession } from '../../src/session/test-session.js';
+
+const cli = join(packageRoot(), 'dist', 'cli.js');
+
+// bench/cli-start measures its speed.
+test('1,000 sessions are listed, a line each', async () => {
+  const root = join(testFolder(), 'thousand');
+  const { folder: source } = await keepSession(testHome(), { label: 'run' });
+  mkdirSync(join(root, 'sessions'), { recursive: true });
+  const manifest = JSON.parse(readFileSync(join(source, 'session.json'), 'utf8'));
+  for (let i = 0; i < 1000; i++) {
+    const id = `${new Date(Date.UTC(2026, 0, 1) + i * 61_000).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-run`;
+    const folder = join(root, 'sessions', id);
+    cpSync(source, folder, { recursive: true });
+    const text = JSON.stringify({ ...manifest, data: { ...manifest.data, id } }, null, 2);
+    writeFileSync(join(folder, 'session.json'), text);
+    writeFileSync(join(folder, 'session.json.sha256'), `${digestOf(text).sha256}  session.json\n`);
+  }
+  const { stdout, status } = spawnSync(process.execPath, [cli, 'session', 'list'], {
+    encoding: 'utf8',
+    env: { ...process.env, INFERSCOPE_HOME: root },
+  });
+  expect(status).toBe(0);
+  // Heads, and that ids have no room.
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1002);
+});
