@@ -1,6 +1,6 @@
 import type { Issue } from '../model/document.js';
 import type { Said } from '../model/said.js';
-import { formatCount, formatQuantity, formatNumber } from './format.js';
+import { formatCount, formatQuantity } from './format.js';
 
 /** An argument with its unit, which is part of the template: said`took ${quantity(4, 'ms')}`. */
 export const quantity = (n: number, unit: string) => ({ n, unit });
@@ -29,8 +29,7 @@ const filled = ({ template, args }: { template: string; args: readonly (number |
 };
 
 function numberText(value: number, unit: string): string {
-  if (unit !== '') return formatQuantity(value, unit);
-  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+  return unit === '' ? formatCount(value) : formatQuantity(value, unit);
 }
 
 interface Range {

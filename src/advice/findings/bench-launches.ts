@@ -13,7 +13,7 @@ import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { benchOf } from './session-analyses.js';
 import { minShare } from './stage-rule.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from './words.js';
-import { formatNumber, formatPercent, formatNs } from '../../vocabulary/format.js';
+import { formatCount, formatPercent, formatNs } from '../../vocabulary/format.js';
 import { uncapital } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -167,5 +167,5 @@ interface Watched extends Record<string, string | number | null> {
 function watchedText(rows: Watched[]): string {
   const mean = (column: 'step_ms' | 'kernels' | 'busy_ms' | 'cores_busy') =>
     rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / Math.max(1, rows.length);
-  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of device work per instrumented decode step; timed repeats take ${ms(mean('step_ms'))} per step, with ${formatNumber(mean('cores_busy'))} cores busy in the process`;
+  return `${plural(mean('kernels'), 'kernel')} and ${ms(mean('busy_ms'))} of device work per instrumented decode step; timed repeats take ${ms(mean('step_ms'))} per step, with ${formatCount(mean('cores_busy'))} cores busy in the process`;
 }

@@ -3,14 +3,7 @@ import type { MissingFigure } from '../../model/figure.js';
 import type { StageHost } from './bench-host.js';
 import type { Necessary } from './necessary.js';
 import type { Part } from './split.js';
-import {
-  formatCount,
-  formatMs,
-  formatNumber,
-  formatQuantity,
-  plural,
-  formatNs,
-} from '../../vocabulary/format.js';
+import { formatCount, formatMs, formatQuantity, plural, formatNs } from '../../vocabulary/format.js';
 
 export interface BenchTimes {
   kind: 'prefill' | 'decode';
@@ -120,7 +113,7 @@ function insideParts(
       : `; ${formatCount(kernels)} kernels, ${formatMs(idleMs / kernels)} of idle time each`;
   notes.set(
     'host.dispatch',
-    `the device is idle for ${formatMs(idleMs)} of the step while ${formatNumber(cores)} cores are busy in the process: this share is host time, computing or spinning${each}`,
+    `the device is idle for ${formatMs(idleMs)} of the step while ${formatCount(cores)} cores are busy in the process: this share is host time, computing or spinning${each}`,
   );
   return [{ id: 'host.dispatch', ms: idleMs * computing }];
 }
@@ -149,7 +142,7 @@ function cpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   if (!(idle > 0)) return parts;
   notes.set(
     'host.idle_cores',
-    `${formatNumber(cores)} of the engine's ${threads} threads had a core on average: the others waited for work, each other, or a core in use by another program`,
+    `${formatCount(cores)} of the engine's ${threads} threads had a core on average: the others waited for work, each other, or a core in use by another program`,
   );
   return [...parts, { id: 'host.idle_cores', ms: idle }];
 }
