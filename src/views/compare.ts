@@ -45,6 +45,7 @@ export function compareView(document: Document<CompareResult>, linkTo: KernelLin
     ],
     sections: [
       section('waterfalls', 'Where the time goes (mean per instance)', waterfallBlocks(data)),
+      section('scaling', 'Scaling over ranks', data.scaling.length > 0 ? [scalingTable(data)] : []),
       section('stages', 'Stages (mean per instance)', [stageTable(data)]),
       section(
         'classes',
@@ -123,6 +124,39 @@ const lines: readonly Line[] = [
 function countOf(count: number | null): Part | null {
   if (count === null) return null;
   return Number.isInteger(count) || count >= 100 ? { count: Math.round(count) } : { n: count, unit: '' };
+}
+
+function scalingTable({ scaling, sessions }: CompareResult): Block {
+  const several = scaling.length > 1;
+  return {
+    t: 'table',
+    title: 'The ranks of a session are taken to share the work of a step',
+    columns: [
+      ...(several ? [{ id: 'stage', head: 'stage' }] : []),
+      { id: 'session', head: 'session' },
+      { id: 'ranks', head: 'ranks' },
+      { id: 'speedup', head: 'speedup' },
+      { id: 'efficiency', head: 'efficiency' },
+      { id: 'communication', head: 'exposed communication' },
+    ],
+    reasons: true,
+    rows: scaling.flatMap(({ phase, values }) =>
+      values.map((value, i): Row => ({
+        cells: [
+          ...(several ? [phaseName(phase)] : []),
+          `${letter(i)} ${sessions[i]!.name ?? sessions[i]!.id}`,
+          ...(value === null
+            ? Array.from({ length: 4 }, (): Text => ({ missing: notThere }))
+            : ([
+                { count: value.ranks },
+                [{ n: value.speedup, unit: '' }, '×'],
+                { n: value.efficiency, unit: 'ratio' },
+                { n: value.communication_share, unit: 'ratio' },
+              ] satisfies Text[])),
+        ],
+      })),
+    ),
+  };
 }
 
 function stageTable(data: CompareResult): Block {

@@ -7,6 +7,8 @@ import { analyzeCollectives } from '../../facts/collectives/collectives.js';
 import { whatIf } from '../../advice/what-if/what-if.js';
 import type { MeasuredFigure } from '../../model/figure.js';
 import { openSession } from '../../session/open.js';
+import { compareSessions } from '../../compare/sessions/compare.js';
+import type { ComparedScaling } from '../../model/documents/compare.js';
 import { testFolder } from '../../session/test-folder.js';
 import { importPart } from './import-part.js';
 import { importRanks } from './import-ranks.js';
@@ -24,6 +26,8 @@ const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: numbe
   ],
   ['expert_imbalance', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ hotExpert: { rank, factor: 2 } })],
 ];
+
+type Scaled = NonNullable<ComparedScaling['values'][number]>;
 
 async function explained(planted: Planted) {
   const folder = testFolder();
@@ -88,31 +92,61 @@ test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed
   for (const [rule] of causes) expect(rules.find((one) => one.rule === rule)?.outcome).toBe('not_fired');
 });
 
-test.each(seeds)('seed %s: what-if gives the step time of the same run without the fault', async (seed) => {
-  const size = { ranks: 8, steps: 5, layers: 3 };
-  const [whole] = (await explained({ seed, ...size })).stages;
-  const rank = (3 * seed + 5) % 8;
-  for (const [word, plant] of [
-    ['no-slow-rank', { slowRank: { rank, us: 80 } }],
-    ['equal-links', { slowLink: { rank, factor: 4 } }],
-  ] as const) {
-    const { session, findings } = await explained({ seed, ...size, ...plant });
-    const [slow] = (await whatIf(session, [word])).data.stages;
-    const after = slow!.after_ms as MeasuredFigure;
-    const truth = whole!.measured_ms.value!;
-    const gain = slow!.before_ms.value! - truth;
-    expect(gain).toBeGreaterThan(0.08);
-    // Within a tenth of the gain, and inside the interval.
-    expect(Math.abs(after.value - truth)).toBeLessThan(0.1 * gain);
-    expect(after.ci95![0]).toBeLessThan(truth);
-    expect(after.ci95![1]).toBeGreaterThan(truth);
-    // A change without the fault changes nothing.
-    const [same] = (await whatIf(session, [word === 'equal-links' ? 'pinned-copies' : 'equal-links'])).data
-      .stages;
-    expect(same!.after_ms.value).toBeCloseTo(slow!.before_ms.value!, 9);
-    const linked = findings.find(({ gain: own }) => own?.what_if === 'equal-links');
-    if (word === 'equal-links')
-      expect(linked!.gain!.expected_ms).toBeCloseTo(slow!.before_ms.value! - after.value, 9);
-    else expect(linked).toBeUndefined();
-  }
+test.each(seeds)(
+  'seed %s: what-if gives the step time of the same run without the fault',
+  async (seed) => {
+    const size = { ranks: 4, tensorRanks: 2, steps: 5, layers: 3 };
+    const [whole] = (await explained({ seed, ...size })).stages;
+    const rank = (3 * seed + 5) % 4;
+    for (const [word, plant] of [
+      ['no-slow-rank', { slowRank: { rank, us: 80 } }],
+      ['equal-links', { slowLink: { rank, factor: 4 } }],
+    ] as const) {
+      const { session, findings } = await explained({ seed, ...size, ...plant });
+      const [slow] = (await whatIf(session, [word])).data.stages;
+      const after = slow!.after_ms as MeasuredFigure;
+      const truth = whole!.measured_ms.value!;
+      const gain = slow!.before_ms.value! - truth;
+      expect(gain).toBeGreaterThan(0.08);
+      // Within a tenth of the gain, and inside the interval.
+      expect(Math.abs(after.value - truth)).toBeLessThan(0.1 * gain);
+      expect(after.ci95![0]).toBeLessThan(truth);
+      expect(after.ci95![1]).toBeGreaterThan(truth);
+      // A change without the fault changes nothing.
+      const [same] = (await whatIf(session, [word === 'equal-links' ? 'pinned-copies' : 'equal-links'])).data
+        .stages;
+      expect(same!.after_ms.value).toBeCloseTo(slow!.before_ms.value!, 9);
+      const linked = findings.find(({ gain: own }) => own?.what_if === 'equal-links');
+      if (word === 'equal-links')
+        expect(linked!.gain!.expected_ms).toBeCloseTo(slow!.before_ms.value! - after.value, 9);
+      else expect(linked).toBeUndefined();
+    }
+  },
+  300_000,
+);
+
+test('session compare: two and four ranks by step, as the ranks of each session have it', async () => {
+  const two = await explained({ seed: 3, ranks: 2, steps: 4, layers: 2 });
+  const four = await explained({ seed: 3, ranks: 4, steps: 4, layers: 2 });
+  const { data } = await compareSessions([two.session, four.session]);
+  const [decode, ...others] = data.scaling;
+  expect([decode!.phase, others]).toEqual(['decode', []]);
+  const [base, now] = decode!.values as [Scaled, Scaled];
+  expect([base.ranks, base.speedup, base.efficiency, now.ranks]).toEqual([2, 1, 1, 4]);
+  // Ranks without a fault differ by 1 % of noise: the mean of all, of other tables.
+  const shown = ({ collectives, stages }: typeof two) => {
+    const { ranks } = collectives.data.job!;
+    const mean = (of: (rank: (typeof ranks)[number]) => number | null) =>
+      ranks.reduce((sum, rank) => sum + of(rank)!, 0) / ranks.length;
+    const exposed = mean(({ exposed_ms }) => exposed_ms);
+    // The waterfall's step goes on to the next one, that of the ranks to its last kernel.
+    return { step_ms: mean(({ step_ms }) => step_ms), share: exposed / stages[0]!.measured_ms.value! };
+  };
+  const [from, to] = [shown(two), shown(four)];
+  expect(now.speedup / (from.step_ms / to.step_ms)).toBeCloseTo(1, 1);
+  expect(now.efficiency).toBeCloseTo(now.speedup / 2, 9);
+  expect(base.communication_share / from.share).toBeCloseTo(1, 1);
+  expect(now.communication_share / to.share).toBeCloseTo(1, 1);
+  // Four ranks exchange more of the same size than two.
+  expect(now.communication_share).toBeGreaterThan(base.communication_share);
 });

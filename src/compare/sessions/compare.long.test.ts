@@ -84,6 +84,7 @@ async function side(
     source: 'hand',
     focus: {},
     waterfalls: [],
+    ranks: null,
     stages: [
       {
         phase: 'decode',

@@ -13,6 +13,7 @@ import { environmentDifferences } from './environment.js';
 import { gemmTiles } from './gemm-tiles.js';
 import { compareHeadlines } from './headlines.js';
 import { recordedSide } from './recorded-side.js';
+import { scalingOf } from './scaling.js';
 import type { Side, SideKernel } from './side.js';
 import { traceSide } from './trace-side.js';
 import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
@@ -57,9 +58,9 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   const sides: Side[] = [];
   for (const session of sessions) {
     const side = await (holds(session.manifest, 'timeline') ? traceSide(session) : recordedSide(session));
-    const waterfalls = await waterfallsOf(side);
+    const { waterfalls, ranks } = await waterfallsOf(side);
     const stages = side.stages.map((stage) => withWaterfallTime(stage, waterfalls));
-    sides.push({ ...side, stages, waterfalls });
+    sides.push({ ...side, stages, waterfalls, ranks });
   }
   const issues = issuesAt(
     sessions.flatMap(({ id, user, issues: own }) =>
@@ -92,6 +93,7 @@ export function compareSides(what: CompareResult['what'], sides: readonly Side[]
     environment: environmentDifferences(sides),
     stages: stageRows(sides),
     waterfalls: comparedWaterfalls(sides),
+    scaling: scalingOf(sides),
     classes: classRows(sides),
     kernels: all.slice(0, kernelsShown),
     kernel_counts: counts,

@@ -31,6 +31,7 @@ export async function recordedSide(session: Session): Promise<Side> {
       source: 'stages of the engine, no operators',
       focus: {},
       waterfalls: [],
+      ranks: null,
       stages: stages.map(({ kind, steps, time_ms: time, new_tokens: tokens, mfu }) => ({
         phase: kind,
         value: {

@@ -24,6 +24,8 @@ export interface Side {
   /** The rank or GPU that the times and kernels belong to. */
   focus: ScopeOptions;
   waterfalls: StageWaterfall[];
+  /** Ranks that share its work; null where it has no kernels. */
+  ranks: number | null;
   stages: {
     phase: string;
     value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;

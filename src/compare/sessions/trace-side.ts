@@ -38,6 +38,7 @@ export async function traceSide(session: Session): Promise<Side> {
         ...(focus.device === null ? {} : { device: focus.device }),
       },
       waterfalls: [],
+      ranks: null,
       stages: found.map((phase) => ({
         phase: phase.kind,
         ...stageValue(

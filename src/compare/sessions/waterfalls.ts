@@ -3,16 +3,18 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { sessionWaterfalls } from '../../facts/waterfall/session-waterfalls.js';
 import { barsSideBySide } from '../../facts/waterfall/side-by-side.js';
+import { ranksOf } from './scaling.js';
 import type { Side } from './side.js';
 
-/** The waterfalls of the same rank and device as the side's stages and kernels. */
+/** The waterfalls of the same rank and device as the side's stages and kernels, and the ranks of the session. */
 export async function waterfallsOf({
   session,
   focus,
-}: Pick<Side, 'session' | 'focus'>): Promise<StageWaterfall[]> {
+}: Pick<Side, 'session' | 'focus'>): Promise<Pick<Side, 'waterfalls' | 'ranks'>> {
   const database = await session.connect();
   try {
-    return (await sessionWaterfalls(session, database, focus)).stages;
+    const { stages } = await sessionWaterfalls(session, database, focus);
+    return { waterfalls: stages, ranks: await ranksOf(session, database) };
   } finally {
     await database.close();
   }

@@ -79,6 +79,25 @@ const comparedWaterfallSchema = z.object({
   ),
 });
 
+/** How a stage gains from more ranks (1.4). */
+const comparedScalingSchema = z.object({
+  phase,
+  values: z.array(
+    z
+      .object({
+        ranks: z.number().int(),
+        speedup: z
+          .number()
+          .describe('Steps per time, or tokens where they are counted, over those of the first session.'),
+        efficiency: z
+          .number()
+          .describe('Speedup over the ratio of the ranks, which share the work of a step.'),
+        communication_share: z.number().describe('Exposed communication over the time of the stage.'),
+      })
+      .nullable(),
+  ),
+});
+
 const compareResultSchema = z.object({
   what: z
     .enum(['trace', 'profile'])
@@ -99,6 +118,9 @@ const compareResultSchema = z.object({
   waterfalls: z
     .array(comparedWaterfallSchema)
     .describe('Of stages that two or more sessions have a waterfall of.'),
+  scaling: z
+    .array(comparedScalingSchema)
+    .describe('Of stages of sessions on different numbers of ranks; empty where all have as many.'),
   classes: z.array(
     z.object({
       phase,
@@ -144,11 +166,12 @@ const compareResultSchema = z.object({
   narrative: analyzeResultSchema.optional().describe('`--ai`: what a model made of it, its numbers checked.'),
 });
 
-export const compareVersion = '1.3';
+export const compareVersion = '1.4';
 export const compareDocumentSchema = documentSchema('compare', compareVersion, compareResultSchema);
 
 export type CompareResult = z.infer<typeof compareResultSchema>;
 export type ComparedWaterfall = z.infer<typeof comparedWaterfallSchema>;
+export type ComparedScaling = z.infer<typeof comparedScalingSchema>;
 export type Change = z.infer<typeof changeSchema>;
 export type StageValue = z.infer<typeof stageValueSchema>;
 export type KernelChange = (typeof kernelChanges)[number];

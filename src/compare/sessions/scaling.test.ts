@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { figure, missing } from '../../model/figure.js';
+import { scalingOf } from './scaling.js';
+
+const side = (ranks: number | null, ms: number, communication: number, tokens: number | null = null) => ({
+  ranks,
+  waterfalls: [
+    {
+      kind: 'decode',
+      measured_ms: figure(ms, 'ms', 'W'),
+      clean_ms: missing('no_clean_execution', 'none'),
+      bars: [
+        { id: 'kernels', ms: ms - communication },
+        { id: 'exposed_comm.wire', ms: 0.75 * communication },
+        { id: 'exposed_comm.skew', ms: 0.25 * communication },
+      ],
+    } as unknown as StageWaterfall,
+  ],
+  stages: [{ phase: 'decode', value: { tokens } }] as never,
+});
+
+test('one, two and four ranks share a step of 8 ms, worked by hand', () => {
+  expect(scalingOf([side(1, 8, 0), side(2, 5, 1), side(4, 4, 2)])).toEqual([
+    {
+      phase: 'decode',
+      values: [
+        { ranks: 1, speedup: 1, efficiency: 1, communication_share: 0 },
+        { ranks: 2, speedup: 1.6, efficiency: 0.8, communication_share: 0.2 },
+        { ranks: 4, speedup: 2, efficiency: 0.5, communication_share: 0.5 },
+      ],
+    },
+  ]);
+});
+
+test('steps of other sizes compare by their tokens, where all are counted', () => {
+  const [both] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0, 16)]);
+  expect(both!.values[1]).toMatchObject({ speedup: 2, efficiency: 1 });
+  const [one] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0)]);
+  expect(one!.values[1]).toMatchObject({ speedup: 1, efficiency: 0.5 });
+});
+
+test('nothing is said of as many ranks, or of an unknown number', () => {
+  expect(scalingOf([side(2, 8, 0), side(2, 5, 1)])).toEqual([]);
+  expect(scalingOf([side(2, 8, 0), side(null, 5, 1)])).toEqual([]);
+  expect(scalingOf([side(2, 8, 0), side(null, 5, 1), side(4, 4, 0)])[0]!.values[1]).toBeNull();
+});

@@ -1,0 +1,60 @@
+import type { ComparedScaling } from '../../model/documents/compare.js';
+import { explainedBars, headlineTime } from '../../model/headline-time.js';
+import { isBarOf } from '../../model/bars.js';
+import { rankFilesSchema } from '../../model/ranks.js';
+import { artifactJson } from '../../facts/artifact.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import type { Side } from './side.js';
+
+/** Ranks of the job: as its files state them, else those that ran kernels; null without kernels. */
+export async function ranksOf(session: Session, database: SessionDatabase): Promise<number | null> {
+  const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
+  const stated = stored === null ? null : rankFilesSchema.parse(stored).world_size;
+  if (stated !== null) return stated;
+  const [row] = await database.query<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernels)',
+  );
+  return row!.n === 0 ? null : row!.n;
+}
+
+type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages'>;
+type ScalingValue = ComparedScaling['values'][number];
+
+/**
+ * Stages of sessions on different numbers of ranks, against the first session that has the stage. The ranks of a session are taken to
+ * share the work of a step; where steps compute different numbers of tokens, tokens per second are compared.
+ */
+export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
+  const counts = new Set(sides.flatMap(({ ranks }) => ranks ?? []));
+  if (counts.size < 2) return [];
+  const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
+  return kinds
+    .filter((kind) => kind !== 'other' && kind !== 'outside')
+    .map((kind) => ({ phase: kind, values: valuesOf(sides, kind) }))
+    .filter(({ values }) => values.filter((one) => one !== null).length > 1);
+}
+
+function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
+  const found = sides.map(({ ranks, waterfalls, stages }) => {
+    const own = waterfalls.find((one) => one.kind === kind);
+    const time = own && headlineTime(own).value;
+    if (!own || !time || ranks === null) return null;
+    const exposed = explainedBars(own.bars).bars.filter(({ id }) => isBarOf(id, 'exposed_comm'));
+    const tokens = stages.find(({ phase }) => phase === kind)?.value.tokens ?? null;
+    return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
+  });
+  const base = found.find((one) => one !== null);
+  const counted = found.every((one) => one === null || one.tokens !== null);
+  const rate = ({ time, tokens }: { time: number; tokens: number | null }) => (counted ? tokens! : 1) / time;
+  return found.map((one) => {
+    if (one === null || !base) return null;
+    const speedup = rate(one) / rate(base);
+    return {
+      ranks: one.ranks,
+      speedup,
+      efficiency: (speedup * base.ranks) / one.ranks,
+      communication_share: one.communication,
+    };
+  });
+}
