@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { belowLauncher } from './below-launcher.js';
+import { belowLauncher, withProgram } from './below-launcher.js';
 
 test('a suggested run begins with the launcher of the recorded one; other commands and runs without one stay', () => {
   const command = [
@@ -17,4 +17,14 @@ test('a suggested run begins with the launcher of the recorded one; other comman
   expect(belowLauncher(check, { command })).toBe(`torchrun --nproc-per-node 2 --no-python ${check}`);
   expect(belowLauncher('inferscope doctor', { command })).toBe('inferscope doctor');
   expect(belowLauncher(check, { command: ['inferscope', 'run'] })).toBe(check);
+});
+
+test.each([
+  [['inferscope', 'run', '--', 'python', 'a b.py', '--', 'x'], "python 'a b.py' -- x"],
+  [['srun', '--ntasks=2', '--', 'inferscope', 'run', '--name', 'n', '--', 'python', 'p.py'], 'python p.py'],
+  [['inferscope', 'import', 'x.nsys-rep'], '<command>'],
+])('%j: the program after our own --', (command, program) => {
+  expect(withProgram('inferscope run --evaluator torch -- <command>', { command })).toBe(
+    `inferscope run --evaluator torch -- ${program}`,
+  );
 });

@@ -1,3 +1,4 @@
+import { belowLauncher, withProgram } from '../../advice/below-launcher.js';
 import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../advice/explain/explain.js';
 import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
@@ -137,7 +138,9 @@ function result(
     const [first = '', ...rest] = text.split('\n');
     return [`${first.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())} [${id}]`, ...rest].join('\n');
   });
-  const capture = missing?.capture ? withProgram(missing.capture, session) : null;
+  const capture = missing?.capture
+    ? belowLauncher(withProgram(missing.capture, session.manifest), session.manifest)
+    : null;
   const unanswered =
     missing === null && parts.length > 0 ? [] : unknownLines(question ?? '', missing, capture);
   return {
@@ -162,17 +165,6 @@ function commandOf(from: string, { id, user }: Session): string | null {
   if (from === 'manifest') return `inferscope session show ${name}`;
   if (from === 'estimate') return 'inferscope estimate --model <model> --gpu <gpu>';
   return `inferscope report --session ${name}`;
-}
-
-/** The program of the session in place of <command>, where it is known. */
-function withProgram(command: string, { manifest }: Session): string {
-  const at = manifest.command?.indexOf('--') ?? -1;
-  const program = at === -1 ? [] : manifest.command!.slice(at + 1);
-  if (program.length === 0) return command;
-  const words = program.map((word) =>
-    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
-  );
-  return command.replace('<command>', words.join(' '));
 }
 
 function unknownLines(question: string, missing: TopicAnswer['notKnown'], capture: string | null): string[] {
