@@ -86,7 +86,7 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
         .filter((pid) => !isWatcher(pid));
     let pids: number[] = [];
     // Until all have started: two looks find the same.
-    for (let tries = 0; tries < 100; tries++) {
+    for (let tries = 0; tries < 200; tries++) {
       const before = pids.join();
       pids = below();
       if (pids.length > 0 && pids.join() === before) break;
