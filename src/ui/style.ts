@@ -51,5 +51,6 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }
+@media print { nav.pages, .tools { display: none; } }
 #named th a { text-decoration: none; } #named .wraps { min-width: 12rem; overflow-wrap: anywhere; }
 `;

@@ -28,8 +28,17 @@ export async function startUi(at: Place): Promise<UiServer> {
 export async function visit(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await expect
-    .poll(() => page.locator('meta[http-equiv="refresh"]').count(), { timeout: 60_000, interval: 200 })
-    .toBe(0);
+    .poll(
+      // Between two of these pages there is a moment without either: a page that is loading, or gone.
+      () =>
+        page
+          .evaluate(
+            `document.readyState === 'complete' && !document.querySelector('meta[http-equiv="refresh"]')`,
+          )
+          .catch(() => false),
+      { timeout: 60_000, interval: 200 },
+    )
+    .toBe(true);
 }
 
 export function idOf(at: Place, name: string): string {

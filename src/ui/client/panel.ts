@@ -16,8 +16,17 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** What one event is; `follow` goes to what launched it or what it launched. */
-export function eventPanel(details: EventDetails, times: string, follow: () => void): Node[] {
+/**
+ * What one event is.
+ * @param page address with all events of its name
+ * @param follow goes to what launched it or what it launched
+ */
+export function eventPanel(
+  details: EventDetails,
+  times: string,
+  page: string | undefined,
+  follow: () => void,
+): Node[] {
   const facts = element('dl', { class: 'definitions' });
   for (const { name, text, meaning } of details.facts)
     facts.append(element('dt', { title: meaning }, name), element('dd', {}, text));
@@ -26,7 +35,22 @@ export function eventPanel(details: EventDetails, times: string, follow: () => v
   button.addEventListener('click', follow);
   return [
     element('h2', {}, details.title),
-    element('p', {}, times, ...(launch ? [' · ', button] : [])),
+    element(
+      'p',
+      {},
+      times,
+      ...(launch ? [' · ', button] : []),
+      ...(page === undefined
+        ? []
+        : [
+            ' · ',
+            element(
+              'a',
+              { href: page },
+              details.table === 'kernels' ? 'all launches, roofline' : 'all calls',
+            ),
+          ]),
+    ),
     facts,
   ];
 }

@@ -32,6 +32,8 @@ export interface TimelineSource {
     /** Calls when a link of the page has led to another state. */
     follow(show: () => void): void;
   };
+  /** Address of the page with all events of a name; a file has no such pages. */
+  pageOf?(named: NonNullable<EventDetails['named']>): string;
   /** Keys that are pressed in it move the timeline. */
   keys: HTMLElement | Window;
   /** Said below the timeline once all is there; empty where nothing is missing. */
@@ -59,6 +61,7 @@ export function servedSource(api: string, execution: string): TimelineSource {
       write: (state) =>
         history.replaceState(null, '', `?${new URLSearchParams([['execution', execution], ...state])}`),
     },
+    pageOf: ({ page, name }) => `${api.replace(/api$/, page)}?${new URLSearchParams({ name })}#chosen`,
     keys: window,
     note: '',
   };

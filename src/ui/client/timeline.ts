@@ -171,7 +171,7 @@ async function start(source: TimelineSource): Promise<void> {
     };
     const times = `${formatTimeTick(found.end - found.start, Math.max(1, (found.end - found.start) / 100))}, from ${formatTimeTick(found.start, Math.max(1, (found.end - found.start) / 10))}`;
     details.replaceChildren(
-      ...eventPanel(found, times, () => {
+      ...eventPanel(found, times, found.named ? source.pageOf?.(found.named) : undefined, () => {
         const { launch } = found;
         if (launch) void select(launch.place.lane, launch.place.index, true).catch(failed);
       }),

@@ -1,7 +1,8 @@
 import { gapParts } from '../../model/bars.js';
 import { tables } from '../../model/tables.js';
-import { formatNs } from '../../vocabulary/format.js';
+import { formatBytes, formatNs } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
+import { classLabel } from '../../vocabulary/op-classes.js';
 import { lanesIn, placeOf } from './places.js';
 import type { EventDetails, Place } from './shown.js';
 import { type Timeline, type Track } from './timeline.js';
@@ -51,8 +52,8 @@ export async function eventDetails(
     .filter(([column]) => column !== 'rank' || !oneRank)
     .sort(([a], [b]) => places.indexOf(a) - places.indexOf(b))
     .map(([column, value]) => ({
-      name: column.replace(/_ns$/, '').replaceAll('_', ' '),
-      text: column.endsWith('_ns') ? formatNs(timeOf(column, Number(value), timeline.from)) : String(value),
+      name: column.replace(/_(ns|bytes)$/, '').replaceAll('_', ' '),
+      text: textOf(column, value, timeline.from),
       meaning: columns[column]?.doc ?? '',
     }))
     .sort((a, b) => Number(a.text.length > 60) - Number(b.text.length > 60));
@@ -62,8 +63,23 @@ export async function eventDetails(
     title,
     ...times,
     facts,
+    named: row && namedOn(track.table, row),
     launch: row ? await launchOf(rows, timeline, track.table, row) : null,
   };
+}
+
+/** The page that has all events of its name. */
+function namedOn(table: string, row: Row): EventDetails['named'] {
+  const name = row['name'] ?? row['short_name'];
+  if (typeof name !== 'string') return null;
+  if (table === 'kernels') return { page: 'kernels', name };
+  return table === 'ops' ? { page: 'operators', name } : null;
+}
+
+function textOf(column: string, value: unknown, from: number): string {
+  if (column.endsWith('_ns')) return formatNs(timeOf(column, Number(value), from));
+  if (column.endsWith('bytes')) return formatBytes(Number(value));
+  return column === 'class' ? classLabel(String(value)) : String(value);
 }
 
 /** Times of day count from the start of the timeline, durations are what they are. */

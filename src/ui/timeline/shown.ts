@@ -54,6 +54,8 @@ export interface EventDetails {
   end: number;
   /** Columns of its row with what they mean; the longest texts last. */
   facts: { name: string; text: string; meaning: string }[];
+  /** The page that has all events of its name; null where no page has. */
+  named: { page: 'kernels' | 'operators'; name: string } | null;
   /** The call that launched it, or what it launched. */
   launch: { place: Place; start: number; end: number; says: string } | null;
 }
