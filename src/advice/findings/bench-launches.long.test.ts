@@ -186,7 +186,7 @@ test('a benchmark alone shows a launch-bound decode step, with its evidence rows
   expect(Math.abs(saved - first!.gain!.expected_ms)).toBeLessThan(0.02 * saved);
 });
 
-test('--verify against the recorded graph: gone, and what it achieved lies in the interval', async () => {
+test('--verify against the recorded graph: the finding is gone, the achieved gain lies in its interval', async () => {
   const eager = await bench();
   // 12.6 % of the graph's step is idle (docs/tours/gpu.md).
   const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });
@@ -198,7 +198,7 @@ test('--verify against the recorded graph: gone, and what it achieved lies in th
   });
 });
 
-test('other points and variants of a session leave the finding of its first as it is', async () => {
+test('other points and variants of a session do not change the finding of the first one', async () => {
   const finding = async (change: Case) =>
     (await explainSession(await bench(change))).data.findings.find(({ rule }) => rule === 'launch_bound');
   const [alone, among] = [await finding({}), await finding({ more: true })];

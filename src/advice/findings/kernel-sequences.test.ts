@@ -43,7 +43,7 @@ describe('tables of positions', () => {
     expect(namesOf(found)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
   });
 
-  test('positions of the batch are no constants', () => {
+  test('positions of the batch are not constants', () => {
     // Hugging Face multiplies the frequencies by the positions of each sequence.
     expect(
       tablesOfPositions(sequence(['arange', 2], ['gemm', 3], ['cos_kernel', 2], ['sin_kernel', 2])),
@@ -113,7 +113,7 @@ describe('low-rank products', () => {
     expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
   });
 
-  test('one alone may be a part of the model', () => {
+  test('a single one may belong to the model', () => {
     expect(lowRankProducts(sequence(...adapted))).toEqual([]);
   });
 });
@@ -134,7 +134,7 @@ describe('conversions of weights', () => {
     expect(chainsOf(sequence(...dequantized), 'decode')).toEqual([]);
   });
 
-  test('keys and values of an attention in parts are no weights', () => {
+  test('keys and values of unfused attention are not weights', () => {
     const attention: Named[] = [
       ['cast', 20],
       ['gemm', 10],
@@ -146,11 +146,11 @@ describe('conversions of weights', () => {
     expect(conversionsOfWeights(sequence(['norm', 4], ...attention), 'decode')).toEqual([]);
   });
 
-  test('in a prefill, activations are as large', () => {
+  test('in a prefill, activations are as large as weights', () => {
     expect(conversionsOfWeights(sequence(...dequantized), 'prefill')).toEqual([]);
   });
 
-  test('short conversions, of activations, and long kernels that convert nothing are none', () => {
+  test('short conversions of activations and long kernels that convert nothing are not reported', () => {
     expect(
       conversionsOfWeights(sequence(['cast', 3], ['gemm', 7], ['cast', 5], ['gemm', 40]), 'decode'),
     ).toEqual([]);

@@ -32,7 +32,7 @@ test('nodes of a graph are not launches, and an engine that replays graphs is no
   expect(text).not.toContain('--enforce-eager');
 });
 
-test('whether graphs are off is stated only where it is recorded', async () => {
+test('that graphs are off is stated only where it is recorded', async () => {
   const context = await steps(false);
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ launches: 310, graph_launches: 0 });

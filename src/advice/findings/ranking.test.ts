@@ -50,7 +50,7 @@ function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft>
 }
 const ids = (all: readonly { id: string }[]) => all.map(({ id }) => id);
 
-test('by ms over the whole run, not by share of their own stage', () => {
+test('ranked by ms over the whole run, not by share of their stage', () => {
   const all = ranked(
     [
       found('once', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
@@ -78,7 +78,7 @@ test('a gain is no more than the bars it names, and after_ms follows, without th
   expect(ranked([found('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(0.5);
 });
 
-test('bars that two name stay with the larger one; the other is hidden unless half of its gain is left', () => {
+test('bars named by two findings count for the larger one; the other is hidden unless half of its gain remains', () => {
   const idle = ['launch_overhead', 'host.program'];
   const all = ranked([found('small', 3, idle), found('large', 5, idle)], [decode]);
   expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
@@ -89,7 +89,7 @@ test('bars that two name stay with the larger one; the other is hidden unless ha
   expect(some[1]).toMatchObject({ hidden_by: null, gain: { expected_ms: 1 } });
 });
 
-test('gains that are not hidden never sum to more than the stage', () => {
+test('visible gains never sum to more than the stage', () => {
   const bars = [...decode.bars.keys()];
   const all = ranked(
     [7, 6, 5, 4, 3, 2, 1].map((ms) => found(`f${ms}`, ms, bars)),
@@ -120,7 +120,7 @@ test('a device that waits for the host shows nothing of shorter kernels, and wha
   expect(all[2]!.gain!.expected_ms).toBe(1);
 });
 
-test('what is no matter of time is information and comes last; two of one rule in a stage have two ids', () => {
+test('findings without a time are information and come last; two findings of one rule in a stage have two ids', () => {
   const all = ranked(
     [
       found('doubt', 0, [], { stage: null, at_stake_ms: null, gain: null }),
@@ -133,7 +133,7 @@ test('what is no matter of time is information and comes last; two of one rule i
   expect(all[2]!.severity).toBe('info');
 });
 
-test('a gain of a token stays of a token: no bar clamps it, and it hides no change that shortens the step', () => {
+test('a gain per token stays per token: no bar limits it, and it hides no change that shortens the step', () => {
   const token = found('batch', 8, ['inefficiency.gemm', 'nonessential.copy'], {
     gain: {
       per: 'token',
@@ -151,7 +151,7 @@ test('a gain of a token stays of a token: no bar clamps it, and it hides no chan
   expect(casts).toMatchObject({ hidden_by: null, gain: { per: 'stage', expected_ms: 1 } });
 });
 
-test('a gain of a token follows every finding that shortens the step by a share worth naming', () => {
+test('a gain per token comes after every finding that shortens the step noticeably', () => {
   const token = found('batch', 9, ['inefficiency.gemm'], {
     gain: { per: 'token', expected_ms: 9, low_ms: 8, high_ms: 9, after_ms: 1, assumption: '', what_if: null },
   });

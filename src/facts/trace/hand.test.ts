@@ -151,7 +151,7 @@ test('prefill inside a warm-up is warm-up, and its kernels are of the outermost 
   ]);
 });
 
-test('ranks and devices are never added up', async () => {
+test('ranks and devices are never summed', async () => {
   const session = await sessionOf({
     kernels: [kernel(null, 10, 10), kernel(null, 10, 30, { rank: 1 }), kernel(null, 20, 20, { device: 1 })],
   });

@@ -4,7 +4,7 @@ import { hotKernels } from './hot-kernels.js';
 import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 
-test('the kernels of each stage with most time, and none of the warm-up', async () => {
+test('the kernels with the most time of each stage, without those of the warm-up', async () => {
   const session = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
   const { names, stages } = await hotKernels(session);
   const database = await session.connect();

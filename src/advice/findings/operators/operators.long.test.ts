@@ -119,7 +119,7 @@ test('a cache that is concatenated or allocated anew: calls that write more with
   expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
 });
 
-test('weights that are converted at every use', async () => {
+test('weights converted at every use', async () => {
   const cast: Call = {
     name: 'aten::copy_',
     takes: 200,
@@ -134,7 +134,7 @@ test('weights that are converted at every use', async () => {
   expect(await firing(context)).toEqual(['casts_and_layout_copies']);
 });
 
-test('attention written out: what lies between two products that share a score matrix, and reduces', async () => {
+test('unfused attention: the operators between two products that share a score matrix, with a reduction among them', async () => {
   const between: Call[] = [
     { name: 'aten::mul', takes: 100, class: 'elementwise' },
     { name: 'aten::sum', takes: 50, class: 'norm' },
@@ -183,7 +183,7 @@ test('stock attention in one operator: rotary embeddings of one step and of the 
     expect(await firing(await stepsOf(6, () => [scores, norm, other, values]))).toEqual([]);
 });
 
-test('a program that computes at one place of every step, not one that was held up once', async () => {
+test('a program that computes at the same place in every step, not one that was delayed once', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [
       product(500),
@@ -206,7 +206,7 @@ test('a program that computes at one place of every step, not one that was held 
   expect(outcomes.find(({ rule }) => rule === 'host_bound')!.outcome).toBe('withheld');
 });
 
-test('code that is compiled in most steps, not in the first alone', async () => {
+test('code compiled in most steps, not only in the first', async () => {
   const steps = (compiles: (step: number) => boolean) =>
     stepsOf(6, (step) => [
       ...(compiles(step)
@@ -231,7 +231,7 @@ const weighted = (takes: number, rows: number, outer = 512): Call => ({
   ],
 });
 
-test('a mask that is made anew in every step, and is larger than what the step computes on', async () => {
+test('a mask that is created in every step and is larger than the tensors of the step', async () => {
   const mask = (name: string, elements: number): Call => ({
     name,
     takes: 400,
@@ -255,7 +255,7 @@ test('a mask that is made anew in every step, and is larger than what the step c
   expect((await rebuiltTensors.find(own)).outcome).toBe('not_fired');
 });
 
-test('steps that compute all tokens again: rows that grow by the new ones', async () => {
+test('steps that recompute all tokens: their rows grow by the new ones', async () => {
   const context = await stepsOf(6, (step) => [
     weighted(4000, 400 + 2 * step),
     weighted(1000, 400 + 2 * step),
@@ -270,7 +270,7 @@ test('steps that compute all tokens again: rows that grow by the new ones', asyn
   }
 });
 
-test('logits of every prompt token, of which one is sampled from', async () => {
+test('logits of every prompt token, although only one row is sampled', async () => {
   const stages = [stage(0, 'prefill', 0, 1200), stage(1, 'decode', 1200, 1400, { step_index: 0 })];
   const call = (id: number, stageId: number, start: number, takes: number, shapes: number[][]) => ({
     op_id: id,

@@ -18,7 +18,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(context)).toEqual(['kv_cache_concat']);
   });
 
-  test('short ones that grow with the steps, not those that stay', async () => {
+  test('short ones that grow with the steps, not those of constant time', async () => {
     const steps = (us: (step: number) => number) =>
       contextOf(stepRows('decode', 16, (step) => repeated(8, [gemm(30), run(us(step), 'copy', names.cat)])));
     expect(await firing(await steps((step) => 5 + step * 0.1))).toEqual(['kv_cache_concat']);
@@ -76,7 +76,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(await withShapes('[[[1,32,700,128],[1,32,1,128]],[]]'))).toEqual(['kv_cache_concat']);
   });
 
-  test('a prefill has none', async () => {
+  test('a prefill has no finding', async () => {
     const context = await contextOf(
       stepRows('prefill', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
     );

@@ -76,7 +76,7 @@ test('L2: a low hit rate alone, an idle DRAM, or no measure of what there is to 
   expect(kind(await l2HitRate.find(await context([], gib)))).toBe('not_applicable');
 });
 
-test('a kernel that only streams is no fault of occupancy, coalescing or banks', async () => {
+test('a kernel that only streams is not reported for occupancy, coalescing or bank conflicts', async () => {
   const streaming = await context(launch('streams', gib, 90), gib);
   for (const rule of [lowOccupancy, uncoalescedAccess, bankConflicts])
     expect(kind(await rule.find(streaming)), rule.id).not.toBe('fired');

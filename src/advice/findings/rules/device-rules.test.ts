@@ -11,7 +11,7 @@ import { firing, gemm, names, run } from './test-device-rules.js';
 afterAll(closeAll);
 
 describe('conversions', () => {
-  test('of weights before every product are casts, all of their time', async () => {
+  test('casts of weights before every product: all of their time', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () =>
         repeated(8, [run(8, 'norm', names.norm), run(160, 'copy', names.cast), gemm(100)]),
@@ -44,7 +44,7 @@ describe('chains of elementwise kernels', () => {
     expect(await firing(context)).toEqual(['elementwise_norm_overhead']);
   });
 
-  test('an addition and a norm between two products are none, nor are running sums', async () => {
+  test('an addition and a norm between two products, and running sums, are not reported', async () => {
     const pair = [run(20, 'elementwise', names.mul), run(20, 'norm', names.norm)];
     expect(
       await firing(await contextOf(stepRows('prefill', 3, () => repeated(4, [gemm(200), ...pair])))),
@@ -62,7 +62,7 @@ describe('products', () => {
     expect(await firing(context)).toEqual(['half_precision']);
   });
 
-  test('a small one in float32 among others is none', async () => {
+  test('a small one in float32 among others is not reported', async () => {
     const context = await contextOf(stepRows('decode', 4, () => [gemm(1000), gemm(20, wide)]));
     expect(await firing(context)).toEqual([]);
   });
@@ -136,7 +136,7 @@ describe('several devices', () => {
     ]);
   });
 
-  test('a rank that is late once, at the start: the exchange is judged without that waiting', async () => {
+  test('a rank that is late once, at the start: the exchange is measured without that wait', async () => {
     const rows = twoRanks([0, 0], () => [40, 40, 40, 40]);
     const first = rows.kernels.find(({ rank, class: of }) => rank === 0 && of === 'communication')!;
     const once = rows.kernels.map((row) =>
@@ -151,7 +151,7 @@ describe('several devices', () => {
     expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
   });
 
-  test('unlike numbers of collectives, or pairs that do not meet: how much is waiting is not known', async () => {
+  test('different numbers of collectives, or pairs that do not match: the waiting time is not known', async () => {
     const one = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
     const fewer = { ...one, kernels: one.kernels.slice(0, -1) };
     const apart = {

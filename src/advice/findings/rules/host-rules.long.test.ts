@@ -44,7 +44,7 @@ describe('launch-bound', () => {
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 
-  test('a graph of 100 nodes is not, nor is a device that the host keeps ahead of', async () => {
+  test('not a graph of 100 nodes, and not a device that the host stays ahead of', async () => {
     const node = { graph_node: 1, graph_id: 1, correlation: 5 };
     const graph = await contextOf(
       stepRows('decode', 4, () =>
@@ -158,7 +158,7 @@ describe('synchronization', () => {
     expect(await firing(context)).toEqual(['synchronization_every_step']);
   });
 
-  test('one wait at the end of a step of 5 ms is none', async () => {
+  test('one wait at the end of a step of 5 ms is not reported', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [
         { idle: { synchronization: 6, host: 30, launch_overhead: 6, launch_latency: 8 } },
@@ -315,7 +315,7 @@ describe('memory and copies', () => {
     expect(found.gain!.expected_ms).toBeCloseTo(found.at_stake_ms! - 0.03, 6);
   });
 
-  test('token ids are none', async () => {
+  test('a copy of token ids is not reported', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [
         { idle: { host: 20 } },

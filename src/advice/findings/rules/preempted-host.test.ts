@@ -26,7 +26,7 @@ const waits = (percent: number, more: Row<'telemetry'> = {}, untilMs = 400): Row
 const context = (kernel: number, telemetry: Row<'telemetry'>[], more?: Row<'kernels'>) =>
   contextOf({ ...stepRows('decode', 40, () => steps(kernel, more)), telemetry });
 
-test('half of a host-bound step: 5 of 10 ms, and the host as a cause keeps the rest', async () => {
+test('half of a host-bound step: 5 of 10 ms; the rest stays with the host', async () => {
   // The device works 2 ms and waits 8; the thread waits for a core for 5 of 10.
   const found = await context(2000, waits(50));
   const { gain, at_stake_ms } = fired(await preemptedHost.find(found));
@@ -38,7 +38,7 @@ test('half of a host-bound step: 5 of 10 ms, and the host as a cause keeps the r
   expect(fired(await hostBound.find(await context(2000, []))).gain!.expected_ms).toBeCloseTo(8, 2);
 });
 
-test('never more than the device waits for the host', async () => {
+test('never more than the time for which the device waits for the host', async () => {
   const { gain } = fired(await preemptedHost.find(await context(6000, waits(90))));
   expect(gain!.expected_ms).toBeCloseTo(4, 2);
 });

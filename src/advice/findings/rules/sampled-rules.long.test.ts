@@ -168,7 +168,7 @@ describe('KV cache too small', () => {
       '99 % full while up to 5 requests waited',
     );
   });
-  test('not by a cache that is full and makes nobody wait, nor without a word of it', async () => {
+  test('not by a full cache for which nobody waits, and not where nothing was recorded', async () => {
     expect(await of(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
     expect(await of(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
     expect(await of(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
