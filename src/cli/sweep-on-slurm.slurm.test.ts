@@ -154,3 +154,14 @@ test('what sbatch refuses is said', () => {
   expect(refused.stderr).toMatch(/partition/i);
   expect(queued()).toEqual([]);
 });
+
+test('doctor says what this Slurm is', () => {
+  const said = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
+  const rows = JSON.parse(said.stdout).data.rows as { id: string; status: string; found: string }[];
+  const [version] = /\d[\d.]+/.exec(execFileSync('sbatch', ['--version'], { encoding: 'utf8' }))!;
+  expect(rows.find(({ id }) => id === 'slurm')).toMatchObject({
+    status: 'ok',
+    found: `${version}; SIGKILL 30 s after a job's end: unwritten profiler reports are lost`,
+  });
+  expect(rows.find(({ id }) => id === 'slurm_home')).toMatchObject({ status: 'ok', found: 'one node' });
+});

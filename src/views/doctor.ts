@@ -13,6 +13,7 @@ const groupTitles: Readonly<Record<DoctorGroup, string>> = {
   python: 'Python',
   containers: 'Containers',
   amd: 'AMD',
+  jobs: 'Jobs of many ranks',
 };
 
 const statuses: Readonly<Record<DoctorRow['status'], Value>> = {

@@ -21,6 +21,7 @@ export interface DoctorFacts {
   huggingFace: 'environment' | 'file' | null;
   docker: DockerFacts | null;
   amd: AmdFacts;
+  slurm: SlurmFacts | null;
 }
 
 /** A package with native code, tried in its own process. */
@@ -88,6 +89,17 @@ export interface DockerFacts {
   /** First line of the reason why the daemon does not respond. */
   reason: string | null;
   nvidiaRuntime: boolean;
+}
+
+export interface SlurmFacts {
+  version: string | null;
+  /** Seconds from the end of a job's time, or its cancellation, to SIGKILL. */
+  killWaitS: number | null;
+  nodes: number | null;
+  /** Why the controller did not answer. */
+  reason: string | null;
+  /** The session folder is on a file system that other hosts do not see. */
+  homeOfOneHost: boolean;
 }
 
 export interface AmdFacts {

@@ -2,6 +2,7 @@ import type { DoctorFacts, ToolFacts } from './facts.js';
 import { hasNvidiaGpu } from './judge-nvidia.js';
 import type { Verdict } from './row.js';
 import { rowsOf } from './row.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 export function judgeContainers(facts: DoctorFacts): Verdict[] {
   const { ok, missing, notApplicable } = rowsOf('containers');
@@ -62,5 +63,35 @@ export function judgeAmd(facts: DoctorFacts): Verdict[] {
     tool('rocm_smi', 'rocm-smi', amd.rocmSmi),
     tool('amd_smi', 'amd-smi', amd.amdSmi),
     tool('rocminfo', 'rocminfo', amd.rocminfo),
+  ];
+}
+
+/** Traps of jobs of many ranks: reports lost at the end of a job, and sessions that other nodes do not see. */
+export function judgeSlurm({ slurm, home }: DoctorFacts): Verdict[] {
+  const { ok, warning, missing, notApplicable } = rowsOf('jobs');
+  const use = 'Only for clusters: import --ranks and sweep take --on slurm there';
+  if (slurm === null)
+    return [
+      notApplicable('slurm', 'Slurm', 'sbatch is not on PATH', use),
+      notApplicable('slurm_home', 'Sessions of all nodes', 'no Slurm', use),
+    ];
+  const { version, killWaitS, nodes, reason, homeOfOneHost } = slurm;
+  const wait =
+    killWaitS === null
+      ? ''
+      : `; SIGKILL ${formatSetting(killWaitS, 's')} after a job's end: unwritten profiler reports are lost`;
+  const local = homeOfOneHost && nodes !== null && nodes > 1;
+  return [
+    reason === null
+      ? ok('slurm', 'Slurm', `${version ?? 'version unknown'}${wait}`)
+      : missing('slurm', 'Slurm', `its controller does not answer: ${reason}`, 'Try: scontrol ping'),
+    local
+      ? warning(
+          'slurm_home',
+          'Sessions of all nodes',
+          `${home.path} is on a disk of this host; ${nodes} nodes`,
+          'INFERSCOPE_HOME=/a/shared/folder, on a file system that all nodes mount under the same path',
+        )
+      : ok('slurm_home', 'Sessions of all nodes', nodes === 1 ? 'one node' : home.path),
   ];
 }

@@ -31,6 +31,7 @@ const laptop: DoctorFacts = {
   huggingFace: null,
   docker: null,
   amd: { kfd: false, names: [], rocmSmi: null, amdSmi: null, rocminfo: null },
+  slurm: null,
 };
 
 const torch: PythonFacts = {
@@ -273,5 +274,25 @@ test('AMD: the card is named, a missing driver interface is reported', () => {
   expect(rowOf(noKfd, 'amd_gpu')).toMatchObject({
     status: 'missing',
     found: '1 on the PCI bus, no /dev/kfd',
+  });
+});
+
+describe('a cluster', () => {
+  const slurm = { version: '22.05.8', killWaitS: 30, nodes: 4, reason: null, homeOfOneHost: true };
+  test('sessions on a disk of one host are not seen by the other nodes', () => {
+    expect(rowOf({ ...laptop, slurm }, 'slurm_home')).toMatchObject({
+      status: 'warning',
+      found: '/home/a/.local/share/inferscope is on a disk of this host; 4 nodes',
+      fix: expect.stringContaining('INFERSCOPE_HOME=/a/shared/folder'),
+    });
+    for (const fine of [{ nodes: 1 }, { homeOfOneHost: false }, { nodes: null }])
+      expect(rowOf({ ...laptop, slurm: { ...slurm, ...fine } }, 'slurm_home').status).toBe('ok');
+  });
+
+  test('when it kills what has not written its report; a controller that does not answer; no Slurm', () => {
+    expect(rowOf({ ...laptop, slurm }, 'slurm').found).toContain('22.05.8; SIGKILL 30 s after');
+    const gone = { ...slurm, version: null, killWaitS: null, nodes: null, reason: 'Unable to contact' };
+    expect(rowOf({ ...laptop, slurm: gone }, 'slurm')).toMatchObject({ status: 'missing' });
+    expect(rowOf(laptop, 'slurm').status).toBe('not_applicable');
   });
 });

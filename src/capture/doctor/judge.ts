@@ -2,7 +2,7 @@ import type { Capability, DoctorData, DoctorRow } from '../../model/documents/do
 import type { DoctorFacts } from './facts.js';
 import { judgeMachine } from './judge-machine.js';
 import { judgeNvidia } from './judge-nvidia.js';
-import { hasAmdGpu, judgeAmd, judgeContainers } from './judge-other.js';
+import { hasAmdGpu, judgeAmd, judgeContainers, judgeSlurm } from './judge-other.js';
 import { judgePython, torchBuild } from './judge-python.js';
 import type { Verdict } from './row.js';
 
@@ -16,6 +16,7 @@ export const doctorIds: readonly string[] = [
   'python torch torch_gpu transformers accelerate vllm hf_login',
   'docker docker_gpu',
   'amd_gpu rocm_smi amd_smi rocminfo',
+  'slurm slurm_home',
 ].flatMap((group) => group.split(' '));
 
 /**
@@ -23,8 +24,8 @@ export const doctorIds: readonly string[] = [
  * @param required ids beyond alwaysRequired
  */
 export function judge(facts: DoctorFacts, required: readonly string[] = []): DoctorData {
-  const verdicts = [judgeMachine, judgeNvidia, judgePython, judgeContainers, judgeAmd].flatMap((of) =>
-    of(facts),
+  const verdicts = [judgeMachine, judgeNvidia, judgePython, judgeContainers, judgeAmd, judgeSlurm].flatMap(
+    (of) => of(facts),
   );
   const wanted = new Set([...alwaysRequired, ...required]);
   const rows = verdicts.map((verdict): DoctorRow => ({ ...verdict, required: wanted.has(verdict.id) }));

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { onnx } from 'onnx-proto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findTool, matching, onPath } from './find-tool.js';
+import { parseSlurm } from './probe-slurm.js';
 import { parseDockerInfo, parseRocminfo } from './probe-containers.js';
 import { probeFolder, probeHome, probePciGpus } from './probe-host.js';
 import { hasSysAdmin, parseAdminOnly, parseKernelModule } from './probe-nvidia.js';
@@ -237,4 +238,11 @@ describe.runIf(python)(`Python ${python ?? 'is not installed'}`, () => {
       torchDevices: { failed: 'ImportError: libcudart.so.12: cannot open shared object file' },
     });
   });
+});
+
+test('Slurm 22.05 as scontrol and sinfo print it', () => {
+  const config =
+    'Configuration data as of 2026-11-28T11:20:00\nKillOnBadExit           = 0\nKillWait                = 30 sec\nSLURM_VERSION           = 22.05.8\n';
+  expect(parseSlurm(config, '3\n2\n')).toEqual({ version: '22.05.8', killWaitS: 30, nodes: 5 });
+  expect(parseSlurm('', '')).toEqual({ version: null, killWaitS: null, nodes: null });
 });

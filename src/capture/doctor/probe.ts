@@ -5,6 +5,7 @@ import { probeAmd, probeDocker } from './probe-containers.js';
 import { probeFolder, probeHome, probeMemoryAvailable, probePciGpus } from './probe-host.js';
 import { findNcu, findNsys } from '../tools/nsight.js';
 import { probeNvidia } from './probe-nvidia.js';
+import { probeSlurm } from './probe-slurm.js';
 import { checkDuckdb, checkEngine } from './probe-packages.js';
 import { probeHuggingFace, probePython } from './probe-python.js';
 
@@ -27,10 +28,11 @@ export async function probeMachine(homePath: string): Promise<DoctorFacts> {
     probePython({ versionsMs: 2 * toolMs, devicesMs: torchImportMs }),
     probeDocker(toolMs),
     probeAmd(toolMs),
+    probeSlurm(homePath, toolMs),
   ] as const;
   // NVML blocks this thread while the driver starts up (seconds without persistence mode): the other probes run in parallel.
   const nvidia = await probeNvidia();
-  const [engine, duckdb, nsys, ncu, python, docker, amd] = await Promise.all(processes);
+  const [engine, duckdb, nsys, ncu, python, docker, amd, slurm] = await Promise.all(processes);
   return {
     platform: process.platform,
     nodeVersion: process.versions.node,
@@ -48,5 +50,6 @@ export async function probeMachine(homePath: string): Promise<DoctorFacts> {
     huggingFace: probeHuggingFace(),
     docker,
     amd,
+    slurm,
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 
-export const doctorGroups = ['machine', 'nvidia', 'python', 'containers', 'amd'] as const;
+export const doctorGroups = ['machine', 'nvidia', 'python', 'containers', 'amd', 'jobs'] as const;
 
 const doctorRowSchema = z.object({
   id: z.string().describe('Stable name, the one `--require` takes.'),
@@ -32,7 +32,7 @@ export const doctorDataSchema = z.object({
   rows: z.array(doctorRowSchema),
 });
 
-export const doctorVersion = '1.0';
+export const doctorVersion = '1.1';
 export const doctorSchema = documentSchema('doctor', doctorVersion, doctorDataSchema);
 
 export type DoctorRow = z.infer<typeof doctorRowSchema>;

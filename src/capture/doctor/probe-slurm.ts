@@ -1,0 +1,48 @@
+import { existsSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { SlurmFacts } from './facts.js';
+import { onPath } from './find-tool.js';
+import { failureLine, runTool } from './run-tool.js';
+
+/** f_type of file systems of one host (linux/magic.h): ext, XFS, Btrfs, tmpfs, overlay, ZFS. */
+const ofOneHost: ReadonlySet<number> = new Set([
+  0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1,
+]);
+
+/** What Slurm says of itself; null where it is not installed. @param homePath need not exist yet */
+export async function probeSlurm(homePath: string, timeoutMs: number): Promise<SlurmFacts | null> {
+  if (!onPath('sbatch')) return null;
+  const [config, nodes] = await Promise.all([
+    runTool('scontrol', ['show', 'config'], { timeoutMs }),
+    runTool('sinfo', ['--noheader', '--format', '%D'], { timeoutMs }),
+  ]);
+  return {
+    ...parseSlurm(config.stdout, nodes.stdout),
+    reason: config.ok ? null : failureLine(config),
+    homeOfOneHost: isOfOneHost(homePath),
+  };
+}
+
+export function parseSlurm(
+  config: string,
+  nodes: string,
+): Pick<SlurmFacts, 'version' | 'killWaitS' | 'nodes'> {
+  const of = (name: string) => new RegExp(`^${name}\\s*=\\s*(\\S+)`, 'm').exec(config)?.[1] ?? null;
+  const wait = of('KillWait');
+  const counts = nodes.split('\n').filter(Boolean).map(Number);
+  return {
+    version: of('SLURM_VERSION'),
+    killWaitS: wait === null ? null : Number(wait),
+    nodes: counts.length === 0 ? null : counts.reduce((sum, n) => sum + n, 0),
+  };
+}
+
+function isOfOneHost(path: string): boolean {
+  let parent = path;
+  while (!existsSync(parent) && dirname(parent) !== parent) parent = dirname(parent);
+  try {
+    return ofOneHost.has(statfsSync(parent).type);
+  } catch {
+    return false;
+  }
+}
