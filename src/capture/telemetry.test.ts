@@ -107,7 +107,7 @@ describe('arithmetic of a recording, by hand', () => {
     const about = { costUs: { mean: 3000, max: 3000 }, periodNs: 50e6, pid: 1 };
     const issues = hostIssues(samples, { ...about, missedSamples: 8, others: otherLoad(samples) });
     expect(issues.map((issue) => issue.code)).toEqual(['machine_not_idle', 'late_samples', 'sampling_cost']);
-    expect(issues[0]?.text).toContain('0.400 of 2 cores');
+    expect(issues[0]?.text).toContain('0.4 of 2 cores');
     expect(issues[1]).toMatchObject({ severity: 'warning', count: 8 });
     const quiet = { costUs: { mean: 100, max: 100 }, periodNs: 50e6, pid: 1, missedSamples: 0 };
     expect(hostIssues(samples, { ...quiet, others: { windows: [], mean: 0.05, max: 0.1 } })).toEqual([]);

@@ -77,10 +77,6 @@ export function define(command: Command): void {
           'show what would run, how long it takes and what does not fit',
         ],
         ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'run two benchmarks into one table'],
-        [
-          "inferscope sweep --config models.yaml --on slurm --sbatch '--gpus=1 --exclusive'",
-          'measure each configuration on a node of its own',
-        ],
       ),
     )
     .action(async (command: string[], typed: SweepTyped) => {

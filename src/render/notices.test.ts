@@ -28,7 +28,7 @@ describe('notices', () => {
       {
         code: 'machine_not_idle',
         severity: 'warning',
-        text: 'other processes used 0.980 to 1.05 of 2 cores (peak 1.12 to 10.2).',
+        text: 'other processes used 1 to 1.1 of 2 cores (peak 1.1 to 10.2).',
         count: 3,
       },
       other,
