@@ -1,5 +1,5 @@
-// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB and ClickHouse (chDB) from PyPI. Makes a
-// virtual environment with the pinned versions of requirements.txt once (1.2 GB). Without python3, venv or PyPI the test is
+// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB, ClickHouse (chDB) and Spark from PyPI. Makes a
+// virtual environment with the pinned versions of requirements.txt once (1.6 GB). Without python3, venv or PyPI the test is
 // skipped, loudly.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -29,6 +29,10 @@ try {
   );
   process.exit(process.env.INFERSCOPE_REQUIRE_ENGINES === '1' ? 1 : 0);
 }
+if (spawnSync('java', ['-version']).error)
+  process.stderr.write(
+    '\n*** SKIPPED: Spark needs a Java runtime (Debian: apt-get install default-jre-headless), and there is none.\n*** That Spark reads sessions is NOT tested in this run.\n\n',
+  );
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
 const tests = spawnSync('npx', ['vitest', 'run', '--project', 'engines'], {
   cwd: root,

@@ -1,6 +1,7 @@
 """Sums over the Parquet files of a session, read in place by other engines: prints JSON by engine. Argument: the session's folder."""
 
 import json
+import shutil
 import sys
 
 folder = sys.argv[1]
@@ -45,12 +46,23 @@ def chdb_sums():
     return rows(by_class, kernels), rows(by_call, calls)[0]
 
 
+def spark_sums():
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    rows = lambda sql, files: [list(row) for row in spark.sql(sql.format(f"parquet.`{files}`")).collect()]
+    return rows(by_class, kernels), rows(by_call, calls)[0]
+
+
 def numbers(row):
     return [value if isinstance(value, str) and not value.isdigit() else int(value) for value in row]
 
 
 found = {}
-for name, sums in {"polars": polars_sums, "duckdb": duckdb_sums, "chdb": chdb_sums}.items():
+engines = {"polars": polars_sums, "duckdb": duckdb_sums, "chdb": chdb_sums}
+if shutil.which("java"):
+    engines["spark"] = spark_sums
+for name, sums in engines.items():
     time, wire = sums()
     found[name] = {"kernels": [numbers(row) for row in time], "collectives": numbers(wire)}
 print(json.dumps(found))
