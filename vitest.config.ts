@@ -86,7 +86,7 @@ export default defineConfig({
         test: {
           name: 'engines',
           include: ['test/engines/**/*.test.ts'],
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           hookTimeout: 180_000,
         },
       },
