@@ -96,7 +96,7 @@ export interface SlurmFacts {
   /** Seconds from the end of a job's time, or its cancellation, to SIGKILL. */
   killWaitS: number | null;
   nodes: number | null;
-  /** Why the controller did not answer. */
+  /** Why it could not be asked; null where the controller answered. */
   reason: string | null;
   /** The session folder is on a file system that other hosts do not see. */
   homeOfOneHost: boolean;

@@ -84,7 +84,7 @@ export function judgeSlurm({ slurm, home }: DoctorFacts): Verdict[] {
   return [
     reason === null
       ? ok('slurm', 'Slurm', `${version ?? 'version unknown'}${wait}`)
-      : missing('slurm', 'Slurm', `its controller does not answer: ${reason}`, 'Try: scontrol ping'),
+      : missing('slurm', 'Slurm', reason, 'Try: scontrol ping'),
     local
       ? warning(
           'slurm_home',

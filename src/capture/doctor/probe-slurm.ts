@@ -1,5 +1,6 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import process from 'node:process';
 import type { SlurmFacts } from './facts.js';
 import { onPath } from './find-tool.js';
 import { failureLine, runTool } from './run-tool.js';
@@ -9,16 +10,30 @@ const ofOneHost: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1,
 ]);
 
+/** Without its configuration Slurm's commands ask the name server where the controller is; doctor asks no other machine unasked. */
+const configFiles = [
+  process.env['SLURM_CONF'],
+  '/etc/slurm/slurm.conf',
+  '/etc/slurm-llnl/slurm.conf',
+  '/run/slurm/conf/slurm.conf',
+];
+
 /** What Slurm says of itself; null where it is not installed. @param homePath need not exist yet */
 export async function probeSlurm(homePath: string, timeoutMs: number): Promise<SlurmFacts | null> {
   if (!onPath('sbatch')) return null;
+  if (!configFiles.some((file) => file !== undefined && existsSync(file)))
+    return {
+      ...parseSlurm('', ''),
+      reason: 'no slurm.conf on this machine (SLURM_CONF names it)',
+      homeOfOneHost: isOfOneHost(homePath),
+    };
   const [config, nodes] = await Promise.all([
     runTool('scontrol', ['show', 'config'], { timeoutMs }),
     runTool('sinfo', ['--noheader', '--format', '%D'], { timeoutMs }),
   ]);
   return {
     ...parseSlurm(config.stdout, nodes.stdout),
-    reason: config.ok ? null : failureLine(config),
+    reason: config.ok ? null : `its controller does not answer: ${failureLine(config)}`,
     homeOfOneHost: isOfOneHost(homePath),
   };
 }
