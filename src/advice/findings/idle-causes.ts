@@ -93,6 +93,7 @@ export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCaus
 
 /** Waits of the host per step from which it cannot prepare the next step while the device computes this one. */
 const aheadWaits = 0.5;
+/** Fewer steps are no loop in which the host gets ahead. */
 const aheadSteps = 4;
 
 /**
