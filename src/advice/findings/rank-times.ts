@@ -2,6 +2,7 @@ import { captureList, ofKind } from '../../facts/trace/collectives.js';
 import { makeKernelStreams } from '../../facts/trace/kernel-streams.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
+import { blocksSql } from './step-sequence.js';
 
 /** Times of one rank and device per mean instance of a kind of stage, ms. */
 export interface RankTime extends Record<string, number | null> {
@@ -10,6 +11,8 @@ export interface RankTime extends Record<string, number | null> {
   compute_ms: number;
   comm_ms: number;
   kernels: number;
+  /** Thread blocks that they launch; null where grids are not recorded. */
+  blocks: number | null;
   /** Idle time of the device before the launch calls and inside them. */
   host_ms: number;
 }
@@ -37,7 +40,8 @@ export function rankTimesSql(context: FindingContext, { kind, instances }: Stage
       : idle;
   return `WITH computing AS (
        SELECT k.rank, k.device, sum(k.exclusive_ns) FILTER (k.class <> 'communication') / 1e6 / ${instances} AS compute_ms,
-         coalesce(sum(k.dur_ns) FILTER (k.class = 'communication'), 0) / 1e6 / ${instances} AS comm_ms, count(*) / ${instances} AS kernels
+         coalesce(sum(k.dur_ns) FILTER (k.class = 'communication'), 0) / 1e6 / ${instances} AS comm_ms, count(*) / ${instances} AS kernels,
+         sum(${blocksSql}) FILTER (k.class <> 'communication') / ${instances} AS blocks
        FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captures}) GROUP BY ALL),
      idle AS (
        SELECT g.rank, g.device, sum(${inside}) / 1e6 / ${instances} AS host_ms
@@ -54,3 +58,48 @@ export async function ranksOf(context: FindingContext, stage: StageFacts): Promi
   );
   return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
 }
+
+/** The rank with the longest own time, and what its excess costs the ranks that wait for it, ms per mean instance. */
+export interface SlowRank {
+  time: RankTime;
+  /** It launches more thread blocks than the others, so it has more to do; else the same work takes it longer. */
+  moreWork: boolean;
+  /** Of kernels that do not communicate, and of waiting for its host: what a repair saves of each. */
+  computeMs: number;
+  hostMs: number;
+  /** Both, at least and at most. */
+  leastMs: number;
+  mostMs: number;
+}
+
+/** Thread blocks of a rank over those of the others from which it has more to do. */
+const minMoreWork = 1.1;
+
+/** Null where ranks do not communicate: they are replicas with different loads, and none waits for another. */
+export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
+  if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
+  const own = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
+  const [slow, ...others] = ranks.toSorted((a, b) => own(b) - own(a)) as [RankTime, ...RankTime[]];
+  const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - median(others.map(of)));
+  const blocks = median(others.map((one) => one.blocks ?? 0));
+  const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
+  const compute = beyond(({ compute_ms }) => compute_ms);
+  // Work that moves to the others takes them longer: all take the mean.
+  const mean = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
+  const even = Math.min(compute, Math.max(0, slow.compute_ms - mean));
+  const computeMs = moreWork ? even : compute;
+  const hostMs = beyond(({ host_ms }) => host_ms);
+  // The next slowest rank sets the pace where this one only gets as fast as the others.
+  const next = own(slow) - own(others[0]!);
+  return {
+    time: slow,
+    moreWork,
+    computeMs,
+    hostMs,
+    leastMs: moreWork ? 0.5 * (computeMs + hostMs) : Math.min(next, even + hostMs),
+    mostMs: compute + hostMs,
+  };
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[(values.length - 1) >> 1] ?? 0;

@@ -23,7 +23,6 @@ export function answerable(
   return (word) => {
     switch (word) {
       case 'no-slow-rank':
-        return findings.some(({ rule }) => rule === 'rank_stragglers');
       case 'equal-links':
         return gained.has(word);
       case 'cudagraph':

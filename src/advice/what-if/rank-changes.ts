@@ -1,41 +1,26 @@
 import { isBarOf } from '../../model/bars.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
 import { isMember, jobCauses } from '../findings/job-causes.js';
-import { nameOf, ranksOf, type RankTime } from '../findings/rank-times.js';
+import { nameOf, ranksOf, slowRank } from '../findings/rank-times.js';
 import type { FindingContext } from '../findings/rule.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import { type Effect, type JobState, type StageState, unchanged } from './stage-state.js';
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[(values.length - 1) >> 1] ?? 0;
-
 /** What other ranks have to do with a stage of the rank that is shown; null for a capture of one rank. */
 export async function jobState(context: FindingContext, stage: StageFacts): Promise<JobState | null> {
   const ranks = await ranksOf(context, stage);
-  // Ranks that do not communicate are replicas: none waits for another.
-  if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
+  const slow = slowRank(ranks);
+  if (slow === null) return null;
   const { focus } = context.scope!.source;
   const causes = await jobCauses(context, stage);
   const link = causes?.link ?? null;
   return {
-    slow: slowRank(ranks, focus),
+    slow: { ...slow, shown: slow.time.rank === focus.rank && slow.time.device === focus.device },
     link: link && {
       ranks: link.members,
       shown: isMember(link, focus.rank),
       lostMs: link.lost_ms,
     },
-  };
-}
-
-/** The rank with the longest own time: kernels that do not communicate, and waiting for its host. */
-function slowRank(ranks: readonly RankTime[], focus: Pick<RankTime, 'rank' | 'device'>): JobState['slow'] {
-  const own = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
-  const [slow, ...others] = ranks.toSorted((a, b) => own(b) - own(a));
-  return {
-    name: nameOf(slow!),
-    shown: slow!.rank === focus.rank && slow!.device === focus.device,
-    computeMs: Math.max(0, slow!.compute_ms - median(others.map(({ compute_ms }) => compute_ms))),
-    hostMs: Math.max(0, slow!.host_ms - median(others.map(({ host_ms }) => host_ms))),
-    certainMs: own(slow!) - own(others[0]!),
   };
 }
 
@@ -55,36 +40,44 @@ function taken(bars: Map<string, number>, which: (id: string) => boolean, ms: nu
 const howOf = (state: StageState, bars: ReadonlyMap<string, number>, why: string) =>
   new Map([...bars].flatMap(([id, ms]) => (ms === state.bars.get(id) ? [] : [[id, why] as const])));
 
+const notSplit = missing('not_paired', 'how long ranks wait for each other is not known');
+
 /** The slowest rank takes as long as the others; the ranks that wait for it no longer do. */
-export function withoutSlowRank(state: StageState): Effect {
+export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   const slow = state.job?.slow ?? null;
   if (slow === null) return unchanged(state, 'the capture has no ranks that wait for each other');
-  if (slow.certainMs <= 0) return unchanged(state, 'no rank takes longer than the others');
+  if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
   const gone = slow.shown
     ? taken(bars, ofKernels, slow.computeMs) + taken(bars, (id) => state.idleBars.has(id), slow.hostMs)
     : taken(bars, skew, slow.computeMs + slow.hostMs);
-  if (gone === 0) return unchanged(state, 'how long ranks wait for each other is not known');
+  if (gone === 0) return notSplit;
+  const name = nameOf(slow.time);
+  const how = slow.shown
+    ? slow.moreWork
+      ? `${name} does as much as the others`
+      : `${name} as fast as the others`
+    : `no longer waits for ${name}`;
   return {
     state: { ...state, bars },
-    how: howOf(
-      state,
-      bars,
-      slow.shown ? `${slow.name} as fast as the others` : `no longer waits for ${slow.name}`,
-    ),
-    lessMs: spread * gone,
-    // The next slowest rank sets the pace then.
-    moreMs: Math.max(spread * gone, gone - slow.certainMs),
-    assumptions: [`${slow.name} takes as long as the median of the other ranks`],
+    how: howOf(state, bars, how),
+    lessMs: Math.max(spread * gone, slow.mostMs - gone),
+    moreMs: Math.max(spread * gone, gone - slow.leastMs),
+    assumptions: [
+      slow.moreWork
+        ? `the work of ${name} is spread over all ranks, and each takes their mean`
+        : `${name} takes as long as the median of the other ranks`,
+    ],
   };
 }
 
 /** The group of ranks with the slow exchange takes as long as the fastest one that exchanges as much. */
-export function withEqualLinks(state: StageState): Effect {
+export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const link = state.job?.link ?? null;
   if (link === null) return unchanged(state, 'no group of ranks exchanges slower than the others');
   const bars = new Map(state.bars);
   const gone = taken(bars, link.shown ? wire : skew, link.lostMs);
+  if (gone === 0) return notSplit;
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {
     state: { ...state, bars },

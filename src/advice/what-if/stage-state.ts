@@ -4,6 +4,7 @@ import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
 import type { MissingFigure } from '../../model/figure.js';
+import type { SlowRank } from '../findings/rank-times.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import type { WorkloadModel } from '../../facts/model-work.js';
 import { halfWidth } from '../../facts/difference/half-width.js';
@@ -25,16 +26,8 @@ export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
 
 /** What other ranks have to do with a stage of the rank that is shown, ms per mean instance. */
 export interface JobState {
-  /** The rank with the longest own time, and by how much. `shown`: the waterfall is its own. */
-  slow: {
-    name: string;
-    shown: boolean;
-    /** Beyond the median of the others. */
-    computeMs: number;
-    hostMs: number;
-    /** Own time beyond that of the next slowest. */
-    certainMs: number;
-  } | null;
+  /** `shown`: the waterfall is its own. */
+  slow: (SlowRank & { shown: boolean }) | null;
   /** A group of ranks with a slower exchange than the others; `shown`: the rank is one of it. */
   link: { ranks: string; shown: boolean; lostMs: number } | null;
 }

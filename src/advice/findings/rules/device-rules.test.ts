@@ -166,7 +166,10 @@ describe('several devices', () => {
     }
   });
 
-  test('a rank that computes longer: what an even share would save', async () => {
+  test.each([
+    ['with more to do: what an even share would save', '300,1,1', 0.4],
+    ['with as much to do: what it takes beyond the other', '100,1,1', 0.8],
+  ])('a rank that computes longer, %s', async (_which, grid, saved) => {
     const rows = stepRows('prefill', 3, () => repeated(4, [gemm(300), reduce(2)]));
     const rank1 = { rank: 1, device: 1 };
     rows.stages.push(
@@ -179,16 +182,20 @@ describe('several devices', () => {
     );
     rows.kernels.push(
       ...rows.kernels.map((row) => {
+        row.grid = row.class === 'gemm' ? grid : '1,1,1';
         const short =
           row.class === 'gemm'
             ? { dur_ns: 100_000, exclusive_ns: 100_000 }
             : { dur_ns: 202_000, exclusive_ns: 202_000 };
-        return { ...row, ...rank1, ...short, stage_id: row.stage_id! + 100 };
+        return { ...row, ...rank1, ...short, stage_id: row.stage_id! + 100, grid: '100,1,1' };
       }),
     );
     const context = await contextOf(rows);
     // 1200 and 400 µs: 800 each.
-    expect(fired(await rankStragglers.find(context)).gain!.expected_ms).toBeCloseTo(0.4, 6);
+    const { gain } = fired(await rankStragglers.find(context));
+    expect([gain!.expected_ms, gain!.what_if]).toEqual([expect.closeTo(saved, 6), 'no-slow-rank']);
+    expect(gain!.low_ms).toBeLessThanOrEqual(0.4);
+    expect(gain!.high_ms).toBeCloseTo(0.8, 6);
     expect(await firing(context)).toEqual(['rank_stragglers']);
   });
 });

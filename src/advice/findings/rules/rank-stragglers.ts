@@ -1,6 +1,6 @@
 import { gainOf } from '../gain.js';
 import { expertStake, jobCauses } from '../job-causes.js';
-import { nameOf, ranksOf, type RankTime, rankTimesSql } from '../rank-times.js';
+import { nameOf, ranksOf, type RankTime, rankTimesSql, type SlowRank, slowRank } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, minShare } from '../stage-rule.js';
@@ -14,7 +14,7 @@ export const rankStragglers: Rule = {
   docs: {
     finds: 'One rank computes longer than the others, which wait for it in collectives.',
     needs: 'GPU timelines of two or more ranks that communicate',
-    gain: "The slowest rank's compute time minus the mean of all ranks; low end half of it.",
+    gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, for its work moves to them.',
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
     withheld: 'less than 5 % of the stage at stake, or no communication between the devices',
   },
@@ -40,22 +40,22 @@ export const rankStragglers: Rule = {
       if (ranks.length < 2) {
         return { outcome: 'not_applicable', why: 'The capture has one rank on one device.' };
       }
-      const slowest = ranks[0]!;
-      const others = ranks.slice(1);
-      const usual = others.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / others.length;
-      // Evenly distributed work takes the mean of all ranks.
-      const even = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
-      const stake = Math.max(0, slowest.compute_ms - even);
-      // Ranks that share work communicate; devices that do not are replicas with different loads.
-      const together = ranks.every(({ comm_ms }) => comm_ms > 0);
+      const slow = slowRank(ranks);
+      if (slow === null) {
+        said.push(`${stage.kind}: not every rank communicates`);
+        continue;
+      }
+      const stake = slow.computeMs + slow.hostMs;
       const expert = (await jobCauses(context, stage))?.expert ?? null;
-      if (expert && expert.rank === slowest.rank && expertStake(expert) >= 0.5 * stake)
-        said.push(`${stage.kind}: ${nameOf(slowest)} computes longer for uneven experts (expert_imbalance)`);
-      else if (together && stake >= minShare * stage.wall_ms)
-        findings.push(await finding(context, stage, { slowest, usual, stake }));
+      if (expert && expert.rank === slow.time.rank && expertStake(expert) >= 0.5 * stake)
+        said.push(
+          `${stage.kind}: ${nameOf(slow.time)} computes longer for uneven experts (expert_imbalance)`,
+        );
+      else if (slow.computeMs >= slow.hostMs && stake >= minShare * stage.wall_ms)
+        findings.push(await finding(context, stage, ranks, slow));
       else
         said.push(
-          `${stage.kind}: ${together ? '' : 'without communication, '}${nameOf(slowest)} computes ${ms(stake)} longer than the others`,
+          `${stage.kind}: ${nameOf(slow.time)} computes ${ms(slow.computeMs)} longer than the others`,
         );
     }
     return findings.length > 0
@@ -71,28 +71,44 @@ const longer = (own: number, usual: number): string =>
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { slowest, usual, stake }: { slowest: RankTime; usual: number; stake: number },
+  ranks: readonly RankTime[],
+  slow: SlowRank,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall } = stage;
   const { evidence } = await context.evidence<Record<string, number>>(
     rankTimesSql(context, stage),
-    (rows) => `${rows.length} ranks, the slowest: ${nameOf(slowest)}`,
+    (rows) => `${rows.length} ranks, the slowest: ${nameOf(slow.time)}`,
   );
+  const name = nameOf(slow.time);
+  const others = ranks.filter((one) => one !== slow.time);
+  const mean = (of: (rank: RankTime) => number) =>
+    others.reduce((sum, one) => sum + of(one), 0) / others.length;
+  const usual = mean(({ compute_ms }) => compute_ms);
+  const work =
+    slow.time.blocks === null
+      ? ''
+      : slow.moreWork
+        ? ` It has more to do: ${factor(slow.time.blocks / mean(({ blocks }) => blocks ?? 0))} the thread blocks.`
+        : ' It has no more to do: the ranks launch as many thread blocks.';
   return {
     stage: kind,
-    title: `Straggler: ${nameOf(slowest)} computes ${longer(slowest.compute_ms, usual)} the others in ${instanceWord(kind)}`,
-    at_stake_ms: stake,
-    cause: `${nameOf(slowest)} computes ${ms(slowest.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.`,
+    title: `Straggler: ${name} computes ${longer(slow.time.compute_ms, usual)} the others in ${instanceWord(kind)}`,
+    at_stake_ms: slow.computeMs + slow.hostMs,
+    cause: `${name} computes ${ms(slow.time.compute_ms)} in ${instanceWord(kind)}, the others ${ms(usual)}; they wait for it in their collectives.${work}`,
     change: {
       kind: 'config',
-      text: 'Split work evenly (heads, experts, vocabulary, sequences), and look for a GPU with lower clocks, another process, or a slower link on that rank.',
+      text: slow.moreWork
+        ? 'Split work evenly over the ranks: heads, experts, vocabulary, sequences.'
+        : 'Look for a GPU with lower clocks, another process, or a slower link on that rank; else split work evenly (heads, experts, vocabulary, sequences).',
       example: 'inferscope monitor: clocks and power of every GPU side by side',
     },
     gain: gainOf(
       wall,
-      stake,
-      'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).',
-      { low_ms: 0.5 * stake, high_ms: Math.max(stake, slowest.compute_ms - usual) },
+      slow.computeMs + slow.hostMs,
+      slow.moreWork
+        ? 'The work is distributed evenly over the ranks (high: the slowest one computes as long as the others do now).'
+        : 'That rank computes as long as the others (low: until the next slowest, or with its work spread over all).',
+      { low_ms: slow.leastMs, high_ms: slow.mostMs, what_if: 'no-slow-rank' },
     ),
     confidence: 'medium',
     bars: [],
