@@ -71,6 +71,7 @@ export const reasonCodes = {
   },
   no_base: { means: 'there is no smaller batch to compare with' },
   no_peers: { means: 'there are too few comparable products with times' },
+  not_paired: { means: 'how long ranks wait for each other is not known' },
   not_all_ranks: { means: 'no operation was recorded on all its ranks' },
   other_ranks: { means: 'the roofline was measured with another number of ranks' },
 
@@ -108,6 +109,8 @@ export const reasonCodes = {
   unknown_gpu: { means: 'the GPU is not named or has no data sheet' },
   unknown_peak: { means: 'a peak of the device is not known', fix: 'inferscope roofline' },
   no_peak_for_dtype: { means: 'there is no peak for the dtype' },
+  no_network: { means: 'no capture names the network adapters', fix: 'nsys profile --nic-metrics=lf' },
+  unknown_network: { means: 'the rate of a network adapter is not known' },
   no_link: { means: 'the data sheet has no such link' },
   no_roof: { means: 'the roof is not known', fix: 'inferscope roofline' },
   no_roofline: { means: 'no roofline was measured', fix: 'inferscope roofline' },

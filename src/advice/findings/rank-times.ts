@@ -64,7 +64,7 @@ export interface SlowRank {
   time: RankTime;
   /** It launches more thread blocks than the others, so it has more to do; else the same work takes it longer. */
   moreWork: boolean;
-  /** Of kernels that do not communicate, and of waiting for its host: what a repair saves of each. */
+  /** What a repair saves: time of kernels that do not communicate, and of waiting for its host. */
   computeMs: number;
   hostMs: number;
   /** Both, at least and at most. */

@@ -11,6 +11,7 @@ import type { Collectives } from '../../model/documents/gpu-roofline.js';
 import { type Figure, figure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { gpuHostLink, gpuPeerLink } from '../../hardware/gpu-peaks.js';
+import { hostNetworkLink } from '../../hardware/network-adapters.js';
 import { formatBytes } from '../../vocabulary/format.js';
 import { makeCollectives } from '../trace/collective-tables.js';
 import { deviceOf } from '../device.js';
@@ -63,7 +64,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const calls = await database.query<CallsRow>(communicatorsSql);
     const [found] = await database.query<{ repeated: number }>(repeatedSql);
     const roof = (await storedGpuRoofline(session))?.collectives ?? null;
-    const link = linkOf(session);
+    const links = linksOf(session);
     const data = {
       job: await jobOf(session, database),
       recorded: rows.reduce((sum, { recorded }) => sum + recorded, 0),
@@ -72,7 +73,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
           row,
           { complete: same(complete, row), last: same(last, row), longest: same(longest, row) },
           calls,
-          { roof, link },
+          { roof, links },
         ),
       ),
       communicators: calls.map(({ calls: numbers, ...own }) => ({
@@ -110,7 +111,7 @@ function group(
     longest: RankShare | undefined;
   },
   calls: readonly CallsRow[],
-  { roof, link }: { roof: Collectives | null; link: Figure },
+  { roof, links }: { roof: Collectives | null; links: Links },
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
   const own = calls.filter((one) => one.operation === row.counted && row.named.includes(one.communicator));
@@ -150,7 +151,7 @@ function group(
           skew_ns: complete.time_ns - complete.wire_ns,
         }
       : null,
-    of_link: ofLink(transferBus, link),
+    of_link: ofLink(transferBus, (nodes ?? 1) > 1 ? links.hosts : links.gpus),
     longest: shareOf(longest),
     last: shareOf(last),
   };
@@ -182,12 +183,25 @@ function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null):
   return figure(bus.value / roof.bus_bytes_per_s, 'ratio', 'bus bandwidth over the largest of the roofline');
 }
 
-/** The link between GPUs: NVLink or its like, else that to the host. */
-function linkOf({ manifest }: Session): Figure {
+interface Links {
+  /** NVLink or its like, else that to the host. */
+  gpus: Figure;
+  hosts: Figure;
+}
+
+function linksOf({ manifest }: Session): Links {
   const { name } = deviceOf(manifest);
-  if (name === null) return missing('unknown_gpu', 'the captures do not name the GPU');
-  const peer = gpuPeerLink(name);
-  return peer.value === null ? gpuHostLink(name) : peer;
+  const peer = name === null ? null : gpuPeerLink(name);
+  const adapters = manifest.hardware['network_adapters'];
+  return {
+    gpus:
+      peer === null
+        ? missing('unknown_gpu', 'the captures do not name the GPU')
+        : peer.value === null
+          ? gpuHostLink(name!)
+          : peer,
+    hosts: hostNetworkLink(typeof adapters === 'string' ? adapters.split(' ') : []),
+  };
 }
 
 function ofLink(bus: Figure, link: Figure): Figure {

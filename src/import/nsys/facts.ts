@@ -41,7 +41,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
     tool: { name: 'nsys', version },
     realtime_zero_ns: typeof epoch === 'bigint' || Number.isInteger(epoch) ? BigInt(epoch as number) : null,
     command: await command(read),
-    hardware: await hardware(read),
+    hardware: { ...(await hardware(read)), ...(await networkAdapters(read)) },
     software: {
       nvidia_driver: environment.get('NvDriverVersion') ?? null,
       cuda_driver: cudaVersionOf(environment.get('CudaDriverVersion')),
@@ -126,6 +126,14 @@ async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
     gpu_clock_hz: size(clock),
     gpu_l2_cache_bytes: size(l2),
   };
+}
+
+/** PCI ids of the adapters, each as often as the host has it: "15b3:1021 15b3:1021". */
+async function networkAdapters(read: ReadTable): Promise<Record<string, Fact>> {
+  const hex = (id: SqliteValue | undefined) => Number(id).toString(16).padStart(4, '0');
+  const rows = await read('TARGET_INFO_NIC_INFO', ['nicId', 'vendorId', 'deviceId']);
+  const ids = new Map(rows.map(([nic, vendor, device]) => [Number(nic), `${hex(vendor)}:${hex(device)}`]));
+  return ids.size === 0 ? {} : { network_adapters: [...ids.values()].toSorted().join(' ') };
 }
 
 function cudaVersionOf(value: string | null | undefined): string | null {

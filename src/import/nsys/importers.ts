@@ -13,7 +13,8 @@ import { keepCollectiveCalls } from './collectives.js';
 import { trailingBytes } from '../capture-issues.js';
 import { damaged, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
-import { openParquetdir, parquetReader } from './parquetdir.js';
+import { keepNetworkMetrics, type ReadMeans } from './network-metrics.js';
+import { openParquetdir, parquetMeans, parquetReader } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, checkColumns, identifying, type NsysTables } from './tables.js';
@@ -47,7 +48,7 @@ export const nsysSqliteImporter = {
         });
         const found = await collectionIssues(read);
         if (file.trailing > 0) found.push(trailingBytes(file.trailing));
-        return finish(path, { tables, read }, facts, found, target, context);
+        return finish(path, { tables, read, means: meansOf(file) }, facts, found, target, context);
       }),
     ),
 } satisfies Importer;
@@ -64,7 +65,8 @@ export const nsysParquetdirImporter: Importer = {
       const read = parquetReader(path, workbench);
       const facts = await nsysFacts(path, read);
       const tables = await openParquetdir(path, workbench);
-      return finish(path, { tables, read }, facts, await collectionIssues(read), target, context);
+      const source = { tables, read, means: parquetMeans(path, workbench) };
+      return finish(path, source, facts, await collectionIssues(read), target, context);
     }),
 };
 
@@ -86,10 +88,10 @@ function notExported(path: string): InferscopeError {
 
 async function finish(
   path: string,
-  { tables, read }: { tables: NsysTables; read: ReadTable },
+  { tables, read, means }: { tables: NsysTables; read: ReadTable; means: ReadMeans },
   facts: CaptureFacts,
   found: ImportOutcome['issues'],
-  { workbench }: ImportTarget,
+  { workbench, sink }: ImportTarget,
   context: ImportContext,
 ): Promise<ImportOutcome> {
   const zero = context.zero.realtime_ns;
@@ -120,6 +122,7 @@ async function finish(
   );
   await dropTraceTables(workbench);
   if (context.collectives || severalRanks) await keepCollectiveCalls(read, workbench, context, offset_ns);
+  await keepNetworkMetrics(read, means, sink, context, offset_ns);
   if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
     const text = 'nsys recorded no kernels: no process that it traced launched any.';
     issues.push({ code: noKernelsIssue, severity: 'info', text });
@@ -156,3 +159,18 @@ async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>
 function readerOf(file: SqliteFile): ReadTable {
   return (table, columns) => Promise.resolve([...readRows(file, table, columns)]);
 }
+
+const meansOf =
+  (file: SqliteFile): ReadMeans =>
+  (table, { time, keys, value }, overNs) => {
+    const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
+    for (const [at, own, ...of] of readRows(file, table, [time, value, ...keys])) {
+      const from = Number(at) - (Number(at) % overNs);
+      const key = of.join(' ');
+      const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };
+      row.sum += Number(own);
+      row.n++;
+      sums.set(`${from} ${key}`, row);
+    }
+    return Promise.resolve([...sums.values()].map(({ sum, n, ...row }) => ({ ...row, mean: sum / n })));
+  };

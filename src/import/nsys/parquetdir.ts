@@ -5,6 +5,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { longestName } from '../trace-tables.js';
 import { damaged } from './damage.js';
 import type { ReadTable } from './facts.js';
+import type { ReadMeans } from './network-metrics.js';
 import { globalColumns } from './sqlite-bulk.js';
 import type { SqliteValue } from './sqlite-record.js';
 import {
@@ -55,6 +56,17 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
     const sql = `SELECT ${list.join(', ')} FROM ${source}`;
     const rows = await unlessCut(folder, table, () => workbench.query<Record<string, string | null>>(sql));
     return rows.map((row) => columns.map((name, at) => valueOf(row[`c${at}`] ?? null, types.get(name))));
+  };
+}
+
+/** As parquetReader, of tables with samples. */
+export function parquetMeans(folder: string, workbench: Workbench): ReadMeans {
+  return async (table, { time, keys, value }, overNs) => {
+    const source = parquetTable(folder, table);
+    if (!source) return [];
+    const key = keys.map((name) => `"${name}"`).join(', ');
+    const sql = `SELECT ("${time}" - "${time}" % ${overNs})::DOUBLE AS time, concat_ws(' ', ${key}) AS key, avg("${value}")::DOUBLE AS mean FROM ${source} GROUP BY ALL`;
+    return unlessCut(folder, table, () => workbench.query<{ time: number; key: string; mean: number }>(sql));
   };
 }
 

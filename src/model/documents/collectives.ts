@@ -55,7 +55,7 @@ const groupSchema = z.object({
     .nullable()
     .describe('Over complete operations; null without one.'),
   of_link: figureSchema.describe(
-    'Bus bandwidth of the shortest rank over the rate of the link between GPUs by the data sheet: NVLink, else PCIe.',
+    'Bus bandwidth of the shortest rank over the rate of the link between GPUs by the data sheet: NVLink, else PCIe; over several hosts, of all network adapters of one host.',
   ),
   longest: rankShareSchema.nullable().describe('The rank that most often had the longest time: it waited.'),
   last: rankShareSchema

@@ -1,0 +1,98 @@
+import type { ImportContext } from '../importer.js';
+import type { TableSink } from '../../model/tables.js';
+import type { ReadTable } from './facts.js';
+import type { SqliteValue } from './sqlite-record.js';
+
+/** Means of a table's samples over neighboring times, in any order; `key` is the values of the key columns, as "7 0". */
+export type ReadMeans = (
+  table: string,
+  columns: { time: string; keys: readonly string[]; value: string },
+  overNs: number,
+) => Promise<{ time: number; key: string; mean: number }[]>;
+
+/** Samples come up to every 0.1 ms, and per metric and port. */
+const overNs = 1_000_000;
+
+/** What inferscope calls the metrics, sampled as a share of the link's peak with its protocol: TX leaves the GPU. */
+const linkMetrics: readonly [name: RegExp, metric: string][] = [
+  [/^NVLink TX .*\[Throughput %\]$/, 'nvlink_tx_percent'],
+  [/^NVLink RX .*\[Throughput %\]$/, 'nvlink_rx_percent'],
+  [/^PCIe TX Throughput\b/, 'pcie_tx_percent'],
+  [/^PCIe RX Throughput\b/, 'pcie_rx_percent'],
+];
+const portMetrics: readonly [name: RegExp, metric: string][] = [
+  [/^(IB|Eth): Bytes sent$/, 'network_tx_mb_per_s'],
+  [/^(IB|Eth): Bytes received$/, 'network_rx_mb_per_s'],
+];
+const ofName = (metrics: readonly [RegExp, string][], name: SqliteValue | undefined) =>
+  metrics.find(([pattern]) => pattern.test(String(name)))?.[1];
+
+/**
+ * Telemetry of the links, of reports with them (--gpu-metrics-devices: NVLink and PCIe; --nic-metrics: ports of network adapters). Tables as in "Export
+ * SQLite schema" of NVIDIA's User Guide.
+ * @param offset_ns added to all times
+ */
+export async function keepNetworkMetrics(
+  read: ReadTable,
+  readMeans: ReadMeans,
+  sink: Pick<TableSink, 'append'>,
+  { execution_id, capture_id, host }: Pick<ImportContext, 'execution_id' | 'capture_id' | 'host'>,
+  offset_ns: number,
+): Promise<void> {
+  const keys = { execution_id, capture_id, host, rank: null };
+  const sums = new Map<string, { t_ns: number; scope: string; metric: string; value: number }>();
+  const add = (time: number, scope: string, metric: string, value: number) => {
+    const key = `${time} ${scope} ${metric}`;
+    const sum = sums.get(key) ?? { t_ns: time + offset_ns, scope, metric, value: 0 };
+    sum.value += value;
+    sums.set(key, sum);
+  };
+  const links = new Map<string, string>(
+    (await read('TARGET_INFO_GPU_METRICS', ['typeId', 'metricId', 'metricName'])).flatMap(
+      ([type, metric, name]) => {
+        const own = ofName(linkMetrics, name);
+        return own === undefined ? [] : [[`${type} ${metric}`, own] as const];
+      },
+    ),
+  );
+  if (links.size > 0)
+    for (const { time, key, mean } of await readMeans(
+      'GPU_METRICS',
+      { time: 'timestamp', keys: ['typeId', 'metricId'], value: 'value' },
+      overNs,
+    )) {
+      const own = links.get(key);
+      // The last byte of a type is the GPU.
+      if (own !== undefined) add(time, `gpu${BigInt(key.split(' ')[0]!) & 0xffn}`, own, mean);
+    }
+  const ports = new Map<string, string>(
+    (await read('TARGET_INFO_NETWORK_METRICS', ['metricsListId', 'metricsIdx', 'name', 'unit'])).flatMap(
+      ([list, index, name, unit]) => {
+        const own = ofName(portMetrics, name);
+        return own === undefined || unit !== 'bytes/ms' ? [] : [[`${list} ${index}`, own] as const];
+      },
+    ),
+  );
+  if (ports.size > 0) {
+    const names = new Map(
+      (await read('TARGET_INFO_NIC_INFO', ['nicId', 'name'])).map(([id, name]) => [Number(id), String(name)]),
+    );
+    const adapters = new Map(
+      (await read('NIC_ID_MAP', ['globalId', 'nicId'])).map(([global, id]) => [
+        String(global),
+        names.get(Number(id)),
+      ]),
+    );
+    for (const { time, key, mean } of await readMeans(
+      'NET_NIC_METRIC',
+      { time: 'start', keys: ['globalId', 'portId', 'metricsListId', 'metricsIdx'], value: 'value' },
+      overNs,
+    )) {
+      const [global, port, list, index] = key.split(' ');
+      const own = ports.get(`${list} ${index}`);
+      const name = adapters.get(global!) ?? `network adapter ${global}`;
+      if (own !== undefined) add(time, `${name}${port === '0' ? '' : ` port ${port}`}`, own, mean / 1000);
+    }
+  }
+  for (const row of sums.values()) sink.append('telemetry', { ...keys, ...row });
+}
