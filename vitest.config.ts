@@ -47,6 +47,7 @@ export default defineConfig({
         test: {
           name: 'score',
           include: ['src/**/*.score.test.ts'],
+          env: { INFERSCOPE_DUCKDB_THREADS: '1' },
           testTimeout: 600_000,
           hookTimeout: 60_000,
         },

@@ -21,7 +21,16 @@ const scratch = mkdtempSync(join(tmpdir(), 'inferscope-score-'));
 const table = join(scratch, 'table.txt');
 const run = spawnSync(
   'npx',
-  ['vitest', 'run', '--project', 'score', 'src/advice/findings/planted-faults.score.test.ts'],
+  // One file after the other: each adds to the table, and writes the page of docs.
+  [
+    'vitest',
+    'run',
+    '--project',
+    'score',
+    '--no-file-parallelism',
+    'src/advice/findings/planted-faults',
+    'src/advice/findings/unseen-faults',
+  ],
   {
     cwd: root,
     encoding: 'utf8',

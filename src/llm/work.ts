@@ -35,7 +35,9 @@ function stageOf(a: Architecture, shape: StageShape, storage: Storage): Stage {
   return { a, shape, storage, tokens: shape.batchSize * shape.newTokens };
 }
 
-function lookup(tensors: Tensor[]): (name: string) => Tensor {
+type Lookup = (name: string) => Tensor;
+
+function lookup(tensors: Tensor[]): Lookup {
   const byName = new Map(tensors.map((t) => [t.name, t]));
   return (name) => {
     const found = byName.get(name);
@@ -44,9 +46,21 @@ function lookup(tensors: Tensor[]): (name: string) => Tensor {
   };
 }
 
+/** A search for a batch size computes the stage dozens of times: the weights of a model are listed once. */
+const ofModel = new WeakMap<Architecture, Map<Layer | null, Lookup>>();
+
+/** Weights of one layer, or those outside the layers. */
+function tensorsOf(a: Architecture, layer: Layer | null): Lookup {
+  const known = ofModel.get(a) ?? new Map<Layer | null, Lookup>();
+  ofModel.set(a, known);
+  const found = known.get(layer) ?? lookup(layer ? layerTensors(a, layer) : modelTensors(a));
+  known.set(layer, found);
+  return found;
+}
+
 function inputOps(stage: Stage): NecessaryOp[] {
   const { a, tokens, shape, storage } = stage;
-  const tensor = lookup(modelTensors(a));
+  const tensor = tensorsOf(a, null);
   const table = tensor('embed_tokens');
   // Only the rows looked up are read: one per token, and one per position (the same for every sequence).
   const rowBytes = (t: Tensor): number => tensorBytes({ ...t, rows: 1 }, storage.weights);
@@ -95,7 +109,7 @@ function extraOps(
 function outputOps(stage: Stage): NecessaryOp[] {
   const { a, shape } = stage;
   const sampled = shape.batchSize;
-  const tensor = lookup(modelTensors(a));
+  const tensor = tensorsOf(a, null);
   const ops: NecessaryOp[] = [];
   // The last layer's additions happen in this norm: its output, the residual, and in parallel layers both branches.
   if (a.finalNorm) {
@@ -123,13 +137,13 @@ function lmHeadOp(stage: Stage, sampled: number): NecessaryOp {
 }
 
 function layerOps(stage: Stage, layer: Layer): NecessaryOp[] {
-  const tensor = lookup(layerTensors(stage.a, layer));
+  const tensor = tensorsOf(stage.a, layer);
   return [...blockOps(stage, layer), ...extraOps(stage, layer.extra, tensor, layer.index)];
 }
 
 function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
   const { a, tokens } = stage;
-  const tensor = lookup(layerTensors(a, layer));
+  const tensor = tensorsOf(a, layer);
   const attention = attentionOps(stage, layer, tensor);
   const mlp = mlpOps(stage, layer, tensor);
   const norm = (name: string, reads: number, writes: number): NecessaryOp =>

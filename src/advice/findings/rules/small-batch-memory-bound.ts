@@ -60,14 +60,14 @@ export const smallBatchMemoryBound = stageRule(
     const now = decodeAt(model, roofs, shape);
     if (!now) return 'the peaks of this GPU are not known';
     if (now.bound !== 'memory') return `compute-bound at batch ${shape.batchSize}`;
+    if (now.roof < nearRoof * stage.wall_ms) {
+      return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
+    }
     const turn = turningBatch(model, roofs, shape);
     const large = decodeAt(model, roofs, { ...shape, batchSize: turn })!;
     const perToken = now.roof / shape.batchSize;
     const perTokenThen = large.roof / turn;
     const share = 1 - perTokenThen / perToken;
-    if (now.roof < nearRoof * stage.wall_ms) {
-      return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
-    }
     if (shape.batchSize * timesSmaller > turn)
       return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${turn}`;
     if (share < worthwhile) {

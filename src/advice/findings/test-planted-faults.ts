@@ -1,0 +1,120 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, expect } from 'vitest';
+import {
+  type GeneratedProgram,
+  grade,
+  type PlantedFault,
+  type Row,
+  type Score,
+  scoreOf,
+  sentenceOf,
+  tableOf,
+  type Timing,
+  type Variant,
+} from '../../../bench/diagnosis/grade.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
+import { explainSession } from '../explain/explain.js';
+import { expectEvidence } from './test-evidence.js';
+
+// node bench/diagnosis/score.mjs runs the tests with these and prints their tables.
+const {
+  DIAGNOSIS_CAPTURES: captures = 'test/fixtures/diagnosis',
+  DIAGNOSIS_TABLE: tableFile,
+  DIAGNOSIS_UPDATE: update,
+  DIAGNOSIS_ONLY: only,
+  DIAGNOSIS_VERBOSE: verbose,
+} = process.env;
+
+const read = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
+/** Programs that rules were written on. */
+export const { faults } = read<{ faults: PlantedFault[] }>('bench/diagnosis/faults.json');
+/** Programs of bench/diagnosis/generated.py and stock.py. */
+export const generated = read<{ programs: GeneratedProgram[] }>('bench/diagnosis/generated.json').programs;
+const root = mkdtempSync(join(tmpdir(), 'inferscope-planted-'));
+const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+async function explained(archive: string): Promise<ExplainResult> {
+  const session = await openSession((await importSession(archive, home)).id, home);
+  const { data } = await explainSession(session);
+  await expectEvidence(session, data.findings);
+  return data;
+}
+
+/** What was found in both, for whoever tunes a rule. */
+function details(row: Row, documents: Record<Variant, ExplainResult>): string {
+  const lines = (['fault', 'fixed'] as const).flatMap((variant) => [
+    `  ${variant}: ${documents[variant].stages.map(({ kind, measured_ms }) => `${kind} ${measured_ms.value?.toFixed(3)} ms`).join(', ')}`,
+    ...documents[variant].findings.map(
+      ({ id, severity, at_stake_ms, gain, title, hidden_by }) =>
+        `    ${severity} ${id} at stake ${at_stake_ms?.toFixed(3)} gain ${gain?.expected_ms.toFixed(3)}${hidden_by ? ` hidden by ${hidden_by}` : ''}: ${title}`,
+    ),
+  ]);
+  return [`\n${row.id}`, ...lines].join('\n');
+}
+
+/** The captures in the repository, not another folder of them. */
+export const ours = captures === 'test/fixtures/diagnosis';
+/** All programs: only then the scores are those of the docs. */
+export const whole = ours && only === undefined;
+
+/** Grades those of the programs that were asked for, captured in `ownFolder`, and says what was found in each. */
+export async function graded(
+  programs: readonly PlantedFault[],
+  ownFolder: string,
+): Promise<[Row[], string[]]> {
+  const folder = ours ? ownFolder : captures;
+  const timings = join(folder, 'timings.json');
+  const all = ours || existsSync(timings) ? read<{ timings: Timing[] }>(timings).timings : [];
+  const rows: Row[] = [];
+  const notes: string[] = [];
+  for (const fault of programs.filter(chosen)) {
+    const archive = (variant: Variant) => join(folder, `${fault.id}-${variant}.tgz`);
+    // Another folder of captures may hold some of them; ours holds all, and a missing one fails.
+    if (!ours && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
+    const [broken, repaired] = await Promise.all([explained(archive('fault')), explained(archive('fixed'))]);
+    const documents = { fault: broken, fixed: repaired };
+    const row = grade(fault, documents, all.find((one) => one.fault === fault.id) ?? null);
+    rows.push(row);
+    notes.push(details(row, documents));
+    for (const { stages } of Object.values(documents)) {
+      for (const stage of stages) expect(stage.sum_error_share).toBeLessThan(0.001);
+    }
+  }
+  return [rows, notes];
+}
+
+const chosen = ({ id }: PlantedFault) => only === undefined || only.split(',').includes(id);
+
+/** The table and its sentence; the page of docs must show them. */
+export function publish(rows: readonly Row[], notes: readonly string[], mark: string): Score {
+  const score = scoreOf(rows);
+  const text = `${tableOf(rows)}\n\n${sentenceOf(score)}`;
+  print(text, notes);
+  if (update) writeTable(text, mark);
+  if (whole) {
+    expect(readFileSync(page, 'utf8'), 'node bench/diagnosis/score.mjs --update').toContain(text);
+  }
+  return score;
+}
+
+/** Into the table that score.mjs shows. */
+export function print(text: string, notes: readonly string[]): void {
+  if (tableFile) appendFileSync(tableFile, [text, ...(verbose ? notes : []), '', ''].join('\n'));
+}
+
+const page = 'docs/reference/diagnosis-scores.md';
+
+/** Between the marks of docs/reference/diagnosis-scores.md. */
+function writeTable(text: string, mark: string): void {
+  const [before, rest] = readFileSync(page, 'utf8').split(`<!-- ${mark} -->\n`);
+  const end = `<!-- end of ${mark} -->`;
+  const after = rest?.split(end)[1];
+  if (before === undefined || after === undefined) throw new Error(`${page} has no marks around its ${mark}`);
+  writeFileSync(page, `${before}<!-- ${mark} -->\n\n${text}\n\n${end}${after}`);
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { familyOf, plantedIn } from '../../../bench/diagnosis/grade.js';
+import { generated, graded, ours, publish, whole } from './test-planted-faults.js';
+
+test.each([
+  ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
+  ['stock-validation', 'test/fixtures/diagnosis-stock', 'table of stock programs'],
+  ['engine-validation', 'test/fixtures/diagnosis-engine', 'table of vLLM programs'],
+] as const)(
+  'programs that no rule was tuned on, %s: what is found in them is what the docs say',
+  async (half, folder, mark) => {
+    // Other captures may be of any half.
+    const programs = generated.filter((one) =>
+      ours ? one.half === half : familyOf(one.half) === familyOf(half),
+    );
+    const [rows, notes] = await graded(programs.map(plantedIn), folder);
+    publish(rows, notes, mark);
+    if (whole) expect(rows.length).toBe(programs.length);
+  },
+);
