@@ -1,3 +1,6 @@
+/** Operation of a send together with the receive of the other rank. */
+export const sendAndRecv = 'Send and Recv';
+
 /** In a ring's all-reduce each link carries 2(n − 1)/n of the data (nccl-tests, doc/PERFORMANCE.md). */
 export const busFactor = (ranks: number): number => (2 * (ranks - 1)) / ranks;
 
@@ -27,6 +30,7 @@ export function collectiveTraffic(
     case 'Reduce':
     case 'Send':
     case 'Recv':
+    case sendAndRecv:
       return once;
     default:
       return null;
@@ -39,4 +43,4 @@ export function collectiveTraffic(
  */
 export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
   capture_id VARCHAR, pid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,
-  ranks INTEGER, operation VARCHAR, sequence BIGINT, bytes BIGINT, received_bytes BIGINT)`;
+  ranks INTEGER, operation VARCHAR, sequence BIGINT, peer INTEGER, bytes BIGINT, received_bytes BIGINT)`;

@@ -204,9 +204,11 @@ export const tables = {
       communicator_name: text('name that the program gave it'),
       ranks: int('ranks of the communicator'),
       nodes: int('hosts of the communicator'),
-      operation: text('AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv, …'),
+      operation: text(
+        'AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Send, Recv, …; of timelines "Send and Recv": both ends of one transfer',
+      ),
       sequence: big(
-        'number of the call: counted per communicator and operation, of Send and Recv together per rank; a number that is missing was not recorded',
+        'number of the call: counted per communicator and operation, of Send and Recv together per rank, of timelines from one rank to another; a number that is missing was not recorded',
       ),
       peer: int('the other rank of Send and Recv; null for collectives'),
       bytes: big('count × size of the type as the call has it: of AllGather and ReduceScatter one rank'),

@@ -65,7 +65,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
       level: 2,
       items: [
         `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}${job.execution === null ? '' : `, from execution ${job.execution}`}. Last to arrive: the others waited longer than the error of the clocks.`,
-        'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks.',
+        'Exchange + waiting: time in operations that all imported ranks recorded; exchange is the shortest time over the ranks. Stages: waiting in sends and receives, for another stage of a pipeline.',
         ...(job.missing.length === 0
           ? []
           : [`Without ranks ${rankRanges(job.missing)}: waiting for them shows as exchange.`]),
@@ -92,6 +92,13 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
   { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, of: (one) => ms(one.overlapped_ms) },
   { id: 'wire_ms', head: 'exchange', ...number, drop: 5, of: (one) => ms(one.wire_ms) },
   { id: 'skew_ms', head: 'waiting', ...number, of: (one) => ms(one.skew_ms) },
+  {
+    id: 'stages_ms',
+    head: 'of it: stages',
+    ...number,
+    drop: 4,
+    of: ({ stages_ms: value }) => (value === null ? '' : ms(value)),
+  },
   {
     id: 'last',
     head: 'last to arrive',

@@ -1,4 +1,11 @@
-import { type ExpertLoad, hotExpert, type LinkUse, slowLink } from '../../facts/collectives/job.js';
+import {
+  type ExpertLoad,
+  hotExpert,
+  type LinkUse,
+  type Pipeline,
+  pipelineOf,
+  slowLink,
+} from '../../facts/collectives/job.js';
 import { collectiveSource } from '../../facts/trace/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { capturesOfRanks } from './rank-times.js';
@@ -10,6 +17,7 @@ export interface JobCauses {
   captures: string[];
   link: LinkUse | null;
   expert: ExpertLoad | null;
+  pipeline: Pipeline | null;
 }
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
@@ -32,6 +40,7 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<JobCa
     captures,
     link: await slowLink(database, captures, stage),
     expert: await hotExpert(database, captures, stage),
+    pipeline: await pipelineOf(database, captures, { ...stage, ranks }),
   };
 }
 

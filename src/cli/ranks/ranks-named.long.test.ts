@@ -87,6 +87,46 @@ test.each(
   expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.wire');
 });
 
+test.each([
+  [2, 3 / 5],
+  [8, 3 / 11],
+])(
+  'a pipeline of 4 ranks and %s micro-batches: each waits (p − 1) / (m + p − 1) of a step',
+  async (microBatches, share) => {
+    // In its first step a rank waits for those before it only.
+    const size = { seed: microBatches, ranks: 4, steps: 24, layers: 6 };
+    const { findings, stages, collectives } = await explained({ ...size, microBatches });
+    const found = findings.find(({ rule }) => rule === 'pipeline_bubbles')!;
+    expect(findings[0]).toBe(found);
+    expect(found.at_stake_ms! / stages[0]!.measured_ms.value!).toBeCloseTo(share, 1);
+    expect(found.gain!.expected_ms).toBeCloseTo(found.at_stake_ms! / 2, 9);
+    expect(found.cause).toContain(`${microBatches} micro-batches`);
+    expect(found.title).toContain('busiest of 4 ranks');
+    expect(findings.map(({ rule }) => rule)).not.toContain('rank_stragglers');
+    expect(stages[0]!.sum_error_share).toBeLessThan(1e-9);
+    for (const { stages_ms, step_ms, skew_ms } of collectives.data.job!.ranks) {
+      expect(stages_ms! / step_ms!).toBeGreaterThan(0.9 * share);
+      expect(stages_ms).toBe(skew_ms);
+    }
+    const transfers = collectives.data.groups.find(({ bytes }) => bytes === 2 ** 20)!;
+    expect(transfers).toMatchObject({ operation: 'Send and Recv', ranks: 2, communicators: 3 });
+    // Generated links carry 300 GB/s after 12 µs; an H100's NVLink 450.
+    const wire = 2 ** 20 / 300e9 + 12e-6;
+    expect(transfers.of_link.value! / (2 ** 20 / wire / 450e9)).toBeCloseTo(1, 1);
+  },
+);
+
+test('a slow stage of a pipeline: named as such, and only what it waits itself is the bubble', async () => {
+  const size = { seed: 2, ranks: 4, steps: 6, layers: 8, microBatches: 8 };
+  const { findings } = await explained({ ...size, slowRank: { rank: 2, us: 60 } });
+  expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
+  expect(findings[0]!.title).toContain('rank 2 ');
+  const [even] = (await explained(size)).findings;
+  const bubble = findings.find(({ rule }) => rule === 'pipeline_bubbles')!;
+  expect(even!.rule).toBe('pipeline_bubbles');
+  expect(bubble.at_stake_ms! / even!.at_stake_ms!).toBeCloseTo(1, 0);
+});
+
 test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {
   const { rules } = await explained({ seed, ranks: 8, steps: 5, layers: 3 });
   for (const [rule] of causes) expect(rules.find((one) => one.rule === rule)?.outcome).toBe('not_fired');

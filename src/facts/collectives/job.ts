@@ -1,3 +1,4 @@
+import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { captureList, ofKind } from '../trace/collectives.js';
@@ -139,3 +140,43 @@ export const callLossesSql = (captures: readonly string[], kind: PhaseKind): str
      LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
      LEFT JOIN hot h ON h.communicator = c.communicator
      WHERE c.capture_id IN (${captureList(captures)}))`;
+
+/** What a rank of a pipeline waits for other stages in its sends and receives, ms per instance of the kind (mean). */
+export interface StageWaits extends Record<string, string | number | null> {
+  rank: number;
+  waiting_ms: number;
+  /** Transfers from or to one rank per instance: micro-batches. */
+  micro_batches: number;
+}
+
+/** SQL of StageWaits, the rank that waits least first: transfers with both ends in the kind of stage. */
+export const pipelineSql = (
+  captures: readonly string[],
+  kind: PhaseKind,
+  instances: number,
+): string => `WITH ends AS (
+     SELECT * FROM (${callLossesSql(captures, kind)}) WHERE operation = '${sendAndRecv}' AND shortest_ns IS NOT NULL),
+   whole AS (SELECT communicator FROM ends GROUP BY communicator HAVING count(DISTINCT rank) = 2)
+   SELECT rank, sum(skew_ns) / 1e6 / ${instances} AS waiting_ms, max(n) / ${instances} AS micro_batches
+   FROM (SELECT rank, communicator, sum(skew_ns) AS skew_ns, count(*) AS n FROM ends SEMI JOIN whole USING (communicator) GROUP BY ALL)
+   GROUP BY rank ORDER BY waiting_ms, rank`;
+
+/** The bubble of a pipeline: what even the rank that waits least waits. */
+export interface Pipeline {
+  ranks: number;
+  micro_batches: number;
+  bubble_ms: number;
+}
+
+/** Null where some rank of the captures sends and receives nothing within the kind of stage. */
+export async function pipelineOf(
+  database: SessionDatabase,
+  captures: readonly string[],
+  { kind, instances, ranks }: { kind: PhaseKind; instances: number; ranks: number },
+): Promise<Pipeline | null> {
+  const waits = await database.query<StageWaits>(pipelineSql(captures, kind, instances));
+  const [least] = waits;
+  if (!least || waits.length < ranks) return null;
+  const micro_batches = Math.max(...waits.map((one) => one.micro_batches));
+  return { ranks: waits.length, micro_batches, bubble_ms: least.waiting_ms };
+}

@@ -1,6 +1,7 @@
+import { sendAndRecv } from '../../model/collectives.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Operations that no rank leaves before the last rank has arrived. */
+/** Operations that no rank leaves before the last rank has arrived; timelines show a send and its receive as one, too. */
 const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
 
 const key = 'communicator, counted, rank, sequence';
@@ -9,7 +10,7 @@ const key = 'communicator, counted, rank, sequence';
 export const collectiveTables = {
   collective_rows: `WITH judged AS (
      SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes),
-       CASE WHEN peer IS NULL THEN c.operation ELSE 'Send and Recv' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
+       CASE WHEN peer IS NULL THEN c.operation ELSE '${sendAndRecv}' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
      FROM collectives c
      LEFT JOIN (SELECT communicator, operation, median(bytes)::BIGINT AS one_size FROM collectives GROUP BY ALL) s ON s.communicator = c.communicator AND s.operation = c.operation
      LEFT JOIN (SELECT communicator, count(DISTINCT rank) AS recorded FROM collectives GROUP BY ALL) r ON r.communicator = c.communicator),
@@ -19,7 +20,7 @@ export const collectiveTables = {
   collective_calls: `WITH times AS (
      SELECT communicator, operation, sequence, any_value(bytes) AS bytes, any_value(ranks) AS ranks, any_value(nodes) AS nodes, count(*) AS among, sum(dur_ns)::BIGINT AS time_ns,
        min({ns: dur_ns, rank: rank, host: host}, 2) AS shortest, max({ns: dur_ns, rank: rank, host: host}, 2) AS longest
-     FROM collective_rows WHERE operation IN ${waitedFor} AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
+     FROM collective_rows WHERE (operation IN ${waitedFor} OR operation = '${sendAndRecv}' AND peer IS NOT NULL) AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
      GROUP BY communicator, operation, sequence
      HAVING count(*) = min(present) AND count(*) > 1 AND min(ranks) = max(ranks) AND min(bytes) IS NOT DISTINCT FROM max(bytes))
    SELECT * EXCLUDE (shortest, longest), shortest[1].ns AS shortest_ns, shortest[2].ns AS second_ns, longest[1].ns AS longest_ns,

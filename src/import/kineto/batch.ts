@@ -28,7 +28,7 @@ export const batchColumns = {
   ops: ['start_ns', 'dur_ns', 'pid', 'tid', 'external', 'name', 'python', 'input_shapes', 'input_types'],
   /** Kernels of torch.distributed; bytes are elements here, `dtype` says of what size. */
   collectives: ['start_ns', 'dur_ns', 'device', 'name', 'group', 'group_ranks', 'group_text', 'dtype'].concat(
-    ['group_size', 'sent', 'received', 'sequence'],
+    ['group_size', 'sent', 'received', 'sequence', 'peer'],
   ),
   memory: ['t_ns', 'pid', 'tid', 'device', 'device_type', 'bytes', 'allocated', 'reserved'],
 } as const satisfies Record<string, readonly string[]>;

@@ -159,6 +159,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     c[9]![row] = f.sentElements;
     c[10]![row] = f.receivedElements;
     c[11]![row] = f.sequence;
+    c[12]![row] = f.peer;
   }
 
   /** [memory]: the caching allocator allocated (Bytes > 0) or freed. */

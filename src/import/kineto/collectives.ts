@@ -22,7 +22,7 @@ const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN
 /**
  * Recorded calls, of the kernels that name theirs. A communicator is its group's name and ranks, the same on
  * all of them. Calls are numbered by torch's own sequence number where every call of the group has another one, else in the
- * order of their starts.
+ * order of their starts; sends and receives in their order to or from one rank.
  */
 export async function keepCollectives(
   workbench: Workbench,
@@ -50,19 +50,19 @@ export async function keepCollectives(
        SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${whole('device')} AS device,
          ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, ${groupRanks} AS group_ranks,
          ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
-         ${whole('group_size')} AS ranks, ${whole('sent')} AS sent, ${whole('received')} AS received, ${whole('sequence')} AS sequence
+         ${whole('group_size')} AS ranks, ${whole('sent')} AS sent, ${whole('received')} AS received, ${whole('sequence')} AS sequence, ${whole('peer')} AS peer
        FROM kineto_collectives c),
      calls AS (
        SELECT *, CASE ${cases.join(' ')} ELSE name END AS operation, ${elementBytes} AS element,
          group_name || CASE WHEN group_ranks = '' THEN '' ELSE '[' || group_ranks || ']' END AS communicator
        FROM named),
      numbered AS (
-       SELECT *, count(DISTINCT sequence) OVER w = count(*) OVER w AS own_numbers,
-         row_number() OVER (PARTITION BY communicator, operation ORDER BY start_ns) - 1 AS nth
+       SELECT *, peer IS NULL AND count(DISTINCT sequence) OVER w = count(*) OVER w AS own_numbers,
+         row_number() OVER (PARTITION BY communicator, operation, peer ORDER BY start_ns) - 1 AS nth
        FROM calls WINDOW w AS (PARTITION BY communicator, operation))
-     SELECT '${capture_id}' AS capture_id, false AS on_host, start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation,
+     SELECT '${capture_id}' AS capture_id, false AS on_host, start_ns, dur_ns, device, communicator, group_text AS communicator_name, ranks, operation, peer,
        CASE WHEN own_numbers THEN sequence ELSE nth END AS sequence,
-       element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, element * received AS received_bytes
+       element * CASE WHEN operation = 'ReduceScatter' THEN received ELSE sent END AS bytes, CASE WHEN operation = 'Send' THEN 0 ELSE element * received END AS received_bytes
      FROM numbered`,
   );
 }

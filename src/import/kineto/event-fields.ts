@@ -64,6 +64,8 @@ export interface EventFields {
   sentElements: number;
   receivedElements: number;
   sequence: number;
+  /** The other rank of a send or receive. */
+  peer: number;
 }
 
 const none = Number.NaN;
@@ -84,7 +86,7 @@ function clear(f: EventFields): void {
   f.shapesFrom = f.shapesTo = f.typesFrom = f.typesTo = 0;
   f.collectiveFrom = f.collectiveTo = f.groupFrom = f.groupTo = f.groupRanksFrom = f.groupRanksTo = 0;
   f.groupTextFrom = f.groupTextTo = f.dtypeFrom = f.dtypeTo = 0;
-  f.groupSize = f.sentElements = f.receivedElements = f.sequence = none;
+  f.groupSize = f.sentElements = f.receivedElements = f.sequence = f.peer = none;
 }
 
 /**
@@ -203,8 +205,10 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
     case 7: // context
       if (first === 0x63) f.context = number(b, from, to);
       break;
-    case 8: // graph id
+    case 8: // graph id, Src Rank, Dst Rank
       if (first === 0x67) f.graphId = number(b, from, to);
+      else if ((first === 0x73 || first === 0x64) && (b[key + 4]! | 0x20) === 0x72)
+        f.peer = number(b, from, to);
       break;
     case 9: // Device Id
       if (first === 0x64) f.device = number(b, from, to);

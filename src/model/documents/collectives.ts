@@ -88,6 +88,9 @@ const jobRankSchema = z.object({
   overlapped_ms: ms().describe('Communication kernels while something computes.'),
   wire_ms: ms().describe('In complete operations: the shortest time over ranks.'),
   skew_ms: ms().describe('In complete operations: waiting for the last rank.'),
+  stages_ms: ms().describe(
+    'Of skew_ms: in sends and receives, for other stages of a pipeline or the other end of a transfer.',
+  ),
   last: count().describe(
     'Complete operations that the others waited in for it, longer than the error of the clocks.',
   ),
@@ -137,7 +140,7 @@ const collectivesResultSchema = z.object({
     .describe('Each communicator by operation; Send and Recv are counted together.'),
 });
 
-export const collectivesVersion = '1.3';
+export const collectivesVersion = '1.4';
 export const collectivesDocumentSchema = documentSchema(
   'collectives',
   collectivesVersion,

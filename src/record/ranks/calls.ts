@@ -1,4 +1,4 @@
-import { recordedCallsSql } from '../../model/collectives.js';
+import { recordedCallsSql, sendAndRecv } from '../../model/collectives.js';
 import type { Capture } from '../../model/manifest.js';
 import type { Workbench } from '../../model/workbench.js';
 
@@ -21,16 +21,16 @@ export interface PartCalls {
 /** Operation of a communication kernel by its name, where the source records no call. */
 const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
   WHEN regexp_matches(name, 'all_?gather', 'i') THEN 'AllGather' WHEN regexp_matches(name, 'all_?to_?all|dispatch|combine', 'i') THEN 'AllToAll'
-  WHEN regexp_matches(name, 'send_?recv', 'i') THEN 'Send and Recv' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
+  WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
 
 const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'communication')";
 const recorded =
-  'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.bytes, c.received_bytes';
+  'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes';
 
 /** SQL of the collectives with the times of their kernels. Known by name, the n-th of a name is the same on all ranks. */
 const callsSql: Record<KnownBy, string> = {
   name: `SELECT rank, coalesce(short_name, name) AS communicator, NULL::VARCHAR AS communicator_name, NULL::INTEGER AS ranks, ${operationByName} AS operation,
-       row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL::BIGINT AS bytes, NULL::BIGINT AS received_bytes, device,
+       row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL::INTEGER AS peer, NULL::BIGINT AS bytes, NULL::BIGINT AS received_bytes, device,
        pid, capture_id, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
      FROM ${communicationKernels}`,
   call: `SELECT k.rank, ${recorded}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
@@ -58,6 +58,14 @@ const pairedSql = (known: KnownBy): string =>
          SELECT communicator, sequence, count(*) AS among, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet FROM made_calls GROUP BY ALL)
        GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minMeeting} * count(*)) USING (communicator)`
     : 'made_calls';
+
+/**
+ * SQL of calls in which a send and the receive of the other rank are one call of two ranks: numbers count those from one rank to the
+ * other. @param calls with the ranks of the whole job
+ */
+export const withPairs = (calls: string): string =>
+  `SELECT * REPLACE (CASE WHEN peer IS NULL THEN communicator WHEN operation = 'Send' THEN concat(communicator, ' ', rank, '→', peer) ELSE concat(communicator, ' ', peer, '→', rank) END AS communicator,
+     CASE WHEN peer IS NULL THEN operation ELSE '${sendAndRecv}' END AS operation, CASE WHEN peer IS NULL THEN ranks ELSE 2 END AS ranks) FROM ${calls}`;
 
 /** NCCL's call of an all-to-all has the size for one peer, torch's that for all. */
 export const wholeBytesSql = (known: KnownBy): string =>
@@ -113,8 +121,8 @@ export async function keepCalls(
   const ranks = row?.ranks ?? [];
   const rows = part
     ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM made_calls) AS rank) FROM made_calls`
-    : `SELECT * REPLACE (${wholeBytesSql(known)} AS bytes) FROM (
-         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${pairedSql(known)} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator))`;
+    : withPairs(`(SELECT * REPLACE (${wholeBytesSql(known)} AS bytes) FROM (
+         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${pairedSql(known)} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
   let rowsKept = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : found.captures)
     rowsKept += await workbench.keep(

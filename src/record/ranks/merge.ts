@@ -9,7 +9,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { quote } from '../../session/database.js';
 import type { Session } from '../../session/open.js';
 import type { SessionFiles } from '../../session/session-files.js';
-import { type PartCalls, wholeBytesSql } from './calls.js';
+import { type PartCalls, wholeBytesSql, withPairs } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
 /** The session of one rank, or of the processes of one file. */
@@ -148,8 +148,9 @@ async function makeCalls(
   await workbench.run(
     paired.length === 0
       ? 'CREATE VIEW rank_calls AS SELECT NULL::INTEGER AS rank, NULL AS communicator, NULL AS operation, NULL::BIGINT AS sequence, NULL::INTEGER AS ranks, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'
-      : `CREATE VIEW rank_calls AS SELECT p.rank + c.rank AS rank, communicator, operation, sequence, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
-         FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path)`,
+      : `CREATE VIEW rank_calls AS ${withPairs(`(
+           SELECT p.rank + c.rank AS rank, communicator, operation, sequence, peer, ranks, start_ns + shift AS start_ns, start_ns + shift + dur_ns AS end_ns
+           FROM read_parquet([${files.map(({ path }) => path).join(', ')}], filename = 'path') c JOIN (VALUES ${rows.join(', ')}) p(path, rank, shift) USING (path))`)}`,
   );
   await workbench.run(
     'CREATE TABLE rank_groups AS SELECT communicator, count(DISTINCT rank) AS n FROM rank_calls WHERE ranks IS NULL GROUP BY ALL',
@@ -207,9 +208,9 @@ async function keepCalls(
       'collectives',
       captureOf(part, capture),
       `SELECT * REPLACE (${wholeBytesSql(part.calls.known_by)} AS bytes, CAST(round(start_ns + ${shift} - (${a}::DOUBLE + ${b}::DOUBLE * (start_ns + ${shift}))) AS BIGINT) AS start_ns)
-       FROM (
+       FROM (${withPairs(`(
          SELECT c.* REPLACE (c.rank + ${part.rank} AS rank, coalesce(c.ranks, g.n) AS ranks)
-         FROM read_parquet(${quote(path)}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`,
+         FROM read_parquet(${quote(path)}) c LEFT JOIN rank_groups g ON g.communicator = c.communicator)`)})`,
       constants,
     );
 }

@@ -20,6 +20,8 @@ export interface Planted {
   slowLink?: { rank: number; factor: number };
   /** The rank's expert receives so many times its even share of the tokens. */
   hotExpert?: { rank: number; factor: number };
+  /** Ranks are stages of a pipeline, a step has so many micro-batches; the last stage gives the tokens back to the first. */
+  microBatches?: number;
   missing?: readonly number[];
   truncated?: readonly number[];
 }
@@ -46,6 +48,8 @@ interface Call {
   sent: number;
   received: number;
   sequence: number;
+  /** The other rank of a send or receive, which have no number of their own. */
+  peer?: number;
 }
 
 /** Events of one rank in its own clock, ns. */
@@ -67,6 +71,7 @@ const busBytesPerS = 300e9;
 const latencyNs = 12_000;
 export const tensorBytes = 4 * 2 ** 20;
 const tokenBytes = 2 ** 20;
+const activationBytes = 2 ** 20;
 
 function mulberry32(seed: number): () => number {
   let a = seed >>> 0;
@@ -152,13 +157,42 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
     });
   };
   const gemm = 'nvjet_tst_128x64_64x8_2x1_v_bz_TNT';
+  const sent = all.map(() => 0);
+  /** A send starts when its data are there, a receive when its rank is free; both end when the data have arrived. */
+  const transfer = (from: number, to: number, bytes: number) => {
+    const starts = [Math.max(free[from]!, sent[from]!), free[to]!].map((ns) => ns + 800);
+    const end = Math.max(...starts) + noisy(bytes / (busBytesPerS / 1e9) + latencyNs);
+    [from, to].forEach((rank, at) => {
+      const own = Math.round(end + endJitterNs * (random() - 0.5));
+      const call = { name: at === 0 ? 'send' : 'recv', group: 'pp', text: 'pp', ranks: all, sequence: 0 };
+      add(rank, {
+        name: 'ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)',
+        start: starts[at]!,
+        dur: own - starts[at]!,
+        stream: 20 + at,
+        call: { ...call, sent: bytes, received: bytes, peer: at === 0 ? to : from },
+      });
+      if (at === 0) sent[rank] = own;
+      else free[rank] = own;
+    });
+  };
+  const pipeline = (microBatches: number) => {
+    for (let batch = 0; batch < microBatches; batch++)
+      for (const rank of all) {
+        if (rank > 0) transfer(rank - 1, rank, activationBytes);
+        for (let layer = 0; layer < layers; layer++)
+          compute(rank, gemm, 90_000 + (planted.slowRank?.rank === rank ? 1000 * planted.slowRank.us : 0));
+      }
+    transfer(ranks - 1, 0, 4096);
+  };
   for (let step = 0; step < steps; step++) {
     const begins = all.map((rank) => free[rank]! + 30_000 + 5000 * random());
     for (const rank of all) {
       free[rank] = begins[rank]! + 12_000;
       launched[rank] = begins[rank]!;
     }
-    for (let layer = 0; layer < layers; layer++) {
+    if (planted.microBatches !== undefined) pipeline(planted.microBatches);
+    for (let layer = 0; planted.microBatches === undefined && layer < layers; layer++) {
       const { slowRank, slowLink, hotExpert } = planted;
       for (const rank of all)
         compute(rank, gemm, 90_000 + (slowRank?.rank === rank ? 1000 * slowRank.us : 0));
@@ -265,7 +299,9 @@ export function kinetoRows(
           'Process Group Name': call.group,
           'Process Group Description': call.text,
           'Process Group Ranks': `[${call.ranks.join(', ')}]`,
-          Seq: call.sequence,
+          ...(call.peer === undefined
+            ? { Seq: call.sequence }
+            : { [call.name === 'send' ? 'Dst Rank' : 'Src Rank']: call.peer }),
         }),
       },
     });

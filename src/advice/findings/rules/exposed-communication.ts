@@ -46,7 +46,8 @@ export const exposedCommunication = stageRule(
     }
     const waits = await collectiveWaits(context, stage);
     const causes = await jobCauses(context, stage);
-    if (waits && (causes?.link || causes?.expert)) return remaining(context, stage, waits, causes);
+    if (waits && (causes?.link || causes?.expert || causes?.pipeline))
+      return remaining(context, stage, waits, causes);
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
     if (!computesLonger(waits)) return waiting(context, stage, waits);
     const { transfer_ms: transfer } = waits.own;
@@ -135,18 +136,18 @@ const waitingText = (rows: RankCollectives[]): string =>
     )
     .join('; ');
 
-/** What other rules do not claim of the exchange: slow_link and expert_imbalance name a cause. */
+/** What other rules do not claim of the exchange: slow_link, expert_imbalance and pipeline_bubbles name a cause. */
 function remaining(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits,
-  { link, expert }: JobCauses,
+  { link, expert, pipeline }: JobCauses,
 ): Promise<FoundDraft> | string {
   const { own } = waits;
   const lost = (link && isMember(link, own.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
   const left = Math.max(0, Math.min(stage.comm_ms, own.exposed_ms - own.exposed_waiting_ms - lost));
   return left < minShare * stage.wall_ms
-    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance'].filter(Boolean).join(' and ')}, ${part(left, stage.wall_ms)} is exposed`
+    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles'].filter(Boolean).join(' and ')}, ${part(left, stage.wall_ms)} is exposed`
     : exchange(context, { ...stage, comm_ms: left }, waits);
 }
 

@@ -17,6 +17,7 @@ import { recompilation } from './recompilation.js';
 import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
+import { pipelineBubbles } from './pipeline-bubbles.js';
 import { expertImbalance } from './expert-imbalance.js';
 import { slowLinkRule } from './slow-link.js';
 import { exposedCommunication } from './exposed-communication.js';
@@ -60,6 +61,7 @@ export const rules: readonly Rule[] = [
   collectiveLateRank,
   slowLinkRule,
   expertImbalance,
+  pipelineBubbles,
   exposedCommunication,
   serialisedStreams,
   gpuIdleBetweenRequests,
