@@ -55,7 +55,10 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   telemetry: (content) => hasArtifact(content, 'monitor') || hasRows(content, 'telemetry'),
 };
 
-function hasArtifact({ artifacts }: Content, ...kinds: string[]): boolean {
+/** Whether it is of a job, each rank with a number of its own. */
+export const isJob = (content: Pick<Content, 'artifacts'>): boolean => hasArtifact(content, 'ranks');
+
+function hasArtifact({ artifacts }: Pick<Content, 'artifacts'>, ...kinds: string[]): boolean {
   return artifacts.some((one) => kinds.includes(one?.kind));
 }
 

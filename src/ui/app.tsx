@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
-import { isJob, ownTimesOf } from '../facts/collectives/job-ranks.js';
+import { ownTimesOf } from '../facts/collectives/job-ranks.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
@@ -11,7 +11,7 @@ import { memoryOverTime } from '../facts/memory-profile/over-time.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { InferscopeError } from '../model/errors.js';
-import { hasRows } from '../model/subjects.js';
+import { hasRows, isJob } from '../model/subjects.js';
 import { childEntry } from '../model/installation.js';
 import { requestGuard } from '../model/request-guard.js';
 import { pageOfView } from '../render/html/view.js';
@@ -181,7 +181,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
 async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
   const { session } = one;
   // Logs count ranks in each communicator: rows of several would be mixed.
-  if (!hasRows(session.manifest, 'collectives') || !(await isJob(session))) return [noRanks];
+  if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
     once(one, 'own times', () => read(session, ownTimesOf)),
     once(one, 'collectives', () => read(session, collectiveKinds)),

@@ -35,11 +35,11 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
       x: { name: 'since the first sample', unit: 's' },
       panels: [
         {
-          unit: 'GB',
+          unit: 'B',
           series: own.map((one, index) => ({
             name: nameOf(one),
             ...lineMark(index),
-            points: one.points.map(([s, bytes]) => [s, bytes / 1e9] as const),
+            points: one.points,
           })),
         },
       ],

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { hasRows } from '../model/subjects.js';
+import { hasRows, isJob } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { Section } from '../views/block.js';
@@ -17,7 +17,7 @@ export function named({ key, session, executions }: OpenSession): SessionNamed {
     ['/kernels', 'Kernels', has('kernels', 'counters')],
     ['/operators', 'Operators', has('ops')],
     ['/gemms', 'GEMMs', has('gemms') || (has('ops') && has('kernels'))],
-    ['/ranks', 'Ranks', has('collectives')],
+    ['/ranks', 'Ranks', has('collectives') && isJob(session.manifest)],
     ['/requests', 'Requests', has('requests')],
     ['/memory', 'Memory', has('memory', 'telemetry')],
     ['/sql', 'SQL', true],

@@ -52,11 +52,11 @@ async function explained(
   for (const stage of stages) {
     const found = new Map<string, Place>();
     const slowest = await slowestOf(database, stage);
-    for (const { id } of stage.bars) {
+    for (const { id, label } of stage.bars) {
       const place = await longest(database, id, stage);
       if (place) found.set(id, place);
       const shown = place ?? slowest;
-      if (shown) add(barPlace(stage.kind, id), shown, id);
+      if (shown) add(barPlace(stage.kind, id), shown, label);
     }
     const own = findings.filter((one) => one.stage === stage.kind && !places.has(one.id));
     for (const { id, bars } of own) {

@@ -103,21 +103,20 @@ function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
 
 function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Block {
   const none = 'the session has no waterfall of the stage';
-  const row = (head: Text, label: Text, values: readonly (number | null)[]): Row => ({
+  const row = (name: Text, id: Text, values: readonly (number | null)[]): Row => ({
     cells: [
-      head,
+      name,
       ...values.map((ms): Text => (ms === null ? { missing: none } : { n: ms, unit: 'ms' })),
       ...values.slice(1).flatMap((ms) => timeChange(values[0] ?? null, ms, none)),
-      label,
+      id,
     ],
   });
-  const meaning: Column = { id: 'meaning', head: 'meaning', wraps: true, drop: 0 };
   return {
     t: 'table',
     title: 'The bars sum to the time of each side',
-    columns: [{ id: 'bar', head: 'bar' }, ...columns, meaning],
+    columns: [{ id: 'bar', head: 'bar', wraps: true }, ...columns, { id: 'id', head: 'id', drop: 0 }],
     rows: [
-      ...bars.map(({ id, label, values }) => row({ code: id }, label, values)),
+      ...bars.map(({ id, label, values }) => row(label, { code: id }, values)),
       row(
         { text: 'measured', tone: 'strong' },
         '',

@@ -26,6 +26,16 @@ const sectionOf = (document: Document<CompareResult>, id: string): readonly Bloc
 const tables = (blocks: readonly Block[]) =>
   blocks.filter((block): block is Block & Table => block.t === 'table');
 
+test('the table of bars leads with what people call a bar, ids last', () => {
+  const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
+  const { columns, rows } = first.behind as Table;
+  expect([columns[0]!.id, columns.at(-1)!.id]).toEqual(['bar', 'id']);
+  expect(rows.map(({ cells }) => [cells[0], cells.at(-1)])).toContainEqual([
+    'launch call',
+    { code: 'launch_overhead' },
+  ]);
+});
+
 test('both waterfalls and their difference: the shown bars keep each sum', () => {
   const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
   const [a, b] = first.sides;

@@ -145,22 +145,24 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
     t: 'table',
     title: 'The bars sum to the measured time',
     columns: [
-      { id: 'bar', head: 'bar' },
+      { id: 'bar', head: 'bar', wraps: true },
       { id: 'time_ms', head: 'time', numeric: true },
       { id: 'share', head: 'share', numeric: true },
       { id: 'count', head: 'count', numeric: true, detail: true },
       { id: 'confidence', head: 'confidence', detail: true },
       { id: 'meaning', head: 'meaning', wraps: true },
+      { id: 'id', head: 'id', detail: true },
     ],
     rows: [
       ...bars.map((bar): Row => ({
         cells: [
-          places?.get(barPlace(stage.kind, bar.id)) ?? { code: bar.id },
+          places?.get(barPlace(stage.kind, bar.id)) ?? bar.label,
           { n: bar.ms, unit: 'ms' },
           { n: bar.share, unit: 'ratio' },
           bar.count === null ? '' : { count: Math.round(bar.count) },
           { text: bar.confidence, hint: bar.confidence_why },
           meaningOf(bar),
+          { code: bar.id },
         ],
       })),
       ...timeLines(stage).map(({ name, ms }, index): Row => ({
@@ -171,18 +173,19 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
           '',
           '',
           '',
+          '',
         ],
       })),
     ],
   };
 }
 
-function meaningOf({ id, label, note, parts }: StageWaterfall['bars'][number]): Text {
-  const { meaning } = barWords(id);
+function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
+  const said = [barWords(id).meaning, note].filter((one) => one !== null).join('. ');
   return [
-    [meaning === null ? label : `${label}: ${meaning}`, note].filter((one) => one !== null).join('. '),
+    said,
     ...parts.flatMap((part, index): Part[] => [
-      `${index === 0 ? '. ' : ', '}${part.label} `,
+      `${index > 0 ? ', ' : said === '' ? '' : '. '}${part.label} `,
       { n: part.ms, unit: 'ms' },
     ]),
   ];

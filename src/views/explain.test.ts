@@ -87,7 +87,9 @@ describe('explain as Markdown', () => {
   test('sentences, a table a stage, findings that open', () => {
     const text = explainMarkdown(testExplain());
     expect(text).toMatch(/^## inferscope explain: llm-b1\n\n- \*\*decode step\*\*: 23\.3 ms, profiled · /);
-    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | launch call: ');
+    expect(text).toContain(
+      '| launch call | 9.80 ms | 42 % | 924 | high | inside the launching API call | `launch_overhead` |',
+    );
     expect(text).toContain(
       '<summary><b>1. Launch-bound: the GPU is idle 91.5 % of every decode step</b> (high)',
     );

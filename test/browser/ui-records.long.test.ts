@@ -29,6 +29,9 @@ beforeAll(async () => {
   // Two ranks of a job.
   const traces = fixture('nccl-2h100/rank*.json.gz');
   expect(inferscope(at, ['import', traces, '--ranks', '--name', 'job']).status).toBe(0);
+  // Logs that count ranks in each communicator are no job.
+  const logs = [4100, 4101].map((pid) => fixture(`nccl-inspector-from-docs/node-a-pid${pid}.log`));
+  expect(inferscope(at, ['import', ...logs, '--name', 'logs']).status).toBe(0);
   server = await startUi(at);
   browser = await launchBrowser();
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -94,8 +97,8 @@ it('draws the memory that was sampled up to its largest value', async () => {
     "SELECT max(bytes) FROM memory WHERE kind IN ('used', 'process') AND device = 0",
   )[0] as [number];
   const { panels } = await chartOf(page);
-  const drawn = Math.max(...panels[0]!.series.flatMap((one) => one.points.map(([, gb]) => gb)));
-  expect((drawn * 1e9) / most).toBeCloseTo(1, 6);
+  const drawn = Math.max(...panels[0]!.series.flatMap((one) => one.points.map(([, bytes]) => bytes)));
+  expect(drawn).toBe(most);
   await page.close();
 });
 
@@ -128,6 +131,18 @@ it('shows what each rank waited in the calls of a collective, and saves it', asy
   await page.locator('#collective table a[href*="/timeline?"]').first().click();
   await page.waitForSelector('#details h2', { timeout: 60_000 });
   await page.close();
+});
+
+it('offers ranks of a job, not of logs without ranks of a job', async () => {
+  for (const [name, offered] of [
+    ['job', 1],
+    ['logs', 0],
+  ] as const) {
+    const page = await context.newPage();
+    await visit(page, `${server.origin}/s/${idOf(at, name)}`);
+    expect(await page.locator('nav.pages a', { hasText: 'Ranks' }).count()).toBe(offered);
+    await page.close();
+  }
 });
 
 it('says why a page has nothing, and what records it', async () => {

@@ -15,9 +15,6 @@ const minExcess = 0.02;
 /** Share of a rank's operations that it is last in, below which no reason is looked for. */
 const minLast = 0.1;
 
-/** Whether it is of a job, each rank with a number of its own. */
-export const isJob = async (session: Session): Promise<boolean> => (await rankFiles(session)) !== null;
-
 const rankFiles = (session: Session): Promise<unknown> =>
   artifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
