@@ -8,7 +8,7 @@ import { collectivesDocumentSchema } from './documents/collectives.js';
 import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
-import { estimateDocumentSchema } from './documents/estimate.js';
+import { estimateDocumentSchema, estimateFigures } from './documents/estimate.js';
 import { estimateFitsDocumentSchema } from './documents/estimate-memory.js';
 import { explainDocumentSchema, verifyDocumentSchema, whatIfDocumentSchema } from './documents/explain.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
@@ -62,7 +62,7 @@ export const published = {
   record: { schema: recordLineSchema, where: 'one line of a record file (INFERSCOPE_RECORD)' },
   profile: { schema: profileDocumentSchema, where: '`profile --json`', figures: profileFigures },
   roofline: { schema: rooflineDocumentSchema, where: '`roofline --json`' },
-  estimate: { schema: estimateDocumentSchema, where: '`estimate --json`' },
+  estimate: { schema: estimateDocumentSchema, where: '`estimate --json`', figures: estimateFigures },
   'estimate-fits': { schema: estimateFitsDocumentSchema, where: '`estimate --fits --json`' },
   validate: { schema: validationDocumentSchema, where: '`validate --json`' },
   'validate-history': { schema: validationHistoryDocumentSchema, where: '`validate --history --json`' },

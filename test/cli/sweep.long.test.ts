@@ -269,3 +269,24 @@ test('bad input is reported before anything runs, with what to type', () => {
   expect(inferscope(at, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
   expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('already exists');
 });
+
+test('a grid of estimate has the figures of each, a grid of run the session of each', () => {
+  const estimated = inferscope(at, [
+    ...['sweep', '--grid', 'batch-size=1,8', '--output', 'estimated', '--json'],
+    ...['--', 'estimate', '--model', 'gpt2', '--input-len', '512', '--output-len', '128'],
+  ]);
+  expect(estimated.status, estimated.stderr).toBe(0);
+  const [one, eight] = sweepOf(estimated.stdout).runs.map(({ figures }) => figures[0]!.values);
+  // 124,439,808 parameters in float32; 12 layers × 2 × 768 × 4 bytes per token.
+  expect(one!['model_weights_gb']).toBeCloseTo(0.497759232, 9);
+  expect(eight!['kv_cache_gb']! / one!['kv_cache_gb']!).toBeCloseTo(8, 1);
+  expect(eight!['largest_gpu_gb']).toBeGreaterThan(one!['largest_gpu_gb']!);
+
+  const run = inferscope(at, [
+    ...['sweep', '--grid', 'n=1,2', '--output', 'ran', '--json', '--', 'run', '--', 'sh', '-c', 'exit 0 {n}'],
+  ]);
+  expect(run.status, run.stderr).toBe(0);
+  const ids = sweepOf(run.stdout).runs.map(({ session_id }) => session_id);
+  const { sessions } = JSON.parse(inferscope(at, ['session', 'list', '--json']).stdout).data;
+  expect(sessions.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(ids));
+});

@@ -60,8 +60,11 @@ export function readOutcome(
   return { ...base, outcome: kept ? 'partial' : 'failed', failure };
 }
 
-const sessionOf = ({ data }: Document<unknown>): string | null =>
-  (data as { session?: { id?: string | null } }).session?.id ?? null;
+/** A session without a summary, as of a program without a profiler, is shown itself. */
+function sessionOf({ data }: Document<unknown>): string | null {
+  const { session, manifest } = data as Record<'session' | 'manifest', { id?: string | null } | undefined>;
+  return session?.id ?? manifest?.id ?? null;
+}
 
 const isError = (document: Document<unknown>): boolean => document.schema.startsWith('inferscope/error/');
 

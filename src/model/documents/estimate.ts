@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
+import type { FigureRow } from '../figure-rows.js';
 import { estimateMemorySchema } from './estimate-memory.js';
 
 const sizes = z.object({
@@ -82,3 +83,22 @@ export const estimateDocumentSchema = documentSchema('estimate', '1.1', estimate
 export type EstimateResult = z.infer<typeof estimateSchema>;
 export type EstimateLayers = z.infer<typeof estimateLayersSchema>;
 export type EstimateSizes = z.infer<typeof sizes>;
+
+/** By point, where there are several. */
+export const estimateFigures = ({ weight_bytes, memory }: EstimateResult): FigureRow[] => {
+  const points = memory?.points ?? [];
+  return points.map((point) => ({
+    label:
+      points.length === 1
+        ? null
+        : `batch ${point.batch_size}, ${point.input_len} + ${point.output_len} tokens`,
+    values: {
+      largest_gpu_gb: point.largest_gpu_bytes / 1e9,
+      total_gb: point.total_bytes / 1e9,
+      model_weights_gb: weight_bytes / 1e9,
+      kv_cache_gb: point.kv_needed_bytes / 1e9,
+      largest_batch_size: point.largest.batch_size,
+      largest_context_tokens: point.largest.context_tokens,
+    },
+  }));
+};
