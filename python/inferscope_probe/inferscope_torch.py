@@ -223,7 +223,8 @@ def _at_exit() -> None:
         return
     torch = sys.modules.get("torch")
     guarded(stop, "writing the trace")
-    if _waiting_for_gpu:
+    # torchrun's own process starts the ranks and uses no GPU itself.
+    if _waiting_for_gpu and "torch.distributed.launcher.api" not in sys.modules:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
         say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
         # Launchers and tokenizer processes do so too: an issue, decided by who reads all ranks.

@@ -1,3 +1,4 @@
+import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeCollectives } from './collective-tables.js';
@@ -24,7 +25,11 @@ export interface RankCollectives extends Record<string, string | number | null> 
   exposed_waiting_ms: number | null;
   /** Instances of the kind in which at least half of its time is waiting. */
   waiting_instances: number | null;
+  /** Why it cannot be paired; null where it is. */
+  unpaired: string | null;
 }
+
+const sendUnpaired = 'a send does not name the rank that receives';
 
 /** SQL of a list of captures. */
 export const captureList = (captures: readonly string[]): string =>
@@ -61,7 +66,8 @@ export function collectivesSql(
   const exposed = 'coalesce(exclusive_ns, dur_ns)';
   const phase = kind === 'outside' ? '0' : 'p.stage_id';
   const paired = recorded
-    ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS least_ns
+    ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS least_ns,
+         CASE WHEN k.shortest_ns IS NULL THEN CASE WHEN c.operation IN ('Send', 'Recv', '${sendAndRecv}') THEN '${sendUnpaired}' ELSE 'not every rank recorded the call' END END AS unpaired
        FROM collectives c ${ofKind('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE c.capture_id IN (${captureList(captures)})`
     : `WITH own AS (
@@ -72,19 +78,20 @@ export function collectivesSql(
          SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
          FROM own GROUP BY ALL),
        pairs AS (
-         SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${minMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
+         SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(among) < ${ranks} THEN 'the ranks launch it differently often'
+           WHEN count_if(meet) < ${minMeeting} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
          FROM together GROUP BY kernel)
-       SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN paired THEN least_ns END AS least_ns
+       SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN unpaired IS NULL THEN least_ns END AS least_ns, unpaired
        FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel)`;
   return `WITH paired AS (
        ${paired}),
      by_phase AS (
-       SELECT rank, device, kernel, least_ns IS NULL AS alone, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
+       SELECT rank, device, kernel, least_ns IS NULL AS alone, any_value(unpaired) AS unpaired, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
          sum(${exposed} * (1 - least_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
        FROM paired GROUP BY ALL)
      SELECT rank, device, kernel, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
        ${perStage('dur_ns - least_ns')} AS waiting_ms, ${perStage('least_ns')} AS transfer_ms,
-       ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT alone THEN count_if(2 * least_ns <= dur_ns) END AS waiting_instances
+       ${perStage('exposed_waiting_ns')} AS exposed_waiting_ms, CASE WHEN NOT alone THEN count_if(2 * least_ns <= dur_ns) END AS waiting_instances, any_value(unpaired) AS unpaired
      FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, kernel`;
 }
 
@@ -115,8 +122,9 @@ export interface RankWaiting {
   exposed_waiting_ms: number;
   /** Instances in which at least half is waiting, of the kernel that does so most often. */
   waiting_instances: number;
-  /** Of comm_ms in kernels that could not be paired. */
+  /** Of comm_ms in kernels that could not be paired, and the reason for most of it. */
   unpaired_ms: number;
+  unpaired: string | null;
 }
 
 /** Sums over kernels by rank, the one that waits least first: the one that the others wait for. */
@@ -135,6 +143,7 @@ export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] 
       exposed_waiting_ms: 0,
       waiting_instances: 0,
       unpaired_ms: 0,
+      unpaired: null,
     };
     sum.comm_ms += row.comm_ms;
     sum.exposed_ms += row.exposed_ms;
@@ -142,6 +151,8 @@ export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] 
     sum.transfer_ms += row.transfer_ms ?? 0;
     sum.exposed_waiting_ms += row.exposed_waiting_ms ?? 0;
     sum.waiting_instances = Math.max(sum.waiting_instances, row.waiting_instances ?? 0);
+    // A rank's kernels come with the longest first.
+    sum.unpaired ??= row.unpaired;
     sum.unpaired_ms += row.waiting_ms === null ? row.comm_ms : 0;
     found.set(key, sum);
   }

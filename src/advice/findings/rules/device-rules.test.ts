@@ -158,9 +158,13 @@ describe('several devices', () => {
       ...one,
       kernels: one.kernels.map((row) => (row.rank === 1 ? { ...row, start_ns: row.start_ns! + 1e7 } : row)),
     };
-    for (const rows of [fewer, apart]) {
+    for (const [rows, why] of [
+      [fewer, 'the ranks launch it differently often'],
+      [apart, 'the n-th of one rank does not overlap with the n-th of another'],
+    ] as const) {
       const found = fired(await exposedCommunication.find(await contextOf(rows)));
-      expect(found.cause).toContain('how much is not known');
+      expect(found.cause).toContain(`how much is not known: ${why}.`);
+      expect(found.evidence[1]!.text).toContain(`cannot be paired (${why})`);
       expect(found.at_stake_ms).toBeCloseTo(0.24, 6);
       expect(found.evidence[1]!.rows[0]).toMatchObject({ waiting_ms: null, transfer_ms: null });
     }

@@ -131,7 +131,7 @@ const waitingText = (rows: RankCollectives[]): string =>
     .slice(0, mostNamed)
     .map((row) =>
       row.unpaired_ms > 0
-        ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired`
+        ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired (${row.unpaired})`
         : `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
     )
     .join('; ');
@@ -202,7 +202,7 @@ function waitingWords(waits: CollectiveWaits | null, instances: number): string 
     return 'This includes waiting for a slower rank; how much is not known: the capture has no other rank with such kernels.';
   const { own, awaited } = waits;
   if (own.unpaired_ms > 0.5 * own.comm_ms)
-    return 'This includes waiting for a slower rank; how much is not known: the ranks have different numbers of collectives, or pairs that do not overlap.';
+    return `This includes waiting for a slower rank; how much is not known: ${own.unpaired}.`;
   const here = awaited === own;
   return here
     ? `${ms(own.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
