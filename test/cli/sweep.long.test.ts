@@ -271,10 +271,8 @@ test('bad input is reported before anything runs, with what to type', () => {
 });
 
 test('a grid of estimate has the figures of each, a grid of run the session of each', () => {
-  const estimated = inferscope(at, [
-    ...['sweep', '--grid', 'batch-size=1,8', '--output', 'estimated', '--json'],
-    ...['--', 'estimate', '--model', 'gpt2', '--input-len', '512', '--output-len', '128'],
-  ]);
+  const words = 'sweep --grid batch-size=1,8 --output estimated --json -- estimate --model gpt2';
+  const estimated = inferscope(at, `${words} --input-len 512 --output-len 128`.split(' '));
   expect(estimated.status, estimated.stderr).toBe(0);
   const [one, eight] = sweepOf(estimated.stdout).runs.map(({ figures }) => figures[0]!.values);
   // 124,439,808 parameters in float32; 12 layers × 2 × 768 × 4 bytes per token.
@@ -282,9 +280,8 @@ test('a grid of estimate has the figures of each, a grid of run the session of e
   expect(eight!['kv_cache_gb']! / one!['kv_cache_gb']!).toBeCloseTo(8, 1);
   expect(eight!['largest_gpu_gb']).toBeGreaterThan(one!['largest_gpu_gb']!);
 
-  const run = inferscope(at, [
-    ...['sweep', '--grid', 'n=1,2', '--output', 'ran', '--json', '--', 'run', '--', 'sh', '-c', 'exit 0 {n}'],
-  ]);
+  const grid = 'sweep --grid n=1,2 --output ran --json -- run -- sh -c'.split(' ');
+  const run = inferscope(at, [...grid, 'exit 0 {n}']);
   expect(run.status, run.stderr).toBe(0);
   const ids = sweepOf(run.stdout).runs.map(({ session_id }) => session_id);
   const { sessions } = JSON.parse(inferscope(at, ['session', 'list', '--json']).stdout).data;
