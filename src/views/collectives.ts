@@ -4,6 +4,7 @@ import type {
   CollectivesResult,
   CommunicatorCalls,
   JobRank,
+  JobTransfer,
   RankShare,
 } from '../model/documents/collectives.js';
 import { rankRanges } from '../model/ranks.js';
@@ -60,6 +61,14 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
   return [
     tableOf(`Ranks, ${per}`, rankColumns, job.ranks, { brief: briefGroups, filter: true }),
     ...(job.own === null ? [] : [rankStrip(job.own)]),
+    ...(job.transfers.length === 0
+      ? []
+      : [
+          tableOf('Transfers from rank to rank, over the capture', transferColumns, job.transfers, {
+            brief: briefGroups,
+            filter: true,
+          }),
+        ]),
     {
       t: 'notes',
       level: 2,
@@ -73,6 +82,19 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
     },
   ];
 }
+
+const transferColumns: readonly ColumnOf<JobTransfer>[] = [
+  { id: 'sender', head: 'from rank', ...number, of: ({ sender }) => ({ count: sender }) },
+  { id: 'receiver', head: 'to rank', ...number, of: ({ receiver }) => ({ count: receiver }) },
+  { id: 'kv_cache', head: 'what', drop: 4, of: ({ kv_cache: kv }) => (kv ? 'KV cache' : '') },
+  { id: 'transfers', head: 'transfers', ...number, drop: 3, of: ({ transfers }) => ({ count: transfers }) },
+  { id: 'bytes', head: 'bytes', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+  { id: 'wire_ms', head: 'exchange', ...number, of: (one) => ms(one.wire_ms) },
+  { id: 'bandwidth', head: 'bandwidth', ...number, of: ({ bandwidth }) => ({ figure: bandwidth }) },
+  { id: 'of_link', head: 'of the link', ...number, drop: 2, of: ({ of_link }) => ({ figure: of_link }) },
+  { id: 'receiver_waits_ms', head: 'receiver waits', ...number, of: (one) => ms(one.receiver_waits_ms) },
+  { id: 'sender_waits_ms', head: 'sender waits', ...number, drop: 1, of: (one) => ms(one.sender_waits_ms) },
+];
 
 const ms = (value: number | null): Text =>
   value === null ? { missing: 'no operation was recorded on all ranks' } : { n: value, unit: 'ms' };

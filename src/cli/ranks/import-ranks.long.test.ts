@@ -9,8 +9,8 @@ import {
   playRanks,
   type RankEvents,
   writeKinetoRanks,
-  writeNsysRanks,
 } from '../../record/ranks/test-ranks.js';
+import { writeNsysRanks } from '../../record/ranks/test-nsys-ranks.js';
 import { homeFolders } from '../../session/home.js';
 import { openSession, type Session } from '../../session/open.js';
 import { testFolder } from '../../session/test-folder.js';

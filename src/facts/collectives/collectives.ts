@@ -66,7 +66,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const roof = (await storedGpuRoofline(session))?.collectives ?? null;
     const links = linksOf(session);
     const data = {
-      job: await jobOf(session, database),
+      job: await jobOf(session, database, links.gpus),
       recorded: rows.reduce((sum, { recorded }) => sum + recorded, 0),
       groups: rows.map((row) =>
         group(

@@ -1,10 +1,12 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { CollectivesResult, JobRank } from '../../model/documents/collectives.js';
 import { stepKindsSql } from '../../model/record.js';
+import type { Figure } from '../../model/figure.js';
 import { rankFilesSchema } from '../../model/ranks.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { artifactJson } from '../artifact.js';
+import { transfersOf } from './transfers.js';
 import { rankSteps, stepSpans } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
@@ -46,8 +48,8 @@ export async function ownTimesOf(database: SessionDatabase) {
   return own && { own, spanOf: await stepSpans(database, { kind, execution }) };
 }
 
-/** The ranks of a job (import --ranks); null for other sessions. */
-export async function jobOf(session: Session, database: SessionDatabase): Promise<Job | null> {
+/** The ranks of a job (import --ranks); null for other sessions. @param link between ranks, B/s */
+export async function jobOf(session: Session, database: SessionDatabase, link: Figure): Promise<Job | null> {
   const stored = await rankFiles(session);
   if (stored === null) return null;
   const { world_size, missing, clocks } = rankFilesSchema.parse(stored);
@@ -64,6 +66,7 @@ export async function jobOf(session: Session, database: SessionDatabase): Promis
     missing,
     execution: session.manifest.executions.length > 1 ? execution : null,
     step_kind: kind,
+    transfers: await transfersOf(database, execution, link),
     own: kind === null ? null : await rankSteps(database, { kind, execution }),
     ranks: rows.map((row) => {
       const compute = (row.compute_ms ?? 0) - computes;

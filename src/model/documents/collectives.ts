@@ -112,6 +112,22 @@ const ownSchema = z.object({
   ranks: z.array(z.object({ rank: count(), ms: z.array(ms()).describe('As many as `steps`.') })),
 });
 
+/** What one rank sends to another; both ends are known from PyTorch traces. */
+const jobTransferSchema = z.object({
+  sender: count(),
+  receiver: count(),
+  transfers: count(),
+  bytes: count().describe('Of all transfers.'),
+  wire_ms: z.number().describe('Both ends inside: sum of the shorter time of each transfer.'),
+  sender_waits_ms: z.number(),
+  receiver_waits_ms: z.number(),
+  bandwidth: figureSchema,
+  of_link: figureSchema,
+  kv_cache: z
+    .boolean()
+    .describe('The sender computes prefills alone and the receiver decodes: disaggregated serving.'),
+});
+
 const jobSchema = z.object({
   world_size: count().nullable(),
   missing: z.array(count()).describe('Ranks of the job without an imported file.'),
@@ -124,6 +140,9 @@ const jobSchema = z.object({
     .nullable()
     .describe('The kind of step with the longest sum of times; null without steps.'),
   ranks: z.array(jobRankSchema),
+  transfers: z
+    .array(jobTransferSchema)
+    .describe('Sends from rank to rank over the whole capture, the longest sum of times first.'),
   own: ownSchema
     .nullable()
     .describe('Steps of `step_kind` without exposed communication, by rank; null without steps.'),
@@ -148,6 +167,7 @@ export const collectivesDocumentSchema = documentSchema(
 );
 
 export type CollectiveGroup = z.infer<typeof groupSchema>;
+export type JobTransfer = z.infer<typeof jobTransferSchema>;
 export type JobRank = z.infer<typeof jobRankSchema>;
 export type RankShare = z.infer<typeof rankShareSchema>;
 export type CommunicatorCalls = z.infer<typeof communicatorSchema>;

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openDatabase, quote } from '../../session/database.js';
 
 /** What is planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
 export interface Planted {
@@ -22,6 +21,8 @@ export interface Planted {
   hotExpert?: { rank: number; factor: number };
   /** Ranks are stages of a pipeline, a step has so many micro-batches; the last stage gives the tokens back to the first. */
   microBatches?: number;
+  /** The first half of the ranks computes prefills, and sends so many bytes of KV cache per step to the rank of the second half that decodes. */
+  kvCacheBytes?: number;
   missing?: readonly number[];
   truncated?: readonly number[];
 }
@@ -60,12 +61,14 @@ export interface RankEvents {
   /** Launch of the kernel with the same index. */
   launches: number[];
   steps: { start: number; end: number }[];
+  /** Name of its steps, before their number. */
+  stepName: string;
 }
 
 /** Ends of one collective differ by at most so much between ranks, ns. */
 export const endJitterNs = 1000;
 /** Wall clock of true time 0. */
-const epochNs = 1_790_000_000_000_000_000n;
+export const epochNs = 1_790_000_000_000_000_000n;
 /** The planted links: B/s of the bus, and latency, ns. */
 const busBytesPerS = 300e9;
 const latencyNs = 12_000;
@@ -115,6 +118,7 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
     kernels: [],
     launches: [],
     steps: [],
+    stepName: planted.kvCacheBytes !== undefined && rank < ranks / 2 ? 'prefill' : 'decode_step',
   }));
   const free = all.map(() => 0);
   const launched = all.map(() => 0);
@@ -176,6 +180,13 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
       else free[rank] = own;
     });
   };
+  const disaggregated = (bytes: number) => {
+    for (let rank = 0; rank < ranks / 2; rank++) {
+      for (let layer = 0; layer < layers; layer++) compute(rank, gemm, 90_000);
+      transfer(rank, rank + ranks / 2, bytes);
+      for (let layer = 0; layer < layers; layer++) compute(rank + ranks / 2, gemm, 30_000);
+    }
+  };
   const pipeline = (microBatches: number) => {
     for (let batch = 0; batch < microBatches; batch++)
       for (const rank of all) {
@@ -185,14 +196,8 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
       }
     transfer(ranks - 1, 0, 4096);
   };
-  for (let step = 0; step < steps; step++) {
-    const begins = all.map((rank) => free[rank]! + 30_000 + 5000 * random());
-    for (const rank of all) {
-      free[rank] = begins[rank]! + 12_000;
-      launched[rank] = begins[rank]!;
-    }
-    if (planted.microBatches !== undefined) pipeline(planted.microBatches);
-    for (let layer = 0; planted.microBatches === undefined && layer < layers; layer++) {
+  const experts = () => {
+    for (let layer = 0; layer < layers; layer++) {
       const { slowRank, slowLink, hotExpert } = planted;
       for (const rank of all)
         compute(rank, gemm, 90_000 + (slowRank?.rank === rank ? 1000 * slowRank.us : 0));
@@ -220,6 +225,16 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
       for (const rank of all) compute(rank, 'fused_moe_kernel', 70_000 * share(rank));
       exchange(all, call, wire, (rank) => [tokens(rank), tokenBytes]);
     }
+  };
+  for (let step = 0; step < steps; step++) {
+    const begins = all.map((rank) => free[rank]! + 30_000 + 5000 * random());
+    for (const rank of all) {
+      free[rank] = begins[rank]! + 12_000;
+      launched[rank] = begins[rank]!;
+    }
+    if (planted.microBatches !== undefined) pipeline(planted.microBatches);
+    else if (planted.kvCacheBytes !== undefined) disaggregated(planted.kvCacheBytes);
+    else experts();
     all.forEach((rank) => {
       free[rank]! += 3000;
       events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
@@ -229,11 +244,12 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
   }
 }
 
-function inOwnClock({ rank, clock, kernels, launches, steps }: RankEvents): RankEvents {
+function inOwnClock({ rank, clock, kernels, launches, steps, stepName }: RankEvents): RankEvents {
   const of = (t: number) => Math.round(t + clock.offset_ns + 1e-6 * clock.drift_ppm * t) + 20_000_000;
   return {
     rank,
     clock,
+    stepName,
     kernels: kernels.map((one) => ({
       ...one,
       start: of(one.start),
@@ -248,7 +264,7 @@ const us = (ns: number): number => ns / 1000;
 
 /** Events as torch.profiler writes them; `before` are in the trace already. */
 export function kinetoRows(
-  { rank, kernels, launches, steps }: RankEvents,
+  { rank, kernels, launches, steps, stepName }: RankEvents,
   before: { kernels: number; steps: number } = { kernels: 0, steps: 0 },
 ): object[] {
   const pid = 1000 + rank;
@@ -256,7 +272,7 @@ export function kinetoRows(
   const rows: object[] = steps.map(({ start, end }, step) => ({
     ph: 'X',
     cat: 'user_annotation',
-    name: `decode_step_${before.steps + step}`,
+    name: `${stepName}_${before.steps + step}`,
     pid,
     tid: pid,
     ts: us(start),
@@ -341,92 +357,4 @@ export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[]
     writeFileSync(kinetoFile(folder, own.rank), whole.subarray(0, cut));
   }
   return events;
-}
-
-/** A report's tables as `nsys export --type parquetdir` writes them, of the ranks of one host. */
-export async function writeNsysRanks(
-  path: string,
-  ranks: readonly RankEvents[],
-  world: number,
-): Promise<void> {
-  mkdirSync(path, { recursive: true });
-  const names: string[] = [];
-  const idOf = (name: string) => {
-    const at = names.indexOf(name);
-    return at === -1 ? names.push(name) - 1 : at;
-  };
-  const kernels: unknown[][] = [];
-  const calls: unknown[][] = [];
-  const ranges: unknown[][] = [];
-  for (const { rank, kernels: own, launches, steps } of ranks) {
-    const globalPid = (1000 + rank) * 2 ** 24;
-    const globalTid = globalPid + 1000 + rank;
-    const launch = idOf('cudaLaunchKernel_v7000');
-    own.forEach(({ name, start, dur, stream }, at) => {
-      const id = idOf(name);
-      const short = idOf(name.replace(/^void |[<(].*$/g, ''));
-      kernels.push([
-        start,
-        start + dur,
-        rank % 8,
-        1,
-        stream,
-        at + 1,
-        globalPid,
-        id,
-        short,
-        528,
-        1,
-        1,
-        256,
-        1,
-        1,
-      ]);
-      calls.push([launches[at], launches[at]! + 2000, 1, globalTid, at + 1, launch]);
-    });
-    steps.forEach(({ start, end }, step) =>
-      ranges.push([start, end, 59, `decode_step_${step}`, globalTid, 0]),
-    );
-  }
-  const [first] = ranks;
-  const tables: Record<string, [columns: string, rows: unknown[][]]> = {
-    CUPTI_ACTIVITY_KIND_KERNEL: [
-      'start BIGINT, "end" BIGINT, deviceId UINTEGER, contextId UBIGINT, streamId UBIGINT, correlationId UINTEGER, globalPid UBIGINT, demangledName UBIGINT, shortName UBIGINT, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER',
-      kernels,
-    ],
-    CUPTI_ACTIVITY_KIND_RUNTIME: [
-      'start BIGINT, "end" BIGINT, eventClass UINTEGER, globalTid UBIGINT, correlationId UINTEGER, nameId UBIGINT',
-      calls,
-    ],
-    NVTX_EVENTS: [
-      'start BIGINT, "end" BIGINT, eventType UINTEGER, text VARCHAR, globalTid UBIGINT, domainId UBIGINT',
-      ranges,
-    ],
-    StringIds: ['id INTEGER, value VARCHAR', names.map((name, id) => [id, name])],
-    TARGET_INFO_SESSION_START_TIME: ['utcEpochNs UBIGINT', [[epochNs]]],
-    TARGET_INFO_GPU: ['id UINTEGER, name VARCHAR', [[0, 'NVIDIA H100 80GB HBM3']]],
-    META_DATA_CAPTURE: [
-      'name VARCHAR, value VARCHAR',
-      [
-        ['PROCESS_0:COMMAND', 'python'],
-        ...(ranks.length > 1 ? [] : [['PROCESS_0:ENVIRONMENT_VARIABLE', `SLURM_PROCID="${first!.rank}"`]]),
-        ['PROCESS_0:ENVIRONMENT_VARIABLE', 'SLURM_STEP_ID="0"'],
-        ['PROCESS_0:ENVIRONMENT_VARIABLE', `SLURM_STEP_NUM_TASKS="${world}"`],
-      ],
-    ],
-  };
-  const { connection, close } = await openDatabase();
-  for (const [table, [columns, rows]] of Object.entries(tables)) {
-    await connection.run(`CREATE TABLE ${table} (${columns})`);
-    const value = (one: unknown) => (typeof one === 'string' ? quote(one) : String(one));
-    for (let from = 0; from < rows.length; from += 500)
-      await connection.run(
-        `INSERT INTO ${table} VALUES ${rows
-          .slice(from, from + 500)
-          .map((row) => `(${row.map(value).join(', ')})`)
-          .join(', ')}`,
-      );
-    await connection.run(`COPY ${table} TO ${quote(join(path, `${table}.parquet`))} (FORMAT parquet)`);
-  }
-  await close();
 }
