@@ -8,7 +8,6 @@ import { compareSessions } from '../compare/sessions/compare.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { documentsOf } from '../facts/session-document.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
-import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import { chosenSteps, type StepChoice } from '../facts/trace/chosen-steps.js';
 import { InferscopeError } from '../model/errors.js';
 import { hasRows, isJob } from '../model/subjects.js';
@@ -26,7 +25,7 @@ import { rankStrip } from '../views/rank-strip.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
-import { noRequests, requestSections } from './requests-page.js';
+import { requestsOfSession } from './session-requests.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
 import type { Homes } from './homes.js';
 import { gemmsPage } from './found-gemms.js';
@@ -152,7 +151,8 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/requests', async (context) => {
     const one = await opened.get(context.req.param('id'));
-    const sections = await requests(one, context.req.query('execution'));
+    const { execution, from } = context.req.query();
+    const sections = await requestsOfSession(one, { execution, from: Number(from) || 0 });
     return page(context, pageOfBlocks(one, 'Requests', '/requests', sections));
   });
   app.get('/s/:id/memory', async (context) => {
@@ -218,19 +218,6 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
     placeOf,
   });
   return [...(own.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: own }] : []), collective];
-}
-
-async function requests(one: OpenSession, asked: string | undefined): Promise<Section[]> {
-  const { session } = one;
-  const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
-  const execution = executions.find((load) => load === asked) ?? executions[0];
-  if (execution === undefined) return [noRequests];
-  const path = sessionPath(one.key, '/requests');
-  const found = await once(one, `requests ${execution}`, () =>
-    read(session, (database) => requestsOf(database, execution)),
-  );
-  const linkTo = (load: string): string => `${path}?${new URLSearchParams({ execution: load })}`;
-  return requestSections(found, { execution, executions, linkTo });
 }
 
 /** Anything else than a place in the order of time is the median. */

@@ -69,7 +69,7 @@ export async function exportedRecords(database: SessionDatabase): Promise<Sectio
     const found = requestSections(await requestsOf(database, execution), {
       execution,
       executions: [execution],
-      linkTo: () => '',
+      linkTo: null,
       pages: executions.length,
     });
     sections.push(

@@ -3,7 +3,8 @@ import type { RequestSeen } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';
 import { classColors } from '../vocabulary/colours.js';
-import { plural } from '../vocabulary/format.js';
+import { formatCount, formatQuantity, plural } from '../vocabulary/format.js';
+import { ganttRequests, requestGantt } from './requests-gantt.js';
 
 /** Requests that charts have; the table and SQL have the others. */
 const mostDrawn = 5000;
@@ -16,11 +17,9 @@ const latencies = [
 ] as const;
 type Latency = (typeof latencies)[number][0];
 
-/** Latencies of single requests over the time at which they were sent, and the slowest requests. */
-export function requestSections(
-  requests: readonly RequestSeen[],
-  { execution, executions, linkTo, pages = 1 }: Loads,
-): Section[] {
+/** Single requests of a load: when each was sent and answered, their latencies over that time, and the slowest. */
+export function requestSections(requests: readonly RequestSeen[], loads: Loads): Section[] {
+  const { execution, executions, linkTo, nameOf = String, pages = 1 } = loads;
   const drawn = Math.ceil(mostDrawn / pages);
   const listed = Math.ceil(mostListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
@@ -31,7 +30,7 @@ export function requestSections(
   const panels = latencies
     .filter(([id]) => shown.some((one) => one[id] !== null))
     .map(([id, title]): Panel => ({ title, unit: 'ms', series: seriesOf(shown, id, timed) }));
-  const loads: Block[] =
+  const choice: Block[] =
     executions.length < 2
       ? []
       : [
@@ -41,40 +40,28 @@ export function requestSections(
               'Load: ',
               ...executions.flatMap((one, index): Text[] => [
                 index === 0 ? '' : ' · ',
-                one === execution ? { text: one, tone: 'strong' } : { link: linkTo(one), text: one },
+                one === execution || linkTo === null
+                  ? { text: nameOf(one), tone: 'strong' }
+                  : { link: linkTo(one), text: nameOf(one) },
               ]),
             ].flat(),
           },
         ];
-  const table: Block = {
-    t: 'table',
-    title: 'Requests, the slowest first',
-    filter: true,
-    columns: [
-      { id: 'request', head: 'request' },
-      { id: 'sent_s', head: 'sent at', numeric: true },
-      ...latencies.map(([id, head]) => ({ id, head, numeric: true })),
-      { id: 'input_tokens', head: 'tokens in', numeric: true },
-      { id: 'output_tokens', head: 'tokens out', numeric: true },
-      { id: 'status', head: 'status' },
-    ],
-    rows: slowest.slice(0, listed).map((one): Row => ({
-      cells: [
-        one.id ?? '',
-        quantity(one.sent_s, 's'),
-        ...latencies.map(([id]) => quantity(one[id], 'ms')),
-        quantity(one.input_tokens, ''),
-        quantity(one.output_tokens, ''),
-        `${one.status ?? ''}${one.warmup ? ' (warm-up)' : ''}`,
-      ],
-    })),
-  };
+  const places = new Map(requests.map((one, index) => [one, index]));
+  const table = requestTable('Requests, the slowest first', slowest.slice(0, listed), (one) =>
+    linkTo === null || !timed
+      ? (one.id ?? '')
+      : {
+          link: linkTo(execution, Math.max(0, places.get(one)! - ganttRequests / 2)),
+          text: one.id ?? 'request',
+        },
+  );
   return [
     {
       id: 'requests',
       title: 'Requests',
       blocks: [
-        ...loads,
+        ...choice,
         {
           t: 'text',
           text: `${plural(requests.length, 'request')}, ${failed} not ok. Circles are measured requests, squares warm-up, triangles failures.${
@@ -99,16 +86,97 @@ export function requestSections(
           : [table]),
       ],
     },
+    { id: 'gantt', title: 'Requests in flight', blocks: ganttBlocks(requests, loads) },
   ];
 }
 
 interface Loads {
   execution: string;
   executions: readonly string[];
-  linkTo: (execution: string) => string;
+  /** Address of a load, and of the drawing from a request of it on; null where there is one page. */
+  linkTo: ((execution: string, from?: number) => string) | null;
+  /** A load as people call it. */
+  nameOf?: (execution: string) => string;
+  /** The first request that is drawn in flight, from 0. */
+  from?: number;
   /** Loads that share what one file may hold. */
   pages?: number;
 }
+
+/** Requests over the time at which they were in flight, some of them at a time. */
+function ganttBlocks(
+  requests: readonly RequestSeen[],
+  { execution, linkTo, from: asked = 0 }: Loads,
+): Block[] {
+  const from = Math.max(0, Math.min(asked, requests.length - ganttRequests));
+  const gantt = requestGantt(requests, from);
+  if (gantt === null)
+    return [
+      {
+        t: 'missing',
+        what: 'Requests are not drawn over time.',
+        why: 'The session does not have when they were sent and answered.',
+      },
+    ];
+  const { chart, drawn, before, endless, start_s } = gantt;
+  const last = from + drawn.length;
+  const step = (text: string, to: number): Text[] => [
+    ' · ',
+    linkTo === null ? '' : { link: linkTo(execution, to), text },
+  ];
+  return [
+    {
+      t: 'text',
+      text: [
+        drawn.length < requests.length
+          ? `Requests ${formatCount(from + 1)} to ${formatCount(last)} of ${formatCount(requests.length)} in the order of sending`
+          : `${plural(requests.length, 'request')} in the order of sending`,
+        from > 0 ? `, from ${formatQuantity(start_s, 's')} after the first one on` : '',
+        before > 0 ? `, and ${formatCount(before)} sent before that were still in flight` : '',
+        '. A row is one request at a time.',
+        endless > 0
+          ? ` ${plural(endless, 'request')} without an end ${endless === 1 ? 'is' : 'are'} not drawn.`
+          : '',
+        ...(linkTo !== null && from > 0 ? step('earlier', Math.max(0, from - ganttRequests)) : []),
+        ...(linkTo !== null && last < requests.length ? step('later', last) : []),
+      ].flat(),
+    },
+    {
+      t: 'chart',
+      label: `Requests over the time at which they were in flight: ${plural(drawn.length, 'request')} in ${plural(chart.lanes.length, 'row')}`,
+      chart,
+      behind: requestTable('Requests in the order of sending', drawn, ({ id }) => id ?? ''),
+    },
+  ];
+}
+
+const requestTable = (
+  title: string,
+  requests: readonly RequestSeen[],
+  named: (one: RequestSeen) => Text,
+): Block => ({
+  t: 'table',
+  title,
+  filter: true,
+  columns: [
+    { id: 'request', head: 'request' },
+    { id: 'sent_s', head: 'sent at', numeric: true },
+    ...latencies.map(([id, head]) => ({ id, head, numeric: true })),
+    { id: 'input_tokens', head: 'tokens in', numeric: true },
+    { id: 'output_tokens', head: 'tokens out', numeric: true },
+    { id: 'status', head: 'status' },
+  ],
+  rows: requests.map((one): Row => ({
+    cells: [
+      named(one),
+      quantity(one.sent_s, 's'),
+      ...latencies.map(([id]) => quantity(one[id], 'ms')),
+      quantity(one.input_tokens, ''),
+      quantity(one.output_tokens, ''),
+      `${one.status ?? ''}${one.warmup ? ' (warm-up)' : ''}`,
+    ],
+  })),
+});
 
 const quantity = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'not recorded' } : { n, unit };

@@ -162,3 +162,50 @@ it('lists one row per load point where each has one metric, so that no point is 
   for (const name of names) expect(text).toContain(name);
   expect(text).not.toContain('no room');
 });
+
+it('loads against latency: those with our definition, by the rate that was served', () => {
+  const point = (label: string, rate: number, ttft: number) => ({
+    label,
+    requests: null,
+    metrics: [
+      { name: 'request_throughput', unit: 'req/s', ...ours, file: [statistic('mean', rate)] },
+      { name: 'ttft', unit: 'ms', ...ours, file: [statistic('median', ttft), statistic('p99', 2 * ttft)] },
+      { name: 'guidellm.tpot', unit: 'ms', ...ours, defined_as_ours: false, file: [statistic('median', 1)] },
+    ],
+  });
+  const ours = { definition: '', defined_as_ours: true, recomputed: [] };
+  const { session, captures } = made.data;
+  const loads = [point('throughput', 9, 70), point('synchronous', 1, 40), point('constant', 5, 50)];
+  const several = { ...made, data: { session, captures: [{ ...captures[0]!, points: loads }] } };
+  const [block, ...others] = resultsView(several).sections.find(({ id }) => id === 'latency')!.blocks;
+  expect(others).toEqual([]);
+  expect(block).toMatchObject({
+    title: 'TTFT',
+    chart: {
+      x: { categories: ['synchronous', 'constant', 'throughput'] },
+      panels: [
+        {
+          series: [
+            {
+              name: 'median',
+              points: [
+                [0, 40],
+                [1, 50],
+                [2, 70],
+              ],
+            },
+            {
+              name: 'p99',
+              points: [
+                [0, 80],
+                [1, 100],
+                [2, 140],
+              ],
+            },
+          ],
+        },
+      ],
+    },
+  });
+  expect(view.sections.map(({ id }) => id)).not.toContain('latency');
+});

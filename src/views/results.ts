@@ -2,25 +2,11 @@ import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';
+import { resultLatencySection } from './results-latency.js';
+import { ourStatistic, type Statistic, statisticIn, statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
 type Capture = BenchmarkResults['captures'][number];
-type Statistic = BenchmarkMetric['file'][number];
-
-/** In the order of reading, and which a narrow terminal leaves out first. A tool's single value counts as its mean. */
-const statistics: readonly (Pick<Column, 'id' | 'head' | 'drop' | 'detail'> & {
-  names: readonly string[];
-})[] = [
-  { id: 'mean', head: 'mean', names: ['mean', 'value'] },
-  { id: 'sd', head: 'sd', names: ['sd', 'sd_population'], drop: 5 },
-  { id: 'min', head: 'min', names: ['min'], drop: 4, detail: true },
-  { id: 'p50', head: 'median', names: ['median', 'p50', 'median_step'] },
-  { id: 'p90', head: 'p90', names: ['p90', 'p90_step'], drop: 6, detail: true },
-  { id: 'p95', head: 'p95', names: ['p95', 'p95_step'], drop: 7, detail: true },
-  { id: 'p99', head: 'p99', names: ['p99', 'p99_step'] },
-  { id: 'max', head: 'max', names: ['max'], drop: 8 },
-];
-
 const marks = {
   recomputed: '*',
   step: '†',
@@ -36,6 +22,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
   const comparable =
     foreign.length < new Set(metrics.map(({ name }) => name)).size ||
     captures.some(({ points }) => points.some(({ requests }) => requests !== null));
+  const latency = resultLatencySection(pointsOf(captures));
   return {
     command: 'import',
     title: session.title,
@@ -65,6 +52,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
           ? [loadTable(captures), ...recomputedNote(metrics)]
           : captures.map((capture) => ownTable(capture)),
       },
+      ...(latency === null ? [] : [latency]),
       ...captures.map(captureSection),
       definitionSection(captures, foreign.length > 0),
       { id: 'notes', title: 'Notes', blocks: [{ t: 'issues', issues: document.issues }] },
@@ -101,8 +89,17 @@ const loadColumns: readonly { metric: string; statistic: string; head: string; d
   { metric: 'e2e', statistic: 'p99', head: 'e2e p99', drop: 0 },
 ];
 
+/** All loads; those of several files name their tool. */
+const pointsOf = (captures: readonly Capture[]) =>
+  captures.flatMap((capture) =>
+    capture.points.map((point) => ({
+      label: captures.length > 1 ? `${toolName(capture)}: ${point.label}` : point.label,
+      point,
+    })),
+  );
+
 function loadTable(captures: readonly Capture[]): Block {
-  const points = captures.flatMap((capture) => capture.points.map((point) => ({ capture, point })));
+  const points = pointsOf(captures);
   const all = loadColumns.map((column) => ({
     ...column,
     cells: points.map(({ point }) => loadCell(point, column)),
@@ -121,12 +118,8 @@ function loadTable(captures: readonly Capture[]): Block {
         ...(drop === undefined ? {} : { drop }),
       })),
     ],
-    rows: points.map(({ capture, point }, row) => ({
-      cells: [
-        captures.length > 1 ? `${toolName(capture)}: ${point.label}` : point.label,
-        requestCount(point),
-        ...columns.map(({ cells }) => cells[row]!),
-      ],
+    rows: points.map(({ label, point }, row) => ({
+      cells: [label, requestCount(point), ...columns.map(({ cells }) => cells[row]!)],
     })),
     brief: 8,
   };
@@ -134,18 +127,11 @@ function loadTable(captures: readonly Capture[]): Block {
 
 const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
 
-/** Recomputed from the file's requests where it has them, else as the tool wrote it. */
-function loadCell(
-  { metrics }: BenchmarkPoint,
-  column: { metric: string; statistic: string; head: string },
-): Text {
-  const metric = metrics.find(({ name, defined_as_ours }) => defined_as_ours && name === column.metric);
-  const names = statistics.find(({ id }) => id === column.statistic)!.names;
-  const cells = [metric?.recomputed ?? [], metric?.file ?? []].map((list) =>
-    // The head of a rate is its unit.
-    cell(list, names, metric === undefined || metric.unit === column.head ? '' : metric.unit),
-  );
-  return cells.find((one) => !isMissing(one)) ?? { missing: 'not in the file' };
+function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: string; head: string }): Text {
+  const found = ourStatistic(point, column.metric, column.statistic);
+  const unit = point.metrics.find(({ name, defined_as_ours: ours }) => ours && name === column.metric)?.unit;
+  // The head of a rate is its unit.
+  return shown(found, unit === undefined || unit === column.head ? '' : unit);
 }
 
 /** Counted from the requests in the file, else by the tool. */
@@ -254,8 +240,10 @@ function samples(list: readonly Statistic[]): Text {
   return ns.length > 0 ? { count: Math.max(...ns) } : { missing: 'the file has no number of samples' };
 }
 
-function cell(list: readonly Statistic[], names: readonly string[], unit: string): Text {
-  const found = names.map((name) => list.find(({ statistic }) => statistic === name)).find((one) => one);
+const cell = (list: readonly Statistic[], names: readonly string[], unit: string): Text =>
+  shown(statisticIn(list, names), unit);
+
+function shown(found: Statistic | null, unit: string): Text {
   if (!found) return { missing: 'not in the file' };
   const counted = (unit === 'requests' || unit === 'tokens') && Number.isInteger(found.value);
   const value = counted ? { count: found.value } : { n: found.value, unit };

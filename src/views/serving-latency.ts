@@ -4,6 +4,7 @@ import type { Block, Column, Section, Text } from './block.js';
 import {
   knownLatencies,
   knownRates,
+  latencyByLoad,
   latencyChart,
   rateChart,
   type RatePart,
@@ -48,7 +49,7 @@ const statistics: readonly StatisticColumn[] = [
 
 /** Every statistic of each latency, a row per load. */
 export const latencySection = (data: ServingResult, points: readonly ServingPoint[]): Section => ({
-  id: 'latency',
+  id: latencyByLoad,
   title: 'Latency by load',
   level: 2,
   blocks: knownLatencies(data).map((metric) => ({

@@ -5,6 +5,9 @@ import { formatMs } from '../vocabulary/format.js';
 import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabulary/loads.js';
 import type { LinesChart, Panel, Point } from './chart.js';
 
+/** The section with latencies against the load, of our load tests and of results of other tools. */
+export const latencyByLoad = 'latency';
+
 /** By kind and load: a sweep does not run in this order. */
 export function byLoad({ points }: ServingResult): ServingPoint[] {
   return points.toSorted(

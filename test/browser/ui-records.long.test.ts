@@ -57,8 +57,8 @@ async function open(name: string, of: string): Promise<Page> {
 interface Chart {
   panels: { title?: string; series: { points: [number, number][] }[] }[];
 }
-const chartOf = async (page: Page): Promise<Chart> =>
-  JSON.parse((await page.locator('figure > script').first().textContent())!) as Chart;
+const chartOf = async (page: Page, within = 'main'): Promise<Chart> =>
+  JSON.parse((await page.locator(`${within} figure > script`).first().textContent())!) as Chart;
 
 /** Marks of a chart that is drawn as SVG. */
 const shapes = (page: Page): Promise<number> => page.locator('.chart svg path[fill^="#"]').count();
@@ -71,7 +71,7 @@ it('draws each request of a load as SQL has it, and changes the load', async () 
     'serve',
     `SELECT count(ttft_ns), sum(ttft_ns) / 1e6 FROM requests WHERE execution_id = '${execution}'`,
   )[0] as [number, number];
-  const { panels } = await chartOf(page);
+  const { panels } = await chartOf(page, '#requests');
   const points = panels[0]!.series.flatMap((one) => one.points);
   expect(panels[0]!.title).toBe('TTFT');
   expect(points).toHaveLength(count);
@@ -86,6 +86,38 @@ it('draws each request of a load as SQL has it, and changes the load', async () 
   // Charts are drawn anew once the window has its size.
   const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
   await expect.poll(() => page.evaluate(beyond), { timeout: 10_000 }).toBeLessThanOrEqual(0);
+  await page.close();
+});
+
+it('draws requests in flight and latency against the load as SQL has them', async () => {
+  const page = await open('serve', '/requests');
+  const loads = sqlRows(
+    at,
+    'serve',
+    `SELECT quantile_cont(ttft_ns, 0.5) / 1e6 FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`,
+  ) as [number][];
+  const { panels } = await chartOf(page);
+  expect(panels[0]!.series[0]!.points.map(([, ms]) => ms)).toEqual(
+    loads.map(([ms]) => expect.closeTo(ms, 6)),
+  );
+  const [first, total] = sqlRows(
+    at,
+    'serve',
+    `SELECT count(*), sum(end_ns - sent_ns) / 1e9 FROM requests WHERE execution_id = (SELECT min(execution_id) FROM requests)`,
+  )[0] as [number, number];
+  const gantt = JSON.parse((await page.locator('#gantt figure > script').first().textContent())!) as {
+    lanes: string[];
+    kinds: { title: string }[];
+    spans: [number, number, number, number][];
+  };
+  const flown = gantt.spans.filter(([, , , kind]) => !gantt.kinds[kind]!.title.endsWith('due, not sent'));
+  expect(flown).toHaveLength(2 * first);
+  expect(flown.reduce((sum, [, , ns]) => sum + ns, 0) / 1e9 / total).toBeCloseTo(1, 6);
+  // The first load has four users.
+  expect(gantt.lanes).toHaveLength(4);
+  await page.click('#requests details summary');
+  await page.locator('#requests table a[href*="from="]').first().click();
+  await page.waitForURL(/from=0.*#gantt/);
   await page.close();
 });
 

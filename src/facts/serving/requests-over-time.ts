@@ -3,6 +3,8 @@ import type { SessionDatabase } from '../../session/query.js';
 /** One request of a load, ms; null where it was not recorded. */
 export interface RequestSeen {
   id: string | null;
+  /** When the load plan wanted it sent, since the first one was sent, s; null where there was no plan. */
+  due_s: number | null;
   /** Since the first request of the execution was sent, s. */
   sent_s: number | null;
   ttft_ms: number | null;
@@ -25,7 +27,7 @@ export async function executionsWithRequests(database: SessionDatabase): Promise
 /** All requests of an execution in the order in which they were sent. */
 export const requestsOf = (database: SessionDatabase, execution: string): Promise<RequestSeen[]> =>
   database.query<RequestSeen>(
-    `SELECT request_id::VARCHAR AS id, (sent_ns - min(sent_ns) OVER ()) / 1e9 AS sent_s, ttft_ns / 1e6 AS ttft_ms, tpot_ns / 1e6 AS tpot_ms,
+    `SELECT request_id::VARCHAR AS id, (scheduled_ns - min(sent_ns) OVER ()) / 1e9 AS due_s, (sent_ns - min(sent_ns) OVER ()) / 1e9 AS sent_s, ttft_ns / 1e6 AS ttft_ms, tpot_ns / 1e6 AS tpot_ms,
             (end_ns - sent_ns) / 1e6 AS e2e_ms, input_tokens, output_tokens, status, coalesce(warmup, false) AS warmup
      FROM requests WHERE execution_id = $1 ORDER BY sent_ns, request_id`,
     [execution],

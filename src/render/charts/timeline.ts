@@ -4,11 +4,16 @@ import type { TimelineChart } from '../../views/chart.js';
 import { painted } from '../palette.js';
 import { axisStyle, base, isNarrow, type Place, rowAxis, textOn, tipOf } from './chart.js';
 
-const laneHeight = 26;
+/** More lanes than these share their height: the rows of a load are as many as its requests in flight. */
+const fullLanes = 24;
+const laneHeight = (lanes: number): number => Math.max(4, Math.floor(26 * Math.min(1, fullLanes / lanes)));
+/** Below it a name has no room. */
+const namedHeight = 14;
 /** More than these are drawn as pixels: a page with so many shapes is slow. */
 export const maxShapes = 1000;
 
-export const timelineHeight = ({ lanes }: TimelineChart): number => lanes.length * laneHeight + 84;
+export const timelineHeight = ({ lanes }: TimelineChart): number =>
+  lanes.length * laneHeight(lanes.length) + 84;
 
 /** Approximate width of a character at 11 px; a label that does not fit is cut, below four characters left out. */
 const characterWidth = 6.2;
@@ -19,7 +24,8 @@ function fitted(label: string, width: number): string {
   return label.length <= room ? label : `${label.slice(0, room - 1)}…`;
 }
 
-function series({ spans, kinds }: TimelineChart, { theme }: Place): CustomSeriesOption {
+function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): CustomSeriesOption {
+  const row = laneHeight(lanes.length);
   return {
     type: 'custom',
     name: 'timeline',
@@ -45,7 +51,7 @@ function series({ spans, kinds }: TimelineChart, { theme }: Place): CustomSeries
       if (to < from) return null;
       // A span thinner than a pixel is still drawn, or a busy stretch would look idle.
       const width = Math.max(to - from, 0.7);
-      const height = laneHeight * 0.76;
+      const height = row * 0.76;
       return {
         type: 'rect' as const,
         shape: { x: from, y: middle - height / 2, width, height },
@@ -53,7 +59,11 @@ function series({ spans, kinds }: TimelineChart, { theme }: Place): CustomSeries
         // An empty text, not none: a shape that is drawn again keeps the label it had otherwise.
         textContent: {
           type: 'text' as const,
-          style: { text: fitted(kind.label, width), fill: textOn(color), fontSize: 11 },
+          style: {
+            text: row < namedHeight ? '' : fitted(kind.label, width),
+            fill: textOn(color),
+            fontSize: 11,
+          },
         },
         textConfig: { position: 'inside' as const },
       };
@@ -65,6 +75,9 @@ function series({ spans, kinds }: TimelineChart, { theme }: Place): CustomSeries
 export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
   const narrow = isNarrow(at);
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
+  const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);
+  const left = Math.min(narrow ? 76 : 132, 24 + 8 * longest);
+  const row = laneHeight(chart.lanes.length);
   // Lanes may have the same name.
   const rows = rowAxis(
     at,
@@ -72,7 +85,7 @@ export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
   );
   return {
     ...base(at),
-    grid: { left: narrow ? 76 : 132, right: 20, top: 8, bottom: 72 },
+    grid: { left, right: 20, top: 8, bottom: 72 },
     xAxis: {
       type: 'value',
       min: 0,
@@ -89,7 +102,8 @@ export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
       ...rows,
       axisLabel: {
         ...rows.axisLabel,
-        width: narrow ? 70 : 124,
+        width: left - 8,
+        interval: Math.ceil(namedHeight / row) - 1,
         overflow: 'truncate',
         fontSize: narrow ? 10 : 12,
         formatter: (value: string) => value.slice(value.indexOf('\u0000') + 1),

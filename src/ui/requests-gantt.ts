@@ -1,0 +1,115 @@
+import type { RequestSeen } from '../facts/serving/requests-over-time.js';
+import type { KeyEntry, TimelineChart } from '../views/chart.js';
+import { classColors, type Colour } from '../vocabulary/colours.js';
+import { formatMs, plural } from '../vocabulary/format.js';
+
+/** Requests of one drawing, in the order in which they were sent. */
+export const ganttRequests = 200;
+
+const parts = {
+  due: { label: 'due, not sent', color: 'idle' },
+  waiting: { label: 'until the first token', color: classColors.attention },
+  answer: { label: 'first to last token', color: classColors.gemm },
+  whole: { label: 'answered, first token not recorded', color: 'serial' },
+  failed: { label: 'failed', color: classColors.sampling },
+} as const satisfies Record<string, { label: string; color: Colour }>;
+type PartName = keyof typeof parts;
+
+interface Timed extends RequestSeen {
+  sent_s: number;
+  e2e_ms: number;
+}
+
+const isTimed = (one: RequestSeen): one is Timed => one.sent_s !== null && one.e2e_ms !== null;
+const endOf = ({ sent_s: sent, e2e_ms: ms }: Timed): number => sent + ms / 1e3;
+const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, due ?? sent);
+
+export interface Gantt {
+  chart: TimelineChart;
+  /** In the order in which they were sent. */
+  drawn: readonly RequestSeen[];
+  /** Sent before them and still in flight. */
+  before: number;
+  /** Without an end. */
+  endless: number;
+  /** When the first one that is drawn begins, s since the first request was sent. */
+  start_s: number;
+}
+
+/**
+ * When each request was due, sent, had its first and its last token. A row is one request at a time: as many rows are taken
+ * as requests were in flight.
+ * @param from the first request, from 0, in the order in which they were sent
+ */
+export function requestGantt(requests: readonly RequestSeen[], from: number): Gantt | null {
+  const asked = requests.slice(from, from + ganttRequests);
+  const own = asked.filter(isTimed);
+  if (own.length === 0) return null;
+  const start_s = own.reduce((least, one) => Math.min(least, beginOf(one)), Infinity);
+  const before = requests
+    .slice(0, from)
+    .filter(isTimed)
+    .filter((one) => endOf(one) > start_s);
+  const drawn = [...before, ...own];
+  const end = drawn.reduce((most, one) => Math.max(most, endOf(one)), 0);
+  const spans: [number, number, number, number][] = [];
+  const kinds: TimelineChart['kinds'][number][] = [];
+  const free: number[] = [];
+  for (const one of drawn) {
+    const begin = beginOf(one);
+    const next = free.findIndex((since) => since <= begin);
+    const row = next === -1 ? free.length : next;
+    free[row] = endOf(one);
+    for (const { part, from: at, to } of partsOf(one)) {
+      if (to <= at) continue;
+      spans.push([row, (at - start_s) * 1e9, (to - at) * 1e9, kinds.length]);
+      kinds.push({
+        label: part === 'failed' ? (one.status ?? '') : '',
+        color: parts[part].color,
+        title: `request ${one.id ?? ''}: ${parts[part].label}`,
+        notes: notesOf(one),
+      });
+    }
+  }
+  const used = new Set(kinds.map(({ color }) => color));
+  return {
+    chart: {
+      form: 'timeline',
+      dur_ns: Math.max(1, (end - start_s) * 1e9),
+      lanes: free.map((_, row) => String(row + 1)),
+      kinds,
+      spans,
+      key: Object.values(parts)
+        .filter(({ color }) => used.has(color))
+        .map(({ label, color }): KeyEntry => ({ name: label, color })),
+    },
+    drawn: asked,
+    before: before.length,
+    endless: asked.length - own.length,
+    start_s,
+  };
+}
+
+function partsOf(one: Timed): { part: PartName; from: number; to: number }[] {
+  const { sent_s: sent, ttft_ms: ttft, status } = one;
+  const end = endOf(one);
+  const due = { part: 'due' as const, from: beginOf(one), to: sent };
+  if (status !== null && status !== 'ok') return [due, { part: 'failed', from: sent, to: end }];
+  if (ttft === null) return [due, { part: 'whole', from: sent, to: end }];
+  const first = sent + ttft / 1e3;
+  return [due, { part: 'waiting', from: sent, to: first }, { part: 'answer', from: first, to: end }];
+}
+
+const notesOf = ({
+  ttft_ms: ttft,
+  e2e_ms: e2e,
+  input_tokens: input,
+  output_tokens: output,
+  warmup,
+}: Timed) => [
+  ...(ttft === null ? [] : [`TTFT ${formatMs(ttft)}`]),
+  `latency ${formatMs(e2e)}`,
+  ...(input === null ? [] : [`${plural(input, 'token')} in`]),
+  ...(output === null ? [] : [`${plural(output, 'token')} out`]),
+  ...(warmup ? ['warm-up'] : []),
+];

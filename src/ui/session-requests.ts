@@ -1,0 +1,50 @@
+import { analyzeSession } from '../facts/session-document.js';
+import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
+import { leadOf } from '../model/subjects.js';
+import type { Session } from '../session/open.js';
+import type { Section } from '../views/block.js';
+import { viewOf } from '../views/registry.js';
+import { latencyByLoad } from '../views/serving-series.js';
+import { loadLabel } from '../vocabulary/loads.js';
+import { read } from './open-session-pages.js';
+import { noRequests, requestSections } from './requests-page.js';
+import { sessionPath } from './session-path.js';
+import { once, type OpenSession } from './timeline/open-timelines.js';
+
+/** Latency against the load, where the session has several loads, and the requests of one of them. */
+export async function requestsOfSession(
+  one: OpenSession,
+  asked: { execution: string | undefined; from: number },
+): Promise<Section[]> {
+  const { session } = one;
+  const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
+  const execution = executions.find((load) => load === asked.execution) ?? executions[0];
+  if (execution === undefined) return [noRequests];
+  const [byLoad, found] = await Promise.all([
+    once(one, 'latency by load', () => loadsOf(session)),
+    once(one, `requests ${execution}`, () => read(session, (database) => requestsOf(database, execution))),
+  ]);
+  const path = sessionPath(one.key, '/requests');
+  const linkTo = (load: string, from?: number): string =>
+    `${path}?${new URLSearchParams({ execution: load, ...(from === undefined ? {} : { from: String(from) }) })}${
+      from === undefined ? '' : '#gantt'
+    }`;
+  const nameOf = (load: string): string => byLoad.names.get(load) ?? load;
+  return [
+    ...byLoad.sections,
+    ...requestSections(found, { execution, executions, linkTo, nameOf, from: asked.from }),
+  ];
+}
+
+/** Latency against the load as the overview of a load test or of result files has it, and what each load of a test was. */
+async function loadsOf(session: Session): Promise<{ sections: Section[]; names: Map<string, string> }> {
+  const lead = leadOf(session.manifest);
+  if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };
+  const analysed = await analyzeSession(session);
+  const points = analysed.kind === 'serving' ? analysed.document.data.points : [];
+  const { sections } = await viewOf(analysed);
+  return {
+    sections: points.length === 1 ? [] : sections.filter(({ id }) => id === latencyByLoad),
+    names: new Map(points.map(({ execution_id: id, load }) => [id, loadLabel(load)])),
+  };
+}

@@ -1,0 +1,71 @@
+import type { BenchmarkPoint } from '../model/documents/results.js';
+import { lineMark } from '../vocabulary/colours.js';
+import { latencyLabels } from '../vocabulary/loads.js';
+import type { Block, Section, Text } from './block.js';
+import type { Point, Series } from './chart.js';
+import { ourStatistic } from './results-values.js';
+import { latencyByLoad } from './serving-series.js';
+import { tableOf } from './table-of.js';
+
+interface LabelledPoint {
+  label: string;
+  point: BenchmarkPoint;
+}
+
+const latencies = ['ttft', 'tpot', 'itl', 'e2e'] as const;
+const drawn = [
+  { id: 'p50', name: 'median' },
+  { id: 'p99', name: 'p99' },
+] as const;
+
+/** Median and p99 of each latency with our definition against the load; null where fewer than two loads have one. */
+export function resultLatencySection(points: readonly LabelledPoint[]): Section | null {
+  const loads = inOrder(points);
+  const blocks = latencies.flatMap((metric): Block[] => {
+    const series = drawn.map(({ id, name }, index): Series => ({
+      name,
+      ...lineMark(index),
+      points: loads.map(({ point }, at): Point => [at, ourStatistic(point, metric, id)?.value ?? null]),
+    }));
+    const known = series.filter((one) => one.points.filter(([, y]) => y !== null).length > 1);
+    if (known.length === 0) return [];
+    const title = latencyLabels[metric];
+    return [
+      {
+        t: 'chart',
+        title,
+        label: `${title} against the load`,
+        half: true,
+        chart: {
+          form: 'lines',
+          x: { name: 'load', categories: loads.map(({ label }) => label) },
+          panels: [{ unit: 'ms', series: known }],
+        },
+        behind: tableOf(
+          title,
+          [
+            { id: 'load', head: 'load', wraps: true, of: ({ label }) => label },
+            ...drawn.map(({ id, name }) => ({
+              id: `${id}_ms`,
+              head: name,
+              numeric: true,
+              of: ({ point }: LabelledPoint): Text => {
+                const found = ourStatistic(point, metric, id);
+                return found ? { n: found.value, unit: 'ms' } : { missing: 'not in the file' };
+              },
+            })),
+          ],
+          loads,
+        ),
+      },
+    ];
+  });
+  return blocks.length === 0 ? null : { id: latencyByLoad, title: 'Latency by load', level: 3, blocks };
+}
+
+/** By the rate that was served, where each load has one: tools write a sweep in the order in which it ran. */
+function inOrder(points: readonly LabelledPoint[]): readonly LabelledPoint[] {
+  const rated = points.map((one) => ({ one, rate: ourStatistic(one.point, 'request_throughput', 'mean') }));
+  if (rated.some(({ rate }) => rate === null)) return points;
+  return rated.toSorted((a, b) => a.rate!.value - b.rate!.value).map(({ one }) => one);
+}
