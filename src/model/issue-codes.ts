@@ -88,6 +88,10 @@ export const issueCodes = {
   },
   rank_missing: { means: 'import --ranks: a rank of the job has no file', fix: 'look for its trace' },
   rank_file_skipped: { means: 'import --ranks: files that are not timelines were left out' },
+  rank_windows_apart: {
+    means: 'import --ranks: the captures of the ranks cover different times',
+    fix: 'begin and end all captures at the same step: cudaProfilerStart and a torch schedule by the number of the step',
+  },
   rank_clock_unaligned: {
     means: 'import --ranks: the clock of a rank could not be aligned on the ends of collectives',
     fix: 'capture the same steps on all ranks',

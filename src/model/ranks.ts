@@ -14,6 +14,10 @@ export const rankClockSchema = z.object({
   drift_ppm: z.number().nullable(),
   bound_ns: z.number().nullable().describe('Error of a time after the correction.'),
   collectives: z.number().int().describe('Their ends were compared.'),
+  window_ns: z
+    .tuple([z.number(), z.number()])
+    .optional()
+    .describe("From its first to its last collective, ns since the session's start; absent without any."),
 });
 
 /** What became of each file of `import --ranks`, or of each rank of a job that `run` recorded; kept with the session as ranks.json. */

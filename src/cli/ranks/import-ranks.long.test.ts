@@ -41,6 +41,21 @@ const filesOf = (session: Session) =>
     JSON.parse(readFileSync(join(session.folder, 'artifacts/session/ranks.json'), 'utf8')),
   );
 
+test('captures of different steps are named, with the ranks that begin last and end first', async () => {
+  const apart = [
+    { rank: 1, without: 'last', steps: 3 },
+    { rank: 2, without: 'first', steps: 4 },
+  ] as const;
+  const { session } = await imported({ seed: 9, ranks: 4, steps: 12, window: apart });
+  const issue = session.issues.find(({ code }) => code === 'rank_windows_apart')!;
+  expect(issue.text).toContain('rank 2 begins last, rank 1 ends first');
+  // 5 of 12 steps are in common; the shortest capture has 8.
+  const [, common, shortest] = /have ([\d.]+) ms in common, the shortest lasts ([\d.]+) ms/.exec(issue.text)!;
+  expect(Number(common) / Number(shortest)).toBeCloseTo(5 / 8, 1);
+  const whole = await imported({ seed: 9, ranks: 4, steps: 12 });
+  expect(whole.session.issues.map(({ code }) => code)).not.toContain('rank_windows_apart');
+}, 120_000);
+
 test('planted offsets and drifts are found within the stated bound', async () => {
   const { session, events } = await imported({ seed: 7, ranks: 4, steps: 20, driftPpm: 40 });
   const { clocks, missing, world_size } = filesOf(session);

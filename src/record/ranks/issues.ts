@@ -1,12 +1,13 @@
 import type { Issue } from '../../model/document.js';
 import { rankRanges, type RankFiles } from '../../model/ranks.js';
-import { plural } from '../../vocabulary/format.js';
+import { formatNs, plural } from '../../vocabulary/format.js';
 import type { RankPart } from './merge.js';
 
 /** What was lost of a job's files, what is not exact, and the issues of its parts. */
 export const rankIssues = (files: RankFiles, parts: readonly RankPart[]): Issue[] => [
   ...lossIssues(files),
   ...clockIssues(files),
+  ...windowIssues(files),
   ...partIssues(parts),
 ];
 
@@ -58,4 +59,22 @@ function clockIssues({ clocks }: RankFiles): Issue[] {
   const names = own.map(({ rank }) => rank).join(', ');
   const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
   return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
+}
+
+/** Common share of the shortest capture, below which the ranks did not record the same time. */
+const minCommon = 0.9;
+
+/** Captures of aligned ranks that began or ended at different times: a known trap of profilers that each rank starts by itself. */
+function windowIssues({ clocks }: RankFiles): Issue[] {
+  const windows = clocks.flatMap(({ rank, against, window_ns }) =>
+    against === null || !window_ns ? [] : [{ rank, first: window_ns[0], last: window_ns[1] }],
+  );
+  if (windows.length < 2) return [];
+  const latest = windows.reduce((a, b) => (b.first > a.first ? b : a));
+  const earliest = windows.reduce((a, b) => (b.last < a.last ? b : a));
+  const shortest = Math.min(...windows.map(({ first, last }) => last - first));
+  const common = Math.max(0, earliest.last - latest.first);
+  if (common >= minCommon * shortest) return [];
+  const text = `The captures of the ranks have ${formatNs(common)} in common, the shortest lasts ${formatNs(shortest)}: rank ${latest.rank} begins last, rank ${earliest.rank} ends first. Outside of it nothing is known of the other ranks.`;
+  return [{ code: 'rank_windows_apart', severity: 'warning', text }];
 }

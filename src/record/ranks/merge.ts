@@ -68,6 +68,7 @@ export async function mergeParts(
     parts.map(({ rank }) => rank),
     Math.ceil(most / mostEnds),
   );
+  const windows = await windowsOf(workbench);
   const moved = parts.map((part, at) => shiftOf(part) - clocks[at]!.offset_ns);
   // Lanes use all cores: several threads in each cost half as much again.
   await workbench.limit({ threads: 1 });
@@ -97,6 +98,7 @@ export async function mergeParts(
       drift_ppm: against === null ? null : 1e6 * b,
       bound_ns,
       collectives,
+      ...windowOn(windows.get(rank), offset_ns),
     })),
     moved,
   };
@@ -157,6 +159,20 @@ async function makeCalls(
   );
   return new Set(paired);
 }
+
+/** From the first to the last collective of each rank, on its own clock. */
+async function windowsOf(workbench: Workbench): Promise<ReadonlyMap<number, [number, number]>> {
+  const rows = await workbench.query<{ rank: number; first: number; last: number }>(
+    'SELECT rank, min(start_ns)::DOUBLE AS first, max(end_ns)::DOUBLE AS last FROM rank_calls GROUP BY rank',
+  );
+  return new Map(rows.map(({ rank, first, last }) => [rank, [first, last]]));
+}
+
+const windowOn = (
+  window: [number, number] | undefined,
+  offsetNs: number,
+): Pick<RankClockFacts, 'window_ns'> =>
+  window === undefined ? {} : { window_ns: [window[0] - offsetNs, window[1] - offsetNs] };
 
 /** The lowest rank that each capture's rows have. */
 async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<ReadonlyMap<string, number>> {

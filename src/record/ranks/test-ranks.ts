@@ -23,6 +23,8 @@ export interface Planted {
   microBatches?: number;
   /** The first half of the ranks computes prefills, and sends so many bytes of KV cache per step to the rank of the second half that decodes. */
   kvCacheBytes?: number;
+  /** The capture of a rank lacks its first or last steps. */
+  window?: readonly { rank: number; without: 'first' | 'last'; steps: number }[];
   missing?: readonly number[];
   truncated?: readonly number[];
 }
@@ -351,10 +353,21 @@ export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[]
   const events = playRanks(planted);
   for (const own of events) {
     if (planted.missing?.includes(own.rank)) continue;
-    const trace = { ...kinetoHead(own.rank, planted.ranks), traceEvents: kinetoRows(own) };
+    const shown = inWindow(own, planted.window ?? []);
+    const trace = { ...kinetoHead(own.rank, planted.ranks), traceEvents: kinetoRows(shown) };
     const whole = gzipSync(JSON.stringify(trace), { level: 1 });
     const cut = planted.truncated?.includes(own.rank) ? Math.round(0.6 * whole.length) : whole.length;
     writeFileSync(kinetoFile(folder, own.rank), whole.subarray(0, cut));
   }
   return events;
+}
+
+function inWindow(own: RankEvents, windows: NonNullable<Planted['window']>): RankEvents {
+  const cut = windows.find(({ rank }) => rank === own.rank);
+  if (!cut) return own;
+  const steps = cut.without === 'first' ? own.steps.slice(cut.steps) : own.steps.slice(0, -cut.steps);
+  const [from, to] = [steps[0]!.start, steps.at(-1)!.end];
+  const inside = own.launches.map((at) => at >= from && at < to);
+  const kept = <T>(list: readonly T[]) => list.filter((_, at) => inside[at]);
+  return { ...own, steps, kernels: kept(own.kernels), launches: kept(own.launches) };
 }
