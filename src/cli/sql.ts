@@ -1,10 +1,13 @@
 import type { Command } from 'commander';
+import { resolve } from 'node:path';
+import process from 'node:process';
 import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { ScopeOptions } from '../facts/trace/scope.js';
 import { childEntry } from '../model/installation.js';
 import { nearest } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
+import type { SqlResult } from '../session/sql-run.js';
 import { examples } from './examples.js';
 import { byteSize, wholeNumber } from './numbers.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
@@ -17,6 +20,8 @@ interface SqlOptions {
   maxRows: number;
   memoryLimit?: number;
   schema?: string | true;
+  from?: string;
+  loadExtension?: string;
   rank?: number;
   device?: number;
 }
@@ -26,6 +31,8 @@ export function define(command: Command): void {
     .argument('[session]', 'id prefix, name, @last or @last~1 (default: the newest)')
     .argument('[query]', 'one SELECT statement; the first column of every table is session_id')
     .option('-s, --session <session>', 'same as the argument; repeatable', collect)
+    .option('--from <url>', 'read one session in place: s3://bucket/prefix/SESSION, with --load-extension')
+    .option('--load-extension <file>', "DuckDB's httpfs, installed by you")
     .option('--format <format>', 'table, csv or json', format, 'table')
     .option('--json', 'same as --format json')
     .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
@@ -75,6 +82,10 @@ async function runQuery(
       'inferscope sql "SELECT * FROM stages LIMIT 5", or inferscope sql --schema',
     );
   }
+  if (options.from !== undefined || options.loadExtension !== undefined) {
+    await runRemote(query, options, chosen);
+    return;
+  }
   const { openSession, sessionTables } = await import('../session/open.js');
   const { runSql } = await import('../session/sql-run.js');
   const { derivedOf } = await import('../facts/derived/queries.js');
@@ -89,22 +100,54 @@ async function runQuery(
     childEntry('sql-child'),
     opened.map(sessionTables),
     query,
-    {
-      timeoutS: options.timeoutS,
-      maxRows: options.maxRows,
-      memoryLimitBytes: options.memoryLimit ?? 2 ** 30,
-    },
+    limitsOf(options),
     derivedOf(opened, scopeOf(options)),
   );
+  await show([...sessions.keys()], result, options, chosen);
+}
+
+const limitsOf = ({ timeoutS, maxRows, memoryLimit }: SqlOptions) => ({
+  timeoutS,
+  maxRows,
+  memoryLimitBytes: memoryLimit ?? 2 ** 30,
+});
+
+/** A session in S3: its recorded tables, without those that analyses derive. */
+async function runRemote(query: string, options: SqlOptions, chosen: SqlOptions['format']): Promise<void> {
+  const { from, loadExtension } = options;
+  const url = from?.replace(/\/+$/, '');
+  if (
+    url === undefined ||
+    loadExtension === undefined ||
+    !/^s3:\/\/[^/]+\/.+/.test(url) ||
+    options.session!.length > 0
+  )
+    throw usage(
+      'sql --from needs one session in S3 and --load-extension',
+      'inferscope sql --from s3://bucket/sessions/ID --load-extension httpfs.duckdb_extension "SELECT count(*) FROM kernels"',
+    );
+  const { runSql } = await import('../session/sql-run.js');
+  const { s3Access } = await import('../session/remote.js');
+  const remote = { url, extension: resolve(loadExtension), access: s3Access(process.env) };
+  const result = await runSql(childEntry('sql-child'), remote, query, limitsOf(options));
+  await show([url], result, options, chosen);
+}
+
+async function show(
+  sessions: readonly string[],
+  result: SqlResult,
+  options: SqlOptions,
+  chosen: SqlOptions['format'],
+): Promise<void> {
   if (chosen === 'json') {
-    printDocument(document('sql', '1.0', { sessions: [...sessions.keys()], ...result }));
+    printDocument(document('sql', '1.0', { sessions: [...sessions], ...result }));
   } else {
     const { csvText } = await import('../export/csv.js');
     const { tableText } = await import('./sql-text.js');
     if (chosen === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
-  if (result.rows.length === 0) talk(`no rows in ${[...sessions.keys()].join(', ')}`);
+  if (result.rows.length === 0) talk(`no rows in ${sessions.join(', ')}`);
   if (result.truncated) talk(`limited to ${options.maxRows} rows (--max-rows)`);
 }
 

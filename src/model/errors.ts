@@ -23,6 +23,7 @@ export const exitCodeOf = {
   E_SQL_STATEMENT: 2,
   E_SQL_QUERY: 2,
   E_SQL_LIMIT: 2,
+  E_SQL_EXTENSION: 2,
 
   E_ENGINE_MISSING: 3,
   E_HOME_UNWRITABLE: 3,
@@ -74,6 +75,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   E_SESSION_NAME: 'the name of a session is taken or not allowed',
   E_SQL_STATEMENT: 'the statement is not a SELECT, or uses something that `sql` does not allow',
   E_SQL_QUERY: 'DuckDB refused the query: unknown column, wrong type, syntax',
+  E_SQL_EXTENSION: 'DuckDB cannot load the extension named by --load-extension',
   E_SQL_LIMIT: 'the query exceeded its time or memory limit',
   E_ENGINE_MISSING: 'the engine that was asked for is not installed, or does not load',
   E_HOME_UNWRITABLE: 'the folder of sessions, or an output folder, cannot be written',

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { openDatabase, quote } from './database.js';
 import { duckdb } from './duckdb.js';
+import { remoteTables } from './remote.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
 import { makeTables } from './made-tables.js';
@@ -27,10 +28,12 @@ async function main(): Promise<void> {
     spillFolder: request.spillFolder,
   });
   const { connection } = database;
+  const sessions =
+    request.remote === null ? request.sessions : [await remoteTables(connection, request.remote)];
   try {
-    await createViews(connection, request.sessions, { withSessionId: true });
+    await createViews(connection, sessions, { withSessionId: true });
   } catch (error) {
-    throw asDamage(error, request.sessions.map(({ id }) => id).join(', '));
+    throw asDamage(error, sessions.map(({ id }) => id).join(', '));
   }
   const named = await checkStatement(connection, request.sql);
   const names = request.made.filter((name) => named.has(name));

@@ -1,11 +1,14 @@
 import type { ErrorCode, ErrorParts } from '../model/errors.js';
 import type { MadeTable } from './made-tables.js';
+import type { RemoteSession } from './remote.js';
 import type { SessionTables } from './views.js';
 
 /** What `inferscope sql` and its child process say to each other. */
 export interface SqlRequest {
   sql: string;
   sessions: SessionTables[];
+  /** Read instead of `sessions`. */
+  remote: RemoteSession | null;
   /** Names that the parent can define, when a `needs` message asks for them. */
   made: readonly string[];
   timeoutS: number;

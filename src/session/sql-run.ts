@@ -7,6 +7,7 @@ import { InferscopeError } from '../model/errors.js';
 import { notStarted, startOwn } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
 import type { Makes } from './made-tables.js';
+import type { RemoteSession } from './remote.js';
 import type { SqlColumn, SqlDefinitions, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
 import { formatBytes, formatSetting } from '../vocabulary/format.js';
 import type { SessionTables } from './views.js';
@@ -32,12 +33,13 @@ export interface SqlResult {
 /**
  * Runs one SELECT over the sessions' tables in a child process; each view starts with a session_id column.
  * @param childEntry the built sql-child.js
+ * @param sessions or one in S3
  * @param makes tables beyond the sessions' own
  * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
  */
 export async function runSql(
   childEntry: string,
-  sessions: SessionTables[],
+  sessions: SessionTables[] | RemoteSession,
   sql: string,
   limits: SqlLimits,
   makes: Makes = noTables,
@@ -47,7 +49,7 @@ export async function runSql(
     const request = {
       ...limits,
       sql,
-      sessions,
+      ...(Array.isArray(sessions) ? { sessions, remote: null } : { sessions: [], remote: sessions }),
       made: makes.names,
       maxBytes: maxResultBytes,
       spillFolder: spill.path,

@@ -1,4 +1,4 @@
-// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB, ClickHouse (chDB) and Spark from PyPI. Makes a
+// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB, ClickHouse (chDB) and Spark from PyPI, and by `sql --from` from a local S3 server (moto). Makes a
 // virtual environment with the pinned versions of requirements.txt once (1.6 GB). Without python3, venv or PyPI the test is
 // skipped, loudly.
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -11,7 +11,8 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '..', '..');
 const requirements = join(here, 'requirements.txt');
-const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+const httpfs = 'duckdb-extension-httpfs==1.5.5';
+const key = createHash('sha256').update(readFileSync(requirements)).update(httpfs).digest('hex').slice(0, 12);
 const venv = join(root, 'node_modules', '.cache', `inferscope-engines-${key}`);
 const python = join(venv, 'bin', 'python');
 const whole = join(venv, 'whole');
@@ -20,12 +21,15 @@ try {
     rmSync(venv, { recursive: true, force: true });
     process.stderr.write('Installing Polars, DuckDB and chDB for the test, once…\n');
     execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
-    execFileSync(python, ['-m', 'pip', 'install', '--quiet', '-r', requirements], { stdio: 'inherit' });
+    const install = [python, '-m', 'pip', 'install', '--quiet'];
+    execFileSync(install[0], [...install.slice(1), '-r', requirements], { stdio: 'inherit' });
+    // For the DuckDB of inferscope, which is not the one of requirements.txt.
+    execFileSync(install[0], [...install.slice(1), '--no-deps', httpfs], { stdio: 'inherit' });
     writeFileSync(whole, '');
   }
 } catch (error) {
   process.stderr.write(
-    `\n*** SKIPPED: the test of other engines needs Polars, DuckDB and chDB from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What it covers is NOT tested in this run.\n\n`,
+    `\n*** SKIPPED: the test of other engines needs Polars, DuckDB, chDB, Spark, httpfs and moto from PyPI (python3 with venv, network).\n*** ${error.message}\n*** What it covers is NOT tested in this run.\n\n`,
   );
   process.exit(process.env.INFERSCOPE_REQUIRE_ENGINES === '1' ? 1 : 0);
 }

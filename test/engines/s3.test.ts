@@ -1,0 +1,87 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { writeKinetoRanks } from '../../src/record/ranks/test-ranks.js';
+import { openSession } from '../../src/session/open.js';
+import { inferscope, place } from '../cli/profile-cli.js';
+
+const at = place();
+vi.stubEnv('INFERSCOPE_HOME', at.home);
+
+/** The Python of npm run test:engines, with moto and httpfs. */
+const python = process.env['INFERSCOPE_TEST_ENGINES_PYTHON'] ?? 'python3';
+const found =
+  "import importlib.util as u; print(u.find_spec('duckdb_extension_httpfs').submodule_search_locations[0])";
+const extension = join(
+  execFileSync(python, ['-c', found], { encoding: 'utf8' }).trim(),
+  'extensions/v1.5.5/httpfs.duckdb_extension',
+);
+
+let server: ReturnType<typeof spawn>;
+let endpoint = '';
+const put = async (path: string, body: Buffer | null = null) => {
+  const { ok, status } = await fetch(`${endpoint}/${path}`, { method: 'PUT', body });
+  if (!ok) throw new Error(`PUT ${path}: ${status}`);
+};
+
+beforeAll(async () => {
+  const free = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => free.once('listening', resolve));
+  const { port } = free.address() as { port: number };
+  await new Promise((resolve) => free.close(resolve));
+  endpoint = `http://127.0.0.1:${port}`;
+  server = spawn(python, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
+  await vi.waitFor(() => put('profiles'), { timeout: 60_000, interval: 200 });
+});
+afterAll(() => server.kill());
+
+test('sql reads a session in S3 in place, as it reads the same session here, and nothing else', async () => {
+  const traces = join(at.scratch, 'traces');
+  writeKinetoRanks(traces, { seed: 1, ranks: 2 });
+  expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
+  const { folder, id } = await openSession('@last');
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  for (const { parentPath, name } of files) {
+    const path = join(parentPath, name);
+    await put(`profiles/team/${id}${path.slice(folder.length)}`, readFileSync(path));
+  }
+  await put('profiles/other/x.parquet', readFileSync(join(folder, 'session.json')));
+  const env = {
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_ACCESS_KEY_ID: 'key',
+    AWS_SECRET_ACCESS_KEY: 'not-to-be-shown',
+  };
+  const url = `s3://profiles/team/${id}`;
+  const remote = (query: string, more = ['--load-extension', extension], from = url) =>
+    inferscope(at, ['sql', '--from', from, ...more, query, '--json'], env);
+  for (const query of [
+    'SELECT rank, class, count(*) AS n, sum(dur_ns) AS d FROM kernels GROUP BY ALL ORDER BY ALL',
+    'SELECT operation, count(*) AS n, sum(dur_ns) AS d FROM collectives GROUP BY ALL ORDER BY ALL',
+    'SELECT DISTINCT session_id FROM stages',
+  ]) {
+    const there = remote(query);
+    expect(there.status, there.stderr).toBe(0);
+    const here = inferscope(at, ['sql', id, query, '--json']);
+    expect(JSON.parse(there.stdout).data.rows).toEqual(JSON.parse(here.stdout).data.rows);
+    expect(JSON.parse(there.stdout).data.rows.length).toBeGreaterThan(0);
+  }
+  for (const query of [
+    "SELECT * FROM read_parquet('s3://profiles/other/x.parquet')",
+    "SELECT * FROM read_text('/etc/hostname')",
+    'SELECT * FROM duckdb_secrets()',
+  ]) {
+    const refused = remote(query);
+    expect(refused.status, query).toBe(2);
+    expect(refused.stdout + refused.stderr).not.toContain('not-to-be-shown');
+  }
+  expect(remote('SELECT 1 AS one', ['--load-extension', 'nowhere.duckdb_extension']).stdout).toContain(
+    'E_SQL_EXTENSION',
+  );
+  expect(remote('SELECT 1 AS one', undefined, 's3://profiles/team/absent').stdout).toContain(
+    'E_SESSION_NOT_FOUND',
+  );
+  expect(remote('SELECT 1 AS one', []).stdout).toContain('E_USAGE');
+});
