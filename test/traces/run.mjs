@@ -20,12 +20,17 @@ if (!folder) {
 }
 if (process.argv.includes('--fetch')) {
   mkdirSync(folder, { recursive: true });
-  for (const { file, url } of traces) {
+  for (const { file, url } of traces.flatMap(filesOf)) {
     if (existsSync(join(folder, file))) continue;
     const response = await fetch(url);
     if (!response.ok) throw new Error(`${url}: ${response.status}`);
     writeFileSync(join(folder, file), Buffer.from(await response.arrayBuffer()));
   }
+}
+
+/** Files of one trace: those of the ranks of a job, or itself. */
+function filesOf(trace) {
+  return trace.ranks ?? [trace];
 }
 
 const home = mkdtempSync(join(tmpdir(), 'inferscope-traces-'));
@@ -40,9 +45,11 @@ const command = (...args) =>
 /** Share of a stage from which a finding that is not so is a false alarm. */
 const claimed = 0.05;
 
-function problems({ file, kernels, steps, main_class: main, false_findings: untrue }) {
+function problems(trace) {
+  const { file, ranks, kernels, steps, main_class: main, false_findings: untrue } = trace;
   const name = file.replace(/\..*/, '');
-  command('import', join(folder, file), '--name', name, '--quiet');
+  const paths = filesOf(trace).map((one) => join(folder, one.file));
+  command('import', ...paths, ...(ranks ? ['--ranks'] : []), '--name', name, '--quiet');
   const { data } = JSON.parse(command('explain', name, '--json'));
   const found = [];
   for (const [kind, n] of Object.entries(steps)) {
@@ -59,27 +66,33 @@ function problems({ file, kernels, steps, main_class: main, false_findings: untr
   );
   if (others.length > 0)
     found.push(`stages that are not there: ${others.map(({ kind }) => kind).join(', ')}`);
-  const { rows } = JSON.parse(command('sql', name, 'SELECT count(*) AS n FROM kernels', '--json')).data;
-  const read = rows[0][0];
+  const { rows } = JSON.parse(
+    command('sql', name, 'SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM kernels', '--json'),
+  ).data;
+  const [read, ranksRead] = rows[0];
+  if (ranks && ranksRead !== ranks.length) found.push(`${ranksRead} ranks, not ${ranks.length}`);
   if (Math.abs(read - kernels) > 0.01 * kernels) found.push(`${read} kernels, not ${kernels}`);
   for (const { rule, title, at_stake_share: share } of data.findings)
     if (untrue.includes(rule) && share >= claimed) found.push(`false: ${title}`);
   return found;
 }
 
+const hashOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
 let failed = 0;
 let missing = 0;
 for (const trace of traces) {
-  const path = join(folder, trace.file);
-  if (!existsSync(path)) {
+  const absent = filesOf(trace).find(({ file }) => !existsSync(join(folder, file)));
+  if (absent) {
     missing++;
-    say(`SKIPPED ${trace.file}: not in ${folder}`);
+    say(`SKIPPED ${trace.file}: ${absent.file} is not in ${folder}`);
     continue;
   }
-  const hash = createHash('sha256').update(readFileSync(path)).digest('hex');
-  let found = [];
+  let found = filesOf(trace)
+    .filter(({ file, sha256 }) => hashOf(join(folder, file)) !== sha256)
+    .map(({ file }) => `${file} is another file: its SHA-256 differs`);
   try {
-    found = hash === trace.sha256 ? problems(trace) : ['another file: its SHA-256 differs'];
+    if (found.length === 0) found = problems(trace);
   } catch (error) {
     found = [String(error.message).split('\n')[0]];
   }
