@@ -46,10 +46,14 @@ function rooflineOf(
   const types = [...new Set(gemms.map(({ dtype }) => dtype))];
   const peaks = new Map<string, number>();
   const bandwidths = new Set<number>();
-  for (const { dtype, flop, roof, arithmetic_intensity: intensity } of gemms) {
+  for (const one of gemms) {
+    const { dtype, flop, roof, arithmetic_intensity: intensity, achieved_flops, peak_share: share } = one;
     if (!roof || roof.time_ns.value === null || intensity.value === null) continue;
     const rate = (flop / roof.time_ns.value) * 1e9;
     if (roof.bound === 'compute') peaks.set(dtype ?? '', rate);
+    // Where the bandwidth limits all products of a type, none of them says its peak.
+    else if (roof.from === 'sheet' && share.value && achieved_flops.value && !peaks.has(dtype ?? ''))
+      peaks.set(dtype ?? '', achieved_flops.value / share.value);
     // The same of all products, but for rounding.
     if (roof.bound === 'memory') bandwidths.add(Number((rate / intensity.value).toPrecision(6)));
   }

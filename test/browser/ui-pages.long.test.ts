@@ -258,6 +258,11 @@ describe('every page of inferscope ui in Chromium', () => {
     const rows = await page.locator('#gemms table').last().locator('tbody tr').count();
     expect(rows).toBeGreaterThan(3);
     expect(await page.locator('#gemms .chart svg path').count()).toBeGreaterThan(rows);
+    // The H200's data sheet, of types that the bandwidth limits as well.
+    const { peaks } = JSON.parse((await page.locator('#gemms figure > script').first().textContent())!) as {
+      peaks: { dtype: string; flops_per_s: number }[];
+    };
+    expect(peaks.find(({ dtype }) => dtype === 'float16')!.flops_per_s / 989.4e12).toBeCloseTo(1, 3);
     await page.click('#gemms details summary');
     await page.locator('#gemms a[href*="shape="]').first().click();
     await page.waitForURL(/shape=/);

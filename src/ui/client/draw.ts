@@ -211,7 +211,8 @@ function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
     canvas.moveTo(x, axisHeight - 5);
     canvas.lineTo(x, height);
     canvas.stroke();
-    canvas.fillText(formatTimeTick(tick, step), x + 3, axisHeight / 2);
+    const text = formatTimeTick(tick, step);
+    if (x + 3 + canvas.measureText(text).width <= width) canvas.fillText(text, x + 3, axisHeight / 2);
   }
 }
 
