@@ -265,7 +265,7 @@ async function merged(
     ],
     captures,
     issues: rankIssues(kept, parts),
-    hardware: gpuFacts(first?.session.manifest.hardware ?? {}),
+    hardware: recordedFacts(first?.session.manifest.hardware ?? {}),
     software: ranked[0]?.part.software ?? {},
     model: null,
     sizes: null,
@@ -276,9 +276,11 @@ async function merged(
   };
 }
 
-/** The GPU facts of a part: the rest is of the machine that imported it. */
-const gpuFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['hardware'] =>
-  Object.fromEntries(Object.entries(facts).filter(([name]) => name.startsWith('gpu')));
+/** Facts that a part's capture has: the rest is of the machine that imported it. */
+const recordedFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['hardware'] =>
+  Object.fromEntries(
+    Object.entries(facts).filter(([name]) => name.startsWith('gpu') || name === 'network_adapters'),
+  );
 
 function interrupted(tasks: readonly RankTask[], patterns: readonly string[]): InferscopeError {
   const done = tasks.filter(({ outcome }) => outcome === 'imported').length;

@@ -148,6 +148,27 @@ test('a bus bandwidth above the rate of the link is an accounting fault; switche
   expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
 });
 
+test('over several hosts the link is what the network adapters of one carry together', async () => {
+  const of = async (hosts: [string, string], adapters?: string) => {
+    // 100 GB/s: with 2 ranks the bus carries what the call has.
+    const call = (rank: number) =>
+      rows(1, () => ({ rank, nodes: null, host: hosts[rank]!, device: 0, bytes: 1e8, dur_ns: 1_000_000 }));
+    const session = await sessionOf(
+      testHome(),
+      { collectives: [...call(0), ...call(1)] },
+      { workload: null },
+    );
+    session.manifest.hardware['gpu_name'] = 'NVIDIA H100 80GB HBM3';
+    if (adapters !== undefined) session.manifest.hardware['network_adapters'] = adapters;
+    return (await analyzeCollectives(session)).data.groups[0]!;
+  };
+  expect((await of(['a', 'a'])).of_link.value).toBeCloseTo(100 / 450, 12);
+  const apart = await of(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
+  // Four ports of 400 Gbit/s.
+  expect([apart.nodes, apart.of_link.value]).toEqual([2, 0.5]);
+  expect((await of(['a', 'b'])).of_link).toMatchObject({ value: null, reason: { code: 'no_network' } });
+});
+
 test('waiting summed over calls equals the skew of the groups', async () => {
   const database = await session.connect();
   try {

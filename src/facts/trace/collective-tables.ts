@@ -9,11 +9,11 @@ const key = 'communicator, counted, rank, sequence';
 /** SQL of the tables of collectives that others are computed from, in an order in which each finds those it needs (model/derived-tables.ts). */
 export const collectiveTables = {
   collective_rows: `WITH judged AS (
-     SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes),
+     SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts) AS nodes),
        CASE WHEN peer IS NULL THEN c.operation ELSE '${sendAndRecv}' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
      FROM collectives c
      LEFT JOIN (SELECT communicator, operation, median(bytes)::BIGINT AS one_size FROM collectives GROUP BY ALL) s ON s.communicator = c.communicator AND s.operation = c.operation
-     LEFT JOIN (SELECT communicator, count(DISTINCT rank) AS recorded FROM collectives GROUP BY ALL) r ON r.communicator = c.communicator),
+     LEFT JOIN (SELECT communicator, count(DISTINCT rank) AS recorded, nullif(count(DISTINCT host), 1) AS hosts FROM collectives GROUP BY ALL) r ON r.communicator = c.communicator),
    repeated AS (SELECT ${key} FROM judged GROUP BY ALL HAVING count(*) > 1)
    SELECT * FROM judged ANTI JOIN repeated USING (${key})
    UNION ALL (SELECT DISTINCT ON (${key}) * FROM judged SEMI JOIN repeated USING (${key}) ORDER BY ${key}, written_ns)`,
