@@ -51,7 +51,7 @@ export function define(command: Command): void {
       wholeNumber('--limit', 0, 5),
     )
     .option('--verbose', 'show every finding with evidence, cause and verification')
-    .option('--sql <n>', 'print the SQL behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
+    .option('--sql <n>', 'print the query of [sql <n>], for inferscope sql', wholeNumber('--sql', 1, 1));
   defineContext(command);
   for (const extension of extensions) extension.define(command);
   command

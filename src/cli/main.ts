@@ -25,6 +25,7 @@ async function main(argv: string[]): Promise<number> {
     )
     .version(toolVersion, '-V, --version')
     .commandsGroup('Setup:')
+    .helpCommand(true)
     .enablePositionalOptions()
     .hook('preAction', async (_, action) => {
       const { applyConfig } = await import('./config.js');

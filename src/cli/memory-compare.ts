@@ -8,7 +8,7 @@ type CompareOptions = ConfigurationTyped & Shown;
 /** Adds `memory compare` to the command `memory`. */
 export function defineCompare(command: Command): void {
   const compare = command
-    .command('compare <base> <now>')
+    .command('compare <base> <new>')
     .summary('compare two memory profiles by component, in GB and %')
     .description(
       'compare two memory profiles: points, components, GPUs, latency and other differences; each side is a session (id, name, @last, @last~1) or the JSON file of a profile (schema 2.0)',
@@ -16,7 +16,7 @@ export function defineCompare(command: Command): void {
     .addOption(
       new Option('--format <format>', 'output format').choices(['text', 'md', 'json']).default('text'),
     )
-    .option('--html <file>', 'also write it as one page')
+    .option('--html <file>', 'also write a self-contained HTML page')
     .option('--json', 'print one inferscope/memory-compare document');
   configurationOptions(compare)
     .addHelpText(

@@ -46,7 +46,7 @@ export function memoryOptions(command: Command): Command {
     .option('--input-len <n>', 'prompt tokens per sequence', wholeNumber('--input-len', 1, 512))
     .option('--output-len <n>', 'generated tokens per sequence', wholeNumber('--output-len', 1, 512))
     .option('--batch-size <n>', 'sequences per batch', wholeNumber('--batch-size', 1, 8), 1)
-    .option('--dtype <dtype>', `of weights and activations (default: ${memoryDefaults.dtype})`)
+    .option('--dtype <dtype>', `dtype of weights and activations (default: ${memoryDefaults.dtype})`)
     .option(
       '--tensor-parallel-size <n>',
       'GPUs that each layer is split over',
@@ -120,7 +120,7 @@ export interface ModelTyped {
 export function modelOptions(command: Command): Command {
   return command
     .option('--quantization <method>', 'method in the name that the engine uses, e.g. awq, gptq, fp8 (vLLM)')
-    .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8 (vLLM)')
+    .option('--kv-cache-dtype <dtype>', 'dtype of the KV cache, e.g. fp8 (vLLM)')
     .option(
       '--gpu-memory-utilization <share>',
       `share of GPU memory that vLLM uses (default: ${memoryDefaults.gpuMemoryUtilization})`,

@@ -15,9 +15,9 @@ export function define(command: Command): void {
       '--gpu <name>',
       'GPU name as in nvidia-smi -L, or short: H200 (default: GPU of this machine, else the CPU)',
     )
-    .option('--batch-size <n,…>', 'batch size (default: 1)', sizeList('--batch-size', true))
+    .option('--batch-size <n...>', 'batch size (default: 1)', sizeList('--batch-size', true))
     .option(
-      '--context-len <n,…>',
+      '--context-len <n...>',
       'prompt tokens per sequence (default: 128)',
       sizeList('--context-len', true),
     )

@@ -17,7 +17,7 @@ export function defineCompare(command: Command): void {
     .addOption(
       new Option('--format <format>', 'output format').choices(['text', 'md', 'json']).default('text'),
     )
-    .option('--html <file>', 'also write it as one page')
+    .option('--html <file>', 'also write a self-contained HTML page')
     .option('--ai', 'add a narrative by the configured model (docs/guides/ask-questions.md)')
     .option('--json', 'print one inferscope/compare document')
     .addHelpText(

@@ -16,7 +16,7 @@ export function defineJoin(command: Command): void {
   const join = command
     .command('join')
     .description(
-      'join the ranks of a job into one session when a lost rank prevented it from happening at the end of the job',
+      'join the ranks of a job into one session, if a lost rank prevented that at the end of the job',
     )
     .argument(
       '<folder>',

@@ -338,7 +338,7 @@ function defineVerify(command: Command): void {
   command
     .command('verify')
     .description('verify all checksums of sessions')
-    .argument('[sessions...]', selectorHelp, ['@last'])
+    .argument('[sessions...]', `${selectorHelp} (default: @last)`)
     .option('--all', 'verify every session')
     .option(...jsonOption)
     .addHelpText(
@@ -352,7 +352,9 @@ function defineVerify(command: Command): void {
       const { selectSession } = await import('../session/select.js');
       const { sessionFolders } = await import('../session/folders.js');
       const { verifySession } = await import('../session/verify.js');
-      const chosen = options.all ? sessionFolders(homeFolders()) : selectors.map((one) => selectSession(one));
+      const chosen = options.all
+        ? sessionFolders(homeFolders())
+        : (selectors.length === 0 ? ['@last'] : selectors).map((one) => selectSession(one));
       const sessions = [];
       for (const session of chosen) sessions.push(await verifySession(session));
       const bad = sessions.filter(({ ok }) => !ok);

@@ -8,6 +8,7 @@ import { childEntry } from '../model/installation.js';
 import { nearest } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
 import type { SqlResult } from '../session/sql-run.js';
+import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { byteSize, wholeNumber } from './numbers.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
@@ -16,7 +17,8 @@ interface SqlOptions {
   session?: string[];
   format: 'table' | 'csv' | 'json';
   json?: boolean;
-  timeoutS: number;
+  /** ms */
+  timeout?: number;
   maxRows: number;
   memoryLimit?: number;
   schema?: string | true;
@@ -35,7 +37,11 @@ export function define(command: Command): void {
     .option('--load-extension <file>', "DuckDB's httpfs, installed by you")
     .option('--format <format>', 'table, csv or json', format, 'table')
     .option('--json', 'same as --format json')
-    .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
+    .option(
+      '--timeout <duration>',
+      'stop the query after this time (default: 30s)',
+      duration('--timeout', '60s'),
+    )
     .option('--max-rows <n>', 'limit the result to this many rows', number('--max-rows', 1e9), 100_000)
     .option('--memory-limit <size>', 'memory of DuckDB before it spills to disk (default: 1GiB)', size)
     .option('--rank <n>', 'rank for derived tables (default: the slowest)', wholeNumber('--rank', 0, 0))
@@ -106,8 +112,8 @@ async function runQuery(
   await show([...sessions.keys()], result, options, chosen);
 }
 
-const limitsOf = ({ timeoutS, maxRows, memoryLimit }: SqlOptions) => ({
-  timeoutS,
+const limitsOf = ({ timeout = 30_000, maxRows, memoryLimit }: SqlOptions) => ({
+  timeoutS: timeout / 1000,
   maxRows,
   memoryLimitBytes: memoryLimit ?? 2 ** 30,
 });
@@ -194,16 +200,10 @@ function format(text: string): SqlOptions['format'] {
 function number(flag: string, limit: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (
-      text.trim() !== '' &&
-      value > 0 &&
-      value <= limit &&
-      (flag === '--timeout-s' || Number.isInteger(value))
-    )
-      return value;
+    if (text.trim() !== '' && value > 0 && value <= limit && Number.isInteger(value)) return value;
     throw usage(
       `${flag} takes a number up to ${limit}, not "${text}"`,
-      'inferscope sql --timeout-s 60 --max-rows 1000 "SELECT …"',
+      'inferscope sql --timeout 60s --max-rows 1000 "SELECT …"',
     );
   };
 }

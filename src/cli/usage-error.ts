@@ -1,7 +1,9 @@
-import { benchParts } from '../model/bench.js';
+import { existsSync } from 'node:fs';
 import type { Command, CommanderError } from 'commander';
+import { benchParts } from '../model/bench.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
+import { shellCommand } from '../model/shell.js';
 
 /** Subcommands, for users who type them without their parent. */
 const parentsOf = new Map<string, readonly string[]>([
@@ -36,6 +38,13 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
   const [what, suggestion] = said(error);
   const words = `inferscope ${pathOf(usageOf) || known.name}`;
   if (error.code === 'commander.excessArguments') {
+    const typedFiles = usageOf?.args ?? [];
+    if (typedFiles.length > 1 && typedFiles.every((file) => existsSync(file)))
+      return usage(
+        what,
+        `inferscope ${known.name} takes one session; captures of one run are imported into one.`,
+        shellCommand(['inferscope', 'import', ...typedFiles]),
+      );
     const flag = ['--question', '--model'].find((one) => usageOf?.options.some(({ long }) => long === one));
     if (flag !== undefined) {
       const [name, value] = flag === '--question' ? ['question', '"…"'] : ['model', 'NAME'];

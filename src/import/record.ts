@@ -349,7 +349,7 @@ function put(
 const hooksIssue = 'stages_from_hooks';
 
 function stagesOfHooks(steps: number): Issue {
-  const text = `${steps} steps are not marked by the program: the hooks of run saw them. First calls of a kind that others follow are warm-up. run --no-hooks leaves them out.`;
+  const text = `The hooks of inferscope run marked ${steps} steps that the program does not mark. The first call of each repeated kind counts as warm-up. run --no-hooks records without hooks.`;
   return { code: hooksIssue, severity: 'info', text, count: steps };
 }
 

@@ -157,7 +157,7 @@ function tooSlow(seconds: number): InferscopeError {
   return new InferscopeError('E_SQL_LIMIT', {
     what: `sql: the query was stopped after ${formatSetting(seconds, 's')}`,
     why: 'It reached its time limit.',
-    fix: `Aggregate or filter more, or raise it: --timeout-s ${seconds * 10}`,
+    fix: `Aggregate or filter more, or raise it: --timeout ${seconds * 10}s`,
   });
 }
 

@@ -206,7 +206,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `Bars of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks${recorded === undefined ? '' : ` that were compared, of ${recorded}`}: `,
+        `Showing the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks${recorded === undefined ? '' : ` that were compared, of ${recorded}`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },

@@ -39,7 +39,7 @@ describe('explain in the terminal', () => {
     expect(text).toMatch(/1 {2}Launch-bound: the GPU is idle 91.5 % of every decode step\n/);
     expect(text).toContain('924 launches per step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
-    expect(text).toContain('20.9 ms less (19.5 to 21.4 ms), 2.4 ms afterwards');
+    expect(text).toContain('20.9 ms per decode step (19.5 to 21.4 ms); 2.4 ms after the change');
     expect(text).toContain('included in it, or visible only after that change');
   });
 
@@ -62,7 +62,7 @@ describe('explain in the terminal', () => {
         measured_ms: 23.25 - rank / 100,
       }));
       if (recorded !== undefined) stage!.ranks_recorded = recorded;
-      return /Bars of[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
+      return /Showing the[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
     };
     expect(ranksOf(8)).toContain('rank 7 (GPU 0) 23.2 ms.');
     const many = ranksOf(922);

@@ -19,7 +19,7 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
       ...identity(data),
       { t: 'facts', level: 3, items: modelFacts(data.workload) },
       headline(data),
-      { t: 'issues', issues: issues.filter(({ severity }) => severity !== 'info') },
+      { t: 'issues', issues: issues.filter((one) => one.severity !== 'info' && !isStated(one, data)) },
     ],
     sections: [...explanationBlocks(data, shown), ...nextSection(data)],
   };
@@ -78,19 +78,21 @@ const headline = (data: ExplainResult): Block => ({
 });
 
 /** Issues that the first sentence states where the machine was busy. */
-const saidOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
+const statedOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
+
+const isStated = ({ code }: Issue, { machine }: ExplainResult): boolean =>
+  machine.busy && statedOfMachine.has(code);
 
 /** Removes from a summary what the explanation above it states. */
 export function withoutRepeats(view: View, explain: Document<ExplainResult> | null): View {
   if (!explain) return view;
-  const { machine, stages } = explain.data;
-  const isSaid = ({ code }: Issue): boolean => machine.busy && saidOfMachine.has(code);
+  const { data } = explain;
   return {
     ...view,
     lead: view.lead.map((block) =>
-      block.t === 'issues' ? { ...block, issues: block.issues.filter((one) => !isSaid(one)) } : block,
+      block.t === 'issues' ? { ...block, issues: block.issues.filter((one) => !isStated(one, data)) } : block,
     ),
-    sections: view.sections.filter(({ restated }) => stages.length === 0 || restated !== true),
+    sections: view.sections.filter(({ restated }) => data.stages.length === 0 || restated !== true),
   };
 }
 

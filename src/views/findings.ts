@@ -71,7 +71,7 @@ export function findingBlocks(
           {
             t: 'text',
             level: 2,
-            text: 'In order of the time at stake in the whole run; high, medium and low go by the share of the finding’s own stage.',
+            text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
           } satisfies Block,
         ]
       : []),
@@ -91,9 +91,9 @@ export function findingBlocks(
     ...(queries.length > 0
       ? [
           {
-            t: 'text',
+            t: 'commands',
             level: 2,
-            text: `[sql n]: inferscope explain ${session} --sql n prints the query`,
+            items: [{ command: `inferscope explain ${session} --sql 1`, why: 'prints the query of [sql 1]' }],
           } satisfies Block,
         ]
       : []),
@@ -193,8 +193,8 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
         ? gainHead(gain)
         : atStake === null
           ? ''
-          : [{ n: atStake, unit: 'ms' }, ' at stake'],
-    expected: gain && gain.expected_ms > 0 ? expectedText(gain, finding.stage) : '',
+          : [{ n: atStake, unit: 'ms' }, ' affected'],
+    expected: gain && gain.expected_ms > 0 ? `expected gain: ${gainText(gain, finding.stage)}` : '',
     change: change.text,
     example: change.example,
     minor: isMinor(finding),
@@ -207,7 +207,7 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
       { name: 'cause', text: cause },
       { name: 'change', text: changeText(change) },
       ...(change.example === null ? [] : [{ name: '', lines: change.example }]),
-      ...(gain ? gainFacts(gain, session) : []),
+      ...(gain ? gainFacts(gain, finding.stage, session) : []),
       ...(hiddenBy === null
         ? []
         : [
@@ -220,7 +220,7 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
             } satisfies Fact,
           ]),
       { name: 'check', text: { code: finding.check } },
-      { name: 'confidence', text: `${finding.confidence}; severity ${severity}; ${id}` },
+      { name: 'confidence', text: `${finding.confidence}; severity ${severity}; rule ${id}` },
       ...(finding.references.length === 0
         ? []
         : [
@@ -238,9 +238,9 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
   };
 }
 
-function gainFacts(gain: NonNullable<Finding['gain']>, session: string): Fact[] {
+function gainFacts(gain: NonNullable<Finding['gain']>, stage: Finding['stage'], session: string): Fact[] {
   return [
-    { name: 'gain', text: [...gainText(gain), '. Assumption: ', gain.assumption] },
+    { name: 'gain', text: [gainText(gain, stage), '. Assumption: ', gain.assumption] },
     ...(gain.what_if === null
       ? []
       : [
@@ -266,36 +266,21 @@ function gainHead({
     : [`${ms(-expected)} expected`];
 }
 
-/** "expected 1.84 ms per decode step (4.04 ms less, interval 3.32 to 4.31 ms)", or per token where no step gets shorter. */
-function expectedText(
+/** "3.27 ms per prefill (2.91 to 3.36 ms); 0.80 ms after the change": the gain with its interval, then what is left of the stage. */
+function gainText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
-): Part[] {
-  const less = formatWithRange(expected, low, high, 'ms');
+): string {
+  const { value, range } = formatWithRange(expected, low, high, 'ms');
+  const interval = range === null ? '' : ` (${range})`;
   // A pause between two stages is gone, not shorter.
-  if (stage === null && after === 0)
-    return [`expected ${less.value} less each time`, less.range === null ? '' : ` (interval ${less.range})`];
+  if (stage === null && after === 0) return `${value} each time${interval}`;
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
   return [
-    'expected ',
-    formatWithin(after, (high - low) / 2, 'ms'),
-    of === null ? '' : ` per ${of}`,
-    ` (${less.value} less${less.range === null ? '' : `, interval ${less.range}`}`,
-    per === 'token' ? '; the step itself does not get shorter)' : ')',
-  ];
-}
-
-/** The same with its interval, and what is left of a stage. */
-function gainText(gain: NonNullable<Finding['gain']>): Part[] {
-  const { value, range } = formatWithRange(gain.expected_ms, gain.low_ms, gain.high_ms, 'ms');
-  const after = formatWithin(gain.after_ms, (gain.high_ms - gain.low_ms) / 2, 'ms');
-  const less = `${value} less`;
-  const interval = range === null ? '' : ` (${range})`;
-  return gain.per === 'token'
-    ? [...gainHead(gain), `, ${less} per token${interval}; the step itself does not get shorter`]
-    : gain.after_ms === 0
-      ? [`${less}${interval}`]
-      : [`${less}${interval}, ${after} afterwards`];
+    `${value}${of === null ? '' : ` per ${of}`}${interval}`,
+    ...(after === 0 ? [] : [`${formatWithin(after, (high - low) / 2, 'ms')} after the change`]),
+    ...(per === 'token' ? ['the step itself does not get shorter'] : []),
+  ].join('; ');
 }
 
 /** The rows that were seen, and the query that yields them. */

@@ -63,7 +63,7 @@ function protocol({ plan, cases: all }: KernelsResult): Text {
   const how = plan.device === 'cpu' ? 'repeated in one call' : 'launched as a CUDA graph';
   return [
     { count: runs },
-    ' or more runs per case until the mean is known within ± ',
+    ' or more runs per case until the 95 % interval of the mean is within ± ',
     { n: narrow, unit: 'ratio' },
     `, at most ${formatSetting(seconds, 's')}${graphs === 0 ? '' : `; ${graphs} of ${plural(cases.length, 'case')} ${how}`}; ${check ? 'results checked against float64' : 'results not checked'}`,
   ];

@@ -28,8 +28,10 @@ test('the document is one that monitor writes', () => {
 
 test('facts of a GPU: idle and throttled time, energy, memory', () => {
   expect(fact('idle')).toBe('25 % of the time, 1 period (under 5 % for at least 500 ms), longest 1.00 s');
-  expect(fact('throttled')).toBe('13 % of the time in 300 periods: power cap 13 %');
-  expect(fact('clock drops')).toBe('19 % of the busy time under 90 % of the usual 1 980 MHz');
+  expect(fact('throttled')).toBe(
+    '13 % of the time in 300 periods: power cap 13 %; longest 500 ms (from 3.00 s, power cap, SM clock 25 % lower)',
+  );
+  expect(fact('clock drops')).toBe('SM clock below 90 % of the usual 1 980 MHz for 19 % of the busy time');
   expect(fact('memory')).toBe('peak 14.0 GiB of 80.0 GiB, last − first 4.00 GiB');
 });
 

@@ -133,7 +133,7 @@ function deviceFacts(
   device: MonitorDevice,
   thresholds: MonitorResult['thresholds'],
 ): { name: string; text: Text }[] {
-  const { power, memory, throttling, clock, processes } = device;
+  const { power, memory, clock, processes } = device;
   return [
     { name: 'idle', text: idleText(device, thresholds) },
     { name: 'throttled', text: throttleText(device) },
@@ -142,11 +142,13 @@ function deviceFacts(
           {
             name: 'clock drops',
             text: [
-              share(clock.dropped_share),
-              ' of the busy time under ',
+              'SM clock below ',
               { n: thresholds.clock_drop, unit: 'ratio' },
               ' of the usual ',
               { figure: clock.usual_mhz },
+              ' for ',
+              share(clock.dropped_share),
+              ' of the busy time',
             ] as Text,
           },
         ]
@@ -156,20 +158,21 @@ function deviceFacts(
       : [
           {
             name: 'energy',
-            text: [
-              { figure: power.energy_j },
-              ` (${power.energy_j.source})`,
-              ...(power.limit_w.value === null
-                ? []
-                : [
-                    '; limit ',
+            text: [{ figure: power.energy_j }, ` (${power.energy_j.source})`] as Text,
+          },
+          ...(power.limit_w.value === null
+            ? []
+            : [
+                {
+                  name: 'power limit',
+                  text: [
                     { figure: power.limit_w },
-                    ', within 5 % of it ',
+                    '; within 5 % of it for ',
                     { figure: power.near_limit_share },
                     ' of the time',
-                  ]),
-            ] as Text,
-          },
+                  ] as Text,
+                },
+              ]),
         ]),
     ...(memory.peak_bytes.value === null || memory.growth_bytes.value === null
       ? []
@@ -192,7 +195,6 @@ function deviceFacts(
         { n: peak_bytes, unit: 'B' },
       ] as Text,
     })),
-    ...longestThrottle(throttling.periods),
   ];
 }
 
@@ -215,37 +217,35 @@ function idleText(
 function throttleText({ throttling }: MonitorDevice): Text {
   if (throttling.share.value === null) return throttling.share.reason.text;
   if (throttling.count === 0) return 'never';
-  return [
-    { figure: throttling.share },
-    ` of the time in ${plural(throttling.count, 'period')}: `,
-    ...throttling.reasons.flatMap(({ words, share: n }, index) => [
-      index === 0 ? '' : ', ',
-      `${words} `,
-      { n, unit: 'ratio' },
-    ]),
-  ];
+  return join(
+    [
+      { figure: throttling.share },
+      ` of the time in ${plural(throttling.count, 'period')}: `,
+      join(
+        throttling.reasons.map(({ words, share: n }): Text => [`${words} `, { n, unit: 'ratio' }]),
+        ', ',
+      ),
+      longestThrottle(throttling.periods),
+    ],
+    '',
+  );
 }
 
-function longestThrottle(all: MonitorDevice['throttling']['periods']): { name: string; text: Text }[] {
+function longestThrottle(all: MonitorDevice['throttling']['periods']): Text {
   const [longest] = all.toSorted((a, b) => b.dur_ns - a.dur_ns);
   if (!longest) return [];
-  const drop: Text =
-    longest.clock_drop === null ? [] : [', SM clock ', { n: longest.clock_drop, unit: 'ratio' }, ' lower'];
-  return [
-    {
-      name: 'longest',
-      text: join(
-        [
-          fromNs(longest.dur_ns),
-          ' from ',
-          fromNs(longest.start_ns),
-          `: ${longest.reasons.map(throttleWords).join(', ')}`,
-          drop,
-        ],
-        '',
-      ),
-    },
-  ];
+  return join(
+    [
+      '; longest ',
+      fromNs(longest.dur_ns),
+      ' (from ',
+      fromNs(longest.start_ns),
+      `, ${longest.reasons.map(throttleWords).join(', ')}`,
+      longest.clock_drop === null ? [] : [', SM clock ', { n: longest.clock_drop, unit: 'ratio' }, ' lower'],
+      ')',
+    ],
+    '',
+  );
 }
 
 function periods({ idle, throttling }: MonitorDevice): Block[] {

@@ -75,7 +75,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
           {
             t: 'missing',
             what: 'Utilization is unknown.',
-            why: 'The session does not record its model. Give it with inferscope import --model or inferscope session utilization --model.',
+            why: 'The session does not record its model. Add it with inferscope session set <session> --model <name>.',
           },
         ],
   };

@@ -68,7 +68,10 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
         ...(from > 0 ? [' (', { n: -achieved_ms / from, unit: 'ratio', signed: true }, ')'] : []),
       ],
     },
-    { t: 'text', text: `Graded on ${graded_on === 'wall' ? 'its time' : 'GPU time'}: ${graded_why}.` },
+    {
+      t: 'text',
+      text: `${graded_on === 'wall' ? 'Compared by its time' : 'Compared by the time of its kernels and copies'}: ${graded_why}.`,
+    },
     {
       t: 'table',
       title: 'Changed waterfall bars (mean per instance)',
@@ -123,7 +126,7 @@ function changeBlocks(data: VerifyResult): Block[] {
           known(one.achieved_ms, 'ms'),
           known(one.error, 'ratio'),
           one.within_interval === null
-            ? { missing: 'the gain cannot be graded' }
+            ? { missing: 'the gain cannot be measured' }
             : one.within_interval
               ? 'yes'
               : 'no',
@@ -139,7 +142,7 @@ function changeBlocks(data: VerifyResult): Block[] {
   ];
 }
 
-const known = (n: number | null, unit: string, why = 'the gain cannot be graded'): Text =>
+const known = (n: number | null, unit: string, why = 'the gain cannot be measured'): Text =>
   n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };
 
 const expectedOf = ({ expected_ms: ms, low_ms: low, high_ms: high }: Change): Text =>

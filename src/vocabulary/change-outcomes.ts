@@ -4,15 +4,15 @@ import type { VerifyResult } from '../model/documents/explain.js';
 export const changeOutcomes: Readonly<Record<VerifyResult['changes'][number]['outcome'], string>> = {
   gone: 'gone',
   smaller: 'smaller',
-  still_there: 'unchanged',
+  still_there: 'still there',
   new: 'new',
   not_judged: 'not judged',
 };
 
 export const changeOutcomeMeanings: typeof changeOutcomes = {
   gone: 'found before the change and not after it',
-  smaller: 'found on both sides, with less time at stake after the change',
-  still_there: 'found on both sides with about the same time at stake',
+  smaller: 'found on both sides, with less affected time after the change',
+  still_there: 'found on both sides with about the same affected time',
   new: 'found only after the change',
   not_judged: 'the session after the change has no data to judge it',
 };

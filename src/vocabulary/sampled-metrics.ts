@@ -40,7 +40,7 @@ const codes: Record<string, string> = {
 
 const scopes: Record<string, string> = {
   host: 'host',
-  process: 'this process',
+  process: 'program',
   other_processes: 'other processes',
   inferscope: 'inferscope',
 };

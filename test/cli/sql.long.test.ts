@@ -146,8 +146,8 @@ test('rows beyond --max-rows are cut, and that is said', () => {
 
 test('time and memory end: a query that never returns, a query that needs too much', () => {
   const slow = sql(
-    '--timeout-s',
-    '1',
+    '--timeout',
+    '1s',
     'SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * b.range) % 7 = 3',
   );
   expect(slow.status).toBe(2);

@@ -48,7 +48,7 @@ export function nextSteps(
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {
     add(
-      'inferscope session utilization --model <name>',
+      'inferscope session set <session> --model <name>',
       'adds the model, so that the roofline can be computed',
     );
   }

@@ -24,7 +24,7 @@ test('cuDNN planning of attention in every eager decode step is reported as such
   const { data } = await explainSession(session);
   const [first, second] = data.findings;
   expect(first!.id).toBe('launch_bound:decode');
-  expect(first!.title).toContain('924 times and prepares inside aten::_cudnn_attention_forward');
+  expect(first!.title).toContain('924 times and spends time inside aten::_cudnn_attention_forward');
   const preparing = /For another ([\d.]+) ms operators do preparation/.exec(first!.cause);
   expect(Number(preparing![1])).toBeCloseTo(oracle.planning_ms, 0);
   // A graph leaves out launches and planning; what stays is the kernels, their nodes, and what happens before the step.

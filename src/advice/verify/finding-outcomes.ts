@@ -104,21 +104,20 @@ function graded(
   if (outcome === 'still_there') {
     const at = left?.at_stake_ms ?? null;
     if (at === null) return ungraded('Still there.');
-    return ungraded(`Still there: ${formatMs(at)} at stake, ${formatMs(finding.at_stake_ms ?? 0)} before.`);
+    return ungraded(`Still there: it affects ${formatMs(at)}, before ${formatMs(finding.at_stake_ms ?? 0)}.`);
   }
-  const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${formatMs(left?.at_stake_ms ?? 0)} left at stake`;
+  const verb = outcome === 'gone' ? 'Gone' : `Smaller, it still affects ${formatMs(left?.at_stake_ms ?? 0)}`;
   if (!gain) return ungraded(`${verb}; no gain was predicted.`);
   if (finding.stage === null) return ungraded(`${verb}; it has no single stage, so no stage time shows it.`);
   if (!pair) return ungraded(`${verb}; the later session has no such stage to compare.`);
   if (!together.includes(finding))
     return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is included there.`);
   const achieved = achievedOf(finding, pair, together);
-  if (achieved === null)
-    return ungraded(`${verb}; the time of the stage varies too much to see whether the idle time is, too.`);
+  if (achieved === null) return ungraded(`${verb}; the stage time varies too much to measure the gain.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
   const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
-  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? `, which is only known within ± ${formatMs(achieved.known)}` : ''}`;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? ` within the measurement error of ± ${formatMs(achieved.known)}` : ''}`;
   const words =
     achieved.ms <= 0
       ? `the stage got no faster (${formatMs(-achieved.ms)} slower)`

@@ -80,19 +80,17 @@ function verdictOf(
     .find(([share]) => share === null || share > steadyWall);
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${formatPercent(share!)}`);
-    return onWall(`its mean is known within ${x} before and ${y} after`);
+    return onWall(`the 95 % interval of its mean is ${x} before and ${y} after the change`);
   }
   if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
-    return onWall(
-      `the difference is known within ± ${formatMs(wall.noise_ms)}, much less than the difference`,
-    );
+    return onWall(`the difference is much larger than its error of ± ${formatMs(wall.noise_ms)}`);
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `${which} there is only one instance, so its spread is not known`
-      : `its mean ${which} is only known within ± ${formatPercent(share)}`;
+      ? `${which} the change it ran only once, so its spread is unknown`
+      : `the 95 % interval of its mean ${which} the change is ± ${formatPercent(share)}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
@@ -101,7 +99,7 @@ function verdictOf(
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
-    graded_why: `kernels and copies alone are compared: ${why}${perToken}`,
+    graded_why: `${why}${perToken}`,
   });
   return { wall, verdict };
 }

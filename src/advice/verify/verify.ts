@@ -82,8 +82,8 @@ function sentences(
   found.push(
     graded === 0
       ? made.length === 0
-        ? 'No finding of the earlier session is gone: nothing can be graded.'
-        : 'The findings that are gone had no gain that can be graded.'
+        ? 'No finding of the earlier session is gone: there is no gain to measure.'
+        : 'The gain of the findings that are gone cannot be measured.'
       : `${inside} of ${plural(graded, 'graded change')} achieved a gain within ${inside === 1 ? 'its' : 'their'} interval${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
   );
   const left = changes.filter(

@@ -112,7 +112,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     if ((await facts.captures()).counters) return boundKernels(facts);
     return notKnown(
       `The limiting resource is not known: ${withoutEnd(why ?? 'the session does not record the model')}.`,
-      'inferscope session utilization --model <name>',
+      'inferscope session set <session> --model <name>',
     );
   }
   const { text } = facts.question;

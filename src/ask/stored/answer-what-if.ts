@@ -44,7 +44,7 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
       .flatMap((one) => [findingText(one), changeOf(one)]);
     const codes = new Set(refused.map(({ code }) => code));
     const fallback = codes.has('no_model')
-      ? 'inferscope session utilization --model <name>'
+      ? 'inferscope session set <session> --model <name>'
       : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;

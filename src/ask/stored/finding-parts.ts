@@ -22,7 +22,7 @@ export function findingText({
   evidence,
 }: Finding): StoredPart {
   const stake =
-    ms === null ? '' : ` At stake: ${formatMs(ms)}${share === null ? '' : ` (${formatPercent(share)})`}.`;
+    ms === null ? '' : ` Affected: ${formatMs(ms)}${share === null ? '' : ` (${formatPercent(share)})`}.`;
   const first = evidence.find(({ sql }) => sql !== null);
   return {
     text: `${ended(title)}${stake}`,

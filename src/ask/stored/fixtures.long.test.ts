@@ -31,7 +31,7 @@ describe('a timeline of nsys', async () => {
   const one = async <T>(sql: string) => (await query<T>(sql))[0]!;
 
   test.each<[string, RegExp]>([
-    ['Why is decode slow?', /^Launch-bound: .* At stake: [\d.]+ ms/],
+    ['Why is decode slow?', /^Launch-bound: .* Affected: [\d.]+ ms/],
     ['Is the GPU idle between steps?', /^Yes: the GPU is idle for 74 % of a decode step/],
     ['Is decode launch-bound?', /^Yes: Launch-bound/],
     ['Do we synchronize every step?', /^(No|Yes): /],
@@ -133,7 +133,7 @@ test('counters of ncu', async () => {
   const none = await answer('Would fp8 help?');
   expect([none.answered_by, none.next_capture]).toEqual([
     'nobody',
-    'inferscope session utilization --model <name>',
+    'inferscope session set <session> --model <name>',
   ]);
 });
 

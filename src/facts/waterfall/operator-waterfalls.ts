@@ -57,7 +57,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   const { workload, hardware } = session.manifest;
   if (!workload?.model) {
     return none(
-      missing('no_model', 'the session does not record its model (set it with session utilization --model)'),
+      missing('no_model', 'the session does not record its model (add it with --model)'),
     );
   }
   const [first] = steps;

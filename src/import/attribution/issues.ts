@@ -187,14 +187,14 @@ function issue(
 }
 
 function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
-  const how = '90th percentile, at most twice the median';
+  const how = '90th percentile, capped at twice the median,';
   const issues: Issue[] = [
     {
       code: 'launch_latency',
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? said`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+        ? said`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device (${how} of ${launch.launches} launches).`
         : said`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
     },
   ];

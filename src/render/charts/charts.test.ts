@@ -172,7 +172,7 @@ it('samples on a phone: the title of a panel names its lines, each in its own co
   const { title } = optionOf(block.chart, { theme: themes.light, width: 330 }) as unknown as {
     title: { text: string; textStyle: { rich: Record<string, { color: string }> } }[];
   };
-  for (const name of ['cores busy', 'this process', 'other processes', 'inferscope'])
+  for (const name of ['cores busy', 'program', 'other processes', 'inferscope'])
     expect(title[0]!.text).toContain(name);
   const colours = Object.values(title[0]!.textStyle.rich).map(({ color }) => color);
   expect(new Set(colours).size).toBe(scopes.length);

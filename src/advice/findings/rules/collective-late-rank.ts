@@ -36,7 +36,7 @@ export const collectiveLateRank: Rule = {
   docs: {
     finds: 'One rank almost always enters collectives last, so the others wait for it.',
     needs: 'logs of NCCL Inspector of all ranks',
-    gain: 'At stake: for each operation the difference of the two shortest times. No gain per step is claimed, because these logs have no step times.',
+    gain: 'Affected: for each operation the difference of the two shortest times. No gain per step is claimed, because these logs have no step times.',
     change: 'Find out what that rank does before the collective: more work, lower clocks, a shared CPU.',
     withheld:
       'fewer than 20 operations of one size, last in less than 90 % of them, or less than 5 % of their time saved',

@@ -145,7 +145,7 @@ describe('several devices', () => {
     const found = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
     expect(found.title).toContain('Exposed communication');
     expect(found.cause).toContain(
-      '0.667 ms of it is waiting for rank 1 on device 1; it is at least half in 1 of 3 instances.',
+      '0.667 ms of it is waiting for rank 1 on device 1; in 1 of 3 instances it is at least half.',
     );
     // 4 of 40 µs are exchange; 2 ms in one of three steps are not.
     expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);

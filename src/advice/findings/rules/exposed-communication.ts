@@ -206,7 +206,7 @@ function waitingWords(waits: CollectiveWaits | null, instances: number): string 
   const here = awaited === own;
   return here
     ? `${ms(own.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
-    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${own.waiting_instances > 0 ? `; it is at least half in ${own.waiting_instances} of ${instances} instances` : ''}.`;
+    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${own.waiting_instances > 0 ? `; in ${own.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
 }
 
 const fewerGpus = {

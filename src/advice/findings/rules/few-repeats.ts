@@ -26,7 +26,7 @@ export const fewRepeats: Rule = {
     needs: 'stages with several instances, or a benchmark',
     gain: 'None: it makes the numbers unreliable.',
     change: 'Repeat more often, in several processes, on an otherwise idle machine.',
-    withheld: 'at least three instances, with means known within 10 %',
+    withheld: 'at least three instances, and the 95 % interval of its mean is at most ± 10 %',
   },
   references: [
     {
@@ -71,7 +71,7 @@ export const fewRepeats: Rule = {
     }
     return {
       outcome: 'not_fired',
-      why: 'Every stage has at least three instances, with means known within 10 %.',
+      why: 'Every stage has at least three instances, and the 95 % interval of its mean is at most ± 10 %.',
     };
   },
 };
@@ -94,7 +94,7 @@ function doubtOf(
   }
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
-  const text = `High variance: the mean of ${instancesOf(instances, kind)} is only known within ± ${formatPercent(share)}`;
+  const text = `High variance: the 95 % interval of the mean of ${instancesOf(instances, kind)} is ± ${formatPercent(share)}`;
   return [{ waterfall, title: text }];
 }
 
@@ -109,7 +109,7 @@ interface Times extends Record<string, string | number> {
 const spreadWords = ({ kind, instances, median_ms: median, least_ms: least, most_ms: most }: Times): string =>
   instances === 1
     ? `${instancesOf(1, kind)} of ${ms(median)}`
-    : `${instancesOf(instances, kind)} of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
+    : `${instancesOf(instances, kind)} of ${ms(least)} to ${ms(most)}, median ${ms(median)}`;
 
 /** The times behind the means: those of the clean execution where it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {

@@ -91,7 +91,7 @@ describe('stretches between two launches of a launch-bound step', () => {
     );
     const found = fired(await launchBound.find(await contextOf({ ...rows, gaps, ops: operators })));
     expect(found.gain!.expected_ms).toBeCloseTo(launches + stretch / 1e3, 6);
-    expect(found.title).toContain('and prepares inside aten::attention');
+    expect(found.title).toContain('and spends time inside aten::attention');
     expect(found.cause).toContain('For another 5.00 ms operators do preparation');
     expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
   });

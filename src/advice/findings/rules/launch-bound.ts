@@ -95,7 +95,11 @@ async function finding(
       ? places?.places.find(({ relation }) => relation === 'inside')?.place
       : undefined;
   const loading = compiled >= minShare * wall;
-  const also = preparing ? ` and prepares inside ${preparing}` : loading ? ' and compiles or loads code' : '';
+  const also = preparing
+    ? ` and spends time inside ${preparing}`
+    : loading
+      ? ' and compiles or loads code'
+      : '';
   const more = [
     preparing
       ? `For another ${ms(prepared)} operators do preparation before they launch, mostly ${preparing}: for example planning for new sizes. A graph avoids this because it is captured once; recurring sizes avoid it without a graph.`

@@ -14,7 +14,7 @@ export const requestsQueue: Rule = {
   docs: {
     finds: 'The load exceeds what the server processes concurrently: requests queue or miss their SLO.',
     needs: 'a load test (`inferscope bench serve`)',
-    gain: 'At stake: the queueing time per request. No gain is claimed, because it depends on the load.',
+    gain: 'Affected: the queueing time per request. No gain is claimed, because it depends on the load.',
     change:
       'Let the server process more requests concurrently, add replicas, or limit the requests in flight.',
     withheld: 'no queue at any load, and the SLO is met',
