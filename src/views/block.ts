@@ -91,7 +91,7 @@ export interface FindingItem {
   id: string;
   severity: 'high' | 'medium' | 'low' | 'info';
   title: string;
-  /** At the end of the title: what is expected or at stake; "" where nothing is. */
+  /** At the end of the title: the expected gain or the affected time; "" where nothing is. */
   gain: Text;
   /** What is expected with its interval; "" where nothing is. */
   expected: Text;

@@ -150,7 +150,7 @@ test('the summary of import fits 30 lines with the report: headline, waterfall, 
     /^ +decode step +[\d.]+ ms/m,
     /^ +measured /m,
     new RegExp(first!.title.split(':')[0]!),
-    /^ +expected [\d.]+ ms/m,
+    /^ +expected gain: [\d.]+ ms/m,
     /inferscope explain/,
   ].map((pattern) => text.search(pattern));
   expect(places.every((place) => place > 0)).toBe(true);

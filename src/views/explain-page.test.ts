@@ -30,7 +30,7 @@ describe('a page with an explanation', () => {
     // Closed, the first shows its change and what to expect.
     const brief = found.slice(found.indexOf('class="brief"'), found.indexOf('</li>'));
     expect(brief).toContain('Capture the step into a CUDA graph.');
-    expect(brief.replaceAll('\u00a0', ' ')).toContain('expected 2.4 ms per decode step');
+    expect(brief.replaceAll('\u00a0', ' ')).toContain('expected gain: 20.9 ms per decode step');
     for (const text of [
       'SELECT 924 AS launches',
       '0.971235',

@@ -14,7 +14,7 @@ export function ofStage({ question }: StoredFacts, stage: string | null): boolea
   return named.length === 0 || stage === null || named.includes(stage);
 }
 
-/** A finding in one or two sentences: what it is and what is at stake. */
+/** A finding in one or two sentences: what it is and the time it affects. */
 export function findingText({
   title,
   at_stake_ms: ms,

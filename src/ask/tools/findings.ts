@@ -60,7 +60,7 @@ export function briefFindings({
 export const findingsTool = askTool({
   name: 'findings',
   description:
-    'What the rules found: severity, ms at stake, cause, change, expected gain. With an id: one finding with its evidence rows and their SQL, or why a rule did not fire.',
+    'What the rules found: severity, affected ms, cause, change, expected gain. With an id: one finding with its evidence rows and their SQL, or why a rule did not fire.',
   input: z.object({ ...sessionInput, id: z.string().optional().describe('of a finding, or of a rule') }),
   asked: ({ id }) => id ?? null,
   async run({ session, id }, context) {

@@ -22,7 +22,7 @@ export function findingLines(
   ]);
 }
 
-/** What is at stake is below the title; what is expected is among what follows. */
+/** The affected time is below the title; what is expected is among what follows. */
 function titleLines(
   { severity, title, gain, expected }: FindingItem,
   index: number,
