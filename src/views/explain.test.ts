@@ -40,7 +40,7 @@ describe('explain in the terminal', () => {
     expect(text).toContain('924 launches per step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
     expect(text.replaceAll(/\s+/g, ' ')).toContain(
-      '20.9 ms per decode step (19.5 to 21.4 ms); 2.4 ms after the change. Assumption:',
+      '20.9 ms per decode step (19.5 to 21.4 ms), leaving 2.4 ms. Assumption:',
     );
     expect(text).toContain('included in it, or visible only after that change');
   });

@@ -266,7 +266,7 @@ function gainHead({
     : [`${ms(-expected)} expected`];
 }
 
-/** "3.27 ms per prefill (2.91 to 3.36 ms); 0.80 ms after the change": the gain with its interval, then what is left of the stage. */
+/** "3.27 ms per prefill (2.91 to 3.36 ms), leaving 0.80 ms": the gain with its interval, then what is left of the stage. */
 function gainText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
@@ -276,11 +276,9 @@ function gainText(
   // A pause between two stages is gone, not shorter.
   if (stage === null && after === 0) return `${value} each time${interval}`;
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
-  return [
-    `${value}${of === null ? '' : ` per ${of}`}${interval}`,
-    ...(after === 0 ? [] : [`${formatWithin(after, (high - low) / 2, 'ms')} after the change`]),
-    ...(per === 'token' ? ['the step itself does not get shorter'] : []),
-  ].join('; ');
+  const left = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
+  const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
+  return `${value}${of === null ? '' : ` per ${of}`}${interval}${left}${shorter}`;
 }
 
 /** The rows that were seen, and the query that yields them. */
