@@ -56,9 +56,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   const none = (why: MissingFigure): Need => ({ necessary: why, roofs: [] });
   const { workload, hardware } = session.manifest;
   if (!workload?.model) {
-    return none(
-      missing('no_model', 'the session does not record its model (add it with --model)'),
-    );
+    return none(missing('no_model', 'the session does not record its model (add it with --model)'));
   }
   const [first] = steps;
   if (!first) return none(missing('no_stage', 'the work of the stage is not known'));
