@@ -202,7 +202,7 @@ function isDark(colour: string): boolean {
 
 function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { range, width, gutter, theme, height } = scene;
-  const step = tickStep(range.width / Math.max(2, (width - gutter) / 110));
+  const step = tickStep(range.width / Math.max(3, (width - gutter) / 110));
   canvas.fillStyle = theme.muted;
   canvas.strokeStyle = theme.line;
   for (let tick = Math.ceil(range.start / step) * step; tick <= range.end; tick += step) {
