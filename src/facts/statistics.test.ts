@@ -61,7 +61,7 @@ describe('mean over launches', () => {
   test("several launches: Student's t over their means", () => {
     const found = of([0, 10], [0, 12], [1, 20], [1, 22]);
     // Launch means 11 and 21: s = √50, s/√2 = 5, t(1) = 12.7062. Over repeats sd = √(104/3).
-    expect(found).toMatchObject({ value: 16, unit: 'ms', n: 4 });
+    expect(found).toMatchObject({ value: 16, unit: 'ms', n: 4, ci95_over: { unit: 'launches', n: 2 } });
     if (found.value === null) throw new Error('missing');
     expect(found.sd).toBeCloseTo(Math.sqrt(104 / 3), 12);
     // 16 − 63.5: no time is below 0.
@@ -72,6 +72,7 @@ describe('mean over launches', () => {
   test('one launch: over its repeats', () => {
     const found = of([0, 1], [0, 2], [0, 3]);
     if (found.value === null) throw new Error('missing');
+    expect(found.ci95_over).toBeUndefined();
     // s = 1, t(2) = 4.3027, √3.
     expect(found.ci95![1] - 2).toBeCloseTo(4.3027 / Math.sqrt(3), 4);
   });

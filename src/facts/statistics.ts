@@ -26,6 +26,7 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
     n: values.length,
     sd: standardDeviation(values),
     ci95: interval95(center, standardDeviation(units), units.length),
+    ...(launches.length > 1 && { ci95_over: { unit: 'launches', n: launches.length } }),
   });
 }
 

@@ -2,6 +2,12 @@ import { z } from 'zod';
 import type { ReasonCode } from './reason-codes.js';
 import { codeSchema } from './code-schema.js';
 
+export const intervalOverSchema = z
+  .object({ unit: z.enum(['launches', 'rounds', 'repeats']), n: z.number().int() })
+  .describe(
+    'Means that ci95 is over, where they are not the n values: of process launches, of rounds against one process, of repeats.',
+  );
+
 /**
  * A measured or derived number as every JSON document carries it. Missing is null with a reason, never 0.
  * `ci95` is the 95 % confidence interval [low, high] of `value`, over repeats, in the same unit.
@@ -12,6 +18,7 @@ const measuredFigureSchema = z.object({
   n: z.number().int().optional(),
   sd: z.number().optional(),
   ci95: z.tuple([z.number(), z.number()]).optional(),
+  ci95_over: intervalOverSchema.optional(),
   source: z.string().describe('Where the number comes from: a table, a counter, a formula.'),
 });
 
@@ -30,7 +37,7 @@ export function figure(
   value: number,
   unit: string,
   source: string,
-  spread: Pick<MeasuredFigure, 'n' | 'sd' | 'ci95'> = {},
+  spread: Pick<MeasuredFigure, 'n' | 'sd' | 'ci95' | 'ci95_over'> = {},
 ): MeasuredFigure {
   return { value, unit, source, ...spread };
 }
@@ -48,7 +55,7 @@ export function mapFigure(from: Figure, unit: string, source: string, f: (value:
     ...(from.n === undefined ? {} : { n: from.n }),
     // An interval that reaches over a pole of `f` (1 / x around 0) has no image of its own.
     ...(bounds?.every(Number.isFinite) && bounds[0]! <= value && value <= bounds[1]!
-      ? { ci95: [bounds[0]!, bounds[1]!] }
+      ? { ci95: [bounds[0]!, bounds[1]!], ...(from.ci95_over && { ci95_over: from.ci95_over }) }
       : {}),
   });
 }

@@ -165,6 +165,8 @@ describe('figures', () => {
   it('carry their spread in the digits of the value', () => {
     const e2e = figure(181.2, 'ms', 'test', { n: 12, ci95: [179.1, 183.3] });
     expect(plain(formatFigureWithSpread(e2e))).toBe('181 ms ± 2 (95 %, n = 12)');
+    const launches = { ...e2e, ci95_over: { unit: 'launches', n: 3 } } as const;
+    expect(plain(formatFigureWithSpread(launches))).toBe('181 ms ± 2 (95 %, n = 3 launches)');
     expect(plain(formatFigureWithInterval(e2e))).toBe('181 ms ± 2');
     const tpot = figure(4.4021, 'ms', 'test', { n: 12, ci95: [4.3701, 4.4341] });
     expect(plain(formatFigureWithSpread(tpot))).toBe('4.40 ms ± 0.03 (95 %, n = 12)');

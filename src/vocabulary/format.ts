@@ -258,7 +258,7 @@ interface Parts {
   /** Number as shown, or "–". */
   text: string;
   unit: string;
-  /** "± 2.1 (95 %, n = 12)", "n = 12", or "". */
+  /** "± 2.1 (95 %, n = 12)", "± 2.1 (95 %, n = 5 launches)", "n = 12", or "": n is what the interval is over. */
   spread: string;
   /** "± 2.1", "[1.2, 4.0]", or "". */
   interval: string;
@@ -281,7 +281,12 @@ export function figureParts(figure: Figure): Parts {
   const value = rounded(figure.value / rung.factor);
   const half = rounded(unrounded);
   const text = rung.unit === '%' ? percentNumber(value) : numberWithin(value, half, rung);
-  const n = figure.n === undefined ? '' : `n = ${formatCount(figure.n)}`;
+  const { ci95_over: over } = figure;
+  const n = over
+    ? `n = ${formatCount(over.n)} ${over.unit}`
+    : figure.n === undefined
+      ? ''
+      : `n = ${formatCount(figure.n)}`;
   const parts = { text, unit: rung.unit, reason: null };
   if (!figure.ci95) return { ...parts, spread: n && `(${n})`, interval: '' };
   const [low, high] = figure.ci95.map((end) => rounded(end / rung.factor)) as [number, number];

@@ -76,7 +76,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
       ...(await resultParts(session.manifest.captures, database)),
       ...(await memoryParts(database, unprofiled)),
     ];
-    return hasRows(session.manifest, 'kernels') ? [...rows, ...(await traceParts(session, database))] : rows;
+    return hasRows(session.manifest, 'kernels') ? [...rows, ...(await traceParts(session))] : rows;
   } finally {
     await database.close();
   }

@@ -1,6 +1,7 @@
 import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
 import { batchAnswers } from './batch-answers.js';
+import { meanOf } from './point.js';
 import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
 import { pointWords, unended } from './words.js';
@@ -46,7 +47,7 @@ function latencyAnswer(point: BenchPointResult): BenchAnswer {
   ] as const) {
     const spread = latency[name];
     if (!('p50' in spread)) continue;
-    figures[name] = asFigure(spread);
+    figures[name] = meanOf(spread);
     parts.push(`${words} ${formatFigureWithInterval(figures[name])}`);
   }
   const { output_tokens_per_s: rate } = throughput;
@@ -60,12 +61,6 @@ function latencyAnswer(point: BenchPointResult): BenchAnswer {
     answer: `At ${pointWords(point)}: ${[...parts, ...(rate.value === null ? [] : [formatFigureWithInterval(rate)])].join(', ')}.${range.length > 0 ? ` ${range.join(' ')}` : ''}`,
     figures,
   };
-}
-
-type Spread = Extract<BenchPointResult['latency']['ttft_ms'], { p50: number }>;
-
-function asFigure({ mean, unit, source, n, ci95 }: Spread): Figure {
-  return figure(mean, unit, source, { n, ...(ci95 === null ? {} : { ci95 }) });
 }
 
 function rangeWords(

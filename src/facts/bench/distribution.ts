@@ -28,6 +28,11 @@ export function benchDistribution(
     mean: over.value!,
     ci95: ('ci95' in interval ? interval.ci95 : undefined) ?? null,
     ci95_over_launches: processes && launches > 1,
+    ...(launches > 1
+      ? { ci95_over: { unit: processes ? ('launches' as const) : ('rounds' as const), n: launches } }
+      : repeats.length < values.length
+        ? { ci95_over: { unit: 'repeats' as const, n: repeats.length } }
+        : {}),
     sd: ('sd' in over ? over.sd : undefined) ?? null,
     ...orderStatistics(numbers),
     outliers: numbers.filter(isOutlier).length,

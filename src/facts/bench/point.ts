@@ -90,6 +90,7 @@ export function meanOf(spread: BenchDistribution): Figure {
     n: spread.n,
     ...(spread.sd === null ? {} : { sd: spread.sd }),
     ...(spread.ci95 === null ? {} : { ci95: spread.ci95 }),
+    ...(spread.ci95_over && { ci95_over: spread.ci95_over }),
   });
 }
 

@@ -88,6 +88,7 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
                 n: spread.n,
                 source: spread.source,
                 ...(spread.ci95 ? { ci95: spread.ci95 } : {}),
+                ...(spread.ci95_over && { ci95_over: spread.ci95_over }),
               }
             : spread;
         const busyMs = ms.value === null || idle.value === null ? null : ms.value * (1 - idle.value);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { benchParts, pointOutcomes } from '../bench.js';
 import { documentSchema } from '../document.js';
 import { saidSchema } from '../said.js';
-import { figureSchema, missingFigureSchema } from '../figure.js';
+import { figureSchema, intervalOverSchema, missingFigureSchema } from '../figure.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
 import { codeSchema } from '../code-schema.js';
 import type { ReasonCode } from '../reason-codes.js';
@@ -26,6 +26,7 @@ const benchSpreadSchema = z.object({
     .describe(
       'True when ci95 is over process launches: only then it says what the next process may do. Rounds against one server process are none.',
     ),
+  ci95_over: intervalOverSchema.optional(),
   sd: z.number().nullable(),
   min: z.number(),
   p50: z.number(),
