@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from case import Case, Planted
 from decoder import Decoder, Shape, gated, graphed, random_tokens, sdpa, sized
 
-SEEDS = {"development": 1, "earlier": 5, "validation": 6}
-PREFIXES = {"development": "d", "earlier": "x", "validation": "y"}
+SEEDS = {"development": 1, "earlier": 6, "validation": 7}
+PREFIXES = {"development": "d", "earlier": "y", "validation": "z"}
 LIMIT_S = 60
 
 

@@ -8,44 +8,58 @@ import type { StageFacts } from './stage-facts.js';
 import { stageShape } from './stage-shape.js';
 import { carried, stepSequence } from './step-sequence.js';
 
-/** The last product of a stage, which computes its logits; times of a mean instance. */
-interface LogitsProduct {
+/** What logits must take. */
+interface LogitsLimit {
   shape: StageShape;
-  ms: number;
-  /** Ms of the kernels after it. */
-  after_ms: number;
-  /** Ms in which the device can read its weights once. */
+  /** Ms in which the device can read the weights of their product once. */
   read_ms: number;
   /** Roofline time of logits of so many rows, ms. */
   limitMs(rows: number): number;
 }
 
-/** @returns the reason where the model, its sizes or the device's peaks are not known */
-export async function logitsProduct(
-  context: FindingContext,
-  stage: StageFacts,
-): Promise<LogitsProduct | string> {
+/** The last product of a stage, which computes its logits; times of a mean instance. */
+interface LogitsProduct extends LogitsLimit {
+  ms: number;
+  /** Ms of the kernels after it. */
+  after_ms: number;
+}
+
+/** @returns the reason where the model, the sizes of a stage or the device's peaks are not known */
+export async function logitsLimit(context: FindingContext, stage: StageFacts): Promise<LogitsLimit | string> {
   const { model, roofs } = context;
   const shape = await stageShape(context, stage.kind);
   if (!('architecture' in model) || !roofs || !shape)
     return 'the model and the size of its steps are not known';
   const head = necessaryOps(model, shape).find(({ name }) => name === 'lm_head');
-  const sequence = await stepSequence(context, stage.kind);
-  const at = sequence.findLastIndex(({ class: own }) => own === 'gemm');
-  if (!head || at < 0) return 'it has no product with the vocabulary';
+  if (!head) return 'the model has no product with a vocabulary';
   const limit = boundOf(
     totalWork([head]),
     peaksOf((dtype) => roofs.roofFlops(dtype)),
     roofs.roofBandwidth.value,
   );
   if ('reason' in limit) return 'the peaks of the device are not known';
-  const factor = carried(sequence, stage.compute_ms) / 1e6;
   return {
     shape,
-    ms: sequence[at]!.dur_ns * factor,
-    after_ms: sequence.slice(at + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor,
     read_ms: limit.memory_s * 1e3,
     limitMs: (rows) => 1e3 * Math.max(limit.roofline_s, (limit.compute_s * rows) / shape.batchSize),
+  };
+}
+
+/** @returns the reason where there is none, or its limit is not known */
+export async function logitsProduct(
+  context: FindingContext,
+  stage: StageFacts,
+): Promise<LogitsProduct | string> {
+  const limit = await logitsLimit(context, stage);
+  if (typeof limit === 'string') return limit;
+  const sequence = await stepSequence(context, stage.kind);
+  const at = sequence.findLastIndex(({ class: own }) => own === 'gemm');
+  if (at < 0) return 'it has no product with the vocabulary';
+  const factor = carried(sequence, stage.compute_ms) / 1e6;
+  return {
+    ...limit,
+    ms: sequence[at]!.dur_ns * factor,
+    after_ms: sequence.slice(at + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor,
   };
 }
 

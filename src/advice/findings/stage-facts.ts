@@ -49,6 +49,8 @@ export interface StageFacts {
    * compilation or code loading, or short enough to be the model's own Python.
    */
   inside_ms: number;
+  /** Number of the gaps of inside_ms. */
+  insides: number;
   /** The part of inside_ms in longer operators, which do preparation before they launch. */
   prepared_ms: number;
   /** The part of inside_ms that ended with a code load. */
@@ -186,6 +188,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
                 sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
                 sum(ns) FILTER (cause = 'first_use') AS first_use, 
                 sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
+                count_if(inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS insides,
                 sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${longestGlueNs}) AS prepared,
                 sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile, sum(ns) FILTER (NOT inside AND cause = 'host') AS before
               FROM finding_long_hosts GROUP BY kind),
@@ -205,7 +208,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
-       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
+       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms, ${perInstance('insides')} AS insides,
        ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
        ${perInstance('before')} / 1e6 AS before_ms,
        ${perInstance('held')} / 1e6 AS held_ms, coalesce(avg(host.launching_ns), 0) / 1e6 AS launching_ms,

@@ -76,7 +76,7 @@ export function withCudaGraph(state: StageState): Effect {
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
   const waits = waitCauses.reduce((sum, cause) => sum + causes.wait[cause], 0);
   const stretches = causes.host + causes.compile + causes.firstUse;
-  const dispatch = stretchesOfDispatch(state.facts?.inside_ms ?? 0, causes);
+  const dispatch = state.facts ? stretchesOfDispatch(state.facts, causes) : 0;
   const ahead = state.facts ? hiddenAhead(state.facts) : 0;
   const hostLeft = Math.max(0, stretches - dispatch - ahead);
   const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });

@@ -67,6 +67,7 @@ function tour(): StageState {
     compiles: 0,
     first_use_ms: 0,
     inside_ms: 0,
+    insides: 0,
     prepared_ms: 0,
     inside_compile_ms: 0,
     before_ms: 0,

@@ -62,6 +62,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   instances: 4,
   wall_ms: 10,
   inside_ms: 0,
+  insides: 0,
   prepared_ms: 0,
   inside_compile_ms: 0,
   before_ms: 0,

@@ -52,7 +52,7 @@ const ofTimeline: Rule = stageRule(
     const { launch } = causes;
     if (!isLaunchBound(stage, causes, minShare))
       return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
-    const stretches = stretchesOfDispatch(stage.inside_ms, causes);
+    const stretches = stretchesOfDispatch(stage, causes);
     return finding(context, stage, {
       launches_ms: launch,
       stretches,

@@ -1,12 +1,12 @@
 import { gainOf } from '../gain.js';
 import { capital } from '../../../vocabulary/sentence.js';
-import { logitsProduct, longestProductsSql } from '../logits-product.js';
+import { logitsLimit, logitsProduct, longestProductsSql } from '../logits-product.js';
 import { operatorStages } from '../operators/operator-stages.js';
 import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts, type StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
-import { count, ms, part, plural } from '../words.js';
+import { count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
 /** Ratio of output to input features from which a product computes logits: other layers widen 4x to 8x. */
@@ -36,12 +36,14 @@ export const promptLogits: Rule = {
     const prefill = stages.find(({ kind }) => kind === 'prefill');
     const withShapes = context.has('ops') && stages.some(({ kind }) => kind === 'decode');
     const byTime = onGpu.find(({ kind }) => kind === 'prefill');
+    const inSampling = byTime ? await judgeSampling(context, byTime) : null;
     const result =
-      prefill && withShapes
+      inSampling ??
+      (prefill && withShapes
         ? await judge(context, prefill)
         : byTime
           ? await judgeByTime(context, byTime)
-          : null;
+          : null);
     if (result === null)
       return {
         outcome: 'not_applicable',
@@ -74,6 +76,7 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   if (gain < minShare * stage.wall_ms) return last;
   const { evidence } = await context.evidence<{ kernel: string }>(longestProductsSql(stage), () => last);
   return draftOf(context, {
+    stage: 'prefill',
     wall: stage.wall_ms,
     logits: took + after_ms,
     gain,
@@ -85,11 +88,59 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   });
 }
 
+type Sampling = { products_ms: number; busy_ms: number; wall_ms: number };
+
+/**
+ * Engines whose logits are computed where tokens are sampled, apart from the prefill: all products there are logits, in one piece or in
+ * several.
+ * @returns null where no sampling computes logits of whole prompts
+ */
+async function judgeSampling(context: FindingContext, prefill: StageFacts): Promise<FoundDraft | null> {
+  const limit = await logitsLimit(context, prefill);
+  if (typeof limit === 'string') return null;
+  const { shape, limitMs } = limit;
+  const rows = shape.batchSize * shape.newTokens;
+  const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
+  if (all < slowerThanNeeded * needed) return null;
+  const { rows: samplings, evidence } = await context.evidence<Sampling>(
+    `SELECT round(coalesce(sum(dur_ns) FILTER (class = 'gemm'), 0) / 1e6, 4) AS products_ms, round(sum(dur_ns) / 1e6, 4) AS busy_ms,
+            round(any_value(device_end_ns - device_start_ns) / 1e6, 4) AS wall_ms
+     FROM own_kernels k JOIN phase_of p ON p.stage_id = k.stage_id JOIN instances i ON i.stage_id = p.step_id
+     WHERE p.kind = 'sampling' GROUP BY p.step_id ORDER BY products_ms DESC`,
+    ([longest]) =>
+      `products of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
+  );
+  const whole = samplings.filter(
+    ({ products_ms: took }) => took >= ofAllRows * all && took <= upToAllRows * all,
+  );
+  const kept = (took: number): number => Math.max(needed, (took * shape.batchSize) / rows);
+  const mean = (of: readonly Sampling[], value: (row: Sampling) => number): number =>
+    of.reduce((sum, row) => sum + value(row), 0) / samplings.length;
+  const gain = mean(whole, ({ busy_ms: busy }) => Math.max(0, busy - kept(busy)));
+  const wall = mean(samplings, (row) => row.wall_ms);
+  if (whole.length === 0 || gain < minShare * wall) return null;
+  return draftOf(context, {
+    stage: 'sampling',
+    wall,
+    logits: mean(whole, ({ busy_ms: busy }) => busy),
+    gain,
+    run_ms: gain * samplings.length,
+    rows,
+    needed: shape.batchSize,
+    cause: `Sampling after a prefill computes products for ${ms(whole[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
+    confidence: 'medium',
+    evidence,
+  });
+}
+
 interface Logits {
+  stage: 'prefill' | 'sampling';
   wall: number;
   /** Ms of a prefill. */
   logits: number;
   gain: number;
+  /** Over the whole run; omitted for a stage with a waterfall. */
+  run_ms?: number;
   rows: number;
   needed: number;
   cause: string;
@@ -98,17 +149,25 @@ interface Logits {
 }
 
 function draftOf(context: FindingContext, found: Logits): FoundDraft {
-  const { wall, logits, gain, rows, needed } = found;
+  const { stage, wall, logits, gain, rows, needed } = found;
+  const engine = stage === 'sampling';
   return {
-    stage: 'prefill',
-    title: `Logits of the whole prompt: ${count(rows)} rows take ${part(logits, wall)} of every prefill; ${count(needed)} ${needed === 1 ? 'is' : 'are'} needed`,
+    stage,
+    title: `Logits of the whole prompt: ${count(rows)} rows take ${part(logits, wall)} of ${everyInstance(stage)}; ${count(needed)} ${needed === 1 ? 'is' : 'are'} needed`,
     at_stake_ms: gain,
+    ...(found.run_ms === undefined ? {} : { run_ms: found.run_ms }),
     cause: found.cause,
-    change: {
-      kind: 'code',
-      text: "Take the last token's hidden state before the product with the vocabulary.",
-      example: 'logits = lm_head(hidden[:, -1:])  # transformers: model(..., logits_to_keep=1)',
-    },
+    change: engine
+      ? {
+          kind: 'code',
+          text: 'Do not ask for probabilities of prompt tokens unless they are used.',
+          example: 'SamplingParams(prompt_logprobs=None)',
+        }
+      : {
+          kind: 'code',
+          text: "Take the last token's hidden state before the product with the vocabulary.",
+          example: 'logits = lm_head(hidden[:, -1:])  # transformers: model(..., logits_to_keep=1)',
+        },
     gain: gainOf(
       wall,
       gain,
@@ -118,8 +177,8 @@ function draftOf(context: FindingContext, found: Logits): FoundDraft {
     confidence: found.confidence,
     covers: ['casts_and_layout_copies', 'elementwise_norm_overhead'],
     bars: [
-      ...barsOf(context, 'prefill', ['roofline', 'serial']),
-      ...classBars(context, 'prefill', ['gemm', 'copy', 'elementwise']),
+      ...barsOf(context, stage, ['roofline', 'serial']),
+      ...classBars(context, stage, ['gemm', 'copy', 'elementwise', 'sampling']),
     ],
     evidence: [found.evidence],
     check: context.scope ? checkAgain : checkOnCpu,
@@ -155,6 +214,7 @@ async function judge(
   if (gain < minShare * wall)
     return `The logits of ${plural(inPrefill.rows, 'token')} take ${part(inPrefill.ms, wall)} of a prefill.`;
   return draftOf(context, {
+    stage: 'prefill',
     wall,
     logits: inPrefill.ms,
     gain,

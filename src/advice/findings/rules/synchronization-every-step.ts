@@ -39,7 +39,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     const inner = isLaunchBound(stage, causes, minShare) ? await innerWaits(context, stage) : 0;
     const launches =
       inner >= minInner && stage.launches < minLaunches * (inner + 1)
-        ? causes.launch + stretchesOfDispatch(stage.inside_ms, causes)
+        ? causes.launch + stretchesOfDispatch(stage, causes)
         : 0;
     const stake = waits + launches;
     return stake >= minShare * stage.wall_ms
