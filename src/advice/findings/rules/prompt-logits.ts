@@ -91,7 +91,7 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
 type Sampling = { products_ms: number; busy_ms: number; wall_ms: number };
 
 /**
- * Engines whose logits are computed where tokens are sampled, apart from the prefill: all products there are logits, in one piece or in
+ * Some engines compute logits where they sample tokens, apart from the prefill: all products there are logits, in one piece or in
  * several.
  * @returns null where no sampling computes logits of whole prompts
  */
