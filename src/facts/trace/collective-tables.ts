@@ -9,7 +9,7 @@ const key = 'communicator, counted, rank, sequence';
 /** SQL of the tables of collectives that others are computed from, in an order in which each finds those it needs (model/derived-tables.ts). */
 export const collectiveTables = {
   collective_rows: `WITH judged AS (
-     SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts) AS nodes),
+     SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts)::INTEGER AS nodes),
        CASE WHEN peer IS NULL THEN c.operation ELSE '${sendAndRecv}' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
      FROM collectives c
      LEFT JOIN (SELECT communicator, operation, median(bytes)::BIGINT AS one_size FROM collectives GROUP BY ALL) s ON s.communicator = c.communicator AND s.operation = c.operation
