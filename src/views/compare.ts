@@ -216,7 +216,7 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
 function realness(change: Stage['changes'][number]): Text {
   if (!change) return { missing: notThere };
   if (change.significant === null) return { missing: 'the spread of a session is unknown' };
-  return change.significant ? 'yes' : 'not shown';
+  return change.significant ? 'yes' : 'no';
 }
 
 function classTable({ sessions, stages }: CompareResult, classes: CompareResult['classes']): Block[] {
