@@ -21,8 +21,8 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 
 describe('explain', () => {
   test('the summary of import leads with stages, waterfall and findings', () => {
-    const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected [\d.]+ ms/, /report:/].map((one) =>
-      imported.search(one),
+    const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected gain: [\d.]+ ms/, /report:/].map(
+      (one) => imported.search(one),
     );
     expect(places.every((place) => place > 0)).toBe(true);
     expect(places).toEqual(places.toSorted((a, b) => a - b));
