@@ -31,6 +31,11 @@ export function median(values: readonly number[]): number {
   );
 }
 
+/** The lower of the two middle values of an even number, so that the larger of two values is beyond it; 0 of none. */
+export function lowerMedian(values: readonly number[]): number {
+  return values.toSorted((x, y) => x - y)[(values.length - 1) >> 1] ?? 0;
+}
+
 /**
  * 95 % confidence interval of the mean of `n` independent values that cannot be negative, as times, rates, bytes and counts
  * (Student's t, cut at 0); `n` at least 2. Differences have tests of their own (facts/difference).

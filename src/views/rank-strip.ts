@@ -1,5 +1,6 @@
 import type { CollectivesResult } from '../model/documents/collectives.js';
 import type { Block, Text } from './block.js';
+import { median } from '../model/statistics.js';
 import { formatPercent } from '../vocabulary/format.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
@@ -27,7 +28,10 @@ type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | u
 
 /** Ranks and steps as a strip: a rank that the others wait for is a strong row. */
 export function rankStrip(own: RankSteps, placeOf: StepPlace = () => undefined): Block {
-  const columns = own.steps.map((_, at) => medianOf(own.ranks.flatMap(({ ms }) => ms[at] ?? [])));
+  const columns = own.steps.map((_, at) => {
+    const times = own.ranks.flatMap(({ ms }) => ms[at] ?? []);
+    return times.length === 0 ? null : median(times);
+  });
   const beyond = own.ranks.map(({ ms }) =>
     ms.map((one, at) => (one === null || !columns[at] ? null : one / columns[at] - 1)),
   );
@@ -109,8 +113,3 @@ const ownColumns: readonly ColumnOf<OwnTime>[] = [
   { id: 'longest_step', head: 'in step', of: ({ step }) => step ?? none },
   { id: 'slowest', head: 'slowest rank in', of: ({ slowest, of }) => `${slowest} of ${of}` },
 ];
-
-function medianOf(values: readonly number[]): number | null {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted.length === 0 ? null : (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
-}

@@ -1,3 +1,4 @@
+import { lowerMedian } from '../../model/statistics.js';
 import { captureList, ofKind } from '../../facts/trace/collectives.js';
 import { makeKernelStreams } from '../../facts/trace/kernel-streams.js';
 import type { FindingContext } from './rule.js';
@@ -80,8 +81,8 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
   const own = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
   const [slow, ...others] = ranks.toSorted((a, b) => own(b) - own(a)) as [RankTime, ...RankTime[]];
-  const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - median(others.map(of)));
-  const blocks = median(others.map((one) => one.blocks ?? 0));
+  const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(others.map(of)));
+  const blocks = lowerMedian(others.map((one) => one.blocks ?? 0));
   const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
   const compute = beyond(({ compute_ms }) => compute_ms);
   // Work that moves to the others takes them longer: all take the mean.
@@ -100,6 +101,3 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
     mostMs: compute + hostMs,
   };
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[(values.length - 1) >> 1] ?? 0;

@@ -1,3 +1,4 @@
+import { lowerMedian } from '../../model/statistics.js';
 import { sendAndRecv } from '../../model/collectives.js';
 import type { CollectivesResult, JobRank } from '../../model/documents/collectives.js';
 import { stepKindsSql } from '../../model/record.js';
@@ -59,8 +60,8 @@ export async function jobOf(session: Session, database: SessionDatabase, link: F
   const rows = await database.query<Omit<JobRank, 'late_by' | 'clock'>>(
     ranksSql({ kind, execution }, bounds.length > 0 ? Math.max(...bounds) : 0),
   );
-  const computes = medianOf(rows.map((row) => row.compute_ms));
-  const hosts = medianOf(rows.map((row) => row.host_ms));
+  const computes = lowerMedian(rows.map((row) => row.compute_ms ?? 0));
+  const hosts = lowerMedian(rows.map((row) => row.host_ms ?? 0));
   return {
     world_size,
     missing,
@@ -113,10 +114,4 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
    SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
      ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(last, 0) AS last, coalesce(operations, 0) AS operations
    FROM counted LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN talking USING (rank) ORDER BY rank`;
-}
-
-function medianOf(values: readonly (number | null)[]): number {
-  const sorted = values.map((value) => value ?? 0).toSorted((a, b) => a - b);
-  // With two ranks the slow one is beyond the other, not beyond itself.
-  return sorted[(sorted.length - 1) >> 1] ?? 0;
 }

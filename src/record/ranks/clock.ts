@@ -1,3 +1,4 @@
+import { median } from '../../model/statistics.js';
 import type { Workbench } from '../../model/workbench.js';
 
 /** How a rank's clock relates to that of the reference: corrected time = t − (a_ns + b × t). */
@@ -104,14 +105,14 @@ async function fitted(
   );
   const lines = pairs.map(({ rank }) => {
     const own = points.filter((one) => one.rank === rank);
-    const middle = medianOf(own.map(({ x }) => x));
+    const middle = median(own.map(({ x }) => x));
     const b = own.length < bins ? 0 : slopeOf(own);
     return {
       rank,
       middle,
       b,
-      a: medianOf(own.map(({ x, d }) => d - b * x)),
-      flat: medianOf(own.map(({ d }) => d)),
+      a: median(own.map(({ x, d }) => d - b * x)),
+      flat: median(own.map(({ d }) => d)),
     };
   });
   const line = (of: (one: (typeof lines)[number]) => string) =>
@@ -160,16 +161,10 @@ async function fitted(
   });
 }
 
-function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((x, y) => x - y);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
-}
-
 /** Theil and Sen: the median slope of all pairs of points. */
 function slopeOf(points: readonly { x: number; d: number }[]): number {
   const slopes = points.flatMap((one, at) =>
     points.slice(at + 1).flatMap((other) => (other.x > one.x ? [(other.d - one.d) / (other.x - one.x)] : [])),
   );
-  return slopes.length === 0 ? 0 : medianOf(slopes);
+  return slopes.length === 0 ? 0 : median(slopes);
 }
