@@ -11,7 +11,7 @@ const around: Surroundings = {
 };
 const clean = (text: string, ...allowed: Allowed[]) => redactor(around, new Set(allowed)).text(text);
 
-describe('what is taken out', () => {
+describe('redacted texts', () => {
   test.each([
     ['/home/alice/run/decode.py line 7', '[path]/decode.py line 7'],
     ['opened /mnt/nfs/llama, then "/var/lib/x"', 'opened [path], then "[path]"'],
@@ -41,18 +41,18 @@ test.each([
   'cudaLaunchKernel, cute::array<int, 8>, std::pair<bool, int>::first',
   'torch 2.11.0, driver 580.65.06, 00000000:1B:00.0',
   'decode:iteration=3',
-])('names and numbers stay: %s', (text) => {
+])('names and numbers are not redacted: %s', (text) => {
   expect(clean(text)).toBe(text);
 });
 
-test('each kind can be allowed by itself; secrets never', () => {
+test('each kind can be allowed separately, but never secrets', () => {
   const text = '/home/bob/x.txt on node17 MODE=fast hunter2hunter2';
   expect(clean(text, 'paths')).toBe('/home/bob/x.txt on [host] MODE=[value] ***');
   expect(clean(text, 'hosts')).toBe('[path] on node17 MODE=[value] ***');
   expect(clean(text, 'env')).toBe('[path] on [host] MODE=fast ***');
 });
 
-test('a library of four numbers is a version where its key says so', () => {
+test('four numbers are a version, not an address, if the key contains version', () => {
   const { json } = redactor(around, new Set());
   expect(json({ cublas_version: '13.0.0.19', address: '13.0.0.19' })).toEqual({
     cublas_version: '13.0.0.19',

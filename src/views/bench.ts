@@ -157,14 +157,14 @@ const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 
 /** Health of the measurement, warnings first: flags that differ in numbers only as one, with the points that have them. */
 export function flags({ variants }: BenchResult): Issue[] {
-  const all = variants.flatMap(({ label, flags: own, points }) => {
+  const all = variants.flatMap(({ label, flags: variantFlags, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';
-    const at = (point: string | null) => (flag: (typeof own)[number]) => ({
+    const at = (point: string | null) => (flag: (typeof variantFlags)[number]) => ({
       prefix,
       at: point === null ? null : pointLabel(point),
       issue: { ...flag, severity: flag.severity === 'good' ? ('info' as const) : flag.severity },
     });
-    return [...own.map(at(null)), ...points.flatMap(({ point, flags: of }) => of.map(at(point)))];
+    return [...variantFlags.map(at(null)), ...points.flatMap(({ point, flags }) => flags.map(at(point)))];
   });
   return issuesAt(all).toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
 }

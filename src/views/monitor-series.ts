@@ -4,7 +4,7 @@ import { classColors } from '../vocabulary/colours.js';
 import type { LinesChart } from './chart.js';
 import type { SampledSeries } from './samples.js';
 
-/** What a device's chart shows, in this order; the document has the other series. */
+/** Metrics in a device's chart, in this order; the document has the other series. */
 const shown = [
   'utilization_percent',
   'memory_used_bytes',
@@ -21,13 +21,13 @@ const inMs = ({ scope, metric, unit, points }: MonitorResult['series'][number]):
   points: points.map(([ns, value]): [number, number] => [ns / 1e6, value]),
 });
 
-/** The series of one GPU, its power limit as a line of the power's panel. */
+/** The series of one GPU; its power limit is a second line in the power panel. */
 export function deviceSeries({ series, devices }: MonitorResult, scope: string): SampledSeries[] {
-  const own = series.filter((one) => one.scope === scope);
+  const gpuSeries = series.filter((one) => one.scope === scope);
   // Instances of a GPU, and some tools, report instant power only.
-  const power = own.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
+  const power = gpuSeries.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
   const metrics = shown.map((metric) => (metric === 'power_w' ? power : metric));
-  const lines = metrics.flatMap((metric) => own.filter((one) => one.metric === metric)).map(inMs);
+  const lines = metrics.flatMap((metric) => gpuSeries.filter((one) => one.metric === metric)).map(inMs);
   const limit = devices.find((device) => device.scope === scope)?.power.limit_w.value ?? null;
   const drawn = lines.find(({ metric }) => metric === power);
   const [first, last] = [drawn?.points[0], drawn?.points.at(-1)];
@@ -44,7 +44,7 @@ export function deviceSeries({ series, devices }: MonitorResult, scope: string):
 export const hostSeries = ({ series }: MonitorResult): SampledSeries[] =>
   series.filter(({ scope }) => !isGpuScope(scope)).map(inMs);
 
-/** Idle periods, and those in which something throttled the clocks. */
+/** Idle periods, and periods with throttled clocks. */
 export function deviceShades({ idle, throttling }: MonitorDevice): NonNullable<LinesChart['shades']> {
   const seconds = ({ start_ns, dur_ns }: { start_ns: number; dur_ns: number }) => ({
     from: start_ns / 1e9,

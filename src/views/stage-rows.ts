@@ -4,15 +4,15 @@ import { formatFactor, formatMs } from '../vocabulary/format.js';
 import type { Text, Value } from './block.js';
 import { leadingStages, stageName } from './explain-series.js';
 
-/** Stages of a summary. */
-const most = 3;
+/** Maximum stages in a summary. */
+const maxStages = 3;
 
 /**
- * The leading stages in a row each: name, time, throughput, distance from the roofline, and what holds it there: the idle
- * share of a GPU, else which of the two the roofline is.
+ * One row per leading stage: name, time, throughput, distance from the roofline, and the limit: the idle share of the GPU, or
+ * without a trace whether the stage is compute-bound or memory-bound.
  */
 export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text[][] {
-  return leadingStages(data, most).full.map((stage) => [
+  return leadingStages(data, maxStages).full.map((stage) => [
     stageName(stage),
     timeOf(stage, data.machine.busy),
     throughputOf(stage),
@@ -21,7 +21,7 @@ export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text
   ]);
 }
 
-/** With median and fastest tenth where the machine was busy: they suffer least from other programs. */
+/** With median and fastest tenth if the machine was busy: other programs affect these least. */
 function timeOf(stage: StageWaterfall, busy: boolean): Text {
   const quantiles =
     busy && stage.median_ms !== null && stage.p10_ms !== null
@@ -55,9 +55,9 @@ function holdsBack(stage: StageWaterfall): Text {
   return stage.bound === null ? '' : `${stage.bound}-bound`;
 }
 
-/** Why leading stages have no roofline, each reason once; with their names where others have one. */
+/** Reasons why leading stages have no roofline, each once; with the stage names if another leading stage has a roofline. */
 export function unknownRooflines(data: Pick<ExplainResult, 'stages'>): string[] {
-  const leading = leadingStages(data, most).full;
+  const leading = leadingStages(data, maxStages).full;
   const reasons = new Map<string, string[]>();
   for (const stage of leading)
     if (stage.roofline_ms.value === null) {

@@ -22,7 +22,7 @@ import { counted, ns, number, ratio } from './trace-values.js';
 import { utilizationSection } from './utilization.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
-/** What a timeline adds to what explains its session. */
+/** Identity and cards of a timeline, shown with the explanation of its session. */
 export function traceLead({ data }: Document<TraceResult>): Block[] {
   return [
     { t: 'text', level: 2, text: identity(data) },
@@ -32,7 +32,7 @@ export function traceLead({ data }: Document<TraceResult>): Block[] {
 
 const isSection = (section: Section | null): section is Section => section !== null;
 
-/** In the order of reading: what someone in a hurry needs is first. */
+/** Sections about the work on the device, most important first. */
 export function workSections({ data }: Document<TraceResult>): Section[] {
   const utilization = utilizationSection(data.utilization);
   const all = data.source.gpu_used
@@ -60,7 +60,7 @@ export function workSections({ data }: Document<TraceResult>): Section[] {
   return all.filter(isSection);
 }
 
-/** Around the work: memory, telemetry, what was used and lost, the machine, definitions. */
+/** Sections about the context of the work: memory, telemetry, captures used and losses, machine, definitions. */
 export const contextSections = ({ data }: Document<TraceResult>): Section[] =>
   [
     memorySection(data),
@@ -98,7 +98,7 @@ function workloadTexts(workload: Workload | null): string[] {
 
 const nOf = (figure: Figure): number | undefined => (figure.value === null ? undefined : figure.n);
 
-/** One row: what a served model does first. */
+/** Cards that fit one row; stages of a served model come first. */
 const cardsShown = 4;
 const cardOrder: readonly PhaseKind[] = [
   'decode',
@@ -252,7 +252,7 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
   ],
 });
 
-/** What the page says of its figures. */
+/** Definitions of the figures on the page. */
 const meanings: readonly [name: string, text: string][] = [
   [
     'Wall time of a phase',

@@ -86,31 +86,31 @@ describe('explain --verify as a page', () => {
     expect(part).not.toContain('<code>roofline</code>');
   });
 
-  test('the drawing is to one scale: 4.26 ms reach the end of 160 px less a margin of 5, 3.43 ms in proportion', () => {
+  test('the chart has one scale: 4.26 ms at 155 px (160 px less a margin of 5), 3.43 ms in proportion', () => {
     expect(part).toMatch(/<circle class="achieved" cx="155"/);
     expect(part).toContain(`x="${Math.round(10 * (5 + (3.43 / 4.26) * 150)) / 10}"`);
-    // What was not promised is not drawn.
+    // A change without an expected gain is not drawn.
     expect(part.match(/<svg/g)).toHaveLength(1);
   });
 
-  test('what was found nowhere is a dash, and names stay text', () => {
+  test('a change without a gain is labeled so, and names are escaped', () => {
     const bad = document('verify', verifyVersion, verified(hostileText));
     const page = pageOfView(verifyView(bad, explain), { clientScript });
     expect(page).not.toContain('<img src=x');
     expect(part).toContain('no expected gain');
   });
 
-  test('the markdown of it says the same', () => {
+  test('the Markdown has the same figures', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
     expect(text).toContain('| gone | 4.0 ms | 3.4 to 4.3 ms | 4.26 ms | −5.2 % | yes |');
     expect(text).toContain('1 of 1 graded change achieved its gain.');
-    // What the row of a graded change says is not said again below.
+    // The text of a graded change is not repeated below its row.
     expect(text).not.toContain('4.04 ms expected.');
     expect(text).toContain('2. New.');
   });
 });
 
-test('explain --what-if as a page: the sentence, the bars that change, what is assumed; what cannot be predicted says why', () => {
+test('explain --what-if as a page: summary, changed bars and assumptions; the reason if a stage cannot be predicted', () => {
   const stages: WhatIfResult['stages'] = [
     {
       kind: 'decode',

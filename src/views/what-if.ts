@@ -8,7 +8,7 @@ import { whatIfHead, whatIfNotes } from './what-if-bars.js';
 
 type Stage = WhatIfResult['stages'][number];
 
-/** Bars that change by less of the stage are not shown in a terminal. */
+/** Bars that change by a smaller share of the stage are not shown in a terminal. */
 const minShare = 0.002;
 
 /** Times of the stages under changes that were not run. */
@@ -41,7 +41,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 
 function stageBlocks(stage: Stage): Block[] {
   if (stage.after_ms.value === null) return [{ t: 'heading', text: whatIfHead(stage) }];
-  const least = minShare * (stage.before_ms.value ?? 0);
+  const minChangeMs = minShare * (stage.before_ms.value ?? 0);
   return [
     { t: 'heading', text: whatIfHead(stage) },
     {
@@ -53,7 +53,7 @@ function stageBlocks(stage: Stage): Block[] {
         { id: 'after_ms', head: 'predicted', numeric: true },
       ],
       rows: stage.bars.map(({ id, before_ms: from, after_ms: to }) => ({
-        level: Math.abs(from - to) >= least ? 1 : 3,
+        level: Math.abs(from - to) >= minChangeMs ? 1 : 3,
         cells: [barWords(id).label, { n: from, unit: 'ms' }, { n: to, unit: 'ms' }],
       })),
     },

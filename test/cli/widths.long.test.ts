@@ -11,7 +11,7 @@ afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 const deep = join(at.scratch, 'a-long-name-'.repeat(12), 'captures');
 const capture = join(deep, 'capture.sqlite');
 const model = join(deep, 'config.json');
-/** A home of that depth: every session, report and cache lies below it. */
+/** A home folder at that depth, so that paths of sessions, reports and caches are long, too. */
 const home = join(deep, 'home');
 
 const run = (columns: number, ...args: string[]) => {
@@ -37,11 +37,11 @@ const outputs: [string, string[]][] = [
   ['doctor', ['doctor']],
 ];
 
-test.each(outputs)('%s takes the columns there are; a path is whole on one line', (name, args) => {
+test.each(outputs)('%s fits the terminal width; a path is never split', (name, args) => {
   const widest: number[] = [];
   for (const columns of [80, 120]) {
     const lines = run(columns, ...args).split('\n');
-    // Wider is only what is whole, to be copied: paths, commands, code, and names of one word.
+    // Only text to be copied may be wider: paths, commands, code, and single words.
     const whole = /a-long-name-|^ {4}inferscope \w|^ {17}(with|model)\b.*[(=]|^ *\S+$/;
     const prose = lines.filter((line) => !whole.test(line));
     widest.push(Math.max(...prose.map((line) => [...line].length)));
@@ -49,6 +49,6 @@ test.each(outputs)('%s takes the columns there are; a path is whole on one line'
     for (const line of lines.filter((one) => one.includes('a-long-name-')))
       expect(line, name).toContain('a-long-name-'.repeat(12));
   }
-  // The width follows the terminal.
+  // A wide terminal is used: some line is longer than 80 columns.
   expect(widest[1], name).toBeGreaterThan(80);
 });

@@ -8,8 +8,8 @@ const minNs = 4000;
 /** Share of the product's time from which a kernel before it moves as many bytes as the weights that the product reads. */
 const ofProduct = 0.8;
 
-const converts = ({ class: own, role }: SequenceKernel): boolean =>
-  own === 'elementwise' || own === 'quantization' || (own === 'copy' && role !== 'constant');
+const converts = ({ class: opClass, role }: SequenceKernel): boolean =>
+  opClass === 'elementwise' || opClass === 'quantization' || (opClass === 'copy' && role !== 'constant');
 
 /**
  * Kernels that convert the weights of a product right before it, a list per product: casts, dequantization, copies to another layout.

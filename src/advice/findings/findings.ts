@@ -83,7 +83,7 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Outcome of every rule and findings of those that fired; gains are still the rules' own. */
+/** Outcome of every rule, and the findings of rules that fired; gains are the estimates of the rules (without `--what-if`). */
 export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
@@ -103,12 +103,12 @@ export async function firedRules(
       })),
     );
     const { id, title } = rule;
-    const own = [
+    const ruleWithheld = [
       ...drafts.filter(isNoise).map(({ stage }) => ({ title, stage, reason: withheldReasons.machine_busy })),
       ...(result.outcome === 'not_applicable' ? [] : (result.withheld ?? [])),
     ];
-    withheld.push(...own.map((one) => ({ rule: id, ...one })));
-    outcomes.push({ rule: id, title, ...outcomeOf(result, kept, own) });
+    withheld.push(...ruleWithheld.map((one) => ({ rule: id, ...one })));
+    outcomes.push({ rule: id, title, ...outcomeOf(result, kept, ruleWithheld) });
   }
   return { found, rules: outcomes, withheld };
 }

@@ -18,7 +18,7 @@ const op = (name: string): Row<'ops'> => ({
 });
 
 test.each([
-  // vLLM's own mark decides, though FlashInfer brings TensorRT-LLM's namespace.
+  // vLLM's range decides, although FlashInfer's kernels are in the namespace of TensorRT-LLM.
   ['vllm', 'execute_context_0(0)_generation_4(4)', [], [allReduce]],
   ['sglang', 'step[DECODE bs=32]', [], [rope, allReduce]],
   ['vllm', 'decode', ['_C_cache_ops::reshape_and_cache_flash'], [allReduce]],

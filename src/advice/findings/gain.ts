@@ -2,12 +2,12 @@ import type { FoundDraft } from './rule.js';
 
 type Gain = NonNullable<FoundDraft['gain']>;
 
-/** Part of the expected gain that is its low end, where a rule has no better bound. */
+/** Low end of a gain as a share of the expected gain, where a rule has no better bound. */
 const lowShare = 0.7;
 
 /**
- * What a change that removes `expected_ms` of a stage of `wall_ms` brings, both of a mean instance.
- * @param bounds ends and the word of --what-if where the rule knows them; the high end is the expected gain
+ * Gain of a change that removes `expected_ms` of a stage that takes `wall_ms` (ms per mean instance).
+ * @param bounds low and high end and the `--what-if` change, where the rule knows them; the high end defaults to `expected_ms`
  */
 export const gainOf = (
   wall_ms: number,
@@ -24,6 +24,6 @@ export const gainOf = (
   ...bounds,
 });
 
-/** What the host needs to launch a stage after a change that removes some of its launches, ms. */
+/** Host time to launch a stage after a change that removes some of its launches, ms; proportional to the launches left. */
 export const launchingWithout = (host_ms: number, launches: number, removed: number): number =>
   host_ms * Math.max(0, 1 - removed / Math.max(1, launches));

@@ -8,23 +8,23 @@ import type { StageFacts } from './stage-facts.js';
 import { stageShape } from './stage-shape.js';
 import { carried, stepSequence } from './step-sequence.js';
 
-/** What logits must take. */
+/** Lower bound on the time of the product that computes the logits. */
 interface LogitsLimit {
   shape: StageShape;
-  /** Ms in which the device can read the weights of their product once. */
+  /** Time to read the weights of the product once at the roofline bandwidth, ms. */
   read_ms: number;
-  /** Roofline time of logits of so many rows, ms. */
+  /** Roofline time of the product for this many rows, ms. */
   limitMs(rows: number): number;
 }
 
-/** The last product of a stage, which computes its logits; times of a mean instance. */
+/** The last GEMM of a stage, which computes the logits; times per mean instance. */
 interface LogitsProduct extends LogitsLimit {
   ms: number;
-  /** Ms of the kernels after it. */
+  /** Time of the kernels after it, ms. */
   after_ms: number;
 }
 
-/** @returns the reason where the model, the sizes of a stage or the device's peaks are not known */
+/** @returns the limit; a reason if the model, the sizes of the stage or the peaks of the device are unknown */
 export async function logitsLimit(context: FindingContext, stage: StageFacts): Promise<LogitsLimit | string> {
   const { model, roofs } = context;
   const shape = await stageShape(context, stage.kind);
@@ -45,7 +45,7 @@ export async function logitsLimit(context: FindingContext, stage: StageFacts): P
   };
 }
 
-/** @returns the reason where there is none, or its limit is not known */
+/** @returns the product; a reason if the stage has none or its limit is unknown */
 export async function logitsProduct(
   context: FindingContext,
   stage: StageFacts,
@@ -53,7 +53,7 @@ export async function logitsProduct(
   const limit = await logitsLimit(context, stage);
   if (typeof limit === 'string') return limit;
   const sequence = await stepSequence(context, stage.kind);
-  const at = sequence.findLastIndex(({ class: own }) => own === 'gemm');
+  const at = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
   if (at < 0) return 'it has no product with the vocabulary';
   const factor = carried(sequence, stage.compute_ms) / 1e6;
   return {
@@ -63,7 +63,7 @@ export async function logitsProduct(
   };
 }
 
-/** The products of a stage by their longest launch. */
+/** SQL of the GEMM kernels of a stage, ordered by their longest launch. */
 export const longestProductsSql = ({ kind, instances }: StageFacts): string =>
   `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(max(dur_ns) / 1e3, 2) AS longest_us
    FROM step_kernels WHERE phase = '${kind}' AND class = 'gemm' GROUP BY ALL ORDER BY longest_us DESC`;

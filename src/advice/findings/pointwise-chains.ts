@@ -55,7 +55,7 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
 
 function chainOf(run: readonly SequenceKernel[]): Chain | null {
   const kernels = withoutOthers(run);
-  if (kernels.length < minKernels || !kernels.some(({ class: own }) => own !== 'copy')) return null;
+  if (kernels.length < minKernels || !kernels.some(({ class: opClass }) => opClass !== 'copy')) return null;
   const sum = kernels.reduce((total, { dur_ns }) => total + dur_ns, 0);
   const longest = Math.max(...kernels.map(({ dur_ns }) => dur_ns));
   const converted = kernels.filter(({ role }) => role === 'cast').length > 0;
@@ -66,7 +66,7 @@ function chainOf(run: readonly SequenceKernel[]): Chain | null {
 function withoutOthers(run: readonly SequenceKernel[]): SequenceKernel[] {
   const computing = Math.max(
     0,
-    ...run.filter(({ class: own }) => own !== 'copy').map(({ dur_ns }) => dur_ns),
+    ...run.filter(({ class: opClass }) => opClass !== 'copy').map(({ dur_ns }) => dur_ns),
   );
   return run.filter((kernel) => kernel.class !== 'copy' || kernel.dur_ns <= otherTensor * computing);
 }

@@ -1,8 +1,8 @@
 import type { SequenceKernel } from './step-sequence.js';
 
 const isTrigonometric = ({ name }: SequenceKernel): boolean => /(?:^|[^a-z])(?:sin|cos)_kernel/i.test(name);
-const touchesEachElement = ({ class: own }: SequenceKernel): boolean =>
-  own === 'elementwise' || own === 'copy';
+const touchesEachElement = ({ class: opClass }: SequenceKernel): boolean =>
+  opClass === 'elementwise' || opClass === 'copy';
 
 /**
  * Sines and cosines of positions (a rotary or sinusoidal embedding) computed from nothing but constants: their kernels, a list per

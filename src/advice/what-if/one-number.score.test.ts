@@ -16,14 +16,14 @@ test.each([
   ['unfused_elementwise', 'elementwise_norm_overhead', 'fused-elementwise'],
   ['float32_prefill', 'half_precision', 'dtype=bfloat16'],
   ['small_batch_decode', 'small_batch_memory_bound', 'batch-size=225'],
-])('%s: the gain of %s is what --what-if %s expects', async (fault, rule, word) => {
+])('%s: the gain of %s equals the prediction of --what-if %s', async (fault, rule, word) => {
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
   const session = await openSession(id, home);
   const { findings } = (await explainSession(session)).data;
-  const own = findings.filter((one) => one.rule === rule);
-  expect(own.length).toBeGreaterThan(0);
+  const matching = findings.filter((one) => one.rule === rule);
+  expect(matching.length).toBeGreaterThan(0);
   const { stages } = (await whatIf(session, [word])).data;
-  for (const { stage, gain } of own) {
+  for (const { stage, gain } of matching) {
     expect(gain?.what_if).toBe(word);
     const { before_ms, after_ms, per_token_before_ms, per_token_after_ms } = stages.find(
       ({ kind }) => kind === stage,

@@ -66,7 +66,9 @@ async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
   const { variants } = (await analyzeBench(facts.session)).data;
   return variants.flatMap(({ flags, points }) => [
     ...flags.map((flag) => ({ where: null, ...flag })),
-    ...points.flatMap(({ point, flags: own }) => own.map((flag) => ({ where: point, ...flag }))),
+    ...points.flatMap(({ point, flags: pointFlags }) =>
+      pointFlags.map((flag) => ({ where: point, ...flag })),
+    ),
   ]);
 }
 

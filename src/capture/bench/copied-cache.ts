@@ -7,8 +7,8 @@ import { InferscopeError } from '../../model/errors.js';
 import { formatBytes } from '../../vocabulary/format.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
-/** Below this share of the weights, which every decode step reads too, the copy is negligible. */
-const worthSaying = 0.1;
+/** Minimum copy as a share of the weights, which every decode step reads: a smaller copy is negligible. */
+const minShare = 0.1;
 
 /**
  * onnxruntime-node returns every output of a call as a new array (InferenceSessionWrap::Run in its
@@ -28,7 +28,7 @@ export function copiedCache(model: OnnxModel, points: readonly BenchPoint[]): Is
     if (error instanceof InferscopeError) return [];
     throw error;
   }
-  if (largest === null || largest.bytes < worthSaying * model.weight_bytes) return [];
+  if (largest === null || largest.bytes < minShare * model.weight_bytes) return [];
   const text = `onnxruntime-node copies every output of a call, including the KV cache: ${formatBytes(largest.bytes)} per decode step at ${pointLabel(largest.point)}, compared with ${formatBytes(model.weight_bytes)} of weights. TPOT grows faster with batch and context than the work of the model.`;
   return [{ code: 'cache_copied', severity: 'warning', text }];
 }

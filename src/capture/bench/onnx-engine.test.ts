@@ -15,7 +15,7 @@ const request = {
   url: null,
   python: null,
 };
-// A layer has 4 h^2 + 3 h i = 17 10^9 parameters: 400 of them take 27 TB in float32.
+// A layer has 4 h² + 3 h i = 17e9 parameters (h: hidden size, i: intermediate size): 400 layers take 27 TB in float32.
 const huge = {
   model_type: 'llama',
   architectures: ['LlamaForCausalLM'],

@@ -11,16 +11,16 @@ const after = (text: string) => {
   return readFileSync(path, 'utf8');
 };
 
-test('half a line at the end is cut off, whole ones stay', () => {
+test('an incomplete last line is removed, complete lines are kept', () => {
   expect(after('{"a":1}\n{"b":2}\n{"c')).toBe('{"a":1}\n{"b":2}\n');
   expect(after('{"a":1}\n')).toBe('{"a":1}\n');
   expect(after('{"a')).toBe('');
   expect(after('')).toBe('');
-  // The newline lies in another block than the end.
+  // The last newline is more than one read block before the end.
   expect(after(`{"a":1}\n${'x'.repeat(200_000)}`)).toBe('{"a":1}\n');
 });
 
-test('no file is no fault', async () => {
+test('a missing file is not an error', async () => {
   dropCutOffLine(`${path}.missing`);
   expect((await recordedFacts(`${path}.missing`)).timed).toBe(0);
 });

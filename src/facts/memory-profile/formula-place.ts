@@ -1,7 +1,11 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { weakest, type Place } from './part.js';
 
-/** A GPU of an engine that reports nothing itself: the calculator's figures, and a residual that shows how far they are. */
+/**
+ * Memory of one GPU by the calculator's formulas, for an engine that reports none itself.
+ * @param at index of the GPU in the estimate's `gpuBytes`
+ * @param complete whether the KV cache follows from the model's dimensions
+ */
 export function formulaPlace(
   estimate: MemoryEstimate | null,
   at: number,

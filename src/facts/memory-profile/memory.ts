@@ -27,8 +27,8 @@ import { formatGb } from '../../vocabulary/format.js';
 import { sessionOfKind } from '../session-identity.js';
 
 /**
- * What a memory session says: the profile of schema 2.0, the timeline, the allocator. A profile made a year later comes
- * from the same tables. An imported profile is shown as it is.
+ * Profile (schema 2.0), timeline and allocator facts of a memory session, always computed from its tables. An imported profile
+ * is shown as it is.
  * @throws E_USAGE when the session holds no memory profile
  */
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
@@ -75,8 +75,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   });
   const latency = await latencyStats(session);
   const issues = [
-    // Said again below, in full.
-    ...session.issues.filter(({ code }) => plan.failure === null || !saidAgain.has(code)),
+    // `runIssues` reports the failure in full.
+    ...session.issues.filter(({ code }) => plan.failure === null || !reportedInFull.has(code)),
     ...model.issues,
     ...otherIssues(rows, plan, { gpus, own, points }),
     ...runIssues(plan, places, measured),
@@ -93,7 +93,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
       ...dtypesOfRun(rows, plan, { workload, log, estimate }),
       ...(workload?.model ? { config: workload.model.config, weights: workload.model.weights } : {}),
     },
-    // The arithmetic is of a whole run.
+    // The estimate is for a complete run, so it does not apply to one that stopped early.
     memory_breakdown: {
       ...breakdownOf(places, measured, plan.failure === null ? estimate : null, {
         contradicted: model.issues.some(({ code }) => code === 'dimension_disagrees'),
@@ -137,8 +137,8 @@ function headline(session: Session, total: number | null): void {
 }
 
 /**
- * A server names its model: its dimensions are those that this machine knew, its dtype what was asked for, else what its
- * config declares, else B1's default.
+ * Adds the model of a server, which reports only a name: dimensions from the config found on this machine, dtype as requested,
+ * else as declared in the config, else float16.
  */
 function withModel(
   workload: Workload | null,
@@ -151,7 +151,7 @@ function withModel(
   return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
 }
 
-const saidAgain = new Set(['launch_failed', 'workload_error']);
+const reportedInFull = new Set(['launch_failed', 'workload_error']);
 
 type Part = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
 
@@ -228,14 +228,14 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
   return issues;
 }
 
-/** The first sentences of what an allocator says at length. */
+/** The first three sentences, at most 400 characters: error messages of allocators are long. */
 function shortened(text: string): string {
   const sentences = text.split(/(?<=\.) (?=[A-Z])/);
   const short = sentences.slice(0, 3).join(' ');
   return short.length > 400 ? `${short.slice(0, 399)}…` : short;
 }
 
-/** Why each null of the profile is one. */
+/** The reason for each null in the profile, by field path. */
 function missingOf(
   profile: MemoryProfile,
   points: MemoryPoints,

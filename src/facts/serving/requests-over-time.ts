@@ -1,11 +1,11 @@
 import type { SessionDatabase } from '../../session/query.js';
 
-/** One request of a load, ms; null where it was not recorded. */
+/** One request of a load; null where a value was not recorded. */
 export interface RequestSeen {
   id: string | null;
-  /** When the load plan wanted it sent, since the first one was sent, s; null where there was no plan. */
+  /** Planned send time, s after the first request of the execution was sent; null without a load plan. */
   due_s: number | null;
-  /** Since the first request of the execution was sent, s. */
+  /** Send time, s after the first request of the execution was sent. */
   sent_s: number | null;
   ttft_ms: number | null;
   tpot_ms: number | null;
@@ -16,7 +16,7 @@ export interface RequestSeen {
   warmup: boolean;
 }
 
-/** Executions of a session that have requests, in their order. */
+/** Ids of the executions of a session that have requests, sorted. */
 export async function executionsWithRequests(database: SessionDatabase): Promise<string[]> {
   const rows = await database.query<{ execution_id: string }>(
     'SELECT DISTINCT execution_id FROM requests ORDER BY 1',

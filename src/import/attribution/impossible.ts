@@ -13,7 +13,7 @@ export interface ImpossibleCounts {
   afterLaunch: number;
   /** Start before their launch call by more than `skewNs`. */
   skewed: number;
-  /** The largest of these skews. */
+  /** The largest of these skews, ns. */
   maxSkewNs: number;
 }
 
@@ -27,7 +27,7 @@ const impossibleWaitNs = 60_000_000_000;
 /** More GPUs than any machine has. */
 const maxDevices = 1024;
 
-/** @param device NaN where the capture does not say */
+/** Whether no machine has this device number; false for NaN (not recorded). */
 export const isNoDevice = (device: number): boolean =>
   !Number.isNaN(device) && !(Number.isInteger(device) && device >= 0 && device < maxDevices);
 
@@ -58,7 +58,7 @@ export async function dropRepeated(
   workbench: Workbench,
   table: 'trace_kernels' | 'trace_copies',
 ): Promise<number> {
-  // The launching operator may be known for only one of them.
+  // The launching operator may be known for only one of the duplicates.
   const same = traceTables[table].filter((column) => column !== 'op_id').map((column) => `"${column}"`);
   const repeated = `SELECT row FROM (
       SELECT rowid AS row, row_number() OVER (PARTITION BY ${same.join(', ')} ORDER BY rowid) AS n FROM ${table}
@@ -90,7 +90,7 @@ async function keepRows(workbench: Workbench, table: string, where: string): Pro
 
 /**
  * Counts an activity that starts before its launch or long after it.
- * @param leadNs how long before; negative: after
+ * @param leadNs ns from its start to its launch call; negative if it starts after the call
  * @returns whether to drop it
  */
 export function judgeLead(leadNs: number, counts: ImpossibleCounts): boolean {

@@ -7,8 +7,8 @@ const enumTexts = 20_000;
 
 /**
  * Creates table `name` (code INTEGER, text) with the texts of trace_names that `codes` selects (a column `code`). The text
- * is an ENUM where possible, which Parquet stores by its dictionary: 3.7 M kernel names of 400 letters then cost nothing
- * instead of 1.2 s as text.
+ * is an ENUM where possible, which Parquet stores by its dictionary: 3.7 M kernel names of 400 letters then take no noticeable
+ * time, instead of 1.2 s as text.
  */
 export async function textTable(workbench: Workbench, name: string, codes: string): Promise<void> {
   await workbench.run(
@@ -33,7 +33,7 @@ export function integer(column: string, type: IntegerType = 'BIGINT'): string {
   return `TRY_CAST(nullif(${column}, 'nan'::DOUBLE) AS ${type})`;
 }
 
-/** As `integer`, for trace table columns, which are already integers when a reader filled the table by SQL. */
+/** Like `integer`, for columns of a trace table, which are already integers if an importer filled the table by SQL. */
 export async function integersOf(
   workbench: Workbench,
   table: string,

@@ -1,10 +1,10 @@
 import { type ResultFile, warning } from './result-file.js';
 
-/** A point that equals an earlier one in every figure is a result that was appended or joined twice: it is counted once. */
+/** Drops points that equal an earlier one in every figure: the same result was appended or joined twice. */
 export function withoutRepeated(file: ResultFile): ResultFile {
   const seen = new Set<string>();
   const points = file.points.filter(({ metrics, requests }) => {
-    // Counts may agree by chance, times to their last digit do not.
+    // Counts may be equal by chance; times are not, to their last digit.
     if (metrics.every(({ value }) => Number.isInteger(value))) return true;
     const figures = JSON.stringify([metrics, requests.length]);
     if (seen.has(figures)) return false;

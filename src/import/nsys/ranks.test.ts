@@ -13,7 +13,7 @@ test('each of several GPU processes has the rank of its device; a launcher has n
   copyFileSync(fixture, path);
   const database = new Database(path);
   const other = 7 * 2 ** 24;
-  // A second process, with a smaller pid and on device 1, does all the first one does; a third only has a range.
+  // A second process, with a smaller pid and on device 1, has a copy of every row of the first; a third has only a range.
   const copy = (table: string, changes: Record<string, string>) => {
     const names = (database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(
       ({ name }) => name,
@@ -50,7 +50,7 @@ test('each of several GPU processes has the rank of its device; a launcher has n
 test.each([
   ['no kernel names its process', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL'],
   ['kernels have no such column', 'ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid'],
-])('%s: they are launched by the one process with API calls', async (_, change) => {
+])('%s: kernels belong to the only process with API calls', async (_, change) => {
   const path = join(testFolder(), 'one.sqlite');
   copyFileSync(fixture, path);
   const database = new Database(path);

@@ -50,7 +50,7 @@ const column = (name: string, i: number) =>
     .map((line) => Number(line.trim().split(/\s+/)[i]));
 
 describe('dmon', () => {
-  test('-o TD: the columns are the series, seconds apart, on the session clock', async () => {
+  test('-o TD: each column is a series, one sample per second, on the session clock', async () => {
     const name = 'nvidia-smi-dmon-TD.txt';
     const start = BigInt(new Date(2026, 10, 21, 4, 55, 30).getTime()) * 1_000_000n;
     const { rows, of, issues } = await load(nvidiaSmiDmonImporter, fixture(name), start);
@@ -163,7 +163,7 @@ describe('--query-gpu', () => {
   });
 });
 
-test('each sniffer takes its own format', () => {
+test('each importer recognizes its format only', () => {
   const heads = ['nvidia-smi-dmon-TD.txt', 'nvidia-smi-dmon-all.txt', 'nvidia-smi-query.csv'].map((name) =>
     readFileSync(fixture(name), 'latin1'),
   );
@@ -200,7 +200,7 @@ test('impossible values are dropped and counted', async () => {
   expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 4 });
 });
 
-test('texts among numbers, and lines older than an earlier line are counted', async () => {
+test('text in number columns and out-of-order lines are counted', async () => {
   const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
   const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
   const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');

@@ -9,14 +9,14 @@ export interface OperatorStage {
   instances: number;
   /** The headline time. */
   wall_ms: number;
-  /** Self time of operators on the thread that runs most of them. */
+  /** Self time of operators on the main thread (`mainThread`), ms. */
   operators_ms: number;
 }
 
 const known = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
 
 /**
- * Stages of an operator timeline: prefill, decode and mixed steps, else the whole capture. Empty if a GPU computed or no
+ * Stages of an operator timeline: inference and training steps; without any, its other windows. Empty if a GPU computed or no
  * framework profiler ran.
  */
 export function operatorStages(context: FindingContext): Promise<OperatorStage[]> {
@@ -33,7 +33,7 @@ export const operatorsSql = (kind: PhaseKind): string =>
    ASOF JOIN (SELECT stage_id AS window_id, kind AS w_kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE kind <> 'sampling') w ON o.start_ns >= w.w_start
    WHERE o.start_ns < w.w_end AND w.w_kind = '${kind}'`;
 
-/** The thread with most of the work; operators of other threads run in parallel. */
+/** SQL of the thread with the most operator time; operators of other threads run in parallel to it. */
 export const mainThread =
   '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM own_ops GROUP BY tid))';
 

@@ -66,7 +66,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     title: `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} spends ${ms(total)} of the host's time in ${plural(calls, 'call')} that allocate or free memory through the driver. Freeing waits until the device is idle, so its queue is empty afterwards; allocating maps memory again.`,
-    change: choosing(rows) ?? {
+    change: algorithmSearch(rows) ?? {
       kind: 'code',
       text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and expandable segments if sizes vary.',
       example: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; drop torch.cuda.empty_cache()',
@@ -92,9 +92,12 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
 
 type Calls = { name: string; operator: string | null; per_instance: number; ms: number };
 
-/** cuDNN's search for the fastest convolution allocates many workspaces and frees the cache before and after. */
-function choosing(rows: readonly Calls[]): FoundDraft['change'] | null {
-  const sum = (of: readonly Calls[]) => of.reduce((total, row) => total + row.ms, 0);
+/**
+ * The change if cuDNN's search for the fastest convolution makes most of the calls (it allocates many workspaces and empties
+ * the cache before and after); null otherwise.
+ */
+function algorithmSearch(rows: readonly Calls[]): FoundDraft['change'] | null {
+  const sum = (calls: readonly Calls[]) => calls.reduce((total, row) => total + row.ms, 0);
   const convolutions = rows.filter(({ operator }) => /cudnn_convolution|miopen/i.test(operator ?? ''));
   if (sum(convolutions) <= sum(rows) / 2) return null;
   return {

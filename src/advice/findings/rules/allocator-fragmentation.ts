@@ -2,11 +2,11 @@ import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
 import { formatBytes, formatPercent } from '../../../vocabulary/format.js';
 
-/** Share of reserved memory: the allocator keeps some free blocks by design. */
+/** Minimum unused share of reserved memory: the allocator keeps some free blocks by design. */
 const minShare = 0.2;
 const minBytes = 512 * 2 ** 20;
 
-/** Memory that the framework's allocator reserves without a tensor in it, at its peak. */
+/** Memory that the framework's allocator reserves but no tensor uses, when the reserve is largest. */
 export const allocatorFragmentation: Rule = {
   id: 'allocator_fragmentation',
   title: 'Memory reserved by the allocator but unused',

@@ -29,8 +29,8 @@ export const anotherProcess: Rule = {
       };
     const bench = await benchOf(context);
     if (bench) {
-      const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
-        ...own,
+      const flags = bench.data.variants.flatMap(({ flags: variantFlags, points }) => [
+        ...variantFlags,
         ...points.flatMap((point) => point.flags),
       ]);
       const found = [
@@ -56,7 +56,7 @@ const notSeen = {
 
 /** NVML counts processes with a compute context on the device; one per rank belongs to the program. */
 async function processes(context: FindingContext) {
-  const own = context.manifest.workload?.tensor_parallel_size ?? 1;
+  const ranks = context.manifest.workload?.tensor_parallel_size ?? 1;
   const device = context.scope?.source.focus.device;
   const { rows, evidence } = await context.evidence<{
     scope: string;
@@ -78,7 +78,7 @@ async function processes(context: FindingContext) {
   // A program may start short helper processes: require several samples.
   const worst = rows.find(({ most, crowded, samples }) => most > 1 && crowded >= Math.max(2, 0.05 * samples));
   if (!worst) return null;
-  const note = own > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
+  const note = ranks > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
   const text = `${worst.scope} had up to ${worst.most} compute processes during the measurement${note}`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }

@@ -3,9 +3,9 @@ import { counterRule } from '../counter-rule.js';
 import { percent } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
-/** Share of shared-memory wavefronts: good kernels have a few conflicts, too. */
+/** Minimum share of shared-memory wavefronts added by conflicts: good kernels have a few conflicts, too. */
 const minExcess = 0.3;
-/** % of cycles in which the data stage of L1 and shared memory is busy: below it, conflicts cost no time. */
+/** Minimum % of cycles in which the data stage of L1 and shared memory is busy: below it, conflicts cost no time. */
 const minBusy = 30;
 
 /** Threads of a warp that access different words of one shared-memory bank are serialized. */

@@ -5,7 +5,7 @@ import { benchFlagSql } from '../queries/bench-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
-/** Flags of src/facts/bench/flags.ts without their own rule: meaning and change. */
+/** Meaning and change of the flags of src/facts/bench/flags.ts that no other rule covers. */
 const meanings = {
   low_utilization: {
     name: 'Low utilization',
@@ -61,23 +61,25 @@ export const benchmarkFlags: Rule = {
   async find(context) {
     const bench = await benchOf(context);
     if (!bench) return { outcome: 'not_applicable', why: 'The session has no benchmark.' };
-    const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
-      ...own.map((flag) => ({ point: null as string | null, ...flag })),
-      ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ point, ...flag }))),
+    const flags = bench.data.variants.flatMap(({ flags: variantFlags, points }) => [
+      ...variantFlags.map((flag) => ({ point: null as string | null, ...flag })),
+      ...points.flatMap(({ point, flags: pointFlags }) => pointFlags.map((flag) => ({ point, ...flag }))),
     ]);
     const findings: FoundDraft[] = [];
     for (const code of Object.keys(meanings) as (keyof typeof meanings)[]) {
       const { name, ...about } = meanings[code];
-      const own = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
-      const [first] = own;
+      const matching = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
+      const [first] = matching;
       if (!first) continue;
       const where = first.point === null ? '' : `at ${pointLabel(first.point)}: `;
-      const more = own.length > 1 ? `, and ${own.length - 1} more` : '';
-      const points = own.flatMap(({ point }) => point ?? []);
+      const more = matching.length > 1 ? `, and ${matching.length - 1} more` : '';
+      const points = matching.flatMap(({ point }) => point ?? []);
       const { evidence } = await context.evidence(
-        benchFlagSql(code, points.length === own.length ? points : null),
+        benchFlagSql(code, points.length === matching.length ? points : null),
         () =>
-          own.map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`)).join('; '),
+          matching
+            .map(({ point, text }) => (point === null ? text : `${pointLabel(point)}: ${text}`))
+            .join('; '),
       );
       findings.push(
         doubt({

@@ -64,7 +64,7 @@ export const castsAndLayoutCopies = stageRule(
       layouts: sum(separate.filter(({ role }) => role === 'layout')),
       n: weights.size + separate.length,
       products: ofWeights.length,
-      dequantized: [...weights].some(({ class: own }) => own !== 'copy'),
+      dequantized: [...weights].some(({ class: opClass }) => opClass !== 'copy'),
     };
     const time = found.weights + found.casts + found.layouts;
     if (time < minShare * stage.wall_ms) {

@@ -6,9 +6,9 @@ import { formatBytes } from '../../../vocabulary/format.js';
 
 /** Minimum operations of a communicator that all ranks recorded. */
 const minOperations = 20;
-/** With two ranks, chance makes each one last in half of the operations: 18 of 20 has a probability of 2 in 10 000. */
+/** With two equal ranks, each is last in half of the operations: by chance, 18 of 20 has a probability of 2 in 10 000. */
 const minLast = 0.9;
-/** Share of the operations' time below which an earlier arrival saves little. */
+/** Minimum saving by an earlier arrival, as a share of the operations' time. */
 const minShare = 0.05;
 
 interface LateRank extends Record<string, string | number | null> {
@@ -25,9 +25,9 @@ interface LateRank extends Record<string, string | number | null> {
 }
 
 /**
- * NCCL's own records: the same rank arrives last in almost all operations. All ranks leave together, so the last one has the
+ * In the logs of NCCL Inspector the same rank arrives last in almost all operations. All ranks leave together, so the last one has the
  * shortest time. If it arrived with the second-to-last rank, each operation would be shorter by the difference of the two
- * shortest times. The records have no program times, so no gain per step is claimed.
+ * shortest times. The logs have no step times, so no gain per step is claimed.
  */
 export const collectiveLateRank: Rule = {
   id: 'collective_late_rank',
@@ -50,10 +50,10 @@ export const collectiveLateRank: Rule = {
   async find(context) {
     if (!context.has('collectives'))
       return { outcome: 'not_applicable', why: 'NCCL Inspector recorded no collectives.' };
-    const [own] = await context.database.query<{ logged: boolean }>(
+    const [source] = await context.database.query<{ logged: boolean }>(
       'SELECT EXISTS (SELECT 1 FROM collectives WHERE device IS NULL) AS logged',
     );
-    if (!own!.logged)
+    if (!source!.logged)
       return {
         outcome: 'not_applicable',
         why: 'The collectives are of timelines: rank_stragglers and exposed_communication judge them per step.',
@@ -90,7 +90,7 @@ export const collectiveLateRank: Rule = {
   },
 };
 
-/** The rank of each communicator, operation and size that is last most often, the largest saving first. */
+/** For each communicator, operation and size the rank that is last most often; largest saving first. */
 const lateRanksSql = `WITH sums AS (
      SELECT communicator, operation, bytes, any_value(ranks) AS ranks, count(*) AS operations, sum(longest_ns) / 1e6 AS time_ms
      FROM collective_calls GROUP BY ALL),

@@ -87,7 +87,7 @@ async function scoresOf(
   sequence: readonly SequenceKernel[],
 ): Promise<Scores> {
   const ids = new Set(
-    sequence.flatMap(({ class: own, op_id: id }) => (own === 'gemm' && id !== null ? [id] : [])),
+    sequence.flatMap(({ class: opClass, op_id: id }) => (opClass === 'gemm' && id !== null ? [id] : [])),
   );
   const rows =
     ids.size === 0
@@ -134,9 +134,9 @@ function overScores(
       (one, i) => !notOfScores.has(one.class) && (i < softmax || !notAfter.has(one.class)),
     );
   if (elements === null || hidden === null || elements < 4 * hidden) return false;
-  return kernels.some(({ class: own, blocks, threads }) => {
+  return kernels.some(({ class: opClass, blocks, threads }) => {
     const all = (blocks ?? 0) * (threads ?? 0);
-    return own === 'elementwise' && elementsAThread * all >= elements && all > hidden;
+    return opClass === 'elementwise' && elementsAThread * all >= elements && all > hidden;
   });
 }
 
@@ -192,7 +192,7 @@ async function fusedMs(
     return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
   }
   let seconds = 0;
-  for (const op of necessaryOps(model, shape).filter(({ class: own }) => own === 'attention')) {
+  for (const op of necessaryOps(model, shape).filter(({ class: opClass }) => opClass === 'attention')) {
     const peak = roofs.roofFlops(op.dtype).value;
     if (peak === null) return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
     const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);

@@ -37,8 +37,8 @@ export const fewRepeats: Rule = {
   async find(context) {
     const bench = await benchOf(context);
     if (bench) {
-      const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
-        ...own.map((flag) => ({ ...flag, point: null as string | null })),
+      const flags = bench.data.variants.flatMap(({ flags: variantFlags, points }) => [
+        ...variantFlags.map((flag) => ({ ...flag, point: null as string | null })),
         ...points.flatMap(({ flags, point }) => flags.map((flag) => ({ ...flag, point }))),
       ]);
       const varying = flags.filter(({ code }) => code === 'high_variance' || code === 'unstable_warmup');

@@ -143,7 +143,7 @@ async function alignedMs(
   const bandwidth = roofs?.roofBandwidth.value ?? null;
   if (!('architecture' in model) || !shape || !roofs || bandwidth === null) return null;
   let seconds = 0;
-  for (const op of necessaryOps(model, shape).filter(({ class: own }) => own === 'gemm')) {
+  for (const op of necessaryOps(model, shape).filter(({ class: opClass }) => opClass === 'gemm')) {
     const peak = roofs.roofFlops(op.dtype).value;
     if (peak === null) return null;
     const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);

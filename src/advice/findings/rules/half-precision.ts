@@ -58,7 +58,7 @@ export const halfPrecision = stageRule(
       `SELECT class, CASE WHEN class = 'gemm' THEN ${wideType} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
        FROM finding_kernels WHERE kind = '${stage.kind}' GROUP BY ALL`,
     );
-    const products = rows.filter(({ class: own }) => own === 'gemm');
+    const products = rows.filter(({ class: opClass }) => opClass === 'gemm');
     const wide = products.filter(({ dtype }) => isWide(dtype));
     const time = wide.reduce((sum, row) => sum + row.ms, 0);
     const all = products.reduce((sum, row) => sum + row.ms, 0);
@@ -159,7 +159,7 @@ async function ratio(context: FindingContext, { kind }: StageFacts, dtype: Wide)
   }
   const time = (type: 'float32' | 'bfloat16', peak: number) =>
     necessaryOps({ architecture: model.architecture, storage: floatStorage(type) }, shape)
-      .filter(({ class: own }) => own === 'gemm')
+      .filter(({ class: opClass }) => opClass === 'gemm')
       .reduce((sum, op) => {
         const bytes = Object.values(op.bytes).reduce((total, one) => total + one, 0);
         return sum + Math.max(op.flops / peak, bytes / bandwidth);

@@ -35,7 +35,7 @@ export const vocabularySort = stageRule(
   },
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
-    const product = sequence.findLastIndex(({ class: own }) => own === 'gemm');
+    const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
     const first = sequence.findIndex(({ name }, at) => at > product && sorts.test(name));
     if (product < 0 || first < 0) return 'nothing is sorted after the last product';
     const factor = carried(sequence, stage.compute_ms) / 1e6;
@@ -44,7 +44,7 @@ export const vocabularySort = stageRule(
     const sorting =
       factor * kernels.filter(({ name }) => sorts.test(name)).reduce((sum, { dur_ns }) => sum + dur_ns, 0);
     if (sorting < minShare * stage.wall_ms) return `sorting takes ${part(sorting, stage.wall_ms)}`;
-    const classes = [...new Set(kernels.map(({ class: own }) => own))];
+    const classes = [...new Set(kernels.map(({ class: opClass }) => opClass))];
     return finding(context, stage, { kernels: kernels.length, time, sorting, classes });
   },
 );

@@ -2,15 +2,15 @@ import type { HeldColumn } from '../../../model/workbench.js';
 import { attributions } from '../host-threads.js';
 import { computed, worded } from './columns.js';
 
-/** placeOf for each call. */
+/** Stage and attribution of each call, encoded by `placeOf` (host-threads.ts); 0 is no stage. */
 export type Places = Int32Array;
 
-/** NaN: none. */
+/** Stage id of a place; NaN without a stage. */
 export function stageOf(place: number): number {
   return place === 0 ? Number.NaN : Math.floor(place / attributions.length);
 }
 
-/** Index in `attributions`; −1: no stage. */
+/** Index in `attributions` of a place; −1 without a stage. */
 function attributionOf(place: number): number {
   return place === 0 ? -1 : place % attributions.length;
 }
