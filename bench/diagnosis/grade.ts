@@ -177,10 +177,10 @@ export function grade(
   const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
   const planted = new Set([...fault.rules, ...also]);
   const still = twin.filter(
-    (one) =>
-      planted.has(one.rule) &&
-      one.severity !== 'low' &&
-      (fault.stage === undefined || one.stage === null || one.stage === fault.stage),
+    (finding) =>
+      planted.has(finding.rule) &&
+      finding.severity !== 'low' &&
+      (fault.stage === undefined || finding.stage === null || finding.stage === fault.stage),
   );
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
@@ -191,11 +191,11 @@ export function grade(
   });
   const more = findings
     .filter(
-      (one) =>
-        fault.repaired_too?.includes(one.rule) &&
-        one !== named &&
-        one.stage === named?.stage &&
-        one.hidden_by === null,
+      (finding) =>
+        fault.repaired_too?.includes(finding.rule) &&
+        finding !== named &&
+        finding.stage === named?.stage &&
+        finding.hidden_by === null,
     )
     .map(({ gain }) => gain?.expected_ms ?? 0);
   const expected = gains.every((one) => one !== undefined)
@@ -213,7 +213,7 @@ export function grade(
     },
     still_in_twin: still.map(({ rule }) => rule),
     false_alarms: twin
-      .filter((one) => claims(one) && !(one.rule in excused) && !still.includes(one))
+      .filter((finding) => claims(finding) && !(finding.rule in excused) && !still.includes(finding))
       .map(({ rule }) => rule),
     wall,
     graded_on: fault.no_gain === undefined ? graded_on : null,

@@ -102,16 +102,17 @@ const tpotErrors: number[] = [];
 const serverLate: number[] = [];
 const ttfts: number[] = [];
 const tpots: number[] = [];
-for (const seen of outcome.exchanges) {
-  const truth = log.get(`prompt ${seen.index}`);
-  if (seen.warmup || seen.status !== 'ok' || truth?.writes_ns.length !== seen.chunk_ns.length) continue;
-  const { ttft_ns: ttft, tpot_ns: tpot } = tokenTimes(seen, null);
+for (const exchange of outcome.exchanges) {
+  const truth = log.get(`prompt ${exchange.index}`);
+  if (exchange.warmup || exchange.status !== 'ok' || truth?.writes_ns.length !== exchange.chunk_ns.length)
+    continue;
+  const { ttft_ns: ttft, tpot_ns: tpot } = tokenTimes(exchange, null);
   const writes = truth.writes_ns;
-  seen.chunk_ns.forEach((stamp, index) => {
+  exchange.chunk_ns.forEach((stamp, index) => {
     stampErrors.push((stamp - writes[index]!) / 1e6);
     serverLate.push((writes[index]! - truth.read_ns) / 1e6 - firstMs - (index * 1000) / rate);
   });
-  ttftErrors.push(Math.abs(ttft! - (writes[0]! - seen.sent_ns!)) / 1e6);
+  ttftErrors.push(Math.abs(ttft! - (writes[0]! - exchange.sent_ns!)) / 1e6);
   tpotErrors.push(Math.abs(tpot! - (writes.at(-1)! - writes[0]!) / (writes.length - 1)) / 1e6);
   ttfts.push(ttft! / 1e6);
   tpots.push(tpot! / 1e6);
@@ -119,7 +120,7 @@ for (const seen of outcome.exchanges) {
 const tokens = outcome.exchanges.reduce((sum, { chunk_ns: stamps }) => sum + stamps.length, 0);
 const lags = outcome.exchanges
   .filter(({ warmup }) => !warmup)
-  .map((seen) => (seen.dispatched_ns - seen.scheduled_ns) / 1e6);
+  .map((exchange) => (exchange.dispatched_ns - exchange.scheduled_ns) / 1e6);
 const verdict = clientVerdict(
   outcome.threads,
   lags.sort((x, y) => x - y),

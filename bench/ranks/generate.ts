@@ -29,11 +29,11 @@ let before = { kernels: 0, steps: 0 };
 let kernels = 0;
 let last: RankEvents[] = [];
 for (const step of playSteps({ seed: 1, ranks, tensorRanks: Math.min(8, ranks), steps, layers })) {
-  for (const [rank, own] of step.entries()) {
-    const rows = kinetoRows(own, before).map((row) => JSON.stringify(row));
+  for (const [rank, rankEvents] of step.entries()) {
+    const rows = kinetoRows(rankEvents, before).map((row) => JSON.stringify(row));
     const { gzip } = files[rank]!;
     if (!gzip.write(`${before.steps === 0 ? '' : ','}${rows.join(',')}`)) await once(gzip, 'drain');
-    kernels += own.kernels.length;
+    kernels += rankEvents.kernels.length;
   }
   // All ranks launch as many kernels.
   before = { kernels: before.kernels + step[0]!.kernels.length, steps: before.steps + 1 };

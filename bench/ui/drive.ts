@@ -222,7 +222,7 @@ const rows: [string, (of: Measured) => number | null, string, number][] = [
 const { inferscope, Perfetto } = found;
 console.log('| | inferscope | Perfetto | Perfetto / inferscope |\n| --- | ---: | ---: | ---: |');
 for (const [label, of, unit, scale] of rows) {
-  const [ours, theirs] = [inferscope, Perfetto].map((one) => (one ? of(one) : null));
+  const [ours, theirs] = [inferscope, Perfetto].map((tool) => (tool ? of(tool) : null));
   const shown = (value: number | null | undefined): string =>
     value === null || value === undefined ? '–' : `${Number((value / scale).toPrecision(3))} ${unit}`;
   const ratio = ours && theirs ? Number((theirs / ours).toPrecision(2)) : '–';

@@ -69,17 +69,17 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
   const known = evidenceOf(asked, question, [...new Set([...names, ...names.map(redact.text)])]);
   const whole = result.text.trim();
-  const said = whole.slice(0, budget.limits.answerCharacters);
-  if (said.length < whole.length)
-    options.onNote?.(`the answer was cut from ${whole.length} to ${said.length} characters`);
-  const { text, claims } = checkClaims(said, known, question, new Set(asked.map(({ id }) => id)));
+  const shown = whole.slice(0, budget.limits.answerCharacters);
+  if (shown.length < whole.length)
+    options.onNote?.(`the answer was cut from ${whole.length} to ${shown.length} characters`);
+  const { text, claims } = checkClaims(shown, known, question, new Set(asked.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
     answer: text || 'The model gave no answer; --model none answers from the session alone.',
     claims,
     unverified: claims.filter(({ verified }) => !verified).length,
     queries: [...given, ...record.queries],
-    next_capture: mode === 'deeper' ? proposedCapture(said) : null,
+    next_capture: mode === 'deeper' ? proposedCapture(shown) : null,
     usage: {
       steps: result.steps.length,
       input_tokens: result.totalUsage.inputTokens ?? null,

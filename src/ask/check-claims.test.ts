@@ -7,7 +7,7 @@ describe('numbers of a text', () => {
   test('with their units; names, versions, citations and code are none', () => {
     const text =
       'A decode step takes 23.31 ms, 91.5 % idle [q12]: 1 072 launches of float16 GEMMs on an H200 (torch 2.11.0, `batch=8`), −0.5 µs.';
-    expect(numbersIn(text).map(({ text: one }) => one.trim())).toEqual([
+    expect(numbersIn(text).map(({ text: numberText }) => numberText.trim())).toEqual([
       '23.31 ms',
       '91.5 %',
       '1 072',
@@ -113,7 +113,7 @@ describe('claims', () => {
     expect(verified('132 GB/s [q1], 132 W [q1].')).toEqual([false, false]);
     // Without a unit it is the value itself.
     expect(verified('A duration of 23.3, on 132 SMs [q1].')).toEqual([true, true]);
-    expect(check('It moves 924 bytes, 924 µs, 924 % [q1].').claims.map((one) => one.verified)).toEqual([
+    expect(check('It moves 924 bytes, 924 µs, 924 % [q1].').claims.map((claim) => claim.verified)).toEqual([
       false,
       false,
       false,

@@ -82,7 +82,7 @@ const dimensions: readonly Dimension[] = [
 export function agreesWith(value: number, known: ValueIndex, question: readonly KnownValue[]): boolean {
   const digits = /^[\d.]+/.exec(String(value))?.[0] ?? '';
   const rounding = 0.5 * 10 ** -(digits.split('.')[1]?.length ?? 0);
-  if (question.some((one) => Math.abs(one.value - value) <= rounding * slack)) return true;
+  if (question.some((knownValue) => Math.abs(knownValue.value - value) <= rounding * slack)) return true;
   const scaled = dimensions.flatMap((dimension) => {
     const lists = known.magnitudes(known.queries, [dimension]).map(({ list }) => list);
     return (usualScales[dimension] ?? [1]).map((scale) => ({ scale, lists }));
@@ -219,9 +219,9 @@ function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
       if (a === b || a.dimension !== b.dimension) continue;
       const queries = [a.query, b.query];
       const add = (how: Worked['how'], dimension: Dimension, value: number) => {
-        const own = all.get(dimension) ?? [];
-        own.push({ how, queries, magnitude: Math.abs(value) });
-        all.set(dimension, own);
+        const sameDimension = all.get(dimension) ?? [];
+        sameDimension.push({ how, queries, magnitude: Math.abs(value) });
+        all.set(dimension, sameDimension);
       };
       if (b.value !== 0) {
         add('ratio', 'ratio', a.value / b.value);
@@ -232,25 +232,25 @@ function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
     }
   }
   return new Map(
-    [...all].map(([dimension, own]) => {
-      own.sort((a, b) => a.magnitude - b.magnitude);
-      return [dimension, { all: own, magnitudes: own.map(({ magnitude }) => magnitude) }];
+    [...all].map(([dimension, candidates]) => {
+      candidates.sort((a, b) => a.magnitude - b.magnitude);
+      return [dimension, { all: candidates, magnitudes: candidates.map(({ magnitude }) => magnitude) }];
     }),
   );
 }
 
 function workedOut(number: WrittenNumber, worked: ReadonlyMap<Dimension, WorkedValues>): Worked | null {
   const [low, high] = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
-  const own = dimensionsOf(number).flatMap((dimension) => worked.get(dimension) ?? []);
-  const found = own.find(({ magnitudes }) => anyWithin(magnitudes, low, high));
+  const computed = dimensionsOf(number).flatMap((dimension) => worked.get(dimension) ?? []);
+  const found = computed.find(({ magnitudes }) => anyWithin(magnitudes, low, high));
   if (!found) return null;
-  const lists = own.map(({ magnitudes }) => magnitudes);
+  const lists = computed.map(({ magnitudes }) => magnitudes);
   if (agreesByChance(number, lists, byChance.elsewhere)) return null;
   return found.all[firstFrom(found.magnitudes, low)]!;
 }
 
 function distinct(values: readonly KnownValue[]): KnownValue[] {
-  const seen = new Map(values.map((one) => [`${one.query} ${one.dimension} ${one.value}`, one]));
+  const seen = new Map(values.map((value) => [`${value.query} ${value.dimension} ${value.value}`, value]));
   return [...seen.values()];
 }
 

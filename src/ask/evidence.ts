@@ -33,12 +33,12 @@ export function evidenceOf(
     );
     const isKnown = (value: number) => agreesWith(value, known, asked);
     if (calculatedWith(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
-    const own = new Set(literals(sql).filter((value) => !isKnown(value)));
+    const unknownLiterals = new Set(literals(sql).filter((value) => !isKnown(value)));
     known.add(
       valuesOf(data, id, {
         texts: false,
         unitOf: sqlUnits(input ?? ''),
-        without: (value) => own.has(value),
+        without: (value) => unknownLiterals.has(value),
       }),
     );
   }

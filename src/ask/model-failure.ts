@@ -20,7 +20,7 @@ export async function modelFailure(
   const { host } = new URL(baseUrl);
   const last = RetryError.isInstance(error) ? error.lastError : error;
   // The SDK wraps what reading a reply throws.
-  const ours = causes(last).find((one) => one instanceof InferscopeError);
+  const ours = causes(last).find((cause) => cause instanceof InferscopeError);
   if (ours) return ours;
   if (interrupted) {
     return new InferscopeError('E_INTERRUPTED', {
@@ -37,20 +37,20 @@ export async function modelFailure(
     });
   }
   if (APICallError.isInstance(last)) {
-    const said = redactText(saidBy(last.responseBody) ?? last.message, apiKey === null ? [] : [apiKey]);
+    const message = redactText(saidBy(last.responseBody) ?? last.message, apiKey === null ? [] : [apiKey]);
     const status = last.statusCode;
     if (status === undefined) return unreachable(host, baseUrl, last);
     if (status === 401 || status === 403) {
       return new InferscopeError('E_MODEL_ACCESS', {
         what: `${host} refused the key (HTTP ${status})`,
-        why: `It said: ${said}`,
+        why: `It said: ${message}`,
         fix: `${apiKey === null ? `Set ${apiKeyEnv}` : `Check the key in ${apiKeyEnv}`} and the model's name, ${model}; ${without}`,
       });
     }
     return new InferscopeError('E_SERVER_RESPONSE', {
       what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
-      why: `It said: ${said}`,
-      fix: tooLong.test(said)
+      why: `It said: ${message}`,
+      fix: tooLong.test(message)
         ? `The question comes with the findings of the session: use a model with a longer context than ${model}; ${without}`
         : status === 404
           ? `Check the URL ${baseUrl} and the model's name, ${model}; ${without}`
@@ -98,20 +98,21 @@ function unreachable(host: string, baseUrl: string, error: unknown): InferscopeE
 /** The error and everything that caused it. */
 function causes(error: unknown): unknown[] {
   const chain: unknown[] = [];
-  for (let one = error; one && chain.length < 8; one = (one as { cause?: unknown }).cause) chain.push(one);
+  for (let current = error; current && chain.length < 8; current = (current as { cause?: unknown }).cause)
+    chain.push(current);
   return chain;
 }
 
 const isTimeout = (error: unknown): boolean =>
   causes(error).some(
-    (one) =>
-      (one as { name?: unknown }).name === 'TimeoutError' ||
-      systemErrorCode(one) === 'UND_ERR_HEADERS_TIMEOUT',
+    (cause) =>
+      (cause as { name?: unknown }).name === 'TimeoutError' ||
+      systemErrorCode(cause) === 'UND_ERR_HEADERS_TIMEOUT',
   );
 
 const isNetwork = (error: unknown): boolean =>
-  causes(error).some((one) =>
-    /^(ECONN|ENOTFOUND|EAI_|EHOST|ENET|EPIPE|CERT_|UND_ERR)/.test(systemErrorCode(one) ?? ''),
+  causes(error).some((cause) =>
+    /^(ECONN|ENOTFOUND|EAI_|EHOST|ENET|EPIPE|CERT_|UND_ERR)/.test(systemErrorCode(cause) ?? ''),
   );
 
 /** The message in an error body, of either provider. */
@@ -121,7 +122,7 @@ function saidBy(body: string | undefined): string | null {
     const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
     const stated =
       typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error;
-    const text = [stated, message].find((one) => typeof one === 'string');
+    const text = [stated, message].find((candidate) => typeof candidate === 'string');
     if (typeof text === 'string') return text.slice(0, 400);
   } catch {
     // Not JSON: a proxy's page.

@@ -39,8 +39,10 @@ test("a project's file does not send the user's key to a server of its choice, n
   expect([found.apiKey, mayAskUnasked(found)]).toEqual([null, false]);
   const named = { ...project, section: { ...project.section, api_key_env: 'TEAM_KEY' } };
   expect(modelSettings(undefined, { ...env, TEAM_KEY: 'team' }, [named])!.apiKey).toBe('team');
-  const own = modelSettings(undefined, { ...env, INFERSCOPE_AI_URL: 'https://llm.example/v1' }, [project])!;
-  expect([own.apiKey, mayAskUnasked(own)]).toEqual(['secret', true]);
+  const custom = modelSettings(undefined, { ...env, INFERSCOPE_AI_URL: 'https://llm.example/v1' }, [
+    project,
+  ])!;
+  expect([custom.apiKey, mayAskUnasked(custom)]).toEqual(['secret', true]);
   const local = { ...project, section: { model: 'm', base_url: 'http://127.0.0.1:8000/v1' } };
   expect(mayAskUnasked(modelSettings(undefined, {}, [local])!)).toBe(true);
 });

@@ -54,7 +54,9 @@ export function modelSettings(
   sections: readonly { section: AiSection; from: 'project' | 'user' }[],
 ): ModelSettings | null {
   const first = <K extends keyof AiSection>(key: K, from: 'project' | 'user' | null = null) =>
-    sections.find((one) => one.section[key] !== undefined && (from === null || one.from === from));
+    sections.find(
+      (section) => section.section[key] !== undefined && (from === null || section.from === from),
+    );
   const model = flag || env['INFERSCOPE_AI_MODEL'] || first('model')?.section.model;
   if (!model || flag === 'none') return null;
   const provider = providerOf(
@@ -103,7 +105,7 @@ function isLoopback(url: string): boolean {
 }
 
 function providerOf(text: string): AiProvider {
-  const found = aiProviders.find((one) => one === text);
+  const found = aiProviders.find((aiProvider) => aiProvider === text);
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
     what: `INFERSCOPE_AI_PROVIDER is "${text}"`,

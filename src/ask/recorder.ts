@@ -87,7 +87,7 @@ const sizeOf = (data: unknown): number => JSON.stringify(data)?.length ?? 0;
 
 function longestList(data: unknown): [string, unknown[]] | null {
   if (data === null || typeof data !== 'object') return null;
-  const lists = Object.entries(data).filter((one): one is [string, unknown[]] => Array.isArray(one[1]));
+  const lists = Object.entries(data).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
   return lists.sort((a, b) => sizeOf(b[1]) - sizeOf(a[1]))[0] ?? null;
 }
 
@@ -95,12 +95,12 @@ function longestList(data: unknown): [string, unknown[]] | null {
 export async function toolSet(tools: readonly AskTool[], record: Recorder): Promise<ToolSet> {
   const { tool: define } = await import('ai');
   return Object.fromEntries(
-    tools.map((one) => [
-      one.name,
+    tools.map((tool) => [
+      tool.name,
       define({
-        description: one.description,
-        inputSchema: one.input,
-        execute: (input: unknown) => record.call(one, input),
+        description: tool.description,
+        inputSchema: tool.input,
+        execute: (input: unknown) => record.call(tool, input),
       }),
     ]),
   );

@@ -77,11 +77,11 @@ export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): R
   };
   const walk = (value: unknown, key: string): unknown => {
     if (typeof value === 'string') return cleanText(value, /version/i.test(key));
-    if (Array.isArray(value)) return value.map((one) => walk(one, key));
+    if (Array.isArray(value)) return value.map((item) => walk(item, key));
     if (value === null || typeof value !== 'object') return value;
     // Keys may be names out of the session, too.
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [cleanText(name, true), walk(one, name)]),
+      Object.entries(value).map(([name, item]) => [cleanText(name, true), walk(item, name)]),
     );
   };
   return { text: (text) => cleanText(text, false), json: <T>(value: T) => walk(value, '') as T };
@@ -104,9 +104,11 @@ function shortened(path: string): string {
 
 /** Names that are words of their own; short ones would hide ordinary words. */
 function wholeWords(names: readonly string[]): RegExp | null {
-  const own = [...new Set(names)].filter((name) => name.length >= 3).sort((a, b) => b.length - a.length);
-  if (own.length === 0) return null;
-  const quoted = own.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`));
+  const longNames = [...new Set(names)]
+    .filter((name) => name.length >= 3)
+    .sort((a, b) => b.length - a.length);
+  if (longNames.length === 0) return null;
+  const quoted = longNames.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`));
   return new RegExp(`(?<![\\w-])(?:${quoted.join('|')})(?![\\w-])`, 'gi');
 }
 
@@ -129,14 +131,19 @@ export async function surroundingsOf(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Surroundings> {
   const hosts = [hostname(), hostname().split('.')[0]!];
-  const users: string[] = [env['USER'], env['LOGNAME'], ownName()].filter((one) => one !== undefined);
+  const users: string[] = [env['USER'], env['LOGNAME'], ownName()].filter((user) => user !== undefined);
   const operatorRoots = new Set<string>();
   for (const session of sessions) {
     const { manifest } = session;
     for (const [name, fact] of Object.entries({ ...manifest.hardware, ...manifest.software }))
       if (typeof fact === 'string' && /host_?name|node_?name/i.test(name)) hosts.push(fact);
-    const said = JSON.stringify([manifest.command, manifest.executions, manifest.title, manifest.software]);
-    for (const [, name] of said.matchAll(/\/(?:home|Users)\/([\w.-]+)/g)) users.push(name!);
+    const recorded = JSON.stringify([
+      manifest.command,
+      manifest.executions,
+      manifest.title,
+      manifest.software,
+    ]);
+    for (const [, name] of recorded.matchAll(/\/(?:home|Users)\/([\w.-]+)/g)) users.push(name!);
     hosts.push(...(await namesIn(session, operatorRoots)));
   }
   const ordinary = (name: string) => !everybody.has(name.toLowerCase());

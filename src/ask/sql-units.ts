@@ -39,7 +39,7 @@ function aliased(sql: string): { name: string; expression: string }[] {
     }
     const text = sql.slice(at + 1, index);
     const begins = [...text.matchAll(/\bselect\s+(?:distinct\s+)?/gi)].findLast(
-      (one) => depthAt(text, one.index) === 0,
+      (match) => depthAt(text, match.index) === 0,
     );
     const expression = begins ? text.slice(begins.index + begins[0].length) : text;
     return { name: name!, expression: expression.trim() };
@@ -64,16 +64,21 @@ function unitOfExpression(text: string, known: ReadonlyMap<string, Unit>): Unit 
   const [left, operator, right] = lastOperator(bare) ?? [];
   if (operator === '*' || operator === '/') {
     const [a, b] = [numberIn(left!), numberIn(right!)];
-    const [one, other] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
-    if (b !== null) return one && scaledBy(one, operator === '/' ? b : 1 / b);
-    if (a !== null) return operator === '*' ? other && scaledBy(other, 1 / a) : null;
-    if (operator === '/' && one && other && one.dimension === other.dimension)
-      return { ...ratio, scale: one.scale / other.scale };
+    const [leftUnit, rightUnit] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
+    if (b !== null) return leftUnit && scaledBy(leftUnit, operator === '/' ? b : 1 / b);
+    if (a !== null) return operator === '*' ? rightUnit && scaledBy(rightUnit, 1 / a) : null;
+    if (operator === '/' && leftUnit && rightUnit && leftUnit.dimension === rightUnit.dimension)
+      return { ...ratio, scale: leftUnit.scale / rightUnit.scale };
     return null;
   }
   if (operator === '+' || operator === '-') {
-    const [one, other] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
-    return one && other && one.dimension === other.dimension && one.scale === other.scale ? one : null;
+    const [leftUnit, rightUnit] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
+    return leftUnit &&
+      rightUnit &&
+      leftUnit.dimension === rightUnit.dimension &&
+      leftUnit.scale === rightUnit.scale
+      ? leftUnit
+      : null;
   }
   const inner = closes(bare) ? sameUnit.exec(bare)?.[1] : undefined;
   if (inner !== undefined) return unitOfExpression(firstArgument(inner), known);

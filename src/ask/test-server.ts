@@ -39,10 +39,10 @@ export async function testServer(script: (Reply | ((request: SeenRequest) => Rep
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as SeenRequest['body'];
-      const one = { path: request.url ?? '', headers: request.headers, body };
-      seen.push(one);
+      const received = { path: request.url ?? '', headers: request.headers, body };
+      seen.push(received);
       const next = script[Math.min(seen.length, script.length) - 1]!;
-      answer(response, typeof next === 'function' ? next(one) : next, one.path, seen.length);
+      answer(response, typeof next === 'function' ? next(received) : next, received.path, seen.length);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

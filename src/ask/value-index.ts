@@ -28,10 +28,10 @@ export class ValueIndex {
 
   add(values: readonly KnownValue[]): void {
     for (const value of values) {
-      const own = this.#byQuery.get(value.query) ?? { values: [], sorted: null };
-      own.values.push(value);
-      own.sorted = null;
-      this.#byQuery.set(value.query, own);
+      const queryValues = this.#byQuery.get(value.query) ?? { values: [], sorted: null };
+      queryValues.values.push(value);
+      queryValues.sorted = null;
+      this.#byQuery.set(value.query, queryValues);
     }
   }
 
@@ -45,10 +45,10 @@ export class ValueIndex {
 
   magnitudes(queries: readonly string[], dimensions: readonly Dimension[]): Magnitudes[] {
     return queries.flatMap((query) => {
-      const own = this.#byQuery.get(query);
-      if (!own) return [];
-      own.sorted ??= sortedByDimension(own.values);
-      const { sorted } = own;
+      const queryValues = this.#byQuery.get(query);
+      if (!queryValues) return [];
+      queryValues.sorted ??= sortedByDimension(queryValues.values);
+      const { sorted } = queryValues;
       return dimensions.flatMap((dimension) => {
         const list = sorted.get(dimension);
         return list ? [{ query, list }] : [];
@@ -61,7 +61,7 @@ function sortedByDimension(values: readonly KnownValue[]): Map<Dimension, number
   const sets = new Map<Dimension, Set<number>>();
   for (const { dimension, value } of values)
     sets.set(dimension, (sets.get(dimension) ?? new Set()).add(Math.abs(value)));
-  return new Map([...sets].map(([dimension, own]) => [dimension, [...own].sort((a, b) => a - b)]));
+  return new Map([...sets].map(([dimension, indices]) => [dimension, [...indices].sort((a, b) => a - b)]));
 }
 
 /** Index of the first element of an ascending list that is not below the value; its length where all are. */

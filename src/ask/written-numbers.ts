@@ -35,7 +35,7 @@ export function numbersIn(text: string): WrittenNumber[] {
   const inCode = (at: number) => firstFrom(ticks, at) % 2 === 1 && at < (ticks.at(-1) ?? 0);
   const found = [...[...plain.matchAll(numberPattern)].map(digitsOf), ...wordsOf(plain)]
     .toSorted((a, b) => a.start - b.start)
-    .map((one) => ({ ...one, text: text.slice(one.start, one.end) }));
+    .map((written) => ({ ...written, text: text.slice(written.start, written.end) }));
   return ranges(found, plain).filter(({ start, unit }) => unit !== null || !inCode(start));
 }
 
@@ -112,10 +112,12 @@ function wordsOf(text: string): Omit<WrittenNumber, 'text'>[] {
 
 /** "10 to 23 ms", "10–23 ms", "between 10 and 23 ms": both are of the unit that stands behind the second. */
 function ranges(found: readonly WrittenNumber[], text: string): WrittenNumber[] {
-  return found.map((one, at) => {
+  return found.map((writtenNumber, at) => {
     const next = found[at + 1];
-    if (one.unit !== null || !next || next.unit === null) return one;
-    const between = text.slice(one.end, next.start);
-    return /^\s*(?:[-–—…]|to|and|or|bis|→|->)\s*$/i.test(between) ? { ...one, unit: next.unit } : one;
+    if (writtenNumber.unit !== null || !next || next.unit === null) return writtenNumber;
+    const between = text.slice(writtenNumber.end, next.start);
+    return /^\s*(?:[-–—…]|to|and|or|bis|→|->)\s*$/i.test(between)
+      ? { ...writtenNumber, unit: next.unit }
+      : writtenNumber;
   });
 }

@@ -91,7 +91,7 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   }
 
   const devices = first.map(({ index, name, details, memoryTotalBytes }): GpuDevice => {
-    const about = facts.find((one) => one.index === index);
+    const about = facts.find((fact) => fact.index === index);
     const powerLimitW = about?.powerLimitW ?? details.powerLimitW;
     const kept: GpuSample = emptyGpuSample();
     return {

@@ -21,7 +21,7 @@ type Keys = Row<'telemetry'>;
  */
 export function hostTelemetryRows(
   samples: HostSample[],
-  others: OtherLoad,
+  otherProcesses: OtherLoad,
   keys: Keys,
   goesOn = false,
 ): Row<'telemetry'>[] {
@@ -57,9 +57,9 @@ export function hostTelemetryRows(
         put('host', metric, Math.min(100, (100 * (ns - then)) / (tNs - before.tNs)));
     }
   }
-  for (const { tNs, others: busy, own } of others.windows) {
+  for (const { tNs, others: busy, own: ownShare } of otherProcesses.windows) {
     rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });
-    rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: own });
+    rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: ownShare });
   }
   return rows;
 }
@@ -103,9 +103,9 @@ export function otherLoad(all: HostSample[]): OtherLoad {
   const windows: OtherLoad['windows'] = [];
   const between = (from: HostSample, to: HostSample) => {
     const spanNs = to.tNs - from.tNs;
-    const own = Math.max(0, to.reading.ownCpuNs - from.reading.ownCpuNs) / spanNs;
+    const ownShare = Math.max(0, to.reading.ownCpuNs - from.reading.ownCpuNs) / spanNs;
     const busy = hostLoad(from, to).busyNs / spanNs;
-    return { tNs: to.tNs, own, others: Math.max(0, busy - (treeCores(from, to) ?? 0) - own) };
+    return { tNs: to.tNs, own: ownShare, others: Math.max(0, busy - (treeCores(from, to) ?? 0) - ownShare) };
   };
   let from = samples[0];
   for (const to of samples) {

@@ -69,17 +69,17 @@ export function openLinuxHost(pid: number): HostReader {
       closeProcess(files);
       processes.delete(known);
     }
-    for (const one of pids) {
-      if (processes.has(one)) continue;
+    for (const processId of pids) {
+      if (processes.has(processId)) continue;
       const files = {
-        stat: openText(`/proc/${one}/stat`, 1024),
-        status: openText(`/proc/${one}/status`, 8192),
+        stat: openText(`/proc/${processId}/stat`, 1024),
+        status: openText(`/proc/${processId}/status`, 8192),
       };
       if (!files.stat || !files.status) continue;
       // The main thread: in Python and in engine workers this thread launches kernels.
       const schedstat =
-        processes.size < maxThreads ? openText(`/proc/${one}/task/${one}/schedstat`, 128) : null;
-      processes.set(one, { stat: files.stat, status: files.status, schedstat });
+        processes.size < maxThreads ? openText(`/proc/${processId}/task/${processId}/schedstat`, 128) : null;
+      processes.set(processId, { stat: files.stat, status: files.status, schedstat });
     }
   }
 
@@ -87,24 +87,24 @@ export function openLinuxHost(pid: number): HostReader {
     let ticks = 0;
     let alive = false;
     let memory: ProcessMemory | null = null;
-    for (const [one, files] of processes) {
+    for (const [processId, files] of processes) {
       const times = parsePidStat(files.stat.read() ?? '');
       if (!times) continue;
       alive = true;
       ticks += times.ticks;
-      const own = parseStatusMemory(files.status.read() ?? '');
-      if (!own) continue;
-      peaks.set(one, own.peakRssBytes);
-      memory = memory ? addMemory(memory, own) : own;
+      const processMemory = parseStatusMemory(files.status.read() ?? '');
+      if (!processMemory) continue;
+      peaks.set(processId, processMemory.peakRssBytes);
+      memory = memory ? addMemory(memory, processMemory) : processMemory;
     }
     return alive ? { cpuNs: ticks * nsPerTick, memory } : null;
   }
 
   function readRunDelay(): HostReading['runDelayNs'] {
     const found = new Map<number, number>();
-    for (const [one, { schedstat }] of processes) {
+    for (const [processId, { schedstat }] of processes) {
       const times = parseSchedstat(schedstat?.read() ?? '');
-      if (times) found.set(one, times.delayNs);
+      if (times) found.set(processId, times.delayNs);
     }
     return found;
   }
@@ -113,7 +113,7 @@ export function openLinuxHost(pid: number): HostReader {
     notes,
     read(nowNs) {
       if (nowNs - scannedNs >= treeScanNs) scan(nowNs);
-      const own = process.cpuUsage();
+      const cpuUsage = process.cpuUsage();
       return {
         cores: parseProcStat(stat?.read() ?? ''),
         clockMhz: clocks.read(nowNs),
@@ -121,7 +121,7 @@ export function openLinuxHost(pid: number): HostReader {
         runDelayNs: readRunDelay(),
         peaks,
         pressureNs: pressure.read(),
-        ownCpuNs: ownInTree ? 0 : (own.user + own.system) * 1000,
+        ownCpuNs: ownInTree ? 0 : (cpuUsage.user + cpuUsage.system) * 1000,
       };
     },
     close() {

@@ -20,10 +20,10 @@ test('whole lines go to the record of the run around, each once', () => {
 });
 
 test('nothing without a run around, of a record that is not there, or of the record itself', () => {
-  const own = join(folder, 'alone.jsonl');
-  writeFileSync(own, '{"n":1}\n');
-  expect(passOnRecord(own, 0, {})).toBe(0);
-  expect(passOnRecord(own, 0, { INFERSCOPE_RECORD: own })).toBe(0);
+  const aloneLog = join(folder, 'alone.jsonl');
+  writeFileSync(aloneLog, '{"n":1}\n');
+  expect(passOnRecord(aloneLog, 0, {})).toBe(0);
+  expect(passOnRecord(aloneLog, 0, { INFERSCOPE_RECORD: aloneLog })).toBe(0);
   expect(passOnRecord(join(folder, 'no.jsonl'), 3, { INFERSCOPE_RECORD: join(folder, 'x.jsonl') })).toBe(3);
-  expect(readFileSync(own, 'utf8')).toBe('{"n":1}\n');
+  expect(readFileSync(aloneLog, 'utf8')).toBe('{"n":1}\n');
 });

@@ -83,10 +83,10 @@ describe('arithmetic of a recording, by hand', () => {
   const samples = [sample(0, [0, 0], 0, 0, 0), sample(2e9, [150, 100], 200, 1.5e9, 0.2e9)];
 
   test('utilization, cores busy, and the rest is other processes', () => {
-    const others = otherLoad(samples);
+    const load = otherLoad(samples);
     // (1.5 + 1.0) s busy − 1.5 − 0.2 = 0.8 s in 2 s
-    expect(others.mean).toBeCloseTo(0.4, 12);
-    const rows = hostTelemetryRows(samples, others, { execution_id: 'e' });
+    expect(load.mean).toBeCloseTo(0.4, 12);
+    const rows = hostTelemetryRows(samples, load, { execution_id: 'e' });
     const value = (scope: string, metric: string) =>
       rows.find((row) => row.scope === scope && row.metric === metric)?.value;
     expect(value('cpu0', 'utilization_percent')).toBe(75);

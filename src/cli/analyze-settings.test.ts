@@ -42,7 +42,7 @@ test.each([
   ['ai: {model: x, provider: other}', 'anthropic'],
 ])('%s is rejected', async (text, expected) => {
   userFile(text);
-  const error: unknown = await configuredModel().catch((one: unknown) => one);
+  const error: unknown = await configuredModel().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'E_CONFIG_FILE' });
   expect(JSON.stringify((error as { parts: unknown }).parts)).toContain(expected);
 });

@@ -129,7 +129,7 @@ function plannedWords(prepared: PreparedBench, typed: BenchTyped): string {
 
 function measuredWords({ executions }: BenchCapture): string {
   const timed = executions.reduce((sum, { recorded }) => sum + recorded.timed, 0);
-  const launches = executions.reduce((sum, one) => sum + one.launches.length, 0);
+  const launches = executions.reduce((sum, execution) => sum + execution.launches.length, 0);
   return `${plural(timed, 'timed repeat')} in ${plural(launches, 'launch', 'launches')}`;
 }
 

@@ -64,7 +64,7 @@ function open(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]):
 }
 
 export interface LoadSequence {
-  next: (seen: readonly SweepPoint[]) => PlannedLoad | null;
+  next: (measured: readonly SweepPoint[]) => PlannedLoad | null;
   /** Load levels known in advance; a sweep chooses its levels as it runs. */
   listed: readonly PlannedLoad[];
 }
@@ -106,15 +106,18 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
     }
     const whole = options.rate === undefined;
     const from = options.rate?.[0] ?? options.concurrency?.[0] ?? 1;
-    const next: LoadSequence['next'] = (seen) => {
-      const level = nextLevel(seen, { from, most: options.sweepMax, whole, slo });
+    const next: LoadSequence['next'] = (measured) => {
+      const level = nextLevel(measured, { from, most: options.sweepMax, whole, slo });
       if (level === null) return null;
       return whole ? closed(level, options) : rateLoad(level);
     };
     return { next, listed: [] };
   }
   const loads = await listed(options, rateLoad);
-  return { next: (seen) => (seen.at(-1)?.stopped ? null : (loads[seen.length] ?? null)), listed: loads };
+  return {
+    next: (measured) => (measured.at(-1)?.stopped ? null : (loads[measured.length] ?? null)),
+    listed: loads,
+  };
 }
 
 async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedLoad): Promise<PlannedLoad[]> {

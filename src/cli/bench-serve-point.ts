@@ -100,7 +100,7 @@ export async function runServingPoint(
         });
     gpus?.close();
   }
-  const prompts = new Map(planned.map((one) => [one.index, one.input_tokens]));
+  const prompts = new Map(planned.map((request) => [request.index, request.input_tokens]));
   const rows = outcome.exchanges.map((exchange) =>
     requestRow(exchange, keys, originNs, {
       prompt: tokenizer ? (index) => prompts.get(index) ?? null : null,

@@ -121,11 +121,11 @@ async function measure(
   { signal, progress }: { signal: AbortSignal; progress: Progress },
 ): Promise<Recorded & { found: object }> {
   const issues: Issue[] = [];
-  const seen: SweepPoint[] = [];
+  const measured: SweepPoint[] = [];
   const eta = startLoadEta();
-  const left = () => leftWords(eta.leftS(listed.slice(seen.length + 1).map(loadSize)));
+  const left = () => leftWords(eta.leftS(listed.slice(measured.length + 1).map(loadSize)));
   let threads = context.threads;
-  for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
+  for (let load = next(measured); load !== null && !signal.aborted; load = next(measured)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
     const words = () => loadLabel(asLoad(load!));
     eta.begun(loadSize(load));
@@ -157,7 +157,7 @@ async function measure(
       more > client.threads
     )
       threads = more;
-    else seen.push(run.seen);
+    else measured.push(run.seen);
   }
   return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), found: {} };
 }

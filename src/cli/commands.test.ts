@@ -42,12 +42,12 @@ test('every command that a message, a page of the docs or the README names exist
   for (const file of files) {
     for (const typed of typedIn(readFileSync(join(packageRoot(), file), 'utf8'))) {
       const [first = '', second = ''] = typed.split(/\s+/);
-      const own = defined.get(`${first} ${second}`) ?? defined.get(first);
+      const command = defined.get(`${first} ${second}`) ?? defined.get(first);
       // "inferscope reads", "inferscope writes": prose. `inferscope bench ${verb}`: any subcommand.
-      if (!own || second.startsWith('${')) continue;
+      if (!command || second.startsWith('${')) continue;
       for (const [flag] of typed.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z]/g)) {
         flags++;
-        if (flag !== '--help' && !own.options.some(({ long }) => long === flag))
+        if (flag !== '--help' && !command.options.some(({ long }) => long === flag))
           wrong.push(`${file}: inferscope ${typed}: ${flag}`);
       }
     }

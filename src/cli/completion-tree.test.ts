@@ -11,7 +11,7 @@ async function wholeProgram(): Promise<Command> {
 }
 
 const below = (program: Command, path: string) =>
-  path.split(' ').reduce((at, name) => at.commands.find((one) => one.name() === name)!, program);
+  path.split(' ').reduce((at, name) => at.commands.find((command) => command.name() === name)!, program);
 
 test('completed values belong to existing options, and their parsers accept them', async () => {
   const program = await wholeProgram();
@@ -26,14 +26,16 @@ test('completed values belong to existing options, and their parsers accept them
   }
   for (const key of Object.keys(argumentWords)) {
     const [path, name] = key.split(' ');
-    expect(below(program, path!).registeredArguments.map((one) => one.name())).toContain(name);
+    expect(below(program, path!).registeredArguments.map((argument) => argument.name())).toContain(name);
   }
 });
 
 test('completion does not depend on help text', async () => {
   const tree = completionTree(await wholeProgram());
   const values = (path: string, flag: string) =>
-    tree.find((one) => one.path === path)!.options.find(({ flags }) => flags.includes(flag))!.values;
+    tree
+      .find((completionCommand) => completionCommand.path === path)!
+      .options.find(({ flags }) => flags.includes(flag))!.values;
   expect(values('memory', '--model-params')).toEqual({ kind: 'free' });
   expect(values('kernels', '--from-model')).toEqual({ kind: 'files' });
   expect(values('run', '--evaluator')).toEqual({

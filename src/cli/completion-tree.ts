@@ -30,7 +30,7 @@ export function completionTree(program: Command): CompletionCommand[] {
 }
 
 function walk(command: Command, path: string): CompletionCommand[] {
-  const own: CompletionCommand = {
+  const completionCommand: CompletionCommand = {
     path,
     names: [command.name(), ...command.aliases()],
     description: command.summary() || command.description(),
@@ -43,7 +43,7 @@ function walk(command: Command, path: string): CompletionCommand[] {
   const children = command.createHelp().visibleCommands(command);
   const below = children.filter((child) => command.commands.includes(child));
   return [
-    own,
+    completionCommand,
     ...below.flatMap((child) => walk(child, path === '' ? child.name() : `${path} ${child.name()}`)),
   ];
 }

@@ -18,8 +18,8 @@ function kindOf(values: Values): string {
  * - `_inferscope_command PATH WORD`: path of the command below, and success
  */
 export function lookups(tree: readonly CompletionCommand[]): string {
-  const options = tree.flatMap(({ path, options: own }) =>
-    own.flatMap(({ flags, values }) =>
+  const options = tree.flatMap(({ path, options: commandOptions }) =>
+    commandOptions.flatMap(({ flags, values }) =>
       values === null
         ? []
         : [
@@ -27,8 +27,8 @@ export function lookups(tree: readonly CompletionCommand[]): string {
           ],
     ),
   );
-  const places = tree.flatMap(({ path, arguments: own }) =>
-    own.map(({ values, variadic }, index) => {
+  const places = tree.flatMap(({ path, arguments: commandArguments }) =>
+    commandArguments.map(({ values, variadic }, index) => {
       const pattern = variadic ? `${quoted(`${path}:`)}*` : quoted(`${path}:${index}`);
       return `    ${pattern}) kind=${quoted(kindOf(values))} ;;`;
     }),
@@ -107,9 +107,9 @@ export const walk = `_inferscope_walk() {
 export function below(tree: readonly CompletionCommand[], path: string): CompletionCommand[] {
   const depth = path === '' ? 1 : path.split(' ').length + 1;
   return tree.filter(
-    (one) =>
-      one.path !== '' &&
-      one.path.split(' ').length === depth &&
-      (path === '' || one.path.startsWith(`${path} `)),
+    (completionCommand) =>
+      completionCommand.path !== '' &&
+      completionCommand.path.split(' ').length === depth &&
+      (path === '' || completionCommand.path.startsWith(`${path} `)),
   );
 }

@@ -31,7 +31,7 @@ async function applied(text: string, path: string[], typed: string[] = []): Prom
   // A subcommand with the same name as another command.
   program.command('session').command('profile').option('--model <name>');
   let found: Command = program;
-  for (const name of path) found = found.commands.find((one) => one.name() === name)!;
+  for (const name of path) found = found.commands.find((command) => command.name() === name)!;
   found.parseOptions(typed);
   await applyConfig(found);
   return found.opts();

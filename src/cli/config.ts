@@ -56,7 +56,8 @@ export async function applyConfig(command: Command): Promise<void> {
 /** ["session", "export"]: the command words after the program's name. */
 function pathOf(command: Command): string[] {
   const names: string[] = [];
-  for (let one: Command | null = command; one?.parent; one = one.parent) names.unshift(one.name());
+  for (let ancestor: Command | null = command; ancestor?.parent; ancestor = ancestor.parent)
+    names.unshift(ancestor.name());
   return names;
 }
 
@@ -70,7 +71,7 @@ function sectionOf(config: object, path: readonly string[]): Record<string, unkn
 function parsedBy(option: Option, value: unknown): unknown {
   const { parseArg } = option;
   if (!parseArg) return value;
-  return [value].flat().reduce((before: unknown, one) => parseArg(String(one), before as never), undefined);
+  return [value].flat().reduce((before: unknown, item) => parseArg(String(item), before as never), undefined);
 }
 
 export function readText(path: string): string {

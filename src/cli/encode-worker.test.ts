@@ -20,8 +20,13 @@ function calls() {
     shape[i] = i % 3;
     places[i] = i % 7 ? 4 * (1 + Math.floor(i / 100)) + (i % 3) : 0;
   }
-  const one = (...values: number[]) => Float64Array.from(values);
-  const shapes = { pid: one(7, 7, 7), tid: one(1, 2, Number.NaN), name: one(0, 1, 0), api: one(2, 2, 2) };
+  const floats = (...values: number[]) => Float64Array.from(values);
+  const shapes = {
+    pid: floats(7, 7, 7),
+    tid: floats(1, 2, Number.NaN),
+    name: floats(0, 1, 0),
+    api: floats(2, 2, 2),
+  };
   const events = { rows, start_ns, dur_ns, correlation, shape, bytes: null, shapes };
   return { calls: events, places, names: ['cudaLaunchKernel', 'cudaMemcpyAsync', 'runtime'] };
 }

@@ -29,7 +29,7 @@ export function findGpu(typed: string): KnownGpu {
 }
 
 function roomOf(sheet: GpuSheet, name: string): KnownGpu {
-  const known = sheet.names.map((one) => allocatableGib[one]).find((one) => one !== undefined);
+  const known = sheet.names.map((alias) => allocatableGib[alias]).find((one) => one !== undefined);
   return {
     name,
     architecture: sheet.architecture,

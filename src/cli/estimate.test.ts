@@ -257,10 +257,11 @@ describe('--fits', () => {
     for (const id of ['tinyllama-1.1b', 'qwen2-1.5b', 'phi-2', 'mistral-7b', 'llama-2-7b'])
       expect(row(id)).toBeDefined();
     for (const { formats } of fits.data.models) {
-      for (const one of formats) {
-        const parts = one.weight_bytes + one.kv_cache_bytes + one.activation_bytes + one.overhead_bytes;
-        expect(parts).toBeCloseTo(one.needed_bytes, 0);
-        expect(one.fits).toBe(one.needed_bytes <= fits.data.gpu.total_bytes);
+      for (const format of formats) {
+        const parts =
+          format.weight_bytes + format.kv_cache_bytes + format.activation_bytes + format.overhead_bytes;
+        expect(parts).toBeCloseTo(format.needed_bytes, 0);
+        expect(format.fits).toBe(format.needed_bytes <= fits.data.gpu.total_bytes);
       }
     }
   });
@@ -269,7 +270,7 @@ describe('--fits', () => {
     const [float32, bfloat16] = row('llama-2-7b').formats;
     expect([float32!.fits, bfloat16!.fits]).toEqual([false, true]);
     expect(bfloat16!.weight_bytes / 2 ** 30).toBeCloseTo(12.55, 2);
-    expect(row('llama-2-70b').formats.map((one) => one.fits)).toEqual([false, false, false, false]);
+    expect(row('llama-2-70b').formats.map((format) => format.fits)).toEqual([false, false, false, false]);
   });
 
   it('says what is gated and how much is to be got', () => {

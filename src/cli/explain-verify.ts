@@ -23,7 +23,9 @@ export const verifyExtension = {
     const found = await verifySessions(session, await openSessionOrFile(options.verify));
     if (stage !== undefined) {
       found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
-      found.data.changes = found.data.changes.filter((one) => one.stage === null || one.stage === stage);
+      found.data.changes = found.data.changes.filter(
+        (change) => change.stage === null || change.stage === stage,
+      );
     }
     const [{ verifyView }, { rememberedExplanation }] = await Promise.all([
       import('../views/verify.js'),

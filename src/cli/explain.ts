@@ -159,7 +159,7 @@ const worst = ({ findings }: ExplainResult): number =>
 
 function oneOf<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
   return (text) => {
-    const found = allowed.find((one) => one === text);
+    const found = allowed.find((value) => value === text);
     if (found !== undefined) return found;
     throw new InferscopeError('E_USAGE', {
       what: `${flag} takes ${allowed.join(', ')}, not "${text}"`,

@@ -98,7 +98,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
   afterAll(() => rmSync(root, { recursive: true, force: true }));
   let session: Session;
-  let other: Session;
+  let otherSession: Session;
   let explain: Awaited<ReturnType<typeof explainSession>>;
   /** By SQL over the tables: mean step without a profiler, and the device's work in a step under it. */
   let clean_ms: number;
@@ -110,7 +110,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   beforeAll(async () => {
     const { id } = await importSession(pair('launch_bound_decode-fault'), home);
     session = await openSession(id, home);
-    other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
+    otherSession = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
     explain = await explainSession(session);
     const database = await session.connect();
     const [row] = await database.query<{ clean_ms: number; busy_ms: number }>(
@@ -125,7 +125,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const captures = await analyzeCaptures(session);
     const { trace } = captures;
     const view = capturesView(captures);
-    const compared = await compareSessions([session, other]);
+    const compared = await compareSessions([session, otherSession]);
     const page = pageOfView(view, { clientScript: '', explain });
     const { data: asked } = await whatIf(session, ['no-sync']);
     const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
@@ -162,7 +162,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     expect(phase!.idle_by_cause.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(idle, 4);
     const [stage] = explain.data.stages;
     expect(idleIn(headlineTime(stage!).value!, busyMs(stage!)).share).toBeCloseTo(idle, 4);
-    const compared = await compareSessions([session, other]);
+    const compared = await compareSessions([session, otherSession]);
     expect(compared.data.stages[0]!.values[0]!.idle_share).toBeCloseTo(idle, 4);
     const percent = Math.round(100 * idle).toString();
     const page = pageOfView(capturesView(captures), { clientScript: '', explain });

@@ -133,7 +133,7 @@ export async function importCaptures(
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
   ensureAlone(known, files.length + (options.taken?.length ?? 0));
-  for (const one of known) imported.issues.push(...clockIssues(one));
+  for (const capture of known) imported.issues.push(...clockIssues(capture));
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
   );
@@ -152,9 +152,9 @@ export async function importCaptures(
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
   // A partially read capture keeps its id.
   const taken = [...(options.taken ?? [])];
-  for (const one of known) {
-    const execution = executionOf(one, timeline ?? one, secrets);
-    const captureId = freeId(one, taken);
+  for (const capture of known) {
+    const execution = executionOf(capture, timeline ?? capture, secrets);
+    const captureId = freeId(capture, taken);
     taken.push(captureId);
     const context: ImportContext = {
       execution_id: execution.execution_id,
@@ -165,16 +165,16 @@ export async function importCaptures(
       ...(options.part ? { collectives: true } : {}),
       redact,
       ...(options.signal ? { signal: options.signal } : {}),
-      progress: (share) => options.onProgress?.(basename(one.file.path), share),
+      progress: (share) => options.onProgress?.(basename(capture.file.path), share),
     };
-    const outcome = await guarded(one.file.path, async (): Promise<ImportOutcome> => {
-      ensureWanted(one.file, options.signal);
-      const loaded = await one.importer.load(one.readable, target, context);
+    const outcome = await guarded(capture.file.path, async (): Promise<ImportOutcome> => {
+      ensureWanted(capture.file, options.signal);
+      const loaded = await capture.importer.load(capture.readable, target, context);
       if (!isRecord(loaded)) return loaded;
       const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
       return record;
     });
-    if (options.keepRaw || one.importer.keepsFile) await keepRaw(session, one, captureId, redact);
+    if (options.keepRaw || capture.importer.keepsFile) await keepRaw(session, capture, captureId, redact);
     if (!outcome) {
       session.forget(captureId);
       continue;
@@ -184,15 +184,15 @@ export async function importCaptures(
     imported.captures.push({
       capture_id: captureId,
       execution_id: execution.execution_id,
-      tool: one.facts.tool,
-      importer: one.importer.name,
+      tool: capture.facts.tool,
+      importer: capture.importer.name,
       clock: outcome.clock,
     });
     imported.issues.push(...outcome.issues.map((issue) => withText(issue, redact(issue.text))));
-    Object.assign(imported.hardware, one.facts.hardware);
-    Object.assign(imported.software, one.facts.software);
-    imported.rank ??= one.facts.rank ?? null;
-    imported.worldSize ??= one.facts.world_size ?? null;
+    Object.assign(imported.hardware, capture.facts.hardware);
+    Object.assign(imported.software, capture.facts.software);
+    imported.rank ??= capture.facts.rank ?? null;
+    imported.worldSize ??= capture.facts.world_size ?? null;
     if (isRecord(outcome)) {
       imported.model ??= outcome.model;
       imported.sizes ??= outcome.sizes;
@@ -238,12 +238,12 @@ const tooMuch = (path: string, error: RangeError): InferscopeError =>
 
 /** @throws E_USAGE for a memory profile together with other captures */
 function ensureAlone(known: readonly Known[], captures: number): void {
-  const one = known.find(({ importer }) => importer.keepsFile);
-  if (!one || captures === 1) return;
+  const capture = known.find(({ importer }) => importer.keepsFile);
+  if (!capture || captures === 1) return;
   throw new InferscopeError('E_USAGE', {
-    what: `${one.file.path} cannot be imported together with other captures`,
+    what: `${capture.file.path} cannot be imported together with other captures`,
     why: 'A memory profile needs its own session.',
-    fix: `inferscope import ${one.file.path}`,
+    fix: `inferscope import ${capture.file.path}`,
   });
 }
 

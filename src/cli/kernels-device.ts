@@ -82,7 +82,7 @@ async function gpuFacts(index: number): Promise<{ scope: string; freeBytes: numb
       index,
       gpus.devices.map(({ uuid }) => uuid),
     );
-    const device = gpus.devices.find((one) => one.index === at);
+    const device = gpus.devices.find((gpuDevice) => gpuDevice.index === at);
     return { scope: `gpu${at}`, freeBytes: device?.sample().memoryFreeBytes ?? null };
   } finally {
     gpus.close();

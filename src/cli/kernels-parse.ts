@@ -49,7 +49,7 @@ export function dtypeList(text: string, before: string[] = []): string[] {
     if (bytesPerElement[dtype] >= 1) return dtype;
     throw new InferscopeError('E_DTYPE', {
       what: `no kernel of the suite computes in ${dtype}`,
-      why: `The suite has ${dtypes.filter((one) => bytesPerElement[one] >= 1).join(', ')} and tfloat32.`,
+      why: `The suite has ${dtypes.filter((candidate) => bytesPerElement[candidate] >= 1).join(', ')} and tfloat32.`,
       fix: 'Use --dtype int8 or --dtype float8; to measure a model with int4 weights use inferscope profile --dtype int4.',
     });
   });

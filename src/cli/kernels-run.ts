@@ -107,20 +107,20 @@ function splitByMemory(
 ): { fits: KernelCase[]; refused: Refused[] } {
   // ONNX Runtime packs a second copy of the weights.
   const copies = runner.name === 'onnxruntime' ? 2 : 1;
-  const need = (one: KernelCase) =>
-    copies * kernelWork(one.kernel as KernelName, one.dtype, one.params).footprintBytes;
-  const refused = cases.flatMap((one): Refused[] =>
-    freeBytes !== null && need(one) > freeBytes
+  const need = (kernelCase: KernelCase) =>
+    copies * kernelWork(kernelCase.kernel as KernelName, kernelCase.dtype, kernelCase.params).footprintBytes;
+  const refused = cases.flatMap((kernelCase): Refused[] =>
+    freeBytes !== null && need(kernelCase) > freeBytes
       ? [
           {
-            one,
-            text: `It needs at least ${formatBytes(need(one))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
+            one: kernelCase,
+            text: `It needs at least ${formatBytes(need(kernelCase))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
           },
         ]
       : [],
   );
   const left = new Set(refused.map(({ one }) => one));
-  const fits = cases.filter((one) => !left.has(one));
+  const fits = cases.filter((kernelCase) => !left.has(kernelCase));
   if (fits.length > 0 || refused.length === 0) return { fits, refused };
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `no case fits the memory of ${runner.device} (${refused[0]!.one.case})`,

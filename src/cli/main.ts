@@ -14,11 +14,11 @@ const stdoutPlace = { path: '/dev/stdout', doing: 'write the output' };
 
 async function main(argv: string[]): Promise<number> {
   // After the first `--` comes another program's command line with its own options.
-  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  const [first, second] = own.filter((word) => !word.startsWith('-'));
+  const ownArguments = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const [first, second] = ownArguments.filter((word) => !word.startsWith('-'));
   // `help run` shows what `run --help` does, so it needs that command's definition.
   const typed = first === 'help' ? second : first;
-  const json = own.includes('--json');
+  const json = ownArguments.includes('--json');
   const program = new Command('inferscope')
     .description(
       'LLM inference profiler: where time and memory go, how far from the hardware limits, and why.',
@@ -54,17 +54,20 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return reportError(usageError(error, { typed, usageOf: typedCommand(program, own), commands }), json);
+      return reportError(
+        usageError(error, { typed, usageOf: typedCommand(program, ownArguments), commands }),
+        json,
+      );
     }
     return reportError(error, json);
   }
 }
 
 /** The typed command or its subcommand: session, session show. */
-function typedCommand(program: Command, own: readonly string[]): Command | undefined {
-  const [first, second] = own.filter((word) => !word.startsWith('-'));
-  const command = program.commands.find((one) => one.name() === first);
-  return command?.commands.find((one) => one.name() === second) ?? command;
+function typedCommand(program: Command, ownArguments: readonly string[]): Command | undefined {
+  const [first, second] = ownArguments.filter((word) => !word.startsWith('-'));
+  const command = program.commands.find((candidate) => candidate.name() === first);
+  return command?.commands.find((candidate) => candidate.name() === second) ?? command;
 }
 
 /** Subcommands defined after their parent was configured do not inherit these settings. */

@@ -14,8 +14,8 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
         { stageNames: [], redact, keepRaw: true, signal },
       ),
     );
-    const other = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
-    if (other >= 0) throw noRecording(paths[other]!, imported.captures[other]!.importer);
+    const foreign = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
+    if (foreign >= 0) throw noRecording(paths[foreign]!, imported.captures[foreign]!.importer);
     const began = imported.zeroRealtimeNs;
     const name = imported.hardware['gpu_name'];
     return {

@@ -46,8 +46,8 @@ const minWidth = 40;
 
 /** Width: COLUMNS, else that of the stream's terminal; 80 for a file or a pipe. */
 export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number {
-  const said = Number(process.env['COLUMNS']);
-  return Math.max(minWidth, Number.isSafeInteger(said) && said > 0 ? said : stream.columns || 80);
+  const columns = Number(process.env['COLUMNS']);
+  return Math.max(minWidth, Number.isSafeInteger(columns) && columns > 0 ? columns : stream.columns || 80);
 }
 
 /**

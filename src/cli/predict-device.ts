@@ -64,14 +64,15 @@ export async function predictDevice(
     ...(await Promise.all(sessions.map(storedGpuRoofline))),
     await cachedHere(),
   ];
-  const gpu = known.find((one) => one !== null) ?? null;
+  const gpu = known.find((roofline) => roofline !== null) ?? null;
   const name =
     (typed.gpu === undefined ? undefined : reportedName(typed.gpu, gpu)) ??
     given?.gpu?.gpus[0]?.name ??
-    sessions.map(({ manifest }) => deviceOf(manifest).name).find((one) => one !== null) ??
+    sessions.map(({ manifest }) => deviceOf(manifest).name).find((found) => found !== null) ??
     gpu?.gpus[0]?.name;
   if (name === undefined) return cpu(typed, null);
-  const measured = known.find((one) => one !== null && hasGpu(one, name)) ?? (await measuredElsewhere(name));
+  const measured =
+    known.find((roofline) => roofline !== null && hasGpu(roofline, name)) ?? (await measuredElsewhere(name));
   return { roofs: roofsOfGpu(name, measured), issues: [] };
 }
 
@@ -101,7 +102,7 @@ async function firstOf<T>(
 }
 
 const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
-  gpus.some((one) => one.name === name && one.scope === 'full');
+  gpus.some((gpu) => gpu.name === name && gpu.scope === 'full');
 
 /** Roofs of a GPU of this name from the newest saved session that has them. */
 async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {

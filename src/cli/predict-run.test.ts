@@ -55,8 +55,8 @@ test('roofs of a saved session: named, or the newest with that GPU', async () =>
       bandwidth_bytes_per_s: { value: 4e12 },
     });
   }
-  const other = await predicted({ ...typed, gpu: 'H100' });
-  expect(other.data.device.roofs).toBe('data-sheet');
+  const otherGpu = await predicted({ ...typed, gpu: 'H100' });
+  expect(otherGpu.data.device.roofs).toBe('data-sheet');
 });
 
 test('a session of kernels only is its own table: nothing to compare with, a time for every operation', async () => {
@@ -66,15 +66,15 @@ test('a session of kernels only is its own table: nothing to compare with, a tim
   const protocol = { runs: 1, maxSeconds: 1, check: false, graph: false, seed: 0 };
   const typed = { ...protocol, fromModel: config, contextLen: [8], tag: [], output: testFolder() };
   const { cases } = await chooseCases([], typed, { gpu: false, dtypes: ['float32'] });
-  const microbenchmarks = cases.map((one) => ({
+  const microbenchmarks = cases.map((kernelCase) => ({
     execution_id: 'kernels',
-    name: one.kernel,
-    case_id: one.case,
-    dtype: one.dtype,
-    params: JSON.stringify(one.params),
+    name: kernelCase.kernel,
+    case_id: kernelCase.case,
+    dtype: kernelCase.dtype,
+    params: JSON.stringify(kernelCase.params),
     outcome: 'measured',
-    flops: one.flops,
-    bytes: one.bytes,
+    flops: kernelCase.flops,
+    bytes: kernelCase.bytes,
     runs: 3,
     median_ns: 5000,
     threads: 1,
@@ -91,6 +91,7 @@ test('a session of kernels only is its own table: nothing to compare with, a tim
     expect(prefill).toMatchObject({ measured: [], context_len: 8 });
     const gemms = prefill.ops.filter(({ kernel }) => kernel === 'gemm');
     expect(gemms.length).toBeGreaterThan(3);
-    for (const one of gemms) expect([one.op, one.how, one.predicted_us]).toEqual([one.op, 'measured', 5]);
+    for (const gemm of gemms)
+      expect([gemm.op, gemm.how, gemm.predicted_us]).toEqual([gemm.op, 'measured', 5]);
   }
 });

@@ -45,7 +45,7 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   const session =
     typed.session === undefined ? null : await openSession(typed.session, undefined, predictable);
   const tables: Session[] = [];
-  for (const one of typed.kernels) tables.push(await openSession(one, undefined, measuredKernels));
+  for (const selector of typed.kernels) tables.push(await openSession(selector, undefined, measuredKernels));
   const named = typed.model === undefined ? null : await findModel(typed.model);
   // Comes first: an unknown model fails before a roofline is measured.
   if (!named && session === null) throw noModel();

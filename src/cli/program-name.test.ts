@@ -30,7 +30,7 @@ test('every command is written as it is started, and nothing else', () => {
     for (const verb of [name, ...(alias ? [alias] : [])])
       expect(typed(`Type: inferscope ${verb} x`)).toBe(`Type: npx ./a.tgz ${verb} x`);
   expect(typed('See inferscope --help.')).toBe('See npx ./a.tgz --help.');
-  const others =
+  const otherTexts =
     'inferscope 0.1.0 · inferscope reads reports · npx inferscope run · ./inferscope run · inferscope-explain';
-  expect(typed(others)).toBe(others);
+  expect(typed(otherTexts)).toBe(otherTexts);
 });

@@ -80,6 +80,6 @@ export function writeResults(folder: string, files: readonly { name: string; tex
   const asked = files.map(({ name }) => name);
   const names = claimNames(folder, asked);
   for (const [at, { text }] of files.entries()) writeResult(join(folder, names[at]!), text);
-  const others = names[0] === asked[0] ? '' : ` (${asked[0]} belongs to another session)`;
-  return `${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${others}`;
+  const hint = names[0] === asked[0] ? '' : ` (${asked[0]} belongs to another session)`;
+  return `${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${hint}`;
 }

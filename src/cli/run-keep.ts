@@ -18,7 +18,7 @@ export async function keepRun(
   capture: RunCapture,
   { progress, unread, part }: { progress: Progress; unread: AbortSignal; part: boolean },
 ): Promise<ImportedCaptures> {
-  const executions = capture.executions.map((one) => executionRow(one, originNs));
+  const executions = capture.executions.map((execution) => executionRow(execution, originNs));
   for (const { execution_id, files } of capture.executions) {
     for (const { path, kind } of files) {
       if (kind === 'stdout' || kind === 'stderr')
@@ -33,7 +33,7 @@ export async function keepRun(
         .map(({ path, kind }) => ({
           path,
           kind,
-          execution: executions.find((one) => one.execution_id === execution_id)!,
+          execution: executions.find((execution) => execution.execution_id === execution_id)!,
         })),
     ),
     {
@@ -51,20 +51,20 @@ export async function keepRun(
   const nsys = capture.executions.find(({ execution_id }) => execution_id === 'nsys');
   if (nsys && imported.issues.some(({ code }) => code === noKernelsIssue) && !capture.stopped)
     nsys.failure ??= unseenKernels(nsys);
-  for (const one of capture.executions) keepTelemetry(append, one, imported);
+  for (const execution of capture.executions) keepTelemetry(append, execution, imported);
   imported.issues.push(...capture.issues);
   return imported;
 }
 
-function executionRow(one: RunExecution, originNs: number): Execution {
+function executionRow(execution: RunExecution, originNs: number): Execution {
   return {
-    execution_id: one.execution_id,
-    purpose: one.purpose,
-    command: one.command,
-    ...(one.tool && one.tool.command.length > 0 ? { tool_command: one.tool.command } : {}),
-    exit_code: one.exit_code,
-    start_ns: one.start_ns - originNs,
-    end_ns: one.end_ns - originNs,
+    execution_id: execution.execution_id,
+    purpose: execution.purpose,
+    command: execution.command,
+    ...(execution.tool && execution.tool.command.length > 0 ? { tool_command: execution.tool.command } : {}),
+    exit_code: execution.exit_code,
+    start_ns: execution.start_ns - originNs,
+    end_ns: execution.end_ns - originNs,
   };
 }
 

@@ -71,7 +71,7 @@ function refuseOthersOptions(typed: Command, evaluators: readonly string[]): voi
     if (!evaluators.includes(evaluator))
       refuseUnused(typed, names, {
         why: `It is an option of the evaluator ${evaluator}; this command runs: ${running}.`,
-        fix: `Add it: --evaluator ${[...evaluators.filter((one) => one !== 'none'), evaluator].join(',')}`,
+        fix: `Add it: --evaluator ${[...evaluators.filter((name) => name !== 'none'), evaluator].join(',')}`,
       });
 }
 
@@ -256,7 +256,7 @@ async function conclude(
   { id, place }: Place,
   options: RunCommandOptions,
 ): Promise<void> {
-  const failure = capture.executions.find((one) => one.failure !== null);
+  const failure = capture.executions.find((execution) => execution.failure !== null);
   const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
   if (failure?.failure && options.json) {
     process.exitCode = reportError(withPlace(failure.failure, place, capture), true);
@@ -276,7 +276,9 @@ async function conclude(
 }
 
 function withPlace(failure: InferscopeError, place: string, capture: RunCapture): InferscopeError {
-  const codes = capture.executions.map((one) => `${one.execution_id} ${shellExitCode(one) ?? 'not started'}`);
+  const codes = capture.executions.map(
+    (execution) => `${execution.execution_id} ${shellExitCode(execution) ?? 'not started'}`,
+  );
   const fix = `${failure.parts.fix}\n${place} has what was recorded (exit codes: ${codes.join(', ')}).`;
   return new InferscopeError(failure.code, { ...failure.parts, fix }, { cause: failure });
 }

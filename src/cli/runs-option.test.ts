@@ -19,10 +19,10 @@ test('no command has a --repeats of its own', async () => {
   for (const { name, load } of commands) {
     const command = new Command(name);
     (await load()).define(command);
-    for (const one of [command, ...command.commands])
+    for (const subcommand of [command, ...command.commands])
       expect(
-        one.options.map(({ long }) => long),
-        one.name(),
+        subcommand.options.map(({ long }) => long),
+        subcommand.name(),
       ).not.toContain('--repeats');
   }
 });

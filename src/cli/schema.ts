@@ -29,7 +29,7 @@ export function define(command: Command): void {
         print(publishedNames.join('\n'));
         return;
       }
-      const known = publishedNames.find((one) => one === name);
+      const known = publishedNames.find((publishedName) => publishedName === name);
       if (known === undefined) {
         const meant = nearest(name, publishedNames);
         throw new InferscopeError('E_USAGE', {

@@ -80,7 +80,7 @@ function defineList(command: Command): void {
         .filter((session) => tag === undefined || session.tags.includes(tag))
         .filter(
           ({ kind: verb, subjects }) =>
-            kind === undefined || verb === kind || subjects?.some((one) => one === kind),
+            kind === undefined || verb === kind || subjects?.some((subject) => subject === kind),
         );
       const sessions = limit === undefined ? found : found.slice(-limit);
       if (options.json) {
@@ -230,7 +230,9 @@ function defineDelete(command: Command): void {
       const { selectSession } = await import('../session/select.js');
       const { deleteSession } = await import('../session/delete.js');
       const chosen = new Map(
-        selectors.map((selector) => selectSession(selector)).map((one) => [one.id, one]),
+        selectors
+          .map((selector) => selectSession(selector))
+          .map((sessionFolder) => [sessionFolder.id, sessionFolder]),
       );
       const agreed = options.yes || (await confirmed(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
       const deleted: string[] = [];
@@ -354,7 +356,7 @@ function defineVerify(command: Command): void {
       const { verifySession } = await import('../session/verify.js');
       const chosen = options.all
         ? sessionFolders(homeFolders())
-        : (selectors.length === 0 ? ['@last'] : selectors).map((one) => selectSession(one));
+        : (selectors.length === 0 ? ['@last'] : selectors).map((selector) => selectSession(selector));
       const sessions = [];
       for (const session of chosen) sessions.push(await verifySession(session));
       const bad = sessions.filter(({ ok }) => !ok);

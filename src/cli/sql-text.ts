@@ -41,7 +41,8 @@ const minWidth = 8;
 
 /** @returns false when the columns cannot be made to fit */
 function shrink(widths: number[], right: boolean[], width: number): boolean {
-  const total = (): number => widths.reduce((sum, one) => sum + one, 0) + 2 * (widths.length - 1);
+  const total = (): number =>
+    widths.reduce((sum, columnWidth) => sum + columnWidth, 0) + 2 * (widths.length - 1);
   while (total() > width) {
     let widest = -1;
     for (let c = 0; c < widths.length; c++) {

@@ -25,7 +25,7 @@ const outcomesOf = ({ runs }: SweepResult) => runs.map(({ outcome }) => outcome)
 /** The newest journal. */
 const journal = (): SweepResult => {
   const results = join(folder, 'results');
-  const name = readdirSync(results).findLast((one) => /^sweep-.*\.json$/.test(one))!;
+  const name = readdirSync(results).findLast((file) => /^sweep-.*\.json$/.test(file))!;
   return sweepOf(readFileSync(join(results, name), 'utf8'));
 };
 
@@ -52,8 +52,8 @@ test('a grid on Slurm gives what it gives here; a run that fails does not end th
   expect(there.status, there.stderr).toBe(4);
   const here = sweep(...grid, ...command);
   expect(here.status, here.stderr).toBe(4);
-  const [one, other] = [sweepOf(there.stdout), sweepOf(here.stdout)];
-  expect(outcomesOf(one)).toEqual(['measured', 'measured', 'failed']);
+  const [onSlurm, onMachine] = [sweepOf(there.stdout), sweepOf(here.stdout)];
+  expect(outcomesOf(onSlurm)).toEqual(['measured', 'measured', 'failed']);
   const printed = ({ stamp }: SweepResult, number: number) =>
     JSON.parse(readFileSync(join(folder, `results/sweep-${stamp}/run-00${number}.stdout.log`), 'utf8'));
   const resultsOf = (of: SweepResult) =>
@@ -68,7 +68,7 @@ test('a grid on Slurm gives what it gives here; a run that fails does not end th
       timed: duration_s! > 0.1,
       printed: outcome === 'measured' ? printed(of, number).data : null,
     }));
-  expect(resultsOf(one)).toEqual(resultsOf(other));
+  expect(resultsOf(onSlurm)).toEqual(resultsOf(onMachine));
 });
 
 test('a task that is cancelled by another hand is tried again; one that is requeued starts anew', async () => {
@@ -156,8 +156,8 @@ test('what sbatch refuses is said', () => {
 });
 
 test('doctor says what this Slurm is', () => {
-  const said = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
-  const rows = JSON.parse(said.stdout).data.rows as { id: string; status: string; found: string }[];
+  const ran = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
+  const rows = JSON.parse(ran.stdout).data.rows as { id: string; status: string; found: string }[];
   const [version] = /\d[\d.]+/.exec(execFileSync('sbatch', ['--version'], { encoding: 'utf8' }))!;
   expect(rows.find(({ id }) => id === 'slurm')).toMatchObject({
     status: 'ok',

@@ -30,14 +30,14 @@ export function placesOf(
           tensorParallelSize,
           ...(python === null ? {} : { python }),
           ...(device === null ? {} : { device }),
-        }).then(({ engine: name }) => memoryEngines.find((one) => one === name) ?? 'onnx')),
+        }).then(({ engine: name }) => memoryEngines.find((memoryEngine) => memoryEngine === name) ?? 'onnx')),
       );
     return engine;
   }
 
   return async (run) => {
     const words = ownWords(run.arguments);
-    const named = memoryEngines.find((one) => one === valueOf(words, '--engine'));
+    const named = memoryEngines.find((memoryEngine) => memoryEngine === valueOf(words, '--engine'));
     if (valueOf(words, '--url') !== null) return { engine: null, device: 'gpu', capacities: [] };
     const inContainer = valueOf(words, '--container') !== null;
     const cpu = valueOf(words, '--device') === 'cpu';

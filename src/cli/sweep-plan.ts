@@ -181,10 +181,10 @@ function entriesOf(typed: SweepTyped): ModelEntry[] {
     'runs',
   );
   return model!.flatMap((model_id) =>
-    (dtype ?? [undefined]).flatMap((one) =>
+    (dtype ?? [undefined]).flatMap((choice) =>
       (tensorParallelSize ?? [undefined]).map((tensor_parallel_size) => ({
         model_id,
-        dtype: one,
+        dtype: choice,
         tensor_parallel_size,
         ...rest,
       })),

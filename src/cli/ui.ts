@@ -96,7 +96,7 @@ async function homesOf(folders: readonly string[] | undefined): Promise<Homes> {
     import('../session/home.js'),
   ]);
   if (folders === undefined) return new Homes([homeFolders()]);
-  const homes = [...new Set(folders.map((one) => resolve(one)))].map((INFERSCOPE_HOME) =>
+  const homes = [...new Set(folders.map((folder) => resolve(folder)))].map((INFERSCOPE_HOME) =>
     homeFolders({ INFERSCOPE_HOME }),
   );
   for (const { root, sessions } of homes)

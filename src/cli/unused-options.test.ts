@@ -13,7 +13,7 @@ afterEach(() => {
 
 async function ran(name: string, ...args: string[]): Promise<unknown> {
   const command = new Command(name);
-  (await commands.find((one) => one.name === name)!.load()).define(command);
+  (await commands.find((commandEntry) => commandEntry.name === name)!.load()).define(command);
   return command.exitOverride().parseAsync(args, { from: 'user' });
 }
 
@@ -39,10 +39,10 @@ test('a report in text goes to --output, too', async () => {
   vi.stubEnv('INFERSCOPE_HOME', home);
   const log = 'test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv';
   await runImport([log], { tag: [], raw: false, quiet: true }, new AbortController().signal);
-  const said: string[] = [];
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  const printed: string[] = [];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => printed.push(String(text)) > 0);
   const file = join(home, 'report.md');
   await ran('report', '--format', 'md', '--output', file);
-  expect(said.join('').trim()).toBe(file);
+  expect(printed.join('').trim()).toBe(file);
   expect(readFileSync(file, 'utf8')).toContain('# ');
 });

@@ -45,7 +45,7 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
         `inferscope ${known.name} takes one session; captures of one run are imported into one.`,
         shellCommand(['inferscope', 'import', ...typedFiles]),
       );
-    const flag = ['--question', '--model'].find((one) => usageOf?.options.some(({ long }) => long === one));
+    const flag = ['--question', '--model'].find((name) => usageOf?.options.some(({ long }) => long === name));
     if (flag !== undefined) {
       const [name, value] = flag === '--question' ? ['question', '"…"'] : ['model', 'NAME'];
       return usage(
@@ -103,7 +103,7 @@ function said({ message }: CommanderError): [string, string | undefined] {
 /** `session show` */
 function pathOf(command: Command | undefined): string {
   const names: string[] = [];
-  for (let one = command; one?.parent; one = one.parent) names.unshift(one.name());
+  for (let ancestor = command; ancestor?.parent; ancestor = ancestor.parent) names.unshift(ancestor.name());
   return names.join(' ');
 }
 

@@ -29,8 +29,8 @@ it('counts where others used the GPU and its own share is known, with a note', (
   const found = held(flagged);
   expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
   expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
-  const said = 'x.json: Others used the GPU; the total covers only its own processes';
-  expect(textOf(found)).toContain(`note ${said}`);
+  const sentence = 'x.json: Others used the GPU; the total covers only its own processes';
+  expect(textOf(found)).toContain(`note ${sentence}`);
   expect(validateCsv(found)).toContain('Others used the GPU');
   // The count of the whole GPU includes other processes, so it cannot be compared.
   flagged.memory_breakdown.total_measured_basis = 'points';

@@ -91,7 +91,7 @@ interface Checked {
 function withinUnion(issue: z.core.$ZodIssue, raw: unknown): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(valueAt(raw, issue.path as Path))) return [issue];
   const ofList = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
-  return ofList ? ofList.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) : [issue];
+  return ofList ? ofList.map((nested) => ({ ...nested, path: [...issue.path, ...nested.path] })) : [issue];
 }
 
 function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked): YamlFault[] {
@@ -199,7 +199,7 @@ function fieldAt(schema: z.ZodType, path: Path): z.ZodType | null {
     else if (inner instanceof z.ZodArray) found = inner.element as z.ZodType;
     else if (inner instanceof z.ZodRecord) found = inner.valueType as z.ZodType;
     else if (inner instanceof z.ZodUnion) {
-      const list = (inner.options as z.ZodType[]).find((one) => unwrapped(one) instanceof z.ZodArray);
+      const list = (inner.options as z.ZodType[]).find((option) => unwrapped(option) instanceof z.ZodArray);
       found =
         list && typeof part === 'number' ? ((unwrapped(list) as z.ZodArray).element as z.ZodType) : null;
     } else found = null;
@@ -216,10 +216,10 @@ function shapeAt(schema: z.ZodType, path: Path): Record<string, unknown> {
 function typeWords(field: z.ZodType | null): string {
   if (field instanceof z.ZodUnion) {
     const options = (field.options as z.ZodType[]).map(unwrapped);
-    const one = options.find((option) => !(option instanceof z.ZodArray)) ?? null;
+    const single = options.find((option) => !(option instanceof z.ZodArray)) ?? null;
     const list = options.find((option) => option instanceof z.ZodArray);
     const words = [...new Set(options.filter((option) => option !== list).map(typeWords))].join(' or ');
-    return list && one ? `${words}, or a list of them` : words;
+    return list && single ? `${words}, or a list of them` : words;
   }
   if (field instanceof z.ZodArray) return `a list: ${typeWords(unwrapped(field.element as z.ZodType))} each`;
   if (field instanceof z.ZodEnum) return `one of ${field.options.join(', ')}`;
@@ -247,7 +247,7 @@ function expectedWords(field: z.ZodType | null, issue: z.core.$ZodIssue): string
 function exampleOf(field: z.ZodType | null, found?: unknown): string {
   if (field instanceof z.ZodUnion) {
     const options = (field.options as z.ZodType[]).map(unwrapped);
-    return exampleOf(options.find((one) => one instanceof z.ZodArray) ?? options[0] ?? null);
+    return exampleOf(options.find((option) => option instanceof z.ZodArray) ?? options[0] ?? null);
   }
   if (field instanceof z.ZodArray) {
     const inner = unwrapped(field.element as z.ZodType);

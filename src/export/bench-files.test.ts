@@ -77,11 +77,11 @@ describe('files of a benchmark', () => {
   it('throughput: scaling is against the smallest batch of the same variant', async () => {
     const rows = await read(textOf('throughput_results.csv'));
     for (const variant of ['mode=cudagraph', 'mode=eager']) {
-      const own = rows.filter((row) => row['variant'] === variant);
+      const variantRows = rows.filter((row) => row['variant'] === variant);
       const rate = (batch: number): number =>
-        own.find((row) => Number(row['batch_size']) === batch)!['output_tokens_per_s'] as number;
-      expect(own[0]).toMatchObject({ scaling_factor: 1, scaling_efficiency: 1 });
-      const sixteen = own.find((row) => Number(row['batch_size']) === 16)!;
+        variantRows.find((row) => Number(row['batch_size']) === batch)!['output_tokens_per_s'] as number;
+      expect(variantRows[0]).toMatchObject({ scaling_factor: 1, scaling_efficiency: 1 });
+      const sixteen = variantRows.find((row) => Number(row['batch_size']) === 16)!;
       expect(sixteen['scaling_factor']).toBeCloseTo(rate(16) / rate(1), 12);
       expect(sixteen['scaling_efficiency']).toBeCloseTo(rate(16) / rate(1) / 16, 12);
     }

@@ -39,8 +39,8 @@ export function benchFiles(document: Document<BenchResult>): BenchFile[] {
   };
   const files = [{ name: 'baseline_metrics.json', text: `${JSON.stringify(metrics, null, 2)}\n` }];
   for (const part of data.parts) {
-    const own = rows.filter(({ parts }) => parts.includes(part));
-    if (own.length > 0) files.push({ name: csvNames[part], text: csv(data, part, own) });
+    const partRows = rows.filter(({ parts }) => parts.includes(part));
+    if (partRows.length > 0) files.push({ name: csvNames[part], text: csv(data, part, partRows) });
   }
   return files;
 }

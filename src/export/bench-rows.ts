@@ -65,11 +65,11 @@ function scaling(
         throughput.output_tokens_per_s.value !== null,
     )
     .toSorted((a, b) => a.batch_size - b.batch_size);
-  const own = point.throughput.output_tokens_per_s;
-  if (own.value === null) return { factor: own, efficiency: own };
+  const rate = point.throughput.output_tokens_per_s;
+  if (rate.value === null) return { factor: rate, efficiency: rate };
   const least = smallest?.throughput.output_tokens_per_s.value;
   if (!smallest || !least) return none('no_base', 'no smaller batch was measured');
-  const factor = own.value / least;
+  const factor = rate.value / least;
   return { factor: plain(factor), efficiency: plain((factor * smallest.batch_size) / point.batch_size) };
 }
 

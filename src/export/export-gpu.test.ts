@@ -54,7 +54,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     for await (const piece of format(session, database, () => {})) all += piece;
     return all;
   };
-  const one = async (select: string): Promise<number> =>
+  const count = async (select: string): Promise<number> =>
     (await database.query<{ value: number }>(`SELECT (${select}) AS value`))[0]!.value;
 
   test('chrome-trace: every row is there to the nanosecond, and on no track two overlap partially', async () => {
@@ -62,10 +62,10 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     const spans = all.filter(({ ph }) => ph === 'X');
     const ns = (value: number): number => Math.round(value * 1000);
     for (const table of ['kernels', 'copies', 'api_calls', 'gaps']) {
-      const own = spans.filter(({ cat }) => cat === table);
-      expect(own.length, table).toBe(await one(`SELECT count(*) FROM ${table}`));
-      const sum = own.reduce((total, { dur }) => total + ns(dur), 0);
-      expect(sum, table).toBe(await one(`SELECT coalesce(sum(dur_ns), 0) FROM ${table}`));
+      const tableSpans = spans.filter(({ cat }) => cat === table);
+      expect(tableSpans.length, table).toBe(await count(`SELECT count(*) FROM ${table}`));
+      const sum = tableSpans.reduce((total, { dur }) => total + ns(dur), 0);
+      expect(sum, table).toBe(await count(`SELECT coalesce(sum(dur_ns), 0) FROM ${table}`));
     }
     const tracks = new Map<string, TraceEvent[]>();
     for (const span of spans) {
@@ -73,10 +73,10 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       if (!tracks.has(key)) tracks.set(key, []);
       tracks.get(key)!.push(span);
     }
-    for (const [track, own] of tracks) {
+    for (const [track, trackSpans] of tracks) {
       // What Perfetto does: a stack of open slices; one that ends after its parent is dropped.
       const open: number[] = [];
-      const ordered = own
+      const ordered = trackSpans
         .map(({ ts, dur }) => [ns(ts), ns(ts) + ns(dur)] as const)
         .toSorted((a, b) => a[0] - b[0] || b[1] - a[1]);
       for (const [from, to] of ordered) {
@@ -92,7 +92,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
   test('chrome-trace: an arrow goes from every launch to the first activity it started', async () => {
     const { traceEvents: all } = JSON.parse(await text(chromeTrace)) as { traceEvents: TraceEvent[] };
     const [starts, ends] = ['s', 'f'].map((ph) => all.filter((event) => event.ph === ph));
-    const launches = await one(
+    const launches = await count(
       `SELECT count(*) FROM (SELECT DISTINCT pid, correlation FROM (
          SELECT pid, correlation, api_start_ns FROM kernels UNION ALL SELECT pid, correlation, api_start_ns FROM copies)
        WHERE api_start_ns IS NOT NULL)`,
@@ -125,7 +125,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       }
       expect(depth).toBe(0);
     }
-    const union = await one(
+    const union = await count(
       `WITH work AS (SELECT device, stream, pid, start_ns, start_ns + dur_ns AS end_ns FROM kernels
                      UNION ALL SELECT device, stream, pid, start_ns, start_ns + dur_ns FROM copies),
        marked AS (SELECT *, max(end_ns) OVER (PARTITION BY device, stream, pid ORDER BY start_ns, end_ns
@@ -142,7 +142,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
         .filter((line) => line.startsWith(`${name}_sum{`))
         .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
     const warm = `stage_id NOT IN (SELECT stage_id FROM stages WHERE warmup)`;
-    const kernels = await one(`SELECT coalesce(sum(dur_ns), 0) FROM kernels WHERE (${warm}) IS NOT FALSE`);
+    const kernels = await count(`SELECT coalesce(sum(dur_ns), 0) FROM kernels WHERE (${warm}) IS NOT FALSE`);
     expect(sum('inferscope_kernel_seconds') * 1e9).toBeCloseTo(kernels, 0);
     const parts = [
       'synchronization',
@@ -152,7 +152,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       'device_dependency',
       'unattributed',
     ];
-    const idle = await one(
+    const idle = await count(
       `SELECT sum(${parts.map((part) => `coalesce(${part}_ns, 0)`).join(' + ')}) FROM gaps
        WHERE device IS NOT NULL AND (${warm}) IS NOT FALSE`,
     );

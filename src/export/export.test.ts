@@ -80,14 +80,16 @@ describe('chrome-trace', () => {
     expect(spans).toHaveLength(usable + rows.gaps!.filter((gap) => gap.dur_ns! >= 0).length);
     if (expected !== null) expect(spans.length + 1).toBe(expected);
     const tracks = new Set(spans.map(({ pid, tid }) => `${pid}/${tid}`));
-    for (const one of tracks) {
-      const own = spans.filter(({ pid, tid }) => `${pid}/${tid}` === one);
-      const ns = own.map(({ ts, dur }) => [Math.round(ts * 1000), Math.round((ts + dur) * 1000)] as const);
+    for (const track of tracks) {
+      const trackSpans = spans.filter(({ pid, tid }) => `${pid}/${tid}` === track);
+      const ns = trackSpans.map(
+        ({ ts, dur }) => [Math.round(ts * 1000), Math.round((ts + dur) * 1000)] as const,
+      );
       for (const [a0, a1] of ns)
         for (const [b0, b1] of ns)
           expect(a0 < b0 && b0 < a1 && a1 < b1, `${a0}-${a1} ${b0}-${b1}`).toBe(false);
       const names = all.filter(
-        (event) => event.name === 'thread_name' && `${event.pid}/${event.tid}` === one,
+        (event) => event.name === 'thread_name' && `${event.pid}/${event.tid}` === track,
       );
       expect(names).toHaveLength(1);
     }

@@ -5,7 +5,7 @@ import { csvRows } from './csv.js';
 
 /** kernel_results.json is the document; kernel_results.csv has a row a case, a missing number is an empty cell. */
 export function kernelFiles(document: Document<KernelsResult>): { name: string; text: string }[] {
-  const rows = document.data.cases.map((one) => rowOf(document.data, one));
+  const rows = document.data.cases.map((result) => rowOf(document.data, result));
   return [
     { name: 'kernel_results.csv', text: csvRows(rows, rowOf(document.data, null)) },
     { name: 'kernel_results.json', text: `${JSON.stringify(document, null, 2)}\n` },
@@ -14,11 +14,11 @@ export function kernelFiles(document: Document<KernelsResult>): { name: string; 
 
 type Cell = string | number | null;
 
-function rowOf({ session, plan }: KernelsResult, one: KernelResult | null): Record<string, Cell> {
+function rowOf({ session, plan }: KernelsResult, result: KernelResult | null): Record<string, Cell> {
   const value = (figure: Figure | undefined): number | null => figure?.value ?? null;
-  const mean = one?.mean_ns;
+  const mean = result?.mean_ns;
   const interval = mean && mean.value !== null ? mean.ci95 : undefined;
-  const measured = (of: (one: KernelResult) => Cell): Cell => (one ? of(one) : null);
+  const measured = (of: (one: KernelResult) => Cell): Cell => (result ? of(result) : null);
   return {
     session_id: session.id,
     engine: plan.engine.name,
@@ -47,18 +47,18 @@ function rowOf({ session, plan }: KernelsResult, one: KernelResult | null): Reco
     gigabytes_per_s: measured(({ bytes_per_s: rate }) => (rate === null ? null : rate / 1e9)),
     teraflops_per_s: measured(({ flops_per_s: rate }) => (rate === null ? null : rate / 1e12)),
     intensity_flop_per_byte: measured(({ intensity }) => intensity),
-    roof_ns: value(one?.roof_ns),
+    roof_ns: value(result?.roof_ns),
     roof_level: measured(({ roof_level }) => roof_level),
     roof_gigabytes_per_s: measured(({ roof_bytes_per_s: { value: rate } }) =>
       rate === null ? null : rate / 1e9,
     ),
     working_set_bytes: measured(({ working_set_bytes }) => working_set_bytes),
-    roof_share: value(one?.roof_share),
+    roof_share: value(result?.roof_share),
     bound: measured(({ bound }) => bound),
-    peak_memory_bytes: value(one?.peak_memory_bytes),
+    peak_memory_bytes: value(result?.peak_memory_bytes),
     max_error: measured(({ max_error }) => max_error),
-    clock_mhz: value(one?.clock_mhz),
-    power_w: value(one?.power_w),
+    clock_mhz: value(result?.clock_mhz),
+    power_w: value(result?.power_w),
     throttled_by: measured(({ throttled_by }) => (throttled_by.length > 0 ? throttled_by.join(' ') : null)),
     method: measured(({ method }) => method),
     per_sample: measured(({ per_sample }) => per_sample),

@@ -161,15 +161,15 @@ async function* familyText(database: SessionDatabase, family: Family): AsyncGene
   if (rows.length === 0) return;
   yield `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n# UNIT ${name} ${unit}\n`;
   for (const row of rows) {
-    const own = Object.fromEntries(labels.map((label) => [label, row[label] ?? null]));
+    const labelValues = Object.fromEntries(labels.map((label) => [label, row[label] ?? null]));
     if (type === 'gauge') {
-      yield `${name}${labelText(own)} ${row['_max']}\n`;
+      yield `${name}${labelText(labelValues)} ${row['_max']}\n`;
       continue;
     }
     for (const [i, q] of family.quantiles.entries()) {
-      yield `${name}${labelText({ ...own, quantile: q })} ${row[`_q${i}`]}\n`;
+      yield `${name}${labelText({ ...labelValues, quantile: q })} ${row[`_q${i}`]}\n`;
     }
-    yield `${name}_count${labelText(own)} ${row['_count']}\n${name}_sum${labelText(own)} ${row['_sum']}\n`;
+    yield `${name}_count${labelText(labelValues)} ${row['_count']}\n${name}_sum${labelText(labelValues)} ${row['_sum']}\n`;
   }
 }
 

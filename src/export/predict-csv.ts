@@ -49,7 +49,7 @@ function cells(stage: PredictStage, { model, dtype, device }: PredictResult): Re
 export function predictCsv(result: PredictResult): string {
   const rows = result.stages.flatMap((stage) =>
     stage.measured.length > 1
-      ? stage.measured.map((one) => cells({ ...stage, measured: [one] }, result))
+      ? stage.measured.map((measurement) => cells({ ...stage, measured: [measurement] }, result))
       : [cells(stage, result)],
   );
   return csvRows(rows);

@@ -35,7 +35,7 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
     ...facts.map((name) => profile[name]),
     ...figures.map((figure) => profile.total?.[figure]),
     ...estimatedComponents.flatMap((component) => {
-      const found = profile.components.find((one) => one.component === component);
+      const found = profile.components.find((row) => row.component === component);
       return figures.map((figure) => found?.[figure]);
     }),
     profile.not_measured.join(' '),

@@ -6,5 +6,5 @@ test('many actions add no listener', () => {
   const before = process.listenerCount('exit');
   const undo = Array.from({ length: 20 }, () => atExit(() => {}));
   expect(process.listenerCount('exit')).toBe(before);
-  for (const one of undo) one();
+  for (const restore of undo) restore();
 });

@@ -15,7 +15,7 @@ process.once('exit', () => {
 
 /** Runs `action`, which must be synchronous, when this process exits. @returns what takes it back */
 export function atExit(action: () => void): () => void {
-  const own = () => action();
-  waiting.add(own);
-  return () => void waiting.delete(own);
+  const listener = () => action();
+  waiting.add(listener);
+  return () => void waiting.delete(listener);
 }

@@ -25,8 +25,8 @@ test('a bar belongs to one family, and to a class where it is one of kernels', (
 test('a bar id starts with one of the known kinds of bar', () => {
   const ids = ['roofline', 'inefficiency.gemm', 'exposed_copy.htod_pageable', 'host', 'host.loop'];
   expect(ids.filter((id) => !barIdSchema.safeParse(id).success)).toEqual([]);
-  const others = ['', 'gemm', 'hosts', 'hosts.loop', 'host.', 'my.host.loop'];
-  expect(others.filter((id) => barIdSchema.safeParse(id).success)).toEqual([]);
+  const otherIds = ['', 'gemm', 'hosts', 'hosts.loop', 'host.', 'my.host.loop'];
+  expect(otherIds.filter((id) => barIdSchema.safeParse(id).success)).toEqual([]);
   expect([isCopyBar(ids[2]!, 'htod'), isCopyBar(ids[2]!, 'dtoh')]).toEqual([true, false]);
   expect(ids.map(barRank)).toEqual(ids.map(barRank).toSorted((a, b) => a - b));
 });

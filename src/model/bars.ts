@@ -30,7 +30,7 @@ export const gapParts = [
 /** "inefficiency.gemm" is { head: 'inefficiency', tail: 'gemm' }; without a dot the tail is empty. */
 export function barParts(id: string): { head: BarHead | null; tail: string } {
   const [head, ...tail] = id.split('.');
-  return { head: barHeads.find((one) => one === head) ?? null, tail: tail.join('.') };
+  return { head: barHeads.find((barHead) => barHead === head) ?? null, tail: tail.join('.') };
 }
 
 export const isBarOf = (id: string, ...heads: readonly BarHead[]): boolean => {

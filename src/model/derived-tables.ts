@@ -49,7 +49,7 @@ const earlier = flag("launched before the range started: another stage's work");
 const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
 const group = text('kind of stage, or the name of a range of the program');
 
-const own = (table: TableName, of: string): Table => ({
+const derivedTable = (table: TableName, of: string): Table => ({
   doc: `\`${table}\` of ${of}.`,
   columns: tables[table].columns,
 });
@@ -74,11 +74,11 @@ const tableOf = {
     doc: 'place_of without what lies in no phase.',
     columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
   },
-  own_kernels: own('kernels', device),
-  own_copies: own('copies', device),
-  own_gaps: own('gaps', device),
-  own_api: own('api_calls', rank),
-  own_ops: own('ops', rank),
+  own_kernels: derivedTable('kernels', device),
+  own_copies: derivedTable('copies', device),
+  own_gaps: derivedTable('gaps', device),
+  own_api: derivedTable('api_calls', rank),
+  own_ops: derivedTable('ops', rank),
   focus_kernels: focus('kernels', device),
   focus_copies: focus('copies', device),
   step_kernels: steps('kernels', 'by its launch, else by its start'),

@@ -53,17 +53,17 @@ test.runIf(process.platform === 'linux')(
     const child = sleeper('trap "sleep 300 & exit" TERM; echo up; sleep 300 & wait', {
       INFERSCOPE_STARTED: mark,
     });
-    const other = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: randomUUID() });
-    await Promise.all([firstLine(child), firstLine(other)]);
+    const otherChild = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: randomUUID() });
+    await Promise.all([firstLine(child), firstLine(otherChild)]);
     const { shell, ended } = watcher();
     // A pipe of its own: closed when every process that holds it has ended.
     const closed = once(child.stdout!, 'close');
     shell.stdin.end(`= ${mark}\n`);
     await ended;
     await closed;
-    expect(isRunning(other.pid!)).toBe(true);
-    const gone = exitOf(other);
-    other.kill('SIGKILL');
+    expect(isRunning(otherChild.pid!)).toBe(true);
+    const gone = exitOf(otherChild);
+    otherChild.kill('SIGKILL');
     await gone;
   },
 );

@@ -11,8 +11,8 @@ type Known = number | null | Figure | { mean: number };
 /** Numbers of figures and distributions; null where they are missing. */
 export const valuesOf = (figures: Record<string, Known>): FigureRow['values'] =>
   Object.fromEntries(
-    Object.entries(figures).map(([name, one]) => [
+    Object.entries(figures).map(([name, figure]) => [
       name,
-      one === null || typeof one === 'number' ? one : 'mean' in one ? one.mean : one.value,
+      figure === null || typeof figure === 'number' ? figure : 'mean' in figure ? figure.mean : figure.value,
     ]),
   );

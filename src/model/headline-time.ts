@@ -23,11 +23,11 @@ const ofProfiler = 'profiler_overhead';
 export function explainedBars<B extends { id: string; ms: number }>(
   bars: readonly B[],
 ): { bars: B[]; profiler: B | null; ms: number } {
-  const own = bars.filter(({ id }) => id !== ofProfiler);
+  const withoutProfiler = bars.filter(({ id }) => id !== ofProfiler);
   return {
-    bars: own,
+    bars: withoutProfiler,
     profiler: bars.find(({ id }) => id === ofProfiler) ?? null,
-    ms: own.reduce((sum, { ms }) => sum + ms, 0),
+    ms: withoutProfiler.reduce((sum, { ms }) => sum + ms, 0),
   };
 }
 

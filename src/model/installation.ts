@@ -9,11 +9,11 @@ const optionalDependencies: Readonly<Record<string, string>> = packageJson.peerD
 
 /** Folder of the installed package: the nearest package.json above this module, in dist/ as in src/. */
 export function packageRoot(): string {
-  const own = dirname(fileURLToPath(import.meta.url));
-  let folder = own;
+  const moduleFolder = dirname(fileURLToPath(import.meta.url));
+  let folder = moduleFolder;
   while (!existsSync(join(folder, 'package.json'))) {
     if (dirname(folder) === folder)
-      throw new Error(`no package.json above ${own}: inferscope was moved out of its package`);
+      throw new Error(`no package.json above ${moduleFolder}: inferscope was moved out of its package`);
     folder = dirname(folder);
   }
   return folder;

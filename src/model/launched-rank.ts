@@ -69,7 +69,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
       rank,
       worldSize,
       localRank: numberOf(local),
-      job: env[job[0]!] === undefined ? null : job.flatMap((one) => env[one] ?? []).join('-'),
+      job: env[job[0]!] === undefined ? null : job.flatMap((variable) => env[variable] ?? []).join('-'),
       typed: typed === undefined || worldSize === null ? null : typed(worldSize),
     };
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { launcherWords } from './launcher-words.js';
 
-const own = ['run', '--name', 'job', '--', 'python', 'train.py'];
+const launcherArguments = ['run', '--name', 'job', '--', 'python', 'train.py'];
 const torchrun = { RANK: '1', WORLD_SIZE: '8', MASTER_ADDR: 'node1', MASTER_PORT: '29500' };
 const slurm = { SLURM_PROCID: '1', SLURM_STEP_NUM_TASKS: '4', SLURM_STEP_ID: '0', SLURM_JOB_ID: '7' };
 
@@ -15,15 +15,15 @@ const above = (...lines: string[]) => {
 };
 
 test('what was typed before the command is in the command line of a process above', () => {
-  const line = `/usr/bin/python3.12 /usr/local/bin/torchrun --nproc-per-node 8 --no-python inferscope ${own.join(' ')}`;
-  expect(launcherWords(own, torchrun, above(line, '-bash'))).toEqual([
+  const line = `/usr/bin/python3.12 /usr/local/bin/torchrun --nproc-per-node 8 --no-python inferscope ${launcherArguments.join(' ')}`;
+  expect(launcherWords(launcherArguments, torchrun, above(line, '-bash'))).toEqual([
     'torchrun',
     '--nproc-per-node',
     '8',
     '--no-python',
   ]);
-  const module = `python -m torch.distributed.run --no-python node dist/cli.js ${own.join(' ')}`;
-  expect(launcherWords(own, torchrun, above(module))).toEqual([
+  const module = `python -m torch.distributed.run --no-python node dist/cli.js ${launcherArguments.join(' ')}`;
+  expect(launcherWords(launcherArguments, torchrun, above(module))).toEqual([
     'python',
     '-m',
     'torch.distributed.run',
@@ -32,14 +32,16 @@ test('what was typed before the command is in the command line of a process abov
 });
 
 test('of a launcher above a launcher the outer one was typed', () => {
-  const inner = `torchrun --nproc-per-node 8 inferscope ${own.join(' ')}`;
-  expect(launcherWords(own, torchrun, above(inner, `mpirun -n 2 ${inner}`))).toEqual(
+  const inner = `torchrun --nproc-per-node 8 inferscope ${launcherArguments.join(' ')}`;
+  expect(launcherWords(launcherArguments, torchrun, above(inner, `mpirun -n 2 ${inner}`))).toEqual(
     'mpirun -n 2 torchrun --nproc-per-node 8'.split(' '),
   );
 });
 
 test('srun is on another host; without a launcher there is nothing', () => {
-  expect(launcherWords(own, slurm, above('slurmstepd: [7.0]'))).toEqual(['srun', '--ntasks=4']);
-  expect(launcherWords(own, torchrun, above('/bin/kubelet'))).toEqual([]);
-  expect(launcherWords(own, {}, above(`timeout 9 inferscope ${own.join(' ')}`))).toEqual([]);
+  expect(launcherWords(launcherArguments, slurm, above('slurmstepd: [7.0]'))).toEqual(['srun', '--ntasks=4']);
+  expect(launcherWords(launcherArguments, torchrun, above('/bin/kubelet'))).toEqual([]);
+  expect(
+    launcherWords(launcherArguments, {}, above(`timeout 9 inferscope ${launcherArguments.join(' ')}`)),
+  ).toEqual([]);
 });

@@ -10,8 +10,8 @@ export function parseJson(text: string): unknown {
   let level = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > deepestLevel) throw new SyntaxError(`It is nested more than ${deepestLevel} levels deep.`);
-    level = level.flatMap((one): unknown[] =>
-      typeof one === 'object' && one !== null ? Object.values(one) : [],
+    level = level.flatMap((item): unknown[] =>
+      typeof item === 'object' && item !== null ? Object.values(item) : [],
     );
   }
   return value;

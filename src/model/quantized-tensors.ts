@@ -16,9 +16,9 @@ export function quantizedTensors(
     const inLayer = path.includes('*') && shape.length === 2 && !path.includes('lora_');
     return inLayer && bytes > 0 && !/embed/i.test(module);
   });
-  const ran = dtypes.find((one) => one === dtype);
-  const sum = (of: (one: ModelTensor) => number) =>
-    held.reduce((total, one) => total + of(one) * one.count, 0);
+  const ran = dtypes.find((known) => known === dtype);
+  const sum = (of: (tensor: ModelTensor) => number) =>
+    held.reduce((total, tensor) => total + of(tensor) * tensor.count, 0);
   const weights = sum(({ shape }) => shape[0]! * shape[1]!);
   if (!ran || weights === 0) return null;
   const bytesPerWeight = sum(({ bytes }) => bytes) / weights;

@@ -149,10 +149,10 @@ function withoutAssignments(text: string): string {
  */
 export function redactJson<T>(value: T, redact: (text: string) => string): T {
   return JSON.parse(
-    JSON.stringify(value, (key, one: unknown) => {
-      if (typeof one !== 'string') return one;
-      const hidden = key !== '' && isSecretName(key) && one.length >= 8 && !one.startsWith('<');
-      return hidden ? redacted : redact(one);
+    JSON.stringify(value, (key, item: unknown) => {
+      if (typeof item !== 'string') return item;
+      const hidden = key !== '' && isSecretName(key) && item.length >= 8 && !item.startsWith('<');
+      return hidden ? redacted : redact(item);
     }),
   ) as T;
 }

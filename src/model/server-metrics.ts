@@ -4,8 +4,8 @@ export type ServerReading = Record<string, number>;
 /** Sum and count of a histogram over requests, s: their growth is a mean. */
 function histogram(name: string, from: readonly string[]): Record<string, { from: string[]; over: 'sum' }> {
   return {
-    [`${name}_seconds_total`]: { from: from.map((one) => `${one}_sum`), over: 'sum' },
-    [`${name}_requests_total`]: { from: from.map((one) => `${one}_count`), over: 'sum' },
+    [`${name}_seconds_total`]: { from: from.map((source) => `${source}_sum`), over: 'sum' },
+    [`${name}_requests_total`]: { from: from.map((source) => `${source}_count`), over: 'sum' },
   };
 }
 

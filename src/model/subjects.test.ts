@@ -9,7 +9,7 @@ const contentOf = (kind: string, purposes: string[], artifacts: string[], ...tab
     kind,
     executions: purposes.map((purpose) => ({ purpose })),
     tables: Object.fromEntries(tables.map((name) => [name, [{ rows: 1 }]])),
-    artifacts: artifacts.map((one) => ({ kind: one })),
+    artifacts: artifacts.map((artifact) => ({ kind: artifact })),
   };
   return { kind, subjects: subjectsOf(found) };
 };

@@ -46,7 +46,8 @@ const rules: Record<Subject, (content: Content) => boolean> = {
     ['run', 'import'].includes(content.kind) &&
     hasRows(content, 'stages') &&
     !hasRows(content, 'kernels', 'ops') &&
-    (!hasRows(content, 'counters', 'gemms') || content.executions.some((one) => one?.purpose === 'clean')),
+    (!hasRows(content, 'counters', 'gemms') ||
+      content.executions.some((execution) => execution?.purpose === 'clean')),
   counters: (content) => hasRows(content, 'counters'),
   gemms: (content) => hasRows(content, 'gemms'),
   collectives: (content) => hasRows(content, 'collectives'),
@@ -59,20 +60,22 @@ const rules: Record<Subject, (content: Content) => boolean> = {
 export const isJob = (content: Pick<Content, 'artifacts'>): boolean => hasArtifact(content, 'ranks');
 
 function hasArtifact({ artifacts }: Pick<Content, 'artifacts'>, ...kinds: string[]): boolean {
-  return artifacts.some((one) => kinds.includes(one?.kind));
+  return artifacts.some((artifact) => kinds.includes(artifact?.kind));
 }
 
 /** Decides what a session holds: when it is written, and for sessions from before the field when they are read. */
-export const subjectsOf = (content: Content): Subject[] => subjects.filter((one) => rules[one](content));
+export const subjectsOf = (content: Content): Subject[] =>
+  subjects.filter((subject) => rules[subject](content));
 
-export const holds = (held: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
-  firstHeld(held, ...wanted) !== null;
+export const holds = (manifest: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
+  firstHeld(manifest, ...wanted) !== null;
 
 /** The first of `wanted`, in order of how central it is, that the session holds; null if none. */
 export const firstHeld = <S extends Subject>(
-  held: { subjects: readonly Subject[] },
+  manifest: { subjects: readonly Subject[] },
   ...wanted: readonly S[]
-): S | null => held.subjects.find((one): one is S => (wanted as readonly Subject[]).includes(one)) ?? null;
+): S | null =>
+  manifest.subjects.find((subject): subject is S => (wanted as readonly Subject[]).includes(subject)) ?? null;
 
 /** Sessions that are made for what otherwise accompanies another measurement. */
 const madeFor: Partial<Record<Subject, readonly string[]>> = {
@@ -81,5 +84,5 @@ const madeFor: Partial<Record<Subject, readonly string[]>> = {
 };
 
 /** What summary and report of a session show; null where it holds nothing but samples and roofs around a program. */
-export const leadOf = ({ kind, subjects: held }: { kind: string; subjects: readonly Subject[] }) =>
-  held.find((one) => madeFor[one]?.includes(kind) ?? true) ?? null;
+export const leadOf = ({ kind, subjects: recorded }: { kind: string; subjects: readonly Subject[] }) =>
+  recorded.find((subject) => madeFor[subject]?.includes(kind) ?? true) ?? null;

@@ -6,8 +6,8 @@ import { parts, plainText, valueText } from './value.js';
 
 /** A view as GitHub's Markdown, for pull requests and CI; names from files cannot become mark-up. */
 export function markdownView(view: View, { level = 2 }: { level?: Level } = {}): string {
-  const due = ({ level: own = 1, summary = false }: { level?: Level; summary?: boolean }): boolean =>
-    own <= level && !summary;
+  const due = ({ level: blockLevel = 1, summary = false }: { level?: Level; summary?: boolean }): boolean =>
+    blockLevel <= level && !summary;
   const blocks = (list: readonly Block[]): string[] =>
     list.filter(due).flatMap((block) => blockText(block, due, blocks));
   const text = [
@@ -88,7 +88,7 @@ function findingText(
     due,
     blocks,
   }: {
-    due: (one: { level?: Level }) => boolean;
+    due: (block: { level?: Level }) => boolean;
     blocks: (list: readonly Block[]) => string[];
   },
 ): string {
@@ -133,7 +133,7 @@ function fence(text: string): string {
 
 const list = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : [lines.join('\n')]);
 
-function tableText(table: Table, due: (one: { level?: Level }) => boolean): string[] {
+function tableText(table: Table, due: (block: { level?: Level }) => boolean): string[] {
   const { columns, rows: shown, reasons } = explained({ ...table, rows: table.rows.filter(due) });
   const why = list(reasons.map((reason) => `- ${plain(reason)}`));
   if (shown.length === 0) return why;

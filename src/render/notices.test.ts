@@ -23,15 +23,15 @@ describe('notices', () => {
       severity: 'warning',
       ...said`other processes used ${mean} of ${2} cores (peak ${peak}).`,
     });
-    const other: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
-    expect(collapsed([busy(1.05, 1.12), other, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
+    const otherIssue: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
+    expect(collapsed([busy(1.05, 1.12), otherIssue, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
       {
         code: 'machine_not_idle',
         severity: 'warning',
         text: 'other processes used 1 to 1.1 of 2 cores (peak 1.1 to 10.2).',
         count: 3,
       },
-      other,
+      otherIssue,
     ]);
   });
 

@@ -52,11 +52,11 @@ const luminance = ([r, g, b]: Rgb): number => 0.2126 * r + 0.7152 * g + 0.0722 *
 
 describe('class colors', () => {
   it.each(Object.keys(vision))('every pair is distinguishable with %s vision', (kind) => {
-    const seen = Object.entries(classColors).map(
+    const colors = Object.entries(classColors).map(
       ([name, hex]) => [name, oklab(seenBy(kind, linear(hex)))] as const,
     );
-    for (const [index, [a, colorA]] of seen.entries()) {
-      for (const [b, colorB] of seen.slice(index + 1)) {
+    for (const [index, [a, colorA]] of colors.entries()) {
+      for (const [b, colorB] of colors.slice(index + 1)) {
         const distance = Math.hypot(...colorA.map((value, axis) => value - (colorB[axis] ?? 0)));
         expect(distance, `${a} and ${b}`).toBeGreaterThan(0.065);
       }
@@ -66,8 +66,8 @@ describe('class colors', () => {
   it.each(['light', 'dark'] as const)('stand out from the %s page', (name) => {
     const surface = luminance(linear(themes[name].surface));
     for (const [opClass, hex] of Object.entries(classColors)) {
-      const own = luminance(linear(hex));
-      const contrast = (Math.max(own, surface) + 0.05) / (Math.min(own, surface) + 0.05);
+      const ownLuminance = luminance(linear(hex));
+      const contrast = (Math.max(ownLuminance, surface) + 0.05) / (Math.min(ownLuminance, surface) + 0.05);
       expect(contrast, opClass).toBeGreaterThan(1.5);
     }
   });

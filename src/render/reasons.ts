@@ -19,13 +19,13 @@ export function explained({ columns, rows, reasons }: Table): Explained {
       if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
     return why.some((reason) => reason === null);
   });
-  const own = (_: unknown, index: number): boolean => kept[index]!;
-  const left = columns.filter(own);
+  const isKept = (_: unknown, index: number): boolean => kept[index]!;
+  const left = columns.filter(isKept);
   // Names without values are not worth a table.
   const known = left.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
   return {
     columns: left,
-    rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(own) })) : [],
+    rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(isKept) })) : [],
     reasons: [...heads].map(([reason, names]) => `${noValue}${nbsp}${few([...names])}: ${reason}`),
   };
 }

@@ -52,7 +52,7 @@ test.each([
 });
 
 test('a table that has no room for a column names it', () => {
-  const wide = { ...table, columns: table.columns.map((one, drop) => ({ ...one, drop })) };
+  const wide = { ...table, columns: table.columns.map((column, drop) => ({ ...column, drop })) };
   expect(terminalView(view([wide]), { width: 20 })).toContain('(no room at 20');
   expect(terminalView(view([wide]), { width: 80 })).not.toContain('no room');
 });

@@ -81,7 +81,9 @@ export async function exportSession(
   const isRaw = ({ kind }: Artifact) => rawReportKinds.has(kind);
   const raw_reports = whole.data.artifacts.filter(isRaw).map((artifact) => artifact.path);
   const without = raw_reports.length > 0 && !options.raw;
-  const artifacts = without ? whole.data.artifacts.filter((one) => !isRaw(one)) : whole.data.artifacts;
+  const artifacts = without
+    ? whole.data.artifacts.filter((artifact) => !isRaw(artifact))
+    : whole.data.artifacts;
   const files = archivedFiles(session, { ...whole.data, artifacts }, options.derived ?? false);
   removeAbandoned(dirname(path), partPrefix);
   const partial = join(dirname(path), scratchName(partPrefix));

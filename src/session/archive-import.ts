@@ -214,7 +214,7 @@ async function releaseTakenName(folder: string, id: string, home: Home): Promise
   const { name } = readUser(folder).user;
   if (name === null) return null;
   const taken = sessionFolders(home).some(
-    (other) => other.id !== id && readUser(other.folder).user.name === name,
+    (sessionFolder) => sessionFolder.id !== id && readUser(sessionFolder.folder).user.name === name,
   );
   if (!taken) return null;
   await changeUser(folder, (user) => ({ ...user, name: null }));

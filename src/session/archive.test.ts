@@ -94,18 +94,18 @@ test('an export is a plain tar.gz that tar itself reads, and comes back byte for
       'artifacts/c0/record.jsonl',
     ].map((path) => `${kept.id}/${path}`),
   );
-  const other = testHome();
-  expect(await importSession(archive, other)).toEqual({
+  const otherHome = testHome();
+  expect(await importSession(archive, otherHome)).toEqual({
     id: kept.id,
     outcome: 'imported',
     droppedName: null,
   });
-  const session = await openSession('base', other);
+  const session = await openSession('base', otherHome);
   expect(readFileSync(join(session.folder, 'tables/ops/c0.parquet'))).toEqual(
     readFileSync(join(kept.folder, 'tables/ops/c0.parquet')),
   );
   expect(existsSync(join(session.folder, 'derived'))).toBe(false);
-  expect(await importSession(archive, other)).toMatchObject({ outcome: 'already_here' });
+  expect(await importSession(archive, otherHome)).toMatchObject({ outcome: 'already_here' });
 });
 
 test('reports are taken along when asked; an existing file is replaced only with the option', async () => {
@@ -113,9 +113,9 @@ test('reports are taken along when asked; an existing file is replaced only with
   await exportSession(kept, { output, derived: true });
   await expect(exportSession(kept, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
   await exportSession(kept, { output, derived: true, overwrite: true });
-  const other = testHome();
-  await importSession(output, other);
-  expect(readFileSync(join(other.sessions, kept.id, 'derived/report.html'), 'utf8')).toBe('<p>');
+  const otherHome = testHome();
+  await importSession(output, otherHome);
+  expect(readFileSync(join(otherHome.sessions, kept.id, 'derived/report.html'), 'utf8')).toBe('<p>');
   expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
@@ -134,9 +134,9 @@ test('raw reports hold the environment: left out unless asked for, and the sessi
     files: 5,
   });
   expect(execFileSync('tar', ['-xzOf', without]).includes('hf_planted')).toBe(false);
-  const other = testHome();
-  expect(await importSession(without, other)).toMatchObject({ outcome: 'imported' });
-  const brought = await openSession(id, other);
+  const otherHome = testHome();
+  expect(await importSession(without, otherHome)).toMatchObject({ outcome: 'imported' });
+  const brought = await openSession(id, otherHome);
   expect(brought.manifest.artifacts.map(({ kind }) => kind)).toEqual(['record']);
   expect(brought.issues.map(({ code }) => code)).toContain('raw_reports_left_out');
   expect(await importSession(without, home)).toMatchObject({ outcome: 'already_here' });
@@ -153,8 +153,8 @@ test('an archive our own tool writes with GNU tar imports too', async () => {
 });
 
 test('a damaged session is not exported', async () => {
-  const other = testHome();
-  const broken = await keepSession(other);
+  const otherHome = testHome();
+  const broken = await keepSession(otherHome);
   writeFileSync(join(broken.folder, 'artifacts/c0/record.jsonl'), '{"v":2}\n');
   const output = join(scratch, 'broken.tar.gz');
   await expect(exportSession(broken, { output })).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
@@ -162,12 +162,12 @@ test('a damaged session is not exported', async () => {
 });
 
 test('an id that is kept with other content is refused; a taken name is given up', async () => {
-  const other = testHome();
-  mkdirSync(other.sessions, { recursive: true });
+  const otherHome = testHome();
+  mkdirSync(otherHome.sessions, { recursive: true });
   const different = await keepSession(testHome(), { createdAt: new Date(0) });
-  cpSync(different.folder, join(other.sessions, kept.id), { recursive: true });
-  await expect(importSession(archive, other)).rejects.toMatchObject({ code: 'E_SESSION_ARCHIVE' });
-  expect(readdirSync(other.sessions)).toEqual([kept.id]);
+  cpSync(different.folder, join(otherHome.sessions, kept.id), { recursive: true });
+  await expect(importSession(archive, otherHome)).rejects.toMatchObject({ code: 'E_SESSION_ARCHIVE' });
+  expect(readdirSync(otherHome.sessions)).toEqual([kept.id]);
 
   const named = testHome();
   await keepSession(named, { name: 'base', label: 'x' });
@@ -325,10 +325,10 @@ test('zeros that do not end are refused, a record of tar that is filled up is no
 });
 
 test('a link in the place of a session is not followed', async () => {
-  const other = testHome();
-  mkdirSync(other.sessions, { recursive: true });
-  symlinkSync(dirname(kept.folder), join(other.sessions, 'linked'));
+  const otherHome = testHome();
+  mkdirSync(otherHome.sessions, { recursive: true });
+  symlinkSync(dirname(kept.folder), join(otherHome.sessions, 'linked'));
   await renameSession(kept, 'base', home);
   await noteSession(kept, 'still here');
-  await expect(openSession('linked', other)).rejects.toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
+  await expect(openSession('linked', otherHome)).rejects.toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
 });

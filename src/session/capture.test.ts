@@ -95,12 +95,12 @@ test('what died between the two renames of a swap gets its name back from the ne
 test('only what is certainly no longer written is removed', async () => {
   const home = testHome();
   const { folder } = await keepSession(home);
-  const own = asidePath(home, 'trash', 'x');
-  const dead = own.replace(/\.trash-\d+-/, '.trash-4194305-');
+  const aside = asidePath(home, 'trash', 'x');
+  const dead = aside.replace(/\.trash-\d+-/, '.trash-4194305-');
   // Another machine's writer: its process ids mean nothing here.
   const foreign = dead.replace(/-[0-9a-f]{8}-/, '-00000000-');
   const { mkdirSync } = await import('node:fs');
-  for (const path of [own, dead, foreign]) {
+  for (const path of [aside, dead, foreign]) {
     mkdirSync(path);
     writeFileSync(join(path, 'f'), '');
   }
@@ -109,8 +109,8 @@ test('only what is certainly no longer written is removed', async () => {
     readdirSync(home.sessions)
       .map((name) => join(home.sessions, name))
       .sort(),
-  ).toEqual([own, foreign, folder].sort());
+  ).toEqual([aside, foreign, folder].sort());
   removeStaleFolders(home, Date.now() + 25 * 3600 * 1000);
   expect(readdirSync(home.sessions)).not.toContain(foreign.split('/').at(-1));
-  expect(readFileSync(join(own, 'f'), 'utf8')).toBe('');
+  expect(readFileSync(join(aside, 'f'), 'utf8')).toBe('');
 });

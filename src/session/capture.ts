@@ -152,7 +152,7 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
     });
   }
   const executions = new Map(
-    [...old.executions, ...summary.executions].map((one) => [one.execution_id, one]),
+    [...old.executions, ...summary.executions].map((execution) => [execution.execution_id, execution]),
   );
   const tables: Record<string, TableFile[]> = { ...old.tables };
   for (const [table, added] of Object.entries(written.tables))

@@ -43,7 +43,7 @@ export function quote(text: string): string {
 /** An in-memory DuckDB that never fetches extensions. Loaded here, so that commands without it start fast. */
 export async function openDatabase(options: DatabaseOptions = {}): Promise<Database> {
   const { DuckDBInstance } = duckdb();
-  const own = options.spillFolder ? null : createScratchFolder();
+  const scratchFolder = options.spillFolder ? null : createScratchFolder();
   const limit = Math.round((options.memoryLimitBytes ?? defaultMemoryLimitBytes()) / 2 ** 20);
   const instance = await DuckDBInstance.create(':memory:', {
     autoinstall_known_extensions: 'false',
@@ -56,7 +56,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
         availableParallelism(),
       ),
     ),
-    temp_directory: options.spillFolder ?? own?.path ?? '',
+    temp_directory: options.spillFolder ?? scratchFolder?.path ?? '',
   });
   const connection = await instance.connect();
   return {
@@ -65,7 +65,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
     close: async () => {
       connection.closeSync();
       instance.closeSync();
-      own?.remove();
+      scratchFolder?.remove();
     },
   };
 }

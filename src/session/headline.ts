@@ -44,6 +44,6 @@ export function readHeadline(folder: string, sha256: string): Headline | null | 
 /** derived/ is outside the checksums, and may come from somebody else's archive. */
 function isHeadline(kept: unknown): kept is Headline {
   const { text, figure } = kept as Partial<Headline>;
-  const isShort = (one: unknown): boolean => typeof one === 'string' && one.length <= 80;
+  const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= 80;
   return isShort(text) && isShort(figure?.name) && isShort(figure?.unit) && Number.isFinite(figure?.value);
 }

@@ -26,10 +26,10 @@ test('a writable home is made and left empty', () => {
 test('the test write of a killed process is removed by the next writer', () => {
   const home = ensureWritable(testHome());
   const { pid } = spawnSync(process.execPath, ['-e', '']);
-  const [own, ofDead] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
-  for (const path of [own, ofDead]) writeFileSync(path, 'x');
+  const [ownProbe, ofDead] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
+  for (const path of [ownProbe, ofDead]) writeFileSync(path, 'x');
   removeStaleFolders(home);
-  expect(readdirSync(home.sessions)).toEqual([basename(own)]);
+  expect(readdirSync(home.sessions)).toEqual([basename(ownProbe)]);
 });
 
 test.each([

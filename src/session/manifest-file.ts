@@ -91,8 +91,8 @@ export function readManifest(folder: string, id: string): ManifestFile {
 function knownSubjects(data: ManifestData): ManifestData['subjects'] {
   const stated: unknown = data.subjects ?? [];
   if (!Array.isArray(stated)) return stated as never;
-  const held = subjectsOf(data);
-  return subjects.filter((one) => stated.includes(one) || held.includes(one));
+  const derived = subjectsOf(data);
+  return subjects.filter((subject) => stated.includes(subject) || derived.includes(subject));
 }
 
 /** @returns false for a text that is no session schema at all @throws E_SESSION_NEWER */

@@ -21,9 +21,9 @@ export async function* scan(
   // coalesce: the values of a null in DuckDB's vectors are undefined.
   const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
   const last = names.map(() => `'-inf'::DOUBLE`);
-  for (let seen = 0; ;) {
+  for (let rowsRead = 0; ;) {
     try {
-      const rest = seen === 0 ? sql : `SELECT * FROM (${sql}) OFFSET ${seen}`;
+      const rest = rowsRead === 0 ? sql : `SELECT * FROM (${sql}) OFFSET ${rowsRead}`;
       const result = await connection.stream(
         `SELECT ${select.join(', ')} FROM (${rest}) UNION ALL SELECT ${last.join(', ')}`,
       );
@@ -36,7 +36,7 @@ export async function* scan(
         });
         const whole = columns[names[0]!]![chunk.rowCount - 1] === end;
         const rows = whole ? chunk.rowCount - 1 : chunk.rowCount;
-        seen += rows;
+        rowsRead += rows;
         if (rows > 0) yield { rows, columns };
         if (whole) return;
       }

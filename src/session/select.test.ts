@@ -82,7 +82,10 @@ test('@last of a command that takes one kind of session counts those alone; a da
   const second = await make(2, 'second', 2000);
   const validation = await make(3, 'validation', 3000);
   const stages = withRows('stages', 'kernels', 'stages');
-  const usable = { ...stages, holds: (one: ManifestData) => stages.holds(one) && one.id !== validation.id };
+  const usable = {
+    ...stages,
+    holds: (manifest: ManifestData) => stages.holds(manifest) && manifest.id !== validation.id,
+  };
   expect(selectSession('@last', home).id).toBe(validation.id);
   expect(selectSession('@last', home, usable).id).toBe(second.id);
   expect(selectSession('@last~1', home, usable).id).toBe(first.id);
@@ -112,13 +115,13 @@ test('@last is the session that was made or imported last, whenever it was measu
 
 test('names are unique, tags are a set, notes keep their time; the name moves on when it is given up', async () => {
   const home = testHome();
-  const one = await keepSession(home, { label: 'one' });
+  const firstSession = await keepSession(home, { label: 'one' });
   const two = await keepSession(home, { label: 'two' });
-  await renameSession(one, 'base', home);
-  await renameSession(one, 'base', home);
+  await renameSession(firstSession, 'base', home);
+  await renameSession(firstSession, 'base', home);
   await expect(renameSession(two, 'base', home)).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
   await expect(renameSession(two, 'a@b', home)).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
-  await renameSession(one, null, home);
+  await renameSession(firstSession, null, home);
   await renameSession(two, 'base', home);
   await tagSession(two, { add: ['h100', 'a', 'h100'], remove: [] });
   await tagSession(two, { add: [], remove: ['a'] });
@@ -131,16 +134,16 @@ test('names are unique, tags are a set, notes keep their time; the name moves on
     notes: [{ at: '2026-11-20T22:15:03.000Z', text: 'fans at\nfull speed' }, { text: 'second' }],
   });
   expect(listSessions(home).map(({ id, name, tags }) => [id, name, tags])).toEqual([
-    [one.id, null, []],
+    [firstSession.id, null, []],
     [two.id, 'base', ['h100']],
   ]);
 });
 
 test('a deleted session is gone; a session between the two renames of a swap is still found', async () => {
   const home = testHome();
-  const one = await keepSession(home, { label: 'one' });
+  const firstSession = await keepSession(home, { label: 'one' });
   const two = await keepSession(home, { label: 'two' });
-  await deleteSession(one, home);
+  await deleteSession(firstSession, home);
   expect(listSessions(home).map(({ id }) => id)).toEqual([two.id]);
   const aside = asidePath(home, 'swap', two.id);
   renameSync(join(home.sessions, two.id), aside);

@@ -85,8 +85,8 @@ function selectLast(
 
 /** Every session that a command can use, the one made or imported last at the end; damaged ones are left out. */
 export function usableSessions({ holds }: Usable, home: Home = homeFolders()): SessionFolder[] {
-  return sessionFolders(home).filter((one) => {
-    const manifest = manifestOf(one);
+  return sessionFolders(home).filter((sessionFolder) => {
+    const manifest = manifestOf(sessionFolder);
     return manifest !== null && holds(manifest);
   });
 }
@@ -98,9 +98,9 @@ function lastUsable(
   { holds }: Usable,
 ): SessionFolder | undefined {
   let left = back;
-  for (const one of folders.toReversed()) {
-    const manifest = manifestOf(one);
-    if ((manifest === null || holds(manifest)) && left-- === 0) return one;
+  for (const folder of folders.toReversed()) {
+    const manifest = manifestOf(folder);
+    if ((manifest === null || holds(manifest)) && left-- === 0) return folder;
   }
   return undefined;
 }

@@ -21,14 +21,14 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
     await (await from).close();
   };
   return async () => {
-    const own = (opened ??= open(source, rows));
+    const opening = (opened ??= open(source, rows));
     connections++;
     let connection;
     try {
-      connection = await (await own).instance.connect();
+      connection = await (await opening).instance.connect();
     } catch (error) {
       connections--;
-      if (opened === own) opened = null;
+      if (opened === opening) opened = null;
       throw error;
     }
     const query: SessionDatabase['query'] = async (sql, parameters = []) => {
@@ -60,7 +60,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
       },
       close: async () => {
         connection.closeSync();
-        await leave(own);
+        await leave(opening);
       },
     };
   };

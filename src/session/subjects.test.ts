@@ -54,9 +54,9 @@ test('a session says what it holds, and what a capture adds to it; an archive ke
   await capture.finish({ executions: [], captures: [] });
   expect(stored(folder)).toEqual(['timeline', 'telemetry']);
   const { path } = await exportSession({ id, folder }, { output: join(testFolder(), 'x.tar.gz') });
-  const other = testHome();
-  await importSession(path, other);
-  expect((await openSession(id, other)).manifest.subjects).toEqual(['timeline', 'telemetry']);
+  const otherHome = testHome();
+  await importSession(path, otherHome);
+  expect((await openSession(id, otherHome)).manifest.subjects).toEqual(['timeline', 'telemetry']);
 });
 
 test('of a newer minor version the subjects known here, of an older one those it did not state; another form is damage', async () => {

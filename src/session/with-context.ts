@@ -29,16 +29,16 @@ export function withContext(recorded: Workload | null, context: Context): Worklo
   };
 }
 
-function modelOf(own: Workload['model'], { model, dtype }: Context): Workload['model'] {
-  const named = model ?? own;
-  if (!named || (model === undefined && dtype === undefined)) return own;
+function modelOf(recorded: Workload['model'], { model, dtype }: Context): Workload['model'] {
+  const named = model ?? recorded;
+  if (!named || (model === undefined && dtype === undefined)) return recorded;
   const { quantization_config: _, ...plain } = named.config;
   return {
     name: named.name,
     config: dtype === undefined ? named.config : plain,
-    dtype: dtype ?? own?.dtype ?? 'unknown',
-    quantization: dtype === undefined ? (own?.quantization ?? null) : null,
-    weights: own?.weights ?? 'unknown',
+    dtype: dtype ?? recorded?.dtype ?? 'unknown',
+    quantization: dtype === undefined ? (recorded?.quantization ?? null) : null,
+    weights: recorded?.weights ?? 'unknown',
     num_parameters: null,
     weight_bytes: null,
   };

@@ -106,12 +106,12 @@ test('a statement that fails in the middle of its rows is reported', async () =>
   // Far enough behind the first rows for them to be on their way.
   const many = 5_000_000;
   const sql = `SELECT CASE WHEN range = ${many - 1000} THEN error('no more') ELSE range END AS i FROM range(${many})`;
-  let seen = 0;
+  let rowsSeen = 0;
   const read = async () => {
-    for await (const { rows: count } of session.workbench.scan(sql)) seen += count;
+    for await (const { rows: count } of session.workbench.scan(sql)) rowsSeen += count;
   };
   await expect(read()).rejects.toThrow('no more');
-  expect(seen).toBeGreaterThan(0);
+  expect(rowsSeen).toBeGreaterThan(0);
   await session.abandon();
 });
 

@@ -134,7 +134,7 @@ export function createWorkbench(
     async close() {
       // A statement that is about to start lets an interrupt pass.
       const again = setInterval(() => connections.forEach((one) => one.interrupt()), 20);
-      await Promise.allSettled([...running, held.close(), ...scans.map((one) => one.close())]);
+      await Promise.allSettled([...running, held.close(), ...scans.map((scanThread) => scanThread.close())]);
       clearInterval(again);
       connection.closeSync();
     },
@@ -265,9 +265,9 @@ function announced(held: HeldColumns): { columns: Record<string, KeptColumn>; sa
       same[name] = column;
       continue;
     }
-    const { source, ...own } = column;
+    const { source, ...rest } = column;
     if (!names.has(source)) names.set(source, name);
-    columns[name] = { from: names.get(source)!, ...own };
+    columns[name] = { from: names.get(source)!, ...rest };
   }
   return { columns, same };
 }
@@ -281,8 +281,8 @@ function fileColumns(
   checkNames(table, [...Object.keys(given), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name] ?? null;
-    const own = given[name];
-    if (own && !(name in constants)) return { name, type, texts: [], ...own };
+    const keptColumn = given[name];
+    if (keptColumn && !(name in constants)) return { name, type, texts: [], ...keptColumn };
     if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
     return { name, type, texts: [], constant };
   });

@@ -32,9 +32,11 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
   if (sides.some(({ counts }) => counts.length === 0)) return null;
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)
-    .filter((kind) => sides.every(({ steps }) => steps.some((one) => one.kind === kind)));
+    .filter((kind) => sides.every(({ steps }) => steps.some((step) => step.kind === kind)));
   const common = (sides[0]?.counts ?? []).flatMap(({ kind, of }) => {
-    const counts = sides.map(({ counts: own }) => own.find((one) => one.kind === kind)?.of ?? 0);
+    const counts = sides.map(
+      ({ counts: sideCounts }) => sideCounts.find((count) => count.kind === kind)?.of ?? 0,
+    );
     return Math.min(of, ...counts) > 0 ? [Math.min(of, ...counts)] : [];
   });
   if (common.length === 0) return null;
@@ -47,9 +49,11 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
       t: 'text',
       text: [
         'Step: ',
-        ...offered.flatMap((one, index): Text[] => [
+        ...offered.flatMap((stepChoice, index): Text[] => [
           index === 0 ? '' : ' · ',
-          one === choice ? { text: `${one}`, tone: 'strong' } : { link: choose(one), text: `${one}` },
+          stepChoice === choice
+            ? { text: `${stepChoice}`, tone: 'strong' }
+            : { link: choose(stepChoice), text: `${stepChoice}` },
         ]),
         most > stepsOffered ? ` … ${most} (step=N in the address)` : '',
       ].flat(),
@@ -63,9 +67,9 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
       : []),
   ];
   const blocks = kinds.flatMap((kind): Block[] => {
-    const own = sides.map((side) => ({ ...side, step: side.steps.find((one) => one.kind === kind)! }));
-    const leftOut = own.reduce((sum, { step }) => sum + step.left_out, 0);
-    const where = own.flatMap(({ letter, step, linkTo }, index): Text[] => [
+    const withStep = sides.map((side) => ({ ...side, step: side.steps.find((step) => step.kind === kind)! }));
+    const leftOut = withStep.reduce((sum, { step }) => sum + step.left_out, 0);
+    const where = withStep.flatMap(({ letter, step, linkTo }, index): Text[] => [
       index === 0 ? '' : ' · ',
       `${letter} `,
       { n: step.dur_ns, unit: 'ns' },
@@ -77,7 +81,7 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
         t: 'chart',
         title: phaseLabel(kind),
         label: `${nameOf(choice)} ${phaseLabel(kind)} of each session on one axis`,
-        chart: chartOf(own),
+        chart: chartOf(withStep),
         behind: {
           t: 'table',
           title: 'The steps of the chart',
@@ -88,7 +92,7 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
             { id: 'kernel_ns', head: 'kernel time', numeric: true },
             { id: 'calls', head: 'API calls', numeric: true },
           ],
-          rows: own.map(({ letter, step }) => ({
+          rows: withStep.map(({ letter, step }) => ({
             cells: [
               letter,
               { n: step.dur_ns, unit: 'ns' },
@@ -130,8 +134,8 @@ function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): Timeli
     return found;
   };
   const spansOf = (events: readonly StepEvent[], lane: number) =>
-    events.map((one) => [lane, one.start_ns, one.dur_ns, kindOf(one)] as const);
-  const classes = new Set(sides.flatMap(({ step }) => step.kernels.map((one) => one.class ?? 'other')));
+    events.map((event) => [lane, event.start_ns, event.dur_ns, kindOf(event)] as const);
+  const classes = new Set(sides.flatMap(({ step }) => step.kernels.map((kernel) => kernel.class ?? 'other')));
   return {
     form: 'timeline',
     dur_ns: Math.max(...sides.map(({ step }) => step.dur_ns)),
@@ -145,6 +149,6 @@ function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): Timeli
       ...spansOf(step.calls, sides.length + index),
     ]),
     kinds,
-    key: [...classes].map((one) => ({ name: classLabel(one), color: classColors[one] })),
+    key: [...classes].map((opClass) => ({ name: classLabel(opClass), color: classColors[opClass] })),
   };
 }

@@ -88,26 +88,26 @@ describe('who may see a page', () => {
 describe('several homes', () => {
   test('have one list, and sessions of one id in two of them are two', async () => {
     const createdAt = new Date('2026-11-20T22:15:03Z');
-    const own = await keepSession(mine, { createdAt });
+    const session = await keepSession(mine, { createdAt });
     const theirs = await keepSession(team, { createdAt });
     const newest = await keepSession(team, { label: 'qwen', createdAt: new Date('2026-11-21T00:00:00Z') });
-    expect(theirs.id).toBe(own.id);
-    await renameSession(own, 'our-run', mine);
+    expect(theirs.id).toBe(session.id);
+    await renameSession(session, 'our-run', mine);
     await renameSession(theirs, 'their-run', team);
 
     const known = { cookie: await cookie() };
     const list = await (await get('/sessions', known)).text();
-    for (const text of [mine.root, team.root, `href="/s/${own.id}"`, `href="/s/${own.id}~2"`])
+    for (const text of [mine.root, team.root, `href="/s/${session.id}"`, `href="/s/${session.id}~2"`])
       expect(list).toContain(text);
     const titleAt = async (key: string) =>
       /<nav class="pages".*?<strong[^>]*>([^<]*)/s.exec(await (await get(`/s/${key}/sql`, known)).text())![1];
-    expect([await titleAt(own.id), await titleAt(`${own.id}~2`)]).toEqual(['our-run', 'their-run']);
+    expect([await titleAt(session.id), await titleAt(`${session.id}~2`)]).toEqual(['our-run', 'their-run']);
     // Its links stay in its home.
-    const page = await (await get(`/s/${own.id}~2/operators`, known)).text();
-    expect(page).toContain(`href="/s/${own.id}~2/timeline`);
-    expect(page).not.toContain(`href="/s/${own.id}/`);
+    const page = await (await get(`/s/${session.id}~2/operators`, known)).text();
+    expect(page).toContain(`href="/s/${session.id}~2/timeline`);
+    expect(page).not.toContain(`href="/s/${session.id}/`);
     expect((await get(`/s/${newest.id}`, known)).status).toBe(404);
-    expect((await get(`/s/${own.id}~3`, known)).status).toBe(404);
+    expect((await get(`/s/${session.id}~3`, known)).status).toBe(404);
   });
 
   test('are searched together for the session to open first', () => {

@@ -68,16 +68,19 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   app.use(
     '/s/:id/*',
     patience(app, async (context, seconds) => {
-      const one = await opened.get(context.req.param('id')!);
-      const files = Object.values(one.session.manifest.tables).flat();
+      const openSession = await opened.get(context.req.param('id')!);
+      const files = Object.values(openSession.session.manifest.tables).flat();
       const rows = files.reduce((sum, file) => sum + file.rows, 0);
-      return page(context, waitingPage({ session: named(one), doing: one.doing, rows, seconds }));
+      return page(
+        context,
+        waitingPage({ session: named(openSession), doing: openSession.doing, rows, seconds }),
+      );
     }),
   );
   app.notFound((context) => context.text('There is no such page.\n', 404));
 
   app.get('/assets/:name', async (context) => {
-    const name = assets.find((one) => one === context.req.param('name'));
+    const name = assets.find((asset) => asset === context.req.param('name'));
     if (name === undefined) return context.notFound();
     const text = await readFile(childEntry(name.replace(/\.js$/, '')), 'utf8');
     return context.body(text, 200, { 'content-type': 'text/javascript; charset=utf-8' });
@@ -102,68 +105,68 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
         : undefined;
     });
     const choice = choiceOf(context.req.query('step') ?? '');
-    const sides = await Promise.all(ones.map((one, index) => sideOf(one, index, choice)));
+    const sides = await Promise.all(ones.map((openSession, index) => sideOf(openSession, index, choice)));
     const steps = alignedSteps(sides, {
       choice,
       choose: (step) =>
         `/compare?${[...ids.map((id) => `s=${encodeURIComponent(id)}`), `step=${step}`].join('&')}#steps`,
       clean: compared.data.waterfalls.some(({ profiled }) => !profiled),
     });
-    const [first, ...others] = view.sections;
-    const sections = first && steps ? [first, steps, ...others] : view.sections;
+    const [first, ...otherSections] = view.sections;
+    const sections = first && steps ? [first, steps, ...otherSections] : view.sections;
     const navigation = <Navigation current="" />;
     return report(context, pageOfView({ ...view, sections }, { ...(await scripts()), navigation }));
   });
   app.get('/s/:id', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    return report(context, await overview(one, context.req.query('what-if')));
+    const openSession = await opened.get(context.req.param('id'));
+    return report(context, await overview(openSession, context.req.query('what-if')));
   });
   app.get('/s/:id/timeline', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    const { executions } = one;
-    const execution = executions.find((own) => own === context.req.query('execution')) ?? executions[0];
+    const openSession = await opened.get(context.req.param('id'));
+    const { executions } = openSession;
+    const execution = executions.find((id) => id === context.req.query('execution')) ?? executions[0];
     if (execution === undefined)
       throw new InferscopeError('E_USAGE', {
         what: 'This session has no timeline',
         why: 'It has no kernels, operators or stages.',
         fix: 'Its overview shows what it has.',
       });
-    return page(context, timelinePage(named(one), executions, execution));
+    return page(context, timelinePage(named(openSession), executions, execution));
   });
   app.get('/s/:id/kernels', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    return page(context, await kernels(one, askedOf(context)));
+    const openSession = await opened.get(context.req.param('id'));
+    return page(context, await kernels(openSession, askedOf(context)));
   });
   app.get('/s/:id/operators', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    return page(context, await operators(one, askedOf(context)));
+    const openSession = await opened.get(context.req.param('id'));
+    return page(context, await operators(openSession, askedOf(context)));
   });
   app.get('/s/:id/gemms', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    return page(context, await gemmsPage(one, context.req.query('shape') ?? ''));
+    const openSession = await opened.get(context.req.param('id'));
+    return page(context, await gemmsPage(openSession, context.req.query('shape') ?? ''));
   });
   app.get('/s/:id/ranks', async (context) => {
-    const one = await opened.get(context.req.param('id'));
+    const openSession = await opened.get(context.req.param('id'));
     return page(
       context,
-      pageOfBlocks(one, 'Ranks', '/ranks', await ranks(one, context.req.query('of') ?? '')),
+      pageOfBlocks(openSession, 'Ranks', '/ranks', await ranks(openSession, context.req.query('of') ?? '')),
     );
   });
   app.get('/s/:id/requests', async (context) => {
-    const one = await opened.get(context.req.param('id'));
+    const openSession = await opened.get(context.req.param('id'));
     const { execution, from } = context.req.query();
-    const sections = await requestsOfSession(one, { execution, from: Number(from) || 0 });
-    return page(context, pageOfBlocks(one, 'Requests', '/requests', sections));
+    const sections = await requestsOfSession(openSession, { execution, from: Number(from) || 0 });
+    return page(context, pageOfBlocks(openSession, 'Requests', '/requests', sections));
   });
   app.get('/s/:id/memory', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    const series = await once(one, 'memory', () => read(one.session, memoryOverTime));
+    const openSession = await opened.get(context.req.param('id'));
+    const series = await once(openSession, 'memory', () => read(openSession.session, memoryOverTime));
     const sections = series.length > 0 ? memorySections(series) : [noMemory];
-    return page(context, pageOfBlocks(one, 'Memory', '/memory', sections));
+    return page(context, pageOfBlocks(openSession, 'Memory', '/memory', sections));
   });
   app.get('/s/:id/sql', async (context) => {
-    const one = await opened.get(context.req.param('id'));
-    return page(context, sqlPage(named(one), describedTables()));
+    const openSession = await opened.get(context.req.param('id'));
+    return page(context, sqlPage(named(openSession), describedTables()));
   });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
@@ -178,18 +181,18 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
 }
 
 /** @param asked operation and bytes of the collective that is chosen; '' for the one with the longest sum of times */
-async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
-  const { session } = one;
+async function ranks(openSession: OpenSession, asked: string): Promise<Section[]> {
+  const { session } = openSession;
   // Logs count ranks in each communicator: rows of several would be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
-    once(one, 'own times', () => read(session, ownTimesOf)),
-    once(one, 'collectives', () => read(session, collectiveKinds)),
+    once(openSession, 'own times', () => read(session, ownTimesOf)),
+    once(openSession, 'collectives', () => read(session, collectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
   const chosen = kinds.find((kind) => keyOf(kind) === asked) ?? kinds[0];
   if (!chosen) return [noRanks];
-  const waits = await once(one, `collective ${keyOf(chosen)}`, () =>
+  const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
     read(session, (database) => callsByRank(database, chosen)),
   );
   const placeOf = (execution: string, start: number, end: number, room = end - start): string => {
@@ -199,9 +202,9 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
       end: String(end + room),
       mark: `${start},${end}`,
     };
-    return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
+    return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
   };
-  const own =
+  const rankBlocks =
     times === null
       ? []
       : [
@@ -214,10 +217,13 @@ async function ranks(one: OpenSession, asked: string): Promise<Section[]> {
     kinds,
     chosen,
     linkTo: (kind) =>
-      `${sessionPath(one.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
+      `${sessionPath(openSession.key, '/ranks')}?${new URLSearchParams({ of: keyOf(kind) })}#collective`,
     placeOf,
   });
-  return [...(own.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: own }] : []), collective];
+  return [
+    ...(rankBlocks.length > 0 ? [{ id: 'ranks', title: 'Ranks', blocks: rankBlocks }] : []),
+    collective,
+  ];
 }
 
 /** Anything else than a place in the order of time is the median. */
@@ -225,10 +231,10 @@ const choiceOf = (asked: string): StepChoice =>
   asked === 'slowest' ? asked : /^[1-9]\d{0,6}$/.test(asked) ? Number(asked) : 'median';
 
 /** A compared session with the chosen step of each kind; without kernels it has none. */
-async function sideOf(one: OpenSession, index: number, choice: StepChoice): Promise<Side> {
-  const { session } = one;
+async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
+  const { session } = openSession;
   const stepsOf = (of: StepChoice) =>
-    once(one, `step ${of}`, () =>
+    once(openSession, `step ${of}`, () =>
       inScope(session, async (scope) => ({ steps: await chosenSteps(scope, of) })),
     );
   const hasKernels = hasRows(session.manifest, 'kernels');
@@ -241,7 +247,7 @@ async function sideOf(one: OpenSession, index: number, choice: StepChoice): Prom
     steps: found?.steps ?? [],
     linkTo: (start, end) => {
       const query = { execution: found?.shown.execution ?? '', start: String(start), end: String(end) };
-      return `${sessionPath(one.key, '/timeline')}?${new URLSearchParams(query)}`;
+      return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
     },
   };
 }
@@ -265,25 +271,25 @@ async function scripts() {
   return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
 }
 
-async function overview(one: OpenSession, asked: string | undefined): Promise<string> {
-  const { session, executions } = one;
-  const { analysed, explain, places } = await once(one, 'overview', async () => {
-    one.doing = 'summing up times';
+async function overview(openSession: OpenSession, asked: string | undefined): Promise<string> {
+  const { session, executions } = openSession;
+  const { analysed, explain, places } = await once(openSession, 'overview', async () => {
+    openSession.doing = 'summing up times';
     try {
-      const found = await analyzeAndExplain(session, () => (one.doing = 'looking for causes'));
-      one.doing = 'finding places in the timeline';
-      return { ...found, ...(executions.length > 0 ? { places: await linksOf(one, found) } : {}) };
+      const found = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
+      openSession.doing = 'finding places in the timeline';
+      return { ...found, ...(executions.length > 0 ? { places: await linksOf(openSession, found) } : {}) };
     } finally {
-      one.doing = null;
+      openSession.doing = null;
     }
   });
-  const path = sessionPath(one.key);
+  const path = sessionPath(openSession.key);
   const chosen = (asked ?? '').split(',').filter((change) => change !== '');
   const offered = offeredFor(session, explain?.data);
   const asks = offered.length > 0 || chosen.length > 0;
   const navigation = (
     <>
-      <Navigation session={named(one)} current={path} />
+      <Navigation session={named(openSession)} current={path} />
       {asks && (
         <WhatIfSwitches
           chosen={chosen}
@@ -303,7 +309,7 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
     });
   const measured =
     explain !== null && chosen.length > 0
-      ? await once(one, 'what if', () => measuredStages(session, { withRules: true }))
+      ? await once(openSession, 'what if', () => measuredStages(session, { withRules: true }))
       : null;
   return pageOfView(await viewOf(analysed, places), {
     ...(await scripts()),
@@ -316,15 +322,15 @@ async function overview(one: OpenSession, asked: string | undefined): Promise<st
 }
 
 async function linksOf(
-  one: OpenSession,
+  openSession: OpenSession,
   found: Awaited<ReturnType<typeof analyzeAndExplain>>,
 ): Promise<Places> {
-  const database = await one.session.connect();
+  const database = await openSession.session.connect();
   try {
-    return await placesOf(one.session, database, found, ({ execution, start, end, mark }) => {
+    return await placesOf(openSession.session, database, found, ({ execution, start, end, mark }) => {
       const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
       if (mark) query.set('mark', `${mark.start},${mark.end}`);
-      return `${sessionPath(one.key, '/timeline')}?${query}`;
+      return `${sessionPath(openSession.key, '/timeline')}?${query}`;
     });
   } finally {
     await database.close();

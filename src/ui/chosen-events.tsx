@@ -36,7 +36,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   children,
 }) => {
   const { longest, bins, min_ns, max_ns } = row;
-  const [one, several] = counted;
+  const [singular, several] = counted;
   const most = Math.max(...bins);
   const width = (max_ns - min_ns) / bins.length;
   const around = 10 * max_ns;
@@ -85,7 +85,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
       </p>
       {execution !== null && (
         <p>
-          <a href={`${sessionPath(session.key, '/timeline')}?${query}`}>longest {one} in the timeline</a>
+          <a href={`${sessionPath(session.key, '/timeline')}?${query}`}>longest {singular} in the timeline</a>
         </p>
       )}
       {children}

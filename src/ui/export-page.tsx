@@ -217,10 +217,10 @@ function widened(windows: readonly Span[], { from, to }: Timeline): Span[] {
     const first = Math.floor(Math.min(Math.max(from, (start + end - width) / 2), to - width));
     return { start: first, end: Math.ceil(first + width) };
   });
-  for (const one of wide.sort((a, b) => a.start - b.start)) {
+  for (const span of wide.sort((a, b) => a.start - b.start)) {
     const last = merged.at(-1);
-    if (last && one.start <= last.end) last.end = Math.max(last.end, one.end);
-    else merged.push({ ...one });
+    if (last && span.start <= last.end) last.end = Math.max(last.end, span.end);
+    else merged.push({ ...span });
   }
   return merged;
 }

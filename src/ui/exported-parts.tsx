@@ -73,10 +73,10 @@ export async function exportedRecords(database: SessionDatabase): Promise<Sectio
       pages: executions.length,
     });
     sections.push(
-      ...found.map((one) =>
+      ...found.map((section) =>
         executions.length === 1
-          ? one
-          : { ...one, id: `${one.id}-${index + 1}`, title: `${one.title} of ${execution}` },
+          ? section
+          : { ...section, id: `${section.id}-${index + 1}`, title: `${section.title} of ${execution}` },
       ),
     );
   }

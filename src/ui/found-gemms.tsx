@@ -23,46 +23,60 @@ const gemmLink =
   };
 
 /** Products and their single calls. */
-const foundGemms = (one: OpenSession) =>
-  once(one, 'gemms', async () => ({
-    document: await analyzeGemms(one.session),
-    calls: await read(one.session, gemmCalls),
+const foundGemms = (openSession: OpenSession) =>
+  once(openSession, 'gemms', async () => ({
+    document: await analyzeGemms(openSession.session),
+    calls: await read(openSession.session, gemmCalls),
   }));
 
 /** Where a kernel of an execution is in the roofline. */
-export async function rooflineOf(one: OpenSession, kernel: string, execution: string): Promise<Block[]> {
-  const { document, calls } = await foundGemms(one);
-  const own = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
-  const products = kernelRoofline(own, calls.ofKernel.get(kernel) ?? [], gemmLink(one, calls));
-  const counters = await foundCounters(one);
+export async function rooflineOf(
+  openSession: OpenSession,
+  kernel: string,
+  execution: string,
+): Promise<Block[]> {
+  const { document, calls } = await foundGemms(openSession);
+  const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
+  const products = kernelRoofline(
+    executionGemms,
+    calls.ofKernel.get(kernel) ?? [],
+    gemmLink(openSession, calls),
+  );
+  const counters = await foundCounters(openSession);
   const counted = (counters?.data.kernels ?? []).filter((counted) => sameKernel(counted, kernel));
   const blocks = [...products, ...ncuRoofline(counted, () => undefined)];
   return blocks.length > 0 ? blocks : [noPlace];
 }
 
 /** What Nsight Compute counted; null where it was not used. */
-export const foundCounters = (one: OpenSession): Promise<Document<CountersResult> | null> =>
-  hasRows(one.session.manifest, 'counters')
-    ? once(one, 'counters', () => analyzeCounters(one.session))
+export const foundCounters = (openSession: OpenSession): Promise<Document<CountersResult> | null> =>
+  hasRows(openSession.session.manifest, 'counters')
+    ? once(openSession, 'counters', () => analyzeCounters(openSession.session))
     : Promise.resolve(null);
 
 /** The page of matrix products. @param shape key of the product that is chosen; '' for none */
-export async function gemmsPage(one: OpenSession, shape: string): Promise<string> {
-  const { executions } = one;
-  const { document, calls } = await foundGemms(one);
+export async function gemmsPage(openSession: OpenSession, shape: string): Promise<string> {
+  const { executions } = openSession;
+  const { document, calls } = await foundGemms(openSession);
   const { gemms: all } = document.data;
-  if (all.length === 0) return pageOfBlocks(one, 'GEMMs', '/gemms', [noGemms]);
+  if (all.length === 0) return pageOfBlocks(openSession, 'GEMMs', '/gemms', [noGemms]);
   const row = calls.products.find(({ name }) => name === shape);
   const gemm = all.find((product) => product.source === 'profiler' && productKey(product) === shape);
-  const execution = executions.find((own) => own === gemm?.execution_id) ?? null;
+  const execution = executions.find((id) => id === gemm?.execution_id) ?? null;
   const lead = row && gemm && (
     <ChosenEvents
-      session={named(one)}
+      session={named(openSession)}
       execution={execution}
       title={[shapeLabel(gemm), gemm.dtype ?? ''].join(' ')}
       row={{ ...row, class: 'gemm' }}
       counted={['call', 'calls']}
     />
   );
-  return pageOfBlocks(one, 'GEMMs', '/gemms', gemmSections(document, gemmLink(one, calls)), lead);
+  return pageOfBlocks(
+    openSession,
+    'GEMMs',
+    '/gemms',
+    gemmSections(document, gemmLink(openSession, calls)),
+    lead,
+  );
 }

@@ -46,8 +46,8 @@ function rooflineOf(
   const types = [...new Set(gemms.map(({ dtype }) => dtype))];
   const peaks = new Map<string, number>();
   const bandwidths = new Set<number>();
-  for (const one of gemms) {
-    const { dtype, flop, roof, arithmetic_intensity: intensity, achieved_flops, peak_share: share } = one;
+  for (const gemm of gemms) {
+    const { dtype, flop, roof, arithmetic_intensity: intensity, achieved_flops, peak_share: share } = gemm;
     if (!roof || roof.time_ns.value === null || intensity.value === null) continue;
     const rate = (flop / roof.time_ns.value) * 1e9;
     if (roof.bound === 'compute') peaks.set(dtype ?? '', rate);
@@ -62,21 +62,23 @@ function rooflineOf(
     slopes: [...bandwidths].map((bytes_per_s) => ({ name: '', bytes_per_s })),
     peaks: [...peaks].map(([dtype, flops_per_s]) => ({ dtype, flops_per_s })),
     ridge: null,
-    points: shown.flatMap((one) => {
-      const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = one;
-      if (rate.value === null || intensity.value === null || one.source !== 'profiler') return [];
-      const link = linkTo(one);
+    points: shown.flatMap((gemm) => {
+      const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = gemm;
+      if (rate.value === null || intensity.value === null || gemm.source !== 'profiler') return [];
+      const link = linkTo(gemm);
       return [
         {
-          name: shapeLabel(one),
+          name: shapeLabel(gemm),
           ...(link === undefined ? {} : { link }),
           group: dtype ?? 'type unknown',
           ...lineMark(types.indexOf(dtype)),
           intensity: intensity.value,
           flops_per_s: rate.value,
           notes: [
-            [{ count: one.calls }, ' calls, ', { figure: time }],
-            ...(one.roof && one.roof.share.value !== null ? [[{ figure: one.roof.share }, ' of roof']] : []),
+            [{ count: gemm.calls }, ' calls, ', { figure: time }],
+            ...(gemm.roof && gemm.roof.share.value !== null
+              ? [[{ figure: gemm.roof.share }, ' of roof']]
+              : []),
           ],
         },
       ];
@@ -135,8 +137,8 @@ export function kernelRoofline(
           {
             id: 'shape',
             head: 'M × N × K',
-            of: (one) => {
-              const [text, link] = [shapeLabel(one), linkTo(one)];
+            of: (gemm) => {
+              const [text, link] = [shapeLabel(gemm), linkTo(gemm)];
               return link === undefined ? text : { link, text };
             },
           },

@@ -19,11 +19,11 @@ export class Homes {
   constructor(private readonly all: readonly Home[]) {}
 
   list(): ListedHere[] {
-    return listedPrograms(...this.all).map((one) => {
-      const at = this.indexOf(one.folder);
+    return listedPrograms(...this.all).map((listedProgram) => {
+      const at = this.indexOf(listedProgram.folder);
       return {
-        ...one,
-        key: keyOf(one.listed.id, at),
+        ...listedProgram,
+        key: keyOf(listedProgram.listed.id, at),
         home: this.all.length > 1 ? this.all[at]!.root : null,
       };
     });

@@ -42,27 +42,27 @@ const across = (start: number, width: number): string =>
 export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) => {
   const depths = Math.max(0, ...origins.map(({ path }) => path.length));
   const levels: Part[][] = Array.from({ length: depths }, () => []);
-  const place = (own: readonly Origin[], depth: number, x: number): void => {
+  const place = (parts: readonly Origin[], depth: number, x: number): void => {
     const groups = new Map<string, Origin[]>();
-    for (const one of own) {
-      const label = one.path[depth];
+    for (const origin of parts) {
+      const label = origin.path[depth];
       if (label === undefined) continue;
       const group = groups.get(label);
-      if (group) group.push(one);
-      else groups.set(label, [one]);
+      if (group) group.push(origin);
+      else groups.set(label, [origin]);
     }
     const sums = [...groups].map(([label, of]) => ({
       label,
       of,
-      ns: of.reduce((sum, one) => sum + one.total_ns, 0),
+      ns: of.reduce((sum, origin) => sum + origin.total_ns, 0),
     }));
     let left = x;
     for (const { label, of, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
       const isName = depth === depths - 1;
-      const classes = new Set(of.map((one) => one.class ?? 'other'));
+      const classes = new Set(of.map((origin) => origin.class ?? 'other'));
       if (ns >= narrowest * total) {
         const text = safeText(label) || 'without a name';
-        const count = of.reduce((sum, one) => sum + one.count, 0);
+        const count = of.reduce((sum, origin) => sum + origin.count, 0);
         levels[depth]!.push({
           label: isName ? shortName(text) : text,
           title: `${text}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,

@@ -53,13 +53,13 @@ export const kernelsPage = (
         says={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}
         noun={['launch', 'launches']}
         total={kernels.reduce((sum, { total_ns }) => sum + total_ns, 0)}
-        origins={origins.map((one) => ({
-          ...one,
+        origins={origins.map((origin) => ({
+          ...origin,
           path: [
-            phaseLabel(one.phase),
-            ...(layered ? [layerText(one.layer)] : []),
-            operators ? (one.operator ?? 'no operator') : classLabel(one.class ?? 'other'),
-            one.kernel,
+            phaseLabel(origin.phase),
+            ...(layered ? [layerText(origin.layer)] : []),
+            operators ? (origin.operator ?? 'no operator') : classLabel(origin.class ?? 'other'),
+            origin.kernel,
           ],
         }))}
         linkTo={linkTo}

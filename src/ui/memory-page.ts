@@ -19,14 +19,14 @@ const kindLabels: Record<string, string> = {
 /** Memory in use over time: a chart per execution and place. */
 export function memorySections(series: readonly MemoryOverTime[]): Section[] {
   const charts = new Map<string, MemoryOverTime[]>();
-  for (const one of series) {
-    const title = `${one.place}, execution ${one.execution}`;
-    charts.set(title, [...(charts.get(title) ?? []), one]);
+  for (const line of series) {
+    const title = `${line.place}, execution ${line.execution}`;
+    charts.set(title, [...(charts.get(title) ?? []), line]);
   }
   const ranks = new Set(series.map(({ rank }) => rank));
   const nameOf = ({ kind, rank }: MemoryOverTime): string =>
     [kindLabels[kind] ?? kind, ...(ranks.size > 1 && rank !== null ? [`rank ${rank}`] : [])].join(', ');
-  const blocks = [...charts].map(([title, own]): Block => ({
+  const blocks = [...charts].map(([title, lines]): Block => ({
     t: 'chart',
     title,
     label: `Memory in use: ${title}`,
@@ -36,10 +36,10 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
       panels: [
         {
           unit: 'B',
-          series: own.map((one, index) => ({
-            name: nameOf(one),
+          series: lines.map((line, index) => ({
+            name: nameOf(line),
             ...lineMark(index),
-            points: one.points,
+            points: line.points,
           })),
         },
       ],
@@ -53,12 +53,12 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
         { id: 'max_bytes', head: 'max', numeric: true },
         { id: 'last_bytes', head: 'last', numeric: true },
       ],
-      rows: own.map((one) => ({
+      rows: lines.map((line) => ({
         cells: [
-          nameOf(one),
-          { count: one.points.length },
-          { n: one.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0), unit: 'B' },
-          { n: one.points.at(-1)?.[1] ?? 0, unit: 'B' },
+          nameOf(line),
+          { count: line.points.length },
+          { n: line.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0), unit: 'B' },
+          { n: line.points.at(-1)?.[1] ?? 0, unit: 'B' },
         ],
       })),
     },

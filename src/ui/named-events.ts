@@ -16,26 +16,27 @@ import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Kernels as the explanation sees them: of the same rank and device; without a timeline those that Nsight Compute profiled. */
-export async function kernels(one: OpenSession, asked: Asked): Promise<string> {
-  const { session } = one;
-  const counters = await foundCounters(one);
+export async function kernels(openSession: OpenSession, asked: Asked): Promise<string> {
+  const { session } = openSession;
+  const counters = await foundCounters(openSession);
   if (!hasRows(session.manifest, 'kernels')) {
     const blocks = counters
       ? [...ncuRoofline(counters.data.kernels, () => undefined), ...counterBlocks(counters)]
       : noKernels;
-    return pageOfBlocks(one, 'Kernels', '/kernels', [{ id: 'kernels', title: 'Kernels', blocks }]);
+    return pageOfBlocks(openSession, 'Kernels', '/kernels', [{ id: 'kernels', title: 'Kernels', blocks }]);
   }
-  const found = await once(one, 'kernels', () =>
+  const found = await once(openSession, 'kernels', () =>
     inScope(session, async (scope) => ({
       kernels: await namedKernels(scope),
       origins: await kernelOrigins(scope),
     })),
   );
-  const roofline = asked.chosen === '' ? [] : await rooflineOf(one, asked.chosen, found.shown.execution);
+  const roofline =
+    asked.chosen === '' ? [] : await rooflineOf(openSession, asked.chosen, found.shown.execution);
   return kernelsPage(
     {
       ...found,
-      session: named(one),
+      session: named(openSession),
       roofline,
       counted: (linkTo) =>
         ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
@@ -57,16 +58,17 @@ const noKernels: Block[] = [
 ];
 
 /** Operators of the same rank. */
-export async function operators(one: OpenSession, asked: Asked): Promise<string> {
-  const { session } = one;
-  if (!hasRows(session.manifest, 'ops')) return pageOfBlocks(one, 'Operators', '/operators', [noOperators]);
-  const found = await once(one, 'operators', () =>
+export async function operators(openSession: OpenSession, asked: Asked): Promise<string> {
+  const { session } = openSession;
+  if (!hasRows(session.manifest, 'ops'))
+    return pageOfBlocks(openSession, 'Operators', '/operators', [noOperators]);
+  const found = await once(openSession, 'operators', () =>
     inScope(session, async (scope) => ({
       operators: await namedOperators(scope),
       origins: await operatorOrigins(scope),
     })),
   );
-  return operatorsPage({ ...found, session: named(one) }, asked);
+  return operatorsPage({ ...found, session: named(openSession) }, asked);
 }
 
 /** An answer about what the session's explanation is about, and which part of the session that is. */

@@ -7,12 +7,12 @@ import { lineMark } from '../vocabulary/colours.js';
 import { kernelLabel } from '../vocabulary/kernel-label.js';
 
 /** Nsight Systems and Nsight Compute write template arguments differently: names are compared without them. */
-export const sameKernel = ({ name }: KernelCounters, other: string): boolean =>
-  bareKernelName(name) === bareKernelName(other);
+export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
+  bareKernelName(name) === bareKernelName(otherName);
 
 /** The unit that executed most of the FLOP: its peak is the kernel's roof. */
 const unitOf = ({ roofline: { flop_by_unit: units } }: KernelCounters): string =>
-  units.reduce((most, one) => ((one.flop.value ?? 0) > (most.flop.value ?? 0) ? one : most)).unit;
+  units.reduce((most, unit) => ((unit.flop.value ?? 0) > (most.flop.value ?? 0) ? unit : most)).unit;
 
 const unitLabels: Record<string, string> = {
   tensor: 'tensor cores',
@@ -52,7 +52,7 @@ export function ncuRoofline(
     .map((unit) => ({
       dtype: unitLabels[unit] ?? unit,
       flops_per_s: highest(
-        placed.filter((one) => one.unit === unit).map(({ kernel }) => kernel.roofline.peak_flops.value),
+        placed.filter((point) => point.unit === unit).map(({ kernel }) => kernel.roofline.peak_flops.value),
       ),
     }))
     .filter(({ flops_per_s: peak }) => peak > 0);

@@ -32,7 +32,7 @@ export function named({ key, session, executions }: OpenSession): SessionNamed {
 
 /** A page of a session from blocks. @param lead above them */
 export const pageOfBlocks = (
-  one: OpenSession,
+  openSession: OpenSession,
   title: string,
   path: string,
   sections: readonly Section[],
@@ -40,9 +40,9 @@ export const pageOfBlocks = (
 ): string =>
   blocksPage({
     ...(lead ? { lead } : {}),
-    session: named(one),
+    session: named(openSession),
     title,
-    path: sessionPath(one.key, path),
+    path: sessionPath(openSession.key, path),
     sections,
   });
 

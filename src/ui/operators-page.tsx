@@ -57,9 +57,9 @@ export const operatorsPage = (
         says={`Own time by stage${layered ? ', layer' : ''} and operator`}
         noun={['call', 'calls']}
         total={operators.reduce((sum, { self_ns }) => sum + self_ns, 0)}
-        origins={origins.map((one) => ({
-          ...one,
-          path: [phaseLabel(one.phase), ...(layered ? [layerText(one.layer)] : []), one.operator],
+        origins={origins.map((origin) => ({
+          ...origin,
+          path: [phaseLabel(origin.phase), ...(layered ? [layerText(origin.layer)] : []), origin.operator],
         }))}
         linkTo={linkTo}
       />

@@ -58,9 +58,11 @@ async function explained(
       const shown = place ?? slowest;
       if (shown) add(barPlace(stage.kind, id), shown, label);
     }
-    const own = findings.filter((one) => one.stage === stage.kind && !places.has(one.id));
-    for (const { id, bars } of own) {
-      const place = bars.map((bar) => found.get(bar)).find((one) => one !== undefined) ?? slowest;
+    const stageFindings = findings.filter(
+      (finding) => finding.stage === stage.kind && !places.has(finding.id),
+    );
+    for (const { id, bars } of stageFindings) {
+      const place = bars.map((bar) => found.get(bar)).find((candidate) => candidate !== undefined) ?? slowest;
       if (place) add(id, place, place.text);
     }
   }

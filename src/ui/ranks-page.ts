@@ -23,10 +23,10 @@ export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Se
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
   const bins = [...new Set(waits.map(({ bin }) => bin))].sort((a, b) => a - b);
   const columns = bins.map((bin) => {
-    const own = waits.filter((one) => one.bin === bin);
+    const binWaits = waits.filter((wait) => wait.bin === bin);
     return {
-      first: Math.min(...own.map(({ first }) => first)),
-      last: Math.max(...own.map(({ last }) => last)),
+      first: Math.min(...binWaits.map(({ first }) => first)),
+      last: Math.max(...binWaits.map(({ last }) => last)),
     };
   });
   const most = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
@@ -46,10 +46,11 @@ export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Se
     ].flat(),
   };
   const rows = ranks.map((rank) => {
-    const own = waits.filter((one) => one.rank === rank);
-    const longest = own.reduce((best, one) => (one.longest_ms > best.longest_ms ? one : best));
-    const calls = own.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-    const mean = own.reduce((sum, one) => sum + one.waiting_ms * (one.last - one.first + 1), 0) / calls;
+    const rankWaits = waits.filter((wait) => wait.rank === rank);
+    const longest = rankWaits.reduce((best, wait) => (wait.longest_ms > best.longest_ms ? wait : best));
+    const calls = rankWaits.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    const mean =
+      rankWaits.reduce((sum, wait) => sum + wait.waiting_ms * (wait.last - wait.first + 1), 0) / calls;
     return { rank, mean, longest };
   });
   return {

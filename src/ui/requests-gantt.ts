@@ -20,7 +20,8 @@ interface Timed extends RequestSeen {
   e2e_ms: number;
 }
 
-const isTimed = (one: RequestSeen): one is Timed => one.sent_s !== null && one.e2e_ms !== null;
+const isTimed = (request: RequestSeen): request is Timed =>
+  request.sent_s !== null && request.e2e_ms !== null;
 const endOf = ({ sent_s: sent, e2e_ms: ms }: Timed): number => sent + ms / 1e3;
 const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, due ?? sent);
 
@@ -43,31 +44,31 @@ export interface Gantt {
  */
 export function requestGantt(requests: readonly RequestSeen[], from: number): Gantt | null {
   const asked = requests.slice(from, from + ganttRequests);
-  const own = asked.filter(isTimed);
-  if (own.length === 0) return null;
-  const start_s = own.reduce((least, one) => Math.min(least, beginOf(one)), Infinity);
+  const timed = asked.filter(isTimed);
+  if (timed.length === 0) return null;
+  const start_s = timed.reduce((least, request) => Math.min(least, beginOf(request)), Infinity);
   const before = requests
     .slice(0, from)
     .filter(isTimed)
-    .filter((one) => endOf(one) > start_s);
-  const drawn = [...before, ...own];
-  const end = drawn.reduce((most, one) => Math.max(most, endOf(one)), 0);
+    .filter((request) => endOf(request) > start_s);
+  const drawn = [...before, ...timed];
+  const end = drawn.reduce((most, request) => Math.max(most, endOf(request)), 0);
   const spans: [number, number, number, number][] = [];
   const kinds: TimelineChart['kinds'][number][] = [];
   const free: number[] = [];
-  for (const one of drawn) {
-    const begin = beginOf(one);
+  for (const request of drawn) {
+    const begin = beginOf(request);
     const next = free.findIndex((since) => since <= begin);
     const row = next === -1 ? free.length : next;
-    free[row] = endOf(one);
-    for (const { part, from: at, to } of partsOf(one)) {
+    free[row] = endOf(request);
+    for (const { part, from: at, to } of partsOf(request)) {
       if (to <= at) continue;
       spans.push([row, (at - start_s) * 1e9, (to - at) * 1e9, kinds.length]);
       kinds.push({
-        label: part === 'failed' ? (one.status ?? '') : '',
+        label: part === 'failed' ? (request.status ?? '') : '',
         color: parts[part].color,
-        title: `request ${one.id ?? ''}: ${parts[part].label}`,
-        notes: notesOf(one),
+        title: `request ${request.id ?? ''}: ${parts[part].label}`,
+        notes: notesOf(request),
       });
     }
   }
@@ -85,15 +86,15 @@ export function requestGantt(requests: readonly RequestSeen[], from: number): Ga
     },
     drawn: asked,
     before: before.length,
-    endless: asked.length - own.length,
+    endless: asked.length - timed.length,
     start_s,
   };
 }
 
-function partsOf(one: Timed): { part: PartName; from: number; to: number }[] {
-  const { sent_s: sent, ttft_ms: ttft, status } = one;
-  const end = endOf(one);
-  const due = { part: 'due' as const, from: beginOf(one), to: sent };
+function partsOf(request: Timed): { part: PartName; from: number; to: number }[] {
+  const { sent_s: sent, ttft_ms: ttft, status } = request;
+  const end = endOf(request);
+  const due = { part: 'due' as const, from: beginOf(request), to: sent };
   if (status !== null && status !== 'ok') return [due, { part: 'failed', from: sent, to: end }];
   if (ttft === null) return [due, { part: 'whole', from: sent, to: end }];
   const first = sent + ttft / 1e3;

@@ -25,10 +25,10 @@ export function requestSections(requests: readonly RequestSeen[], loads: Loads):
   const timed = requests.every(({ sent_s }) => sent_s !== null);
   const slowest = requests.toSorted((a, b) => (b.e2e_ms ?? -1) - (a.e2e_ms ?? -1));
   const kept = new Set(slowest.slice(0, drawn));
-  const shown = requests.filter((one) => kept.has(one));
+  const shown = requests.filter((request) => kept.has(request));
   const failed = requests.filter(({ status }) => status !== null && status !== 'ok').length;
   const panels = latencies
-    .filter(([id]) => shown.some((one) => one[id] !== null))
+    .filter(([id]) => shown.some((request) => request[id] !== null))
     .map(([id, title]): Panel => ({ title, unit: 'ms', series: seriesOf(shown, id, timed) }));
   const choice: Block[] =
     executions.length < 2
@@ -38,22 +38,22 @@ export function requestSections(requests: readonly RequestSeen[], loads: Loads):
             t: 'text',
             text: [
               'Load: ',
-              ...executions.flatMap((one, index): Text[] => [
+              ...executions.flatMap((load, index): Text[] => [
                 index === 0 ? '' : ' · ',
-                one === execution || linkTo === null
-                  ? { text: nameOf(one), tone: 'strong' }
-                  : { link: linkTo(one), text: nameOf(one) },
+                load === execution || linkTo === null
+                  ? { text: nameOf(load), tone: 'strong' }
+                  : { link: linkTo(load), text: nameOf(load) },
               ]),
             ].flat(),
           },
         ];
-  const places = new Map(requests.map((one, index) => [one, index]));
-  const table = requestTable('Requests, the slowest first', slowest.slice(0, listed), (one) =>
+  const places = new Map(requests.map((request, index) => [request, index]));
+  const table = requestTable('Requests, the slowest first', slowest.slice(0, listed), (request) =>
     linkTo === null || !timed
-      ? (one.id ?? '')
+      ? (request.id ?? '')
       : {
-          link: linkTo(execution, Math.max(0, places.get(one)! - ganttRequests / 2)),
-          text: one.id ?? 'request',
+          link: linkTo(execution, Math.max(0, places.get(request)! - ganttRequests / 2)),
+          text: request.id ?? 'request',
         },
   );
   return [
@@ -153,7 +153,7 @@ function ganttBlocks(
 const requestTable = (
   title: string,
   requests: readonly RequestSeen[],
-  named: (one: RequestSeen) => Text,
+  named: (request: RequestSeen) => Text,
 ): Block => ({
   t: 'table',
   title,
@@ -166,14 +166,14 @@ const requestTable = (
     { id: 'output_tokens', head: 'tokens out', numeric: true },
     { id: 'status', head: 'status' },
   ],
-  rows: requests.map((one): Row => ({
+  rows: requests.map((request): Row => ({
     cells: [
-      named(one),
-      quantity(one.sent_s, 's'),
-      ...latencies.map(([id]) => quantity(one[id], 'ms')),
-      quantity(one.input_tokens, ''),
-      quantity(one.output_tokens, ''),
-      `${one.status ?? ''}${one.warmup ? ' (warm-up)' : ''}`,
+      named(request),
+      quantity(request.sent_s, 's'),
+      ...latencies.map(([id]) => quantity(request[id], 'ms')),
+      quantity(request.input_tokens, ''),
+      quantity(request.output_tokens, ''),
+      `${request.status ?? ''}${request.warmup ? ' (warm-up)' : ''}`,
     ],
   })),
 });
@@ -182,9 +182,9 @@ const quantity = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'not recorded' } : { n, unit };
 
 function seriesOf(requests: readonly RequestSeen[], id: Latency, timed: boolean): Series[] {
-  const points = (of: (one: RequestSeen) => boolean): Point[] =>
-    requests.flatMap((one, index): Point[] =>
-      of(one) && one[id] !== null ? [[timed ? one.sent_s! : index, one[id]]] : [],
+  const points = (of: (request: RequestSeen) => boolean): Point[] =>
+    requests.flatMap((request, index): Point[] =>
+      of(request) && request[id] !== null ? [[timed ? request.sent_s! : index, request[id]]] : [],
     );
   const series: Series[] = [
     {
@@ -209,7 +209,7 @@ function seriesOf(requests: readonly RequestSeen[], id: Latency, timed: boolean)
       points: points(({ warmup, status }) => !warmup && status !== null && status !== 'ok'),
     },
   ];
-  return series.filter((one) => one.points.length > 0);
+  return series.filter((line) => line.points.length > 0);
 }
 
 /** Why there is nothing, and what records it. */

@@ -13,18 +13,20 @@ import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Latency against the load, where the session has several loads, and the requests of one of them. */
 export async function requestsOfSession(
-  one: OpenSession,
+  openSession: OpenSession,
   asked: { execution: string | undefined; from: number },
 ): Promise<Section[]> {
-  const { session } = one;
-  const executions = await once(one, 'loads', () => read(session, executionsWithRequests));
+  const { session } = openSession;
+  const executions = await once(openSession, 'loads', () => read(session, executionsWithRequests));
   const execution = executions.find((load) => load === asked.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([
-    once(one, 'latency by load', () => loadsOf(session)),
-    once(one, `requests ${execution}`, () => read(session, (database) => requestsOf(database, execution))),
+    once(openSession, 'latency by load', () => loadsOf(session)),
+    once(openSession, `requests ${execution}`, () =>
+      read(session, (database) => requestsOf(database, execution)),
+    ),
   ]);
-  const path = sessionPath(one.key, '/requests');
+  const path = sessionPath(openSession.key, '/requests');
   const linkTo = (load: string, from?: number): string =>
     `${path}?${new URLSearchParams({ execution: load, ...(from === undefined ? {} : { from: String(from) }) })}${
       from === undefined ? '' : '#gantt'

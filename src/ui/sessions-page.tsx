@@ -88,20 +88,22 @@ const SessionsTable: FC<{ sessions: readonly ListedHere[] }> = ({ sessions }) =>
 };
 
 const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, trends }) => {
-  const { listed: one, program, figure, key, home } = session;
-  const name = safeText(one.name ?? one.id);
+  const { listed, program, figure, key, home } = session;
+  const name = safeText(listed.name ?? listed.id);
   const workload = program?.workload;
   const trend = trends.get(session);
   return (
     <tr>
       <td>
-        {one.broken === null && <input type="checkbox" name="s" value={key} aria-label={`compare ${name}`} />}
+        {listed.broken === null && (
+          <input type="checkbox" name="s" value={key} aria-label={`compare ${name}`} />
+        )}
       </td>
       <td class="wraps">
-        {one.broken === null ? <a href={sessionPath(key)}>{name}</a> : safeText(one.id)}
+        {listed.broken === null ? <a href={sessionPath(key)}>{name}</a> : safeText(listed.id)}
         <span class="spread">
           {' '}
-          {safeText([one.title ?? '', ...one.tags.map((tag) => `#${tag}`)].join(' '))}
+          {safeText([listed.title ?? '', ...listed.tags.map((tag) => `#${tag}`)].join(' '))}
           {home !== null && <> in {safeText(home)}</>}
         </span>
       </td>
@@ -119,12 +121,12 @@ const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, tren
         {typeof workload?.batch_size === 'number' && formatCount(workload.batch_size)}
       </td>
       <td data-head="Headline" class="fits">
-        {one.broken ? (
-          safeText(one.broken.text)
-        ) : one.headline_why === 'not_analysed' ? (
+        {listed.broken ? (
+          safeText(listed.broken.text)
+        ) : listed.headline_why === 'not_analysed' ? (
           <span class="spread">not analyzed yet</span>
         ) : (
-          safeText(unbroken(one.headline ?? ''))
+          safeText(unbroken(listed.headline ?? ''))
         )}
       </td>
       <td data-head="Trend">
@@ -138,10 +140,10 @@ const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, tren
           </span>
         )}
       </td>
-      <td data-head="Kind">{one.kind}</td>
-      <td data-head="Started (UTC)">{one.started_at?.slice(0, 16).replace('T', ' ')}</td>
+      <td data-head="Kind">{listed.kind}</td>
+      <td data-head="Started (UTC)">{listed.started_at?.slice(0, 16).replace('T', ' ')}</td>
       <td class="number" data-head="Size">
-        {one.bytes === null ? '' : formatBytes(one.bytes)}
+        {listed.bytes === null ? '' : formatBytes(listed.bytes)}
       </td>
     </tr>
   );

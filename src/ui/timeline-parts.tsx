@@ -13,8 +13,8 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         <label>
           execution{' '}
           <select id="execution">
-            {executions.map((one) => (
-              <option {...(one === execution ? { selected: true } : {})}>{safeText(one)}</option>
+            {executions.map((id) => (
+              <option {...(id === execution ? { selected: true } : {})}>{safeText(id)}</option>
             ))}
           </select>
         </label>

@@ -35,14 +35,16 @@ test('sessions of one workload have a trend in the order in which they ran', () 
 });
 
 test('another batch, GPU, dtype or kind of figure is another trend', () => {
-  const others = [
+  const otherPrograms = [
     { batch_size: 2 },
     { gpu: 'H100' },
     { model: { ...model, dtype: 'float16' } },
     { engine: { name: 'vllm', version: '2.11' } },
     { figure: 'decode under a profiler' },
   ];
-  expect(trends(session('a', 10), ...others.map((of, index) => session(String(index), 9, of)))).toEqual({});
+  expect(
+    trends(session('a', 10), ...otherPrograms.map((of, index) => session(String(index), 9, of))),
+  ).toEqual({});
 });
 
 test('a program without a known model goes by its command; files that were imported by none', () => {

@@ -20,21 +20,27 @@ export function trendsOf<T extends ListedProgram>(
   gpuOf: (program: NonNullable<ListedProgram['program']>) => string | null,
 ): Map<T, Trend> {
   const groups = new Map<string, T[]>();
-  for (const one of programs) {
-    const workload = one.program && workloadOf(one.program);
-    if (!workload || !one.figure) continue;
-    const { name, unit } = one.figure;
-    const key = JSON.stringify([...workload, gpuOf(one.program!), one.listed.subjects?.[0], name, unit]);
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+  for (const program of programs) {
+    const workload = program.program && workloadOf(program.program);
+    if (!workload || !program.figure) continue;
+    const { name, unit } = program.figure;
+    const key = JSON.stringify([
+      ...workload,
+      gpuOf(program.program!),
+      program.listed.subjects?.[0],
+      name,
+      unit,
+    ]);
+    groups.set(key, [...(groups.get(key) ?? []), program]);
   }
   const trends = new Map<T, Trend>();
   for (const group of groups.values()) {
     if (group.length < 2) continue;
-    const own = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
-    const values = own.map(({ figure }) => figure!.value);
-    for (const [at, one] of own.entries()) {
+    const ordered = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
+    const values = ordered.map(({ figure }) => figure!.value);
+    for (const [at, program] of ordered.entries()) {
       const before = at === 0 ? 0 : values[at - 1]!;
-      trends.set(one, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
+      trends.set(program, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
     }
   }
   return trends;

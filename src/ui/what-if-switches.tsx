@@ -38,21 +38,26 @@ export function offeredFor({ manifest }: Session, explain: ExplainResult | undef
   if (!explain) return [];
   const isAnswered = answerable(manifest, explain);
   const gpu = deviceOf(manifest, null).name;
-  return known.filter((one) => isAnswered(wordOf(one)) && !isOf(gpu, one));
+  return known.filter((change) => isAnswered(wordOf(change)) && !isOf(gpu, change));
 }
 
 /** Links that switch a change on or off; a script redraws the waterfalls in place. */
 export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, offered, linkTo, alone = false }) => {
-  const own = chosen.filter((one) => !offered.includes(one));
+  const notOffered = chosen.filter((change) => !offered.includes(change));
   return (
     <nav class="pages switches" id="switches" aria-label="What if">
       <span class="spread">What if{alone && ' (one at a time)'}</span>
-      {[...offered, ...own].map((one) => {
-        const isOn = chosen.includes(one);
-        const others = chosen.filter((other) => !alone && other !== one && wordOf(other) !== wordOf(one));
+      {[...offered, ...notOffered].map((change) => {
+        const isOn = chosen.includes(change);
+        const otherChanges = chosen.filter(
+          (otherChange) => !alone && otherChange !== change && wordOf(otherChange) !== wordOf(change),
+        );
         return (
-          <a href={linkTo(isOn ? others : [...others, one])} {...(isOn ? { 'aria-current': 'true' } : {})}>
-            {safeText(one)}
+          <a
+            href={linkTo(isOn ? otherChanges : [...otherChanges, change])}
+            {...(isOn ? { 'aria-current': 'true' } : {})}
+          >
+            {safeText(change)}
           </a>
         );
       })}

@@ -117,7 +117,7 @@ export function requestView(document: Document<Request>): View {
 function contentLines(content: unknown): string[] {
   if (typeof content === 'string') return [content];
   if (!Array.isArray(content)) return [JSON.stringify(content ?? '', null, 2)];
-  return content.map((one: { type?: unknown; text?: unknown }) =>
-    one.type === 'text' && typeof one.text === 'string' ? one.text : JSON.stringify(one, null, 2),
+  return content.map((part: { type?: unknown; text?: unknown }) =>
+    part.type === 'text' && typeof part.text === 'string' ? part.text : JSON.stringify(part, null, 2),
   );
 }

@@ -70,8 +70,8 @@ const explained: ReadonlySet<BaselineVerdict> = new Set(['regression', 'inconclu
 export function baselineCheckView(document: Document<BaselineCheck>): View {
   const { data } = document;
   const { baseline, comparisons, sessions } = data;
-  const metrics = comparisons.map(({ id, baseline: base, current: now, ...one }) => ({
-    ...one,
+  const metrics = comparisons.map(({ id, baseline: base, current: now, ...metric }) => ({
+    ...metric,
     name: id,
     base,
     now,

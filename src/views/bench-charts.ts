@@ -24,7 +24,9 @@ function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   });
   return batchSizes(lines).flatMap((size, x) => {
     const words = ['knee', 'out of memory'].flatMap((what) => {
-      const names = found.filter((one) => one.size === size && one.what === what).map(({ name }) => name);
+      const names = found
+        .filter((series) => series.size === size && series.what === what)
+        .map(({ name }) => name);
       if (names.length === 0) return [];
       return [names.length === lines.length ? what : `${what}: ${names.join(', ')}`];
     });

@@ -29,8 +29,8 @@ export function benchCompareView(document: Document<BenchCompare>): View {
           ...(point === null ? [] : [{ t: 'heading', text: pointLabel(point) } as const]),
           metricTable(
             data.comparisons
-              .filter((one) => one.point === point)
-              .map((one) => ({ ...one, name: metricName(one) })),
+              .filter((comparison) => comparison.point === point)
+              .map((comparison) => ({ ...comparison, name: metricName(comparison) })),
             { title: point === null ? 'Metrics' : pointLabel(point), uniform },
           ),
         ]),

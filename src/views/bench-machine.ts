@@ -35,10 +35,10 @@ export function machineSection(data: BenchResult): Section {
           figureColumn(
             'prefill_idle_share',
             'idle in prefill',
-            (one) => one.device_work.prefill_idle_share,
+            (point) => point.device_work.prefill_idle_share,
             4,
           ),
-          figureColumn('decode_idle_share', 'idle in decode', (one) => one.device_work.decode_idle_share),
+          figureColumn('decode_idle_share', 'idle in decode', (point) => point.device_work.decode_idle_share),
           figureColumn('decode_kernels', 'kernels/step', ({ device_work: work }) => work.decode_kernels, 3),
           figureColumn('cpu_cores_busy', 'CPU cores', ({ machine }) => machine.cpu_cores_busy, 5),
           figureColumn('power_w', 'power', ({ machine }) => machine.power_w, 6),
@@ -46,7 +46,7 @@ export function machineSection(data: BenchResult): Section {
           figureColumn(
             'joules_per_token',
             'per output token',
-            (one) => one.machine.joules_per_output_token,
+            (point) => point.machine.joules_per_output_token,
             7,
           ),
           figureColumn('kv_cache_share', 'KV cache', ({ machine }) => machine.kv_cache_usage, 2),
@@ -134,7 +134,7 @@ export function efficiencySection(data: BenchResult): Section {
   const rows = measuredRows(data);
   const hows = new Set(
     rows.flatMap(({ point }) =>
-      [point.expected.ttft, point.expected.tpot].flatMap((one) => ('value' in one ? [] : [one.how])),
+      [point.expected.ttft, point.expected.tpot].flatMap((figure) => ('value' in figure ? [] : [figure.how])),
     ),
   );
   return {
@@ -166,12 +166,16 @@ export function efficiencySection(data: BenchResult): Section {
         [
           ...pointColumns(data),
           latencyColumn('prefill_device_ms'),
-          figureColumn('prefill_kernel_ms', 'prefill, kernels', (one) => one.device_work.prefill_kernel_ms),
+          figureColumn(
+            'prefill_kernel_ms',
+            'prefill, kernels',
+            (point) => point.device_work.prefill_kernel_ms,
+          ),
           latencyColumn('decode_device_ms'),
           figureColumn(
             'decode_kernel_ms',
             'decode step, kernels',
-            (one) => one.device_work.decode_kernel_ms,
+            (point) => point.device_work.decode_kernel_ms,
             0,
           ),
         ],

@@ -208,9 +208,9 @@ function spreadRow(
     return value === null ? [] : [{ launch: repeat.launch, value }];
   });
   const box = boxOf(timed.map(({ value }) => value));
-  const repeats = timed.map((one) => ({
-    ...one,
-    outlier: box !== null && (one.value < box.low || one.value > box.high),
+  const repeats = timed.map((sample) => ({
+    ...sample,
+    outlier: box !== null && (sample.value < box.low || sample.value > box.high),
   }));
   const name = label === null ? point.point : `${point.point} · ${label}`;
   return [{ name, variant, spread, repeats, box }];
@@ -219,10 +219,12 @@ function spreadRow(
 /** A row per point and variant that has this distribution. */
 export function spreadRows({ variants }: BenchResult, metric: TimedMetric): SpreadRow[] {
   const points = variants[0]?.points ?? [];
-  const names = [...new Set([...points, ...variants.flatMap((one) => one.points)].map(({ point }) => point))];
+  const names = [
+    ...new Set([...points, ...variants.flatMap((variant) => variant.points)].map(({ point }) => point)),
+  ];
   return names.flatMap((name) =>
-    variants.flatMap(({ label, points: own }, index) => {
-      const point = own.find((one) => one.point === name);
+    variants.flatMap(({ label, points: variantPoints }, index) => {
+      const point = variantPoints.find((candidate) => candidate.point === name);
       return point ? spreadRow(point, index, variants.length > 1 ? label : null, metric) : [];
     }),
   );

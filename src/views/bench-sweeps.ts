@@ -32,12 +32,12 @@ function batchRows(data: BenchResult): BatchRow[] {
     const rate = ({ throughput }: BenchPointResult): number | null => throughput.output_tokens_per_s.value;
     const first = points.find((point) => rate(point) !== null);
     return points.map((point) => {
-      const [own, base] = [rate(point), first ? rate(first) : null];
+      const [pointRate, base] = [rate(point), first ? rate(first) : null];
       return {
         line: name,
         point,
         knee: kneeOf(variant) === point.batch_size,
-        factor: own === null || !base ? null : own / base,
+        factor: pointRate === null || !base ? null : pointRate / base,
         times: first ? point.batch_size / first.batch_size : 1,
       };
     });
@@ -127,7 +127,7 @@ interface FitRow {
 
 /** What was fitted against length and batch: formulas, and what they were made from. */
 export function fitSections(data: BenchResult): Section[] {
-  const rows = fitIds.flatMap((id) => fitsOf(data, id).map((one): FitRow => ({ id, ...one })));
+  const rows = fitIds.flatMap((id) => fitsOf(data, id).map((fit): FitRow => ({ id, ...fit })));
   if (rows.length === 0) return [];
   const several = data.variants.length > 1;
   return [
@@ -210,9 +210,9 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
 /** Every variant against the first, at the points that both have. */
 export function variantSections(data: BenchResult): Section[] {
   const { variants } = data;
-  const [first, ...others] = variants;
+  const [first, ...otherVariants] = variants;
   const shown = timedMetrics.filter((metric) => compared(data, metric).length > 0);
-  if (!first || others.length === 0 || shown.length === 0) return [];
+  if (!first || otherVariants.length === 0 || shown.length === 0) return [];
   const absent = { missing: 'the variant did not measure the point' };
   return [
     {
@@ -245,7 +245,7 @@ export function variantSections(data: BenchResult): Section[] {
               head: label,
               numeric: true,
             })),
-            ...others.map(({ label }, index): Column => ({
+            ...otherVariants.map(({ label }, index): Column => ({
               id: `times_${index + 2}`,
               head: `${label}, times`,
               numeric: true,

@@ -13,7 +13,7 @@ type Bench = ReturnType<typeof testBench>;
 
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 const tables = (made: Bench, id: string): (Block & Table)[] =>
-  (benchView(made).sections.find((one) => one.id === id)?.blocks ?? [])
+  (benchView(made).sections.find((section) => section.id === id)?.blocks ?? [])
     .map((block) => (block.t === 'chart' ? block.behind : block))
     .filter((block) => isTable(block));
 /** Cells by row and the column's id, as CSV would have them. */
@@ -32,11 +32,11 @@ const pageWords = (made: Bench) =>
       .replaceAll(/<[^>]+>/g, ' '),
   );
 
-const one = () => testBench({ variants: 1 });
+const oneVariant = () => testBench({ variants: 1 });
 const cpu = () => testBench({ gpu: false, variants: 1 });
 
 test('the documents that views are tested with are valid', () => {
-  for (const made of [testBench(), one(), cpu()])
+  for (const made of [testBench(), oneVariant(), cpu()])
     expect(benchDocumentSchema.safeParse(made).error).toBeUndefined();
 });
 
@@ -50,7 +50,7 @@ test('leads with what lies between variants, then speed and batch', () => {
 });
 
 test('a row per measured point: lengths, means of the document, rate', () => {
-  const made = one();
+  const made = oneVariant();
   const { points } = made.data.variants[0]!;
   const [shown] = tables(made, 'points');
   expect(rows(shown)).toHaveLength(11);
@@ -71,7 +71,7 @@ test('a row per measured point: lengths, means of the document, rate', () => {
 });
 
 test('every percentile, outlier and launch of each latency; of a single point they are the summary', () => {
-  const made = one();
+  const made = oneVariant();
   const spread = made.data.variants[0]!.points[0]!.latency.ttft_ms as BenchSpread;
   const [, percentiles] = tables(made, 'points');
   expect(percentiles!.level).toBe(2);
@@ -111,7 +111,7 @@ test('a batch that did not fit has its reason, and is no row of what was measure
 });
 
 test('batch: scaling is against the smallest batch, efficiency is that over the batch', () => {
-  const [shown] = tables(one(), 'batch');
+  const [shown] = tables(oneVariant(), 'batch');
   const [first, , third] = rows(shown);
   expect([first!['scaling'], first!['efficiency']]).toEqual(['1.00×', 1]);
   const factor = Number(third!['output_tokens_per_s']) / Number(first!['output_tokens_per_s']);
@@ -120,7 +120,7 @@ test('batch: scaling is against the smallest batch, efficiency is that over the 
 });
 
 test('fits are formulas with their error; a slope that may be 0 says so', () => {
-  const made = one();
+  const made = oneVariant();
   const fit = made.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
   fit.coefficients_ci95 = [
     [1, 2],
@@ -134,7 +134,7 @@ test('fits are formulas with their error; a slope that may be 0 says so', () => 
 });
 
 test('a flag of several points is said once, with its numbers as a range and its points, warnings first', () => {
-  expect(flags(one().data).map(({ severity, code, text }) => [severity, code, text])).toEqual([
+  expect(flags(oneVariant().data).map(({ severity, code, text }) => [severity, code, text])).toEqual([
     [
       'warning',
       'low_utilization',
@@ -160,7 +160,7 @@ test('a utilization over 100 % is marked as an accounting fault', () => {
 test.each([80, 120])(
   'text keeps to %d columns on every level, the summary of one variant to 30 lines',
   (width) => {
-    for (const made of [testBench(), one(), cpu()])
+    for (const made of [testBench(), oneVariant(), cpu()])
       for (const level of [1, 2] as Level[]) {
         const lines = textOf(made, level, width).split('\n');
         expect(lines.filter((line) => [...line].length > width)).toEqual([]);
@@ -170,7 +170,7 @@ test.each([80, 120])(
 );
 
 test('wide intervals take columns away, not room', () => {
-  const made = one();
+  const made = oneVariant();
   for (const { latency } of made.data.variants[0]!.points)
     for (const of of Object.values(latency))
       if ('p50' in of) Object.assign(of, { ci95: [-4 * of.mean, 6 * of.mean] });
@@ -179,7 +179,7 @@ test('wide intervals take columns away, not room', () => {
 });
 
 test('nothing measured at all says so, on page and terminal', () => {
-  const made = one();
+  const made = oneVariant();
   made.data.session.status = 'interrupted';
   made.data.answers = [];
   Object.assign(made.data.variants[0]!, { answers: [], fits: [], points: [], flags: [] });

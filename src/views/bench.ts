@@ -20,7 +20,7 @@ function forPage(document: Document<BenchResult>): Document<BenchResult> {
   const { telemetry } = document.data;
   if (!telemetry) return document;
   const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry.length)));
-  const series = telemetry.map((one) => ({ ...one, points: thinned(one.points, each) }));
+  const series = telemetry.map((sampled) => ({ ...sampled, points: thinned(sampled.points, each) }));
   return { ...document, data: { ...document.data, telemetry: series } };
 }
 
@@ -62,8 +62,8 @@ function identity({ engine, protocol }: BenchResult): Text {
     engine.weights === 'unknown' ? null : `${engine.weights} weights`,
     engine.dtype,
     engine.quantization,
-  ].filter((one) => one !== null);
-  const times = (n: number, one: string, many: string): string => `${n} ${n === 1 ? one : many}`;
+  ].filter((text) => text !== null);
+  const times = (n: number, singular: string, many: string): string => `${n} ${n === 1 ? singular : many}`;
   const where = `${engine.tensor_parallel_size > 1 ? `${engine.tensor_parallel_size} × ` : ''}${engine.device_name ?? engine.device}`;
   return [
     `${engine.model}${traits.length > 0 ? ` (${traits.join(', ')})` : ''}`,
@@ -172,7 +172,7 @@ export function flags({ variants }: BenchResult): Issue[] {
 /** Every question with its answer, those between variants first; the one that leads the page is not repeated. */
 function answerSections(data: BenchResult): Section[] {
   const { answers, variants } = data;
-  const said = firstAnswer(data);
+  const lead = firstAnswer(data);
   const groups = [
     { label: null, answers },
     ...variants.map((variant) => ({
@@ -186,22 +186,22 @@ function answerSections(data: BenchResult): Section[] {
       id: 'answers',
       title: 'Answers',
       level: 2,
-      blocks: groups.flatMap(({ label, answers: own }): Block[] => [
+      blocks: groups.flatMap(({ label, answers: groupAnswers }): Block[] => [
         ...(label === null ? [] : [{ t: 'heading', text: label } as const]),
-        ...own
-          .filter((one) => one !== said)
+        ...groupAnswers
+          .filter((answer) => answer !== lead)
           .flatMap(({ question, answer }): Block[] => [
             { t: 'text', text: { text: question, tone: 'strong' } },
             { t: 'text', text: answer },
           ]),
-        ...answerFigures(own),
+        ...answerFigures(groupAnswers),
       ]),
     },
   ];
 }
 
 function answerFigures(answers: readonly BenchAnswer[]): Block[] {
-  const figures = answers.flatMap((one) => Object.entries(one.figures));
+  const figures = answers.flatMap((answer) => Object.entries(answer.figures));
   if (figures.length === 0) return [];
   return [
     {

@@ -40,7 +40,7 @@ const tablesIn = (blocks: readonly Block[]): Table[] =>
   );
 /** Rows of a section's tables, by the column's id. */
 const rows = (id: string) =>
-  tablesIn(capturesView(captures).sections.find((one) => one.id === id)!.blocks).map((table) =>
+  tablesIn(capturesView(captures).sections.find((section) => section.id === id)!.blocks).map((table) =>
     table.rows.map(({ cells }) =>
       Object.fromEntries(table.columns.map((column, index) => [column.id, rawValue(cells[index] ?? '')])),
     ),
@@ -87,27 +87,27 @@ test('phases: their times, and parts that sum to them', () => {
 
 test('kernels, gaps, launches, calls and copies with every number of the document', () => {
   expect(rows('kernels').flat()).toMatchObject(
-    data.kernels.map((one) => ({
-      count: one.count,
-      total_ns: one.total_ns,
-      share: one.share,
-      median_ns: one.median_ns,
-      mean_ns: one.mean_ns,
-      min_ns: one.min_ns,
-      max_ns: one.max_ns,
-      sd_ns: one.sd_ns,
+    data.kernels.map((kernel) => ({
+      count: kernel.count,
+      total_ns: kernel.total_ns,
+      share: kernel.share,
+      median_ns: kernel.median_ns,
+      mean_ns: kernel.mean_ns,
+      min_ns: kernel.min_ns,
+      max_ns: kernel.max_ns,
+      sd_ns: kernel.sd_ns,
     })),
   );
   const gaps = rows('idle').slice(0, 2).flat();
   expect(gaps.map(({ total_ns: n }) => n)).toEqual(data.idle.waits.map(({ total_ns: n }) => n));
   const [launches, , kernels, calls] = rows('launches');
   expect(launches).toMatchObject(
-    data.launches.phases.map((one) => ({
-      launches: one.launches,
-      kernels: one.kernels,
-      graph_launches: one.graph_launches,
-      call_mean_ns: one.api?.mean_ns ?? null,
-      queue_median_ns: one.queue?.median_ns ?? null,
+    data.launches.phases.map((phase) => ({
+      launches: phase.launches,
+      kernels: phase.kernels,
+      graph_launches: phase.graph_launches,
+      call_mean_ns: phase.api?.mean_ns ?? null,
+      queue_median_ns: phase.queue?.median_ns ?? null,
     })),
   );
   expect(kernels).toHaveLength(data.launches.kernels.length);
@@ -123,7 +123,7 @@ test('kernel classes: a table per phase on the page, the mean instance in a text
   const all = rows('classes');
   const mean = all.at(-1)!;
   const decode = data.classes.find(({ kind }) => kind === 'decode')!;
-  expect(all).toHaveLength(data.classes.filter((one) => one.rows.length > 0).length + 1);
+  expect(all).toHaveLength(data.classes.filter((stageClasses) => stageClasses.rows.length > 0).length + 1);
   expect(mean.find((row) => row['class'] === 'GEMM')!['decode_ns']).toBe(
     decode.rows.find((row) => row.class === 'gemm')!.per_instance_ns,
   );
@@ -138,7 +138,7 @@ test('the page has its charts, with a table behind each', () => {
 test.each([80, 120])('lines fit %i columns', (width) => {
   const lines = terminalView(capturesView(captures), { width, level: 2 }).split('\n');
   // Commands are whole.
-  for (const line of lines.filter((one) => !/^ {4}inferscope /.test(one)))
+  for (const line of lines.filter((text) => !/^ {4}inferscope /.test(text)))
     expect([...line].length, line).toBeLessThanOrEqual(width);
 });
 
@@ -163,8 +163,9 @@ test('hostile names are inert on every medium', () => {
   const hostile = structuredClone(captures);
   hostile.session.title = hostileText;
   const { kernels, launches, timeline } = hostile.trace!.data;
-  for (const one of kernels) Object.assign(one, { name: hostileText, short_name: hostileText });
-  for (const one of launches.kernels) Object.assign(one, { kernel: hostileText, api_name: hostileText });
+  for (const kernel of kernels) Object.assign(kernel, { name: hostileText, short_name: hostileText });
+  for (const kernel of launches.kernels)
+    Object.assign(kernel, { kernel: hostileText, api_name: hostileText });
   timeline!.names = timeline!.names.map(() => hostileText);
   const view = capturesView(hostile);
   const page = pageOfView(view, { clientScript: '' });

@@ -21,17 +21,17 @@ const sections: {
 export function capturesView({
   session,
   trace = null,
-  ...others
+  ...rest
 }: Partial<CapturesResult> & Pick<CapturesResult, 'session'>): View {
-  const documents = Object.entries(others).filter((one): one is [keyof typeof sections, Document<never>] =>
-    Boolean(one[1]),
+  const documents = Object.entries(rest).filter((entry): entry is [keyof typeof sections, Document<never>] =>
+    Boolean(entry[1]),
   );
   const document = trace ?? documents[0]?.[1];
   if (!document) throw new Error(`session ${session.id} has no captures`);
   // Issues of the session are in each of its documents.
-  const saidOnce = (one: Document<never>): Document<never> => ({
-    ...one,
-    issues: one.issues.filter(
+  const saidOnce = (captured: Document<never>): Document<never> => ({
+    ...captured,
+    issues: captured.issues.filter(
       ({ code, text }) => !trace?.issues.some((known) => known.code === code && known.text === text),
     ),
   });
@@ -44,12 +44,12 @@ export function capturesView({
     sections: [
       ...(trace ? workSections(trace) : []),
       ...documents
-        .map(([id, one]) => ({
+        .map(([id, content]) => ({
           id,
           title: sections[id].title,
           // Next to a timeline they are details.
           level: trace ? (2 as const) : (1 as const),
-          blocks: sections[id].blocks(saidOnce(one)),
+          blocks: sections[id].blocks(saidOnce(content)),
         }))
         .filter(({ blocks }) => blocks.length > 0),
       ...(trace ? contextSections(trace) : []),

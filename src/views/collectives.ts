@@ -89,11 +89,11 @@ const transferColumns: readonly ColumnOf<JobTransfer>[] = [
   { id: 'kv_cache', head: 'what', drop: 4, of: ({ kv_cache: kv }) => (kv ? 'KV cache' : '') },
   { id: 'transfers', head: 'transfers', ...number, drop: 3, of: ({ transfers }) => ({ count: transfers }) },
   { id: 'bytes', head: 'bytes', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
-  { id: 'wire_ms', head: 'exchange', ...number, of: (one) => ms(one.wire_ms) },
+  { id: 'wire_ms', head: 'exchange', ...number, of: (pair) => ms(pair.wire_ms) },
   { id: 'bandwidth', head: 'bandwidth', ...number, of: ({ bandwidth }) => ({ figure: bandwidth }) },
   { id: 'of_link', head: 'of the link', ...number, drop: 2, of: ({ of_link }) => ({ figure: of_link }) },
-  { id: 'receiver_waits_ms', head: 'receiver waits', ...number, of: (one) => ms(one.receiver_waits_ms) },
-  { id: 'sender_waits_ms', head: 'sender waits', ...number, drop: 1, of: (one) => ms(one.sender_waits_ms) },
+  { id: 'receiver_waits_ms', head: 'receiver waits', ...number, of: (pair) => ms(pair.receiver_waits_ms) },
+  { id: 'sender_waits_ms', head: 'sender waits', ...number, drop: 1, of: (pair) => ms(pair.sender_waits_ms) },
 ];
 
 const ms = (value: number | null): Text =>
@@ -107,13 +107,13 @@ const unaligned = (clock: JobRank['clock']): Text => ({
 
 const rankColumns: readonly ColumnOf<JobRank>[] = [
   { id: 'rank', head: 'rank', ...number, of: ({ rank }) => ({ count: rank }) },
-  { id: 'step_ms', head: 'time', ...number, of: (one) => ms(one.step_ms) },
-  { id: 'compute_ms', head: 'compute', ...number, of: (one) => ms(one.compute_ms) },
-  { id: 'host_ms', head: 'host', ...number, drop: 3, of: (one) => ms(one.host_ms) },
-  { id: 'exposed_ms', head: 'exposed comm.', ...number, of: (one) => ms(one.exposed_ms) },
-  { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, of: (one) => ms(one.overlapped_ms) },
-  { id: 'wire_ms', head: 'exchange', ...number, drop: 5, of: (one) => ms(one.wire_ms) },
-  { id: 'skew_ms', head: 'waiting', ...number, of: (one) => ms(one.skew_ms) },
+  { id: 'step_ms', head: 'time', ...number, of: (row) => ms(row.step_ms) },
+  { id: 'compute_ms', head: 'compute', ...number, of: (row) => ms(row.compute_ms) },
+  { id: 'host_ms', head: 'host', ...number, drop: 3, of: (row) => ms(row.host_ms) },
+  { id: 'exposed_ms', head: 'exposed comm.', ...number, of: (row) => ms(row.exposed_ms) },
+  { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, of: (row) => ms(row.overlapped_ms) },
+  { id: 'wire_ms', head: 'exchange', ...number, drop: 5, of: (row) => ms(row.wire_ms) },
+  { id: 'skew_ms', head: 'waiting', ...number, of: (row) => ms(row.skew_ms) },
   {
     id: 'stages_ms',
     head: 'of it: stages',
@@ -219,12 +219,12 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
 ];
 
 /** "rank 3 (45 of 50)" */
-function rankText(one: RankShare | null, several: boolean): Text {
-  if (one === null) return { missing: 'no call of the operation has times of all ranks that differ' };
-  const where = several ? ` of ${one.communicator}` : '';
+function rankText(share: RankShare | null, several: boolean): Text {
+  if (share === null) return { missing: 'no call of the operation has times of all ranks that differ' };
+  const where = several ? ` of ${share.communicator}` : '';
   return {
-    text: `rank ${one.rank}${where} (${one.operations} of ${one.of})`,
-    ...(one.host === null ? {} : { hint: one.host }),
+    text: `rank ${share.rank}${where} (${share.operations} of ${share.of})`,
+    ...(share.host === null ? {} : { hint: share.host }),
   };
 }
 
@@ -240,7 +240,12 @@ const communicatorColumns: readonly ColumnOf<CommunicatorCalls>[] = [
     drop: 0,
     of: ({ nodes }) => (nodes === null ? { missing: 'not recorded' } : { count: nodes }),
   },
-  { id: 'recorded_ranks', head: 'ranks recorded', ...number, of: (one) => ({ count: one.recorded_ranks }) },
+  {
+    id: 'recorded_ranks',
+    head: 'ranks recorded',
+    ...number,
+    of: (group) => ({ count: group.recorded_ranks }),
+  },
   { id: 'rows', head: 'rows', ...number, of: ({ recorded }) => ({ count: recorded }) },
   { id: 'recorded_share', head: 'recorded', ...number, of: ({ recorded_share: figure }) => ({ figure }) },
 ];

@@ -15,11 +15,16 @@ export const sideColumns = (count: number, id: string): Column[] =>
 /** Two columns per later session: ms and share against the first. Of more than a pair a narrow terminal leaves them out. */
 export const changeColumns = (count: number): Column[] =>
   Array.from({ length: count - 1 }, (_, index): Column[] => {
-    const [own, first] = [letter(index + 1), letter(0)];
+    const [sideLetter, first] = [letter(index + 1), letter(0)];
     const drop = count > 2 ? { drop: count - index } : {};
     return [
-      { id: `change_ms_${own.toLowerCase()}`, head: `${own} − ${first}`, numeric: true, ...drop },
-      { id: `change_share_${own.toLowerCase()}`, head: '%', numeric: true, ...drop },
+      {
+        id: `change_ms_${sideLetter.toLowerCase()}`,
+        head: `${sideLetter} − ${first}`,
+        numeric: true,
+        ...drop,
+      },
+      { id: `change_share_${sideLetter.toLowerCase()}`, head: '%', numeric: true, ...drop },
     ];
   }).flat();
 

@@ -30,9 +30,9 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
     long: sessions.map(({ name, id }, index) => `${letter(index)} · ${name ?? id}`),
     columns: [...sideColumns(count, 'ms'), ...changeColumns(count)],
   };
-  return inOrder(waterfalls).map((one, index): Block => ({
+  return inOrder(waterfalls).map((waterfall, index): Block => ({
     level: index === 0 ? 1 : 2,
-    ...sidesOf(one, sides),
+    ...sidesOf(waterfall, sides),
   }));
 }
 

@@ -80,11 +80,11 @@ test('lines fit 80 and 120 columns; three sessions are a matrix with the bars of
       stages: data.stages.map((row) => matrix(row)),
       classes: data.classes.map((row) => matrix(row)),
       kernels: data.kernels.map((row) => matrix(row)),
-      waterfalls: data.waterfalls.map((one) => ({
-        ...one,
-        times_ms: [...one.times_ms, null],
-        roofline_ms: [...one.roofline_ms, null],
-        bars: one.bars.map(({ values, changes, ...bar }) => ({
+      waterfalls: data.waterfalls.map((waterfall) => ({
+        ...waterfall,
+        times_ms: [...waterfall.times_ms, null],
+        roofline_ms: [...waterfall.roofline_ms, null],
+        bars: waterfall.bars.map(({ values, changes, ...bar }) => ({
           ...bar,
           values: [...values, null],
           changes: [...changes, null],

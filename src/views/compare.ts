@@ -70,7 +70,10 @@ export function compareView(document: Document<CompareResult>, linkTo: KernelLin
 const section = (id: string, title: string, blocks: Block[]): Section => ({ id, title, level: 2, blocks });
 
 /** Blocks per phase below its name; without names where there is one phase. */
-function byPhase<R extends { phase: string }>(rows: readonly R[], blocksOf: (own: R[]) => Block[]): Block[] {
+function byPhase<R extends { phase: string }>(
+  rows: readonly R[],
+  blocksOf: (phaseRows: R[]) => Block[],
+): Block[] {
   const phases = [...new Set(rows.map(({ phase }) => phase))];
   return phases.flatMap((phase) => {
     const blocks = blocksOf(rows.filter((row) => row.phase === phase));
@@ -323,9 +326,9 @@ const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
       wraps: true,
     })),
   ],
-  rows: tiles.map(({ phase, count, tiles: own }, index): Row => ({
+  rows: tiles.map(({ phase, count, tiles: phaseTiles }, index): Row => ({
     level: index < tilesInText ? 1 : 3,
-    cells: [phaseName(phase), { count }, ...own],
+    cells: [phaseName(phase), { count }, ...phaseTiles],
   })),
 });
 

@@ -64,8 +64,8 @@ const viewOf = (kernels: KernelCounters[]) => ({
 test('a row per kernel, decode first; what was not collected has its reason', () => {
   const all = [kernel('other', null), kernel('prefill_kernel', 'prefill'), kernel('decode_kernel', 'decode')];
   const table = blocks(all).find((block) => block.t === 'table')!;
-  const cells = table.rows.map(({ cells: own }) =>
-    Object.fromEntries(table.columns.map(({ id }, index) => [id, rawValue(own[index] ?? '')])),
+  const cells = table.rows.map(({ cells: rowCells }) =>
+    Object.fromEntries(table.columns.map(({ id }, index) => [id, rawValue(rowCells[index] ?? '')])),
   );
   expect(cells.map((row) => row['kernel'])).toEqual(['decode_kernel', 'prefill_kernel', 'other']);
   expect(cells[0]).toEqual({

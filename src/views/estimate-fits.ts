@@ -43,13 +43,13 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
           { id: 'gated', head: 'gated', drop: 0 },
           ...formats.map((id) => ({ id, head: shortFormat[id] ?? id, numeric: true })),
         ],
-        rows: models.map(({ model, parameters, download_bytes, gated, formats: own }) => ({
+        rows: models.map(({ model, parameters, download_bytes, gated, formats: modelFormats }) => ({
           cells: [
             model,
             bare(parameters / 1e9),
             bare(download_bytes / 1e9),
             gated ? 'yes' : '',
-            ...own.map(({ needed_bytes, fits }): Text => {
+            ...modelFormats.map(({ needed_bytes, fits }): Text => {
               const needed = { n: needed_bytes / 1e9, unit: '' };
               return fits ? needed : ['(', needed, ')'];
             }),

@@ -184,7 +184,7 @@ function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string;
     bytes(needed),
     ' per GPU)',
   ]);
-  const other = largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them';
+  const alternative = largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them';
   return [
     ...shownPool,
     { name: 'fits', text: fitsText(memory, point, total) },
@@ -193,7 +193,7 @@ function verdicts(memory: EstimateMemory, point: EstimatePoint): { name: string;
       ? [{ name: 'would fit', text: instead }]
       : fits
         ? []
-        : [{ name: 'would fit', text: other }]),
+        : [{ name: 'would fit', text: alternative }]),
   ];
 }
 

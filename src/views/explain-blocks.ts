@@ -36,12 +36,12 @@ function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatI
   if (data.stages.length === 0 && data.without_waterfall.length <= 1) return [];
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
-    ...full.flatMap((one, index): Block[] => [
-      ...predicted(one, whatIf),
-      barsOf(one, index === 0 ? 1 : 2, places),
-      ...rankLine(one, index === 0 ? 1 : 2),
-      { t: 'notes', level: 3, items: clockLines(one) },
-      ...queriesOf(one),
+    ...full.flatMap((stage, index): Block[] => [
+      ...predicted(stage, whatIf),
+      barsOf(stage, index === 0 ? 1 : 2, places),
+      ...rankLine(stage, index === 0 ? 1 : 2),
+      { t: 'notes', level: 3, items: clockLines(stage) },
+      ...queriesOf(stage),
     ]),
     ...(brief.length > 0
       ? ([
@@ -50,9 +50,9 @@ function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatI
             t: 'fold',
             level: 3,
             title: `Bars of ${plural(brief.length, 'other stage')}`,
-            blocks: brief.flatMap((one): Block[] => [
-              { t: 'heading', text: headOf(one) },
-              barTable(one, places),
+            blocks: brief.flatMap((stage): Block[] => [
+              { t: 'heading', text: headOf(stage) },
+              barTable(stage, places),
             ]),
           },
         ] satisfies Block[])
@@ -132,9 +132,9 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
   if (bar.count === null || bar.count === 0) return [];
   const count = Math.max(1, Math.round(bar.count));
-  const [one, several] = countedIn(bar.id, cpu);
+  const [singular, several] = countedIn(bar.id, cpu);
   return [
-    { count, unit: count === 1 ? one : several },
+    { count, unit: count === 1 ? singular : several },
     ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),
   ];
 }
@@ -181,7 +181,7 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
 }
 
 function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
-  const said = [barWords(id).meaning, note].filter((one) => one !== null).join('. ');
+  const said = [barWords(id).meaning, note].filter((text) => text !== null).join('. ');
   return [
     said,
     ...parts.flatMap((part, index): Part[] => [
@@ -198,9 +198,9 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const { ranks, ranks_recorded: recorded } = stage;
   if (ranks.length < 2) return [];
   const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
-  const others = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
-  const shortest = { n: Math.min(...others), unit: 'ms' } as const;
-  const longest = { n: Math.max(...others), unit: 'ms' } as const;
+  const unlistedMs = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
+  const shortest = { n: Math.min(...unlistedMs), unit: 'ms' } as const;
+  const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
   return [
     {
       t: 'text',
@@ -211,7 +211,9 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },
         ]),
-        ...(others.length === 0 ? [] : [`; the other ${others.length} take `, shortest, ' to ', longest]),
+        ...(unlistedMs.length === 0
+          ? []
+          : [`; the other ${unlistedMs.length} take `, shortest, ' to ', longest]),
         '.',
       ],
     },

@@ -55,7 +55,7 @@ function together(
   const last = rest.findIndex(({ id }) => id === 'unattributed');
   const sum = (of: (bar: WaterfallBar) => number): number =>
     [...small].reduce((total, bar) => total + of(bar), 0);
-  const one: ShownBar = {
+  const shownBar: ShownBar = {
     id: 'smaller',
     holds: small.size,
     label: `${small.size} smaller: ${bars
@@ -68,7 +68,7 @@ function together(
     note: null,
     parts: [],
   };
-  return rest.toSpliced(last === -1 ? rest.length : last, 0, one);
+  return rest.toSpliced(last === -1 ? rest.length : last, 0, shownBar);
 }
 
 const stageOrder: readonly WaterfallKind[] = [

@@ -77,8 +77,8 @@ describe('explain in the terminal', () => {
   });
 
   test('only one stage, only so many findings; nothing to find is said', () => {
-    const one = explainText(testExplain(), { limit: 1 });
-    expect(one).toContain('… and 1 more (--limit)');
+    const firstOnly = explainText(testExplain(), { limit: 1 });
+    expect(firstOnly).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain({ findings: [] }))).toContain(
       'Nothing significant to change (1 rule applied).',
     );

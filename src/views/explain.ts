@@ -19,7 +19,7 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
       ...identity(data),
       { t: 'facts', level: 3, items: modelFacts(data.workload) },
       headline(data),
-      { t: 'issues', issues: issues.filter((one) => one.severity !== 'info' && !isStated(one, data)) },
+      { t: 'issues', issues: issues.filter((issue) => issue.severity !== 'info' && !isStated(issue, data)) },
     ],
     sections: [...explanationBlocks(data, shown), ...nextSection(data)],
   };
@@ -90,7 +90,9 @@ export function withoutRepeats(view: View, explain: Document<ExplainResult> | nu
   return {
     ...view,
     lead: view.lead.map((block) =>
-      block.t === 'issues' ? { ...block, issues: block.issues.filter((one) => !isStated(one, data)) } : block,
+      block.t === 'issues'
+        ? { ...block, issues: block.issues.filter((issue) => !isStated(issue, data)) }
+        : block,
     ),
     sections: view.sections.filter(({ restated }) => data.stages.length === 0 || restated !== true),
   };

@@ -64,7 +64,9 @@ export function findingBlocks(
       : {
           t: 'findings',
           brief: limit ?? briefFindings,
-          items: shown.map((one) => itemOf(one, { titles, queries, session, place: places?.get(one.id) })),
+          items: shown.map((finding) =>
+            itemOf(finding, { titles, queries, session, place: places?.get(finding.id) }),
+          ),
         },
     ...(ordersDiffer(shown)
       ? [

@@ -104,7 +104,7 @@ function columnsOf(
         head: 'B/s',
         ...number,
         drop: 4,
-        of: (one) => ({ figure: movedPerSecond(one) }),
+        of: (gemm) => ({ figure: movedPerSecond(gemm) }),
       },
       {
         id: 'peak_share',
@@ -142,7 +142,7 @@ function columnsOf(
         drop: 2,
         of: tiled(({ tile_efficiency: figure }) => ({ figure })),
       },
-      { id: 'used', head: 'used', ...number, of: (one) => ({ figure: usedShare(one), utilization: true }) },
+      { id: 'used', head: 'used', ...number, of: (gemm) => ({ figure: usedShare(gemm), utilization: true }) },
       { id: 'made_by', head: 'kernel', drop: 0, of: madeBy },
     ],
   };
@@ -168,7 +168,7 @@ const roofNotes = {
 };
 
 function meaning(rows: readonly Gemm[]): string {
-  const from = rows.map(({ roof }) => roof?.from ?? null).find((one) => one !== null);
+  const from = rows.map(({ roof }) => roof?.from ?? null).find((source) => source !== null);
   const roof =
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''

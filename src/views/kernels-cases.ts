@@ -5,9 +5,9 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import type { Block, Row, Section, Text } from './block.js';
 
 /** The name of a case, with its dtype where there are several. */
-export function labelOf({ cases }: Pick<KernelsResult, 'cases'>): (one: KernelResult) => string {
+export function labelOf({ cases }: Pick<KernelsResult, 'cases'>): (result: KernelResult) => string {
   const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
-  return (one) => caseLabel(one, several);
+  return (result) => caseLabel(result, several);
 }
 
 /** Every case with all that was measured of it. */
@@ -27,7 +27,7 @@ export function caseSections(data: KernelsResult): Section[] {
   ];
 }
 
-type Label = (one: KernelResult) => string;
+type Label = (result: KernelResult) => string;
 
 const operation = { id: 'operation', head: 'operation', wraps: true };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
@@ -47,16 +47,16 @@ const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
     { id: 'roof_share', head: 'of roof', numeric: true },
     { id: 'bound', head: 'bound' },
   ],
-  rows: cases.map((one): Row => ({
-    level: one.runs > 0 ? 1 : 3,
+  rows: cases.map((result): Row => ({
+    level: result.runs > 0 ? 1 : 3,
     cells: [
-      one.outcome === 'wrong' ? [label(one), { text: ' (wrong)', tone: 'fault' }] : label(one),
-      classLabels[one.class],
-      ns(one.median_ns),
-      interval(one),
-      reached(one),
-      { figure: one.roof_share, utilization: true },
-      bound(one),
+      result.outcome === 'wrong' ? [label(result), { text: ' (wrong)', tone: 'fault' }] : label(result),
+      classLabels[result.class],
+      ns(result.median_ns),
+      interval(result),
+      reached(result),
+      { figure: result.roof_share, utilization: true },
+      bound(result),
     ],
   })),
   brief: 12,
@@ -93,15 +93,15 @@ const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
     { id: 'max_error', head: 'error', numeric: true, drop: 0 },
     { id: 'outcome', head: 'outcome', drop: 1 },
   ],
-  rows: cases.map((one) => ({
+  rows: cases.map((result) => ({
     cells: [
-      label(one),
-      { n: one.bytes, unit: 'B' },
-      one.flops === 0 ? { missing: 'no FLOPs' } : { n: one.flops, unit: 'FLOP' },
-      rate(one.bytes_per_s, 'B/s'),
-      rate(one.flops_per_s, 'FLOP/s'),
-      one.max_error === null ? { missing: 'not compared' } : { n: one.max_error, unit: '', digits: 2 },
-      `${outcomeLabels[one.outcome]}${one.text === null ? '' : `: ${one.text}`}`,
+      label(result),
+      { n: result.bytes, unit: 'B' },
+      result.flops === 0 ? { missing: 'no FLOPs' } : { n: result.flops, unit: 'FLOP' },
+      rate(result.bytes_per_s, 'B/s'),
+      rate(result.flops_per_s, 'FLOP/s'),
+      result.max_error === null ? { missing: 'not compared' } : { n: result.max_error, unit: '', digits: 2 },
+      `${outcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`,
     ],
   })),
 });
@@ -128,21 +128,21 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
   ],
   rows: cases
     .filter(({ runs }) => runs > 0)
-    .map((one) => ({
+    .map((result) => ({
       cells: [
-        label(one),
-        { count: one.runs },
-        { figure: one.mean_ns },
-        ns(one.sd_ns),
-        ns(one.min_ns),
-        ns(one.p5_ns),
-        ns(one.p95_ns),
-        ns(one.max_ns),
-        `${one.method ?? ''}${(one.per_sample ?? 1) > 1 ? `, ${one.per_sample} batched` : ''}`,
-        { figure: one.peak_memory_bytes },
-        { figure: one.clock_mhz },
-        { figure: one.power_w },
-        one.throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
+        label(result),
+        { count: result.runs },
+        { figure: result.mean_ns },
+        ns(result.sd_ns),
+        ns(result.min_ns),
+        ns(result.p5_ns),
+        ns(result.p95_ns),
+        ns(result.max_ns),
+        `${result.method ?? ''}${(result.per_sample ?? 1) > 1 ? `, ${result.per_sample} batched` : ''}`,
+        { figure: result.peak_memory_bytes },
+        { figure: result.clock_mhz },
+        { figure: result.power_w },
+        result.throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
       ],
     })),
 });
@@ -154,15 +154,15 @@ const most = 3;
 
 /** What a run of each traced case is made of: on the device where there is one, and the operators on the page. */
 function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
-  const rows = cases.flatMap((one): Row[] => {
-    const { behind } = one;
+  const rows = cases.flatMap((result): Row[] => {
+    const { behind } = result;
     if (!behind?.length) return [];
     const kernels = behind.filter(({ what }) => what === 'kernel');
     const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, most));
     return behind.map((part) => ({
       level: shown.has(part) ? 1 : 3,
       cells: [
-        { text: shortened(label(one)), hint: label(one) },
+        { text: shortened(label(result)), hint: label(result) },
         part.what,
         part.name,
         part.class === null ? { missing: 'no class' } : classLabels[part.class],
@@ -200,15 +200,15 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
 /** Cases without a figure, by reason. */
 function notMeasured(cases: readonly KernelResult[]): Section[] {
   const reasons = new Map<string, KernelResult[]>();
-  for (const one of cases) {
-    if (one.runs > 0) continue;
-    const why = `${outcomeLabels[one.outcome]}${one.text === null ? '' : `: ${one.text}`}`;
-    reasons.set(why, [...(reasons.get(why) ?? []), one]);
+  for (const result of cases) {
+    if (result.runs > 0) continue;
+    const why = `${outcomeLabels[result.outcome]}${result.text === null ? '' : `: ${result.text}`}`;
+    reasons.set(why, [...(reasons.get(why) ?? []), result]);
   }
   if (reasons.size === 0) return [];
-  const items = [...reasons].map(([why, own]): Text => {
-    const names = own.slice(0, 3).map((one) => caseLabel(one, true));
-    return `${names.join('; ')}${own.length > 3 ? ` and ${own.length - 3} more` : ''}: ${why}`;
+  const items = [...reasons].map(([why, withReason]): Text => {
+    const names = withReason.slice(0, 3).map((result) => caseLabel(result, true));
+    return `${names.join('; ')}${withReason.length > 3 ? ` and ${withReason.length - 3} more` : ''}: ${why}`;
   });
   return [{ id: 'not-measured', title: 'Not measured', blocks: [{ t: 'notes', items }] }];
 }

@@ -16,10 +16,10 @@ export function cellsOf(
   { cases }: KernelsResult,
   { cells }: KernelMap,
 ): { x: number; y: number; one: KernelResult }[] {
-  const byId = new Map(cases.map((one) => [one.case, one]));
+  const byId = new Map(cases.map((result) => [result.case, result]));
   return cells.flatMap(({ x, y, case: id }) => {
-    const one = byId.get(id);
-    return one ? [{ x, y, one }] : [];
+    const result = byId.get(id);
+    return result ? [{ x, y, one: result }] : [];
   });
 }
 
@@ -36,15 +36,15 @@ export function rooflineChart(data: KernelsResult, places?: Places): RooflineCha
       peak.value === null ? [] : [{ dtype, flops_per_s: peak.value }],
     ),
     ridge: null,
-    points: placed(data).map((one) => ({
-      name: caseLabel(one, true),
-      ...linkTo(places?.get(pointPlace(one.case))),
-      group: classLabels[one.class],
-      color: classColors[one.class],
+    points: placed(data).map((result) => ({
+      name: caseLabel(result, true),
+      ...linkTo(places?.get(pointPlace(result.case))),
+      group: classLabels[result.class],
+      color: classColors[result.class],
       symbol: 'circle',
-      intensity: one.intensity!,
-      flops_per_s: one.flops_per_s!,
-      notes: [[`${classLabels[one.class]}: `, { n: one.median_ns!, unit: 'ns' }], ...roofShare(one)],
+      intensity: result.intensity!,
+      flops_per_s: result.flops_per_s!,
+      notes: [[`${classLabels[result.class]}: `, { n: result.median_ns!, unit: 'ns' }], ...roofShare(result)],
     })),
   };
 }

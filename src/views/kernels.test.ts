@@ -15,7 +15,7 @@ const viewOf = (change: Partial<KernelsResult> = {}) => kernelsView(kernelsDocum
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 const tables = (id: string, change: Partial<KernelsResult> = {}) =>
   viewOf(change)
-    .sections.find((one) => one.id === id)!
+    .sections.find((section) => section.id === id)!
     .blocks.filter((block) => isTable(block));
 const rows = (table: Table | undefined) => table!.rows.map(({ cells }) => cells.map(rawValue));
 const linesOf = (change: Partial<KernelsResult>, width: number, level: Level = 1) =>

@@ -57,7 +57,7 @@ function title({
 
 /** How the figures came about. */
 function protocol({ plan, cases: all }: KernelsResult): Text {
-  const cases = all.filter((one) => one.runs > 0);
+  const cases = all.filter((result) => result.runs > 0);
   const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
   const graphs = cases.filter(({ method }) => method === 'graph').length;
   const how = plan.device === 'cpu' ? 'repeated in one call' : 'launched as a CUDA graph';
@@ -95,7 +95,10 @@ function extremes({ cases }: KernelsResult): { name: string; text: Text }[] {
     .toSorted((a, b) => b.roof_share.value! - a.roof_share.value!);
   const [best, worst] = [sorted[0], sorted.at(-1)];
   if (!best || !worst || best === worst) return [];
-  const text = (one: KernelResult): Text => [`${caseLabel(one, false)} `, { figure: one.roof_share }];
+  const text = (result: KernelResult): Text => [
+    `${caseLabel(result, false)} `,
+    { figure: result.roof_share },
+  ];
   return [
     { name: 'closest to its roof', text: text(best) },
     { name: 'furthest', text: text(worst) },
@@ -121,13 +124,13 @@ const rooflineSection = (data: KernelsResult, places: Places | undefined): Secti
           { id: 'roof_share', head: 'of roof', numeric: true },
           { id: 'bound', head: 'bound' },
         ],
-        rows: placed(data).map((one) => ({
+        rows: placed(data).map((result) => ({
           cells: [
-            linked(places?.get(pointPlace(one.case)), labelOf(data)(one)),
-            { n: one.intensity!, unit: '' },
-            { n: one.flops_per_s!, unit: 'FLOP/s' },
-            { figure: one.roof_share, utilization: true },
-            one.bound ?? { missing: 'its roof is unknown' },
+            linked(places?.get(pointPlace(result.case)), labelOf(data)(result)),
+            { n: result.intensity!, unit: '' },
+            { n: result.flops_per_s!, unit: 'FLOP/s' },
+            { figure: result.roof_share, utilization: true },
+            result.bound ?? { missing: 'its roof is unknown' },
           ],
         })),
       },

@@ -195,14 +195,14 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
           ],
           rows: fragmentation
             .toSorted((a, b) => a.gpu - b.gpu)
-            .map((one) => ({
+            .map((row) => ({
               cells: [
-                `gpu${one.gpu}`,
-                bytesText(one.reserved_bytes),
-                bytesText(one.max_allocated_bytes),
-                bytesText(one.reserved_bytes - one.max_allocated_bytes),
-                { n: one.unused_share, unit: 'ratio' },
-                bytesText(one.inactive_split_bytes),
+                `gpu${row.gpu}`,
+                bytesText(row.reserved_bytes),
+                bytesText(row.max_allocated_bytes),
+                bytesText(row.reserved_bytes - row.max_allocated_bytes),
+                { n: row.unused_share, unit: 'ratio' },
+                bytesText(row.inactive_split_bytes),
               ],
             })),
         },
@@ -227,17 +227,17 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
           text: 'Live allocations at the allocator’s peak, by call site, in one recorded warm-up repeat.',
         },
         ...gpus.map((gpu): Block => {
-          const own = all.filter((one) => one.gpu === gpu);
+          const rows = all.filter((row) => row.gpu === gpu);
           return {
             t: 'chart',
             ...(gpus.length > 1 ? { title: deviceName(gpu) } : {}),
             label: `The largest allocations on ${deviceName(gpu)} by operator`,
-            chart: allocationsChart(own),
+            chart: allocationsChart(rows),
             behind: {
               t: 'table',
               title:
-                own.length > most.page
-                  ? ['The ', { count: most.page }, ' largest of ', { count: own.length }]
+                rows.length > most.page
+                  ? ['The ', { count: most.page }, ' largest of ', { count: rows.length }]
                   : 'Every call site',
               filter: true,
               columns: [
@@ -246,7 +246,7 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
                 numeric('memory_gb', 'memory'),
                 numeric('blocks', 'blocks'),
               ],
-              rows: own.slice(0, most.page).map(({ operator, stage, bytes, blocks }, index) => ({
+              rows: rows.slice(0, most.page).map(({ operator, stage, bytes, blocks }, index) => ({
                 ...(index < most.text ? {} : { level: 3 as const }),
                 cells: [
                   { text: shortPlace(operator), hint: operator },

@@ -31,15 +31,20 @@ function marksOf({ timeline, profile }: MemoryResult, gpu: number | null): Marks
   const gpus = profile.memory_measurements.peak.per_gpu_details;
   if (gpu === null || gpus.length < 2) return timeline.marks;
   return timeline.marks.flatMap((mark) => {
-    const own = profile.memory_measurements[mark.point].per_gpu_details.find((one) => one.gpu === gpu);
-    return typeof own?.used_bytes === 'number' ? [{ ...mark, bytes: own.used_bytes }] : [];
+    const details = profile.memory_measurements[mark.point].per_gpu_details.find(
+      (detail) => detail.gpu === gpu,
+    );
+    return typeof details?.used_bytes === 'number' ? [{ ...mark, bytes: details.used_bytes }] : [];
   });
 }
 
 function fullestGpu({ profile }: MemoryResult): number | null {
   const [first, ...rest] = profile.memory_measurements.peak.per_gpu_details;
   if (!first) return null;
-  return rest.reduce((most, one) => ((one.used_bytes ?? 0) > (most.used_bytes ?? 0) ? one : most), first).gpu;
+  return rest.reduce(
+    (most, detail) => ((detail.used_bytes ?? 0) > (most.used_bytes ?? 0) ? detail : most),
+    first,
+  ).gpu;
 }
 
 const sampled = (points: readonly { t_s: number; bytes: number }[]): Series['points'] =>
@@ -61,7 +66,7 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
   const moments = momentsOf(data, String(gpu));
   const loading = data.timeline.phases.find(({ label }) => label === 'load')?.start_s ?? 0;
   const start = Math.min(loading, moments[0]?.t_s ?? 0);
-  const own = mainSeries(data).find((one) => one.gpu === gpu);
+  const series = mainSeries(data).find((line) => line.gpu === gpu);
   return overRun(
     data,
     [
@@ -76,11 +81,17 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
             ...moments.map((moment) => [moment.t_s, gb(heldBytes(moment, name))] as const),
           ],
         })),
-      ...(own
-        ? [{ name: `${own.label}, ${own.source}`, color: 'ink' as const, points: sampled(own.points) }]
+      ...(series
+        ? [
+            {
+              name: `${series.label}, ${series.source}`,
+              color: 'ink' as const,
+              points: sampled(series.points),
+            },
+          ]
         : []),
     ],
-    own ? marksOf(data, gpu) : [],
+    series ? marksOf(data, gpu) : [],
   );
 }
 

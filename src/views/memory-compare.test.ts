@@ -25,7 +25,7 @@ const view = memoryCompareView(made);
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 const row = (id: string, label: string) =>
   view.sections
-    .find((one) => one.id === id)!
+    .find((section) => section.id === id)!
     .blocks.find(isTable)!
     .rows.find(({ cells }) => rawValue(cells[0]!) === label)!.cells;
 

@@ -15,9 +15,9 @@ export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator
 
 /** Moments of one device in order; where several ranks use it, those of the first. */
 export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
-  const own = allocator.filter(({ gpu }) => String(gpu) === part);
-  const rank = Math.min(...own.map((one) => one.rank));
-  return own.filter((one) => one.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
+  const samples = allocator.filter(({ gpu }) => String(gpu) === part);
+  const rank = Math.min(...samples.map((sample) => sample.rank));
+  return samples.filter((sample) => sample.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
 }
 
 /** Bytes of a part up to a moment: its share of the peak allocated, and what was reserved in addition. */

@@ -26,7 +26,7 @@ const changed = (change: (data: MemoryResult) => void): View => {
 };
 const tables = (of: View, id: string): Table[] =>
   of.sections
-    .find((one) => one.id === id)!
+    .find((section) => section.id === id)!
     .blocks.map((block) => (block.t === 'chart' ? block.behind : block))
     .filter((block): block is Block & Table => block.t === 'table');
 /** Cells by column of the rows that start with a label. */
@@ -69,7 +69,7 @@ test('components with the calculator and the residual, points, GPUs, fragmentati
   ]);
   // A component that is a formula is not compared with itself.
   const formula = changed(({ profile }) => {
-    for (const one of profile.memory_breakdown!.components!) one.basis = 'formula';
+    for (const component of profile.memory_breakdown!.components!) component.basis = 'formula';
   });
   expect(cells(tables(formula, 'breakdown')[1]!, 'weights')).toMatchObject([
     { memory_gb: 14, calculator_gb: 13.48, off_share: null },
@@ -128,7 +128,7 @@ test.each([
   [2, 80],
   [2, 120],
 ] as const)('level %i fits %i columns', (level: Level, width) => {
-  for (const one of [
+  for (const candidate of [
     view,
     changed(({ profile }) => {
       for (const part of profile.memory_breakdown.components) {
@@ -137,7 +137,7 @@ test.each([
       }
     }),
   ])
-    for (const line of terminalView(one, { width, level }).split('\n'))
+    for (const line of terminalView(candidate, { width, level }).split('\n'))
       expect([...line].length, line).toBeLessThanOrEqual(width);
 });
 

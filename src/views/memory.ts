@@ -64,7 +64,9 @@ const join = (texts: readonly Text[], between: string): Text =>
 function reasonOf({ missing }: MemoryProfile, path: string): string {
   const parts = path.split('.');
   const paths = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'));
-  return paths.map((one) => missing[one]).find((why) => why !== undefined) ?? 'not in the profile';
+  return (
+    paths.map((candidate) => missing[candidate]).find((why) => why !== undefined) ?? 'not in the profile'
+  );
 }
 
 /** Why fields below a path are null, each with its name. */
@@ -322,7 +324,7 @@ function gpuSection(profile: MemoryProfile): Section[] {
   const { memory_measurements: measured } = profile;
   const gpus = measured.peak.per_gpu_details;
   const usedAt = (point: MemoryPoint, gpu: number) =>
-    point.per_gpu_details.find((one) => one.gpu === gpu)?.used_gb ?? null;
+    point.per_gpu_details.find((detail) => detail.gpu === gpu)?.used_gb ?? null;
   if (gpus.length === 0) return [];
   return [
     {

@@ -46,18 +46,20 @@ export function metricTable(
       ...(uniform ? [] : [{ id: 'n', head: 'n', numeric: true, drop: 1 }]),
       { id: 'verdict', head: '' },
     ],
-    rows: metrics.map((one) => ({
+    rows: metrics.map((metric) => ({
       cells: [
-        one.name,
-        quantity(one.base, one.unit),
-        quantity(one.now, one.unit),
-        one.change === null ? { missing: 'no ratio to 0' } : { n: one.change, unit: 'ratio', signed: true },
-        one.change_ci95 === null ? { missing: none } : interval(one.change_ci95),
-        one.p_adjusted === null ? { missing: none } : { n: one.p_adjusted, unit: '', digits: 2 },
-        ...(uniform ? [] : [`${one.n[0]}, ${one.n[1]}`]),
-        faults.has(one.verdict)
-          ? ({ text: verdictLabels[one.verdict], tone: 'fault' } as const)
-          : verdictLabels[one.verdict],
+        metric.name,
+        quantity(metric.base, metric.unit),
+        quantity(metric.now, metric.unit),
+        metric.change === null
+          ? { missing: 'no ratio to 0' }
+          : { n: metric.change, unit: 'ratio', signed: true },
+        metric.change_ci95 === null ? { missing: none } : interval(metric.change_ci95),
+        metric.p_adjusted === null ? { missing: none } : { n: metric.p_adjusted, unit: '', digits: 2 },
+        ...(uniform ? [] : [`${metric.n[0]}, ${metric.n[1]}`]),
+        faults.has(metric.verdict)
+          ? ({ text: verdictLabels[metric.verdict], tone: 'fault' } as const)
+          : verdictLabels[metric.verdict],
       ],
     })),
   };

@@ -48,9 +48,11 @@ export function sparkline(values: readonly (number | null)[], full: number): str
     -liveSeconds,
   );
   return Array.from({ length: liveSeconds / cellSeconds }, (_, cell) => {
-    const own = minute.slice(cell * cellSeconds, (cell + 1) * cellSeconds).filter((value) => value !== null);
-    if (own.length === 0 || !(full > 0)) return ' ';
-    const mean = own.reduce((sum, value) => sum + value, 0) / own.length;
+    const cellValues = minute
+      .slice(cell * cellSeconds, (cell + 1) * cellSeconds)
+      .filter((value) => value !== null);
+    if (cellValues.length === 0 || !(full > 0)) return ' ';
+    const mean = cellValues.reduce((sum, value) => sum + value, 0) / cellValues.length;
     return levels[Math.min(levels.length - 1, Math.max(0, Math.floor((mean / full) * levels.length)))]!;
   }).join('');
 }

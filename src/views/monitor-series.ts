@@ -23,11 +23,13 @@ const inMs = ({ scope, metric, unit, points }: MonitorResult['series'][number]):
 
 /** The series of one GPU; its power limit is a second line in the power panel. */
 export function deviceSeries({ series, devices }: MonitorResult, scope: string): SampledSeries[] {
-  const gpuSeries = series.filter((one) => one.scope === scope);
+  const gpuSeries = series.filter((sampled) => sampled.scope === scope);
   // Instances of a GPU, and some tools, report instant power only.
   const power = gpuSeries.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
   const metrics = shown.map((metric) => (metric === 'power_w' ? power : metric));
-  const lines = metrics.flatMap((metric) => gpuSeries.filter((one) => one.metric === metric)).map(inMs);
+  const lines = metrics
+    .flatMap((metric) => gpuSeries.filter((sampled) => sampled.metric === metric))
+    .map(inMs);
   const limit = devices.find((device) => device.scope === scope)?.power.limit_w.value ?? null;
   const drawn = lines.find(({ metric }) => metric === power);
   const [first, last] = [drawn?.points[0], drawn?.points.at(-1)];
@@ -51,11 +53,11 @@ export function deviceShades({ idle, throttling }: MonitorDevice): NonNullable<L
     to: (start_ns + dur_ns) / 1e9,
   });
   return [
-    ...idle.periods.map((one) => ({ name: 'idle', color: 'idle' as const, ...seconds(one) })),
-    ...throttling.periods.map((one) => ({
+    ...idle.periods.map((period) => ({ name: 'idle', color: 'idle' as const, ...seconds(period) })),
+    ...throttling.periods.map((period) => ({
       name: 'throttled',
       color: classColors.sampling,
-      ...seconds(one),
+      ...seconds(period),
     })),
   ];
 }

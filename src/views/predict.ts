@@ -60,11 +60,11 @@ function roofs({ device, dtype }: PredictResult): Part[] {
 
 const number = { numeric: true } as const;
 
-function shapeColumns<T>(stageOf: (one: T) => PredictStage): ColumnOf<T>[] {
+function shapeColumns<T>(stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
   return [
-    { id: 'phase', head: '', of: (one) => stageOf(one).phase },
-    { id: 'batch_size', head: 'batch', ...number, of: (one) => ({ count: stageOf(one).batch_size }) },
-    { id: 'context_len', head: 'context', ...number, of: (one) => ({ count: stageOf(one).context_len }) },
+    { id: 'phase', head: '', of: (row) => stageOf(row).phase },
+    { id: 'batch_size', head: 'batch', ...number, of: (row) => ({ count: stageOf(row).batch_size }) },
+    { id: 'context_len', head: 'context', ...number, of: (row) => ({ count: stageOf(row).context_len }) },
   ];
 }
 
@@ -99,7 +99,7 @@ function stageTable({ stages, table }: PredictResult): Block {
   return tableOf<PredictStage>(
     'Time per stage',
     [
-      ...shapeColumns((one: PredictStage) => one),
+      ...shapeColumns((stage: PredictStage) => stage),
       { id: 'roofline_ms', head: 'roofline', ...number, of: ({ roofline_ms: figure }) => ({ figure }) },
       ...(table
         ? []
@@ -254,7 +254,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
 /** The operations of a stage that take longest; the document has the figures of all. */
 function largest({ ops }: PredictStage): Text {
   const timed = ops
-    .map((one) => ({ ...one, us: (one.predicted_us ?? 0) * one.count }))
+    .map((op) => ({ ...op, us: (op.predicted_us ?? 0) * op.count }))
     .toSorted((a, b) => b.us - a.us);
   const total = timed.reduce((sum, { us }) => sum + us, 0);
   return timed

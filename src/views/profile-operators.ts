@@ -99,7 +99,7 @@ const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => (
       cells: [
         classLabels[name],
         ...stages.map(({ breakdown }): Text => {
-          const row = breakdown.by_class.find((one) => one.class === name);
+          const row = breakdown.by_class.find((classRow) => classRow.class === name);
           return row ? share(row.share) : '';
         }),
       ],
@@ -164,11 +164,11 @@ function topOperators(kind: string, { top_operators: all, instances }: Breakdown
       [
         { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
         { id: 'type', head: 'type', drop: 2, detail: true, of: ({ op_type }) => op_type },
-        { id: 'class', head: 'class', of: (one) => classLabels[one.class] },
+        { id: 'class', head: 'class', of: (operator) => classLabels[operator.class] },
         { id: 'layer', head: 'layer', drop: 3, detail: true, of: ({ layer }) => layerText(layer) },
         { id: 'calls', head: 'calls', numeric: true, of: ({ calls }) => ({ count: calls }) },
-        { id: 'time_ms', head: 'time', numeric: true, of: (one) => ms(one.ms) },
-        { id: 'share', head: 'share', numeric: true, of: (one) => share(one.share) },
+        { id: 'time_ms', head: 'time', numeric: true, of: (operator) => ms(operator.ms) },
+        { id: 'share', head: 'share', numeric: true, of: (operator) => share(operator.share) },
         {
           id: 'input_shapes',
           head: 'input shapes',
@@ -235,8 +235,8 @@ export function layerSection(data: ProfileResult): Section[] {
                 layerText(layer.layer),
                 ms(layer.ms),
                 ...classes.map((name): Text => {
-                  const own = layer.by_class.find((row) => row.class === name);
-                  return own ? ms(own.ms) : '';
+                  const classRow = layer.by_class.find((row) => row.class === name);
+                  return classRow ? ms(classRow.ms) : '';
                 }),
               ],
             })),

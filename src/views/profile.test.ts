@@ -18,7 +18,7 @@ const view = profileView(made);
 const all = (list: readonly Block[]): Block[] =>
   list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
 const tables = (id: string, of = view): Table[] =>
-  all(of.sections.find((one) => one.id === id)?.blocks ?? []).flatMap((block) =>
+  all(of.sections.find((section) => section.id === id)?.blocks ?? []).flatMap((block) =>
     block.t === 'table' ? [block] : block.t === 'chart' && block.behind.t === 'table' ? [block.behind] : [],
   );
 const numbers = (table: Table, column: string) => {
@@ -40,24 +40,26 @@ test('stages: time, throughput, roofline, MFU and MBU are those of the document'
 
 test('points of the roofline and their rows lead to their places, where there are any', () => {
   const places = new Map([[pointPlace('prefill'), { link: '/timeline?start=1', text: 'slowest prefill' }]]);
-  const own = profileView(made, places);
-  const chart = own.sections
+  const withPlaces = profileView(made, places);
+  const chart = withPlaces.sections
     .find(({ id }) => id === 'roofline')!
     .blocks.find((block) => block.t === 'chart')!;
   if (chart.t !== 'chart' || chart.chart.form !== 'roofline') throw new Error('no roofline');
   const links = chart.chart.points.flatMap(({ name, link }) => (link === undefined ? [] : [[name, link]]));
   expect(links).toEqual([['prefill', '/timeline?start=1']]);
-  const cells = tables('roofline', own)[0]!.rows.map(({ cells: [, cell] }) => cell);
+  const cells = tables('roofline', withPlaces)[0]!.rows.map(({ cells: [, cell] }) => cell);
   expect(cells.filter((cell) => typeof cell === 'object')).toEqual([
     { link: '/timeline?start=1', text: 'whole stage' },
   ]);
 });
 
 test('operators: classes, gaps and remainder are all of the profiled stage', () => {
-  const own = tables('operators').filter(({ columns }) => columns.some(({ id }) => id === 'roofline_ms'));
+  const perOperator = tables('operators').filter(({ columns }) =>
+    columns.some(({ id }) => id === 'roofline_ms'),
+  );
   const stages = made.data.stages.flatMap(({ breakdown }) => (breakdown ? [breakdown] : []));
-  expect(own.length).toBe(stages.length);
-  for (const [index, table] of own.entries()) {
+  expect(perOperator.length).toBe(stages.length);
+  for (const [index, table] of perOperator.entries()) {
     const times = numbers(table, 'time_ms') as number[];
     expect(times.slice(0, -1).reduce((sum, ms) => sum + ms, 0)).toBeCloseTo(times.at(-1)!, 9);
     expect(times.at(-1)).toBe(stages[index]!.stage_ms);
@@ -82,7 +84,7 @@ describe('the terminal', () => {
       for (const level of [1, 2] as const) {
         const options = { width, level, explain: testExplain() };
         const text = stripVTControlCharacters(terminalView(profileView(document), options));
-        for (const line of text.split('\n').filter((one) => one.trim().includes(' ')))
+        for (const line of text.split('\n').filter((row) => row.trim().includes(' ')))
           expect(textWidth(line), line).toBeLessThanOrEqual(width);
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u00a0]/u);
       }

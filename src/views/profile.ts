@@ -185,14 +185,14 @@ function stageSection({ stages }: ProfileResult): Section {
             head: 'throughput',
             numeric: true,
             drop: 2,
-            of: (one) => ({ figure: one.tokens_per_s }),
+            of: (stage) => ({ figure: stage.tokens_per_s }),
           },
           {
             id: 'roofline_ms',
             head: 'roofline',
             numeric: true,
             drop: 1,
-            of: (one) => ({ figure: one.roofline_ms }),
+            of: (stage) => ({ figure: stage.roofline_ms }),
           },
           { id: 'mfu', head: 'MFU', numeric: true, of: ({ mfu }) => ({ figure: mfu, utilization: true }) },
           { id: 'mbu', head: 'MBU', numeric: true, of: ({ mbu }) => ({ figure: mbu, utilization: true }) },
@@ -239,7 +239,7 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
                 {
                   name: 'weights',
                   text: [model.weights, model.dtype, model.quantization]
-                    .filter((one) => one !== null)
+                    .filter((text) => text !== null)
                     .join(', '),
                 },
               ]

@@ -27,29 +27,29 @@ interface OwnTime {
 type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | undefined;
 
 /** Ranks and steps as a strip: a rank that the others wait for is a strong row. */
-export function rankStrip(own: RankSteps, placeOf: StepPlace = () => undefined): Block {
-  const columns = own.steps.map((_, at) => {
-    const times = own.ranks.flatMap(({ ms }) => ms[at] ?? []);
+export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undefined): Block {
+  const columns = rankSteps.steps.map((_, at) => {
+    const times = rankSteps.ranks.flatMap(({ ms }) => ms[at] ?? []);
     return times.length === 0 ? null : median(times);
   });
-  const beyond = own.ranks.map(({ ms }) =>
-    ms.map((one, at) => (one === null || !columns[at] ? null : one / columns[at] - 1)),
+  const beyond = rankSteps.ranks.map(({ ms }) =>
+    ms.map((stepMs, at) => (stepMs === null || !columns[at] ? null : stepMs / columns[at] - 1)),
   );
-  const names = own.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
-  const most = own.steps.map((_, at) => Math.max(...beyond.map((one) => one[at] ?? -Infinity)));
-  const rows = own.ranks.map(({ rank, ms }, nth): OwnTime => {
+  const names = rankSteps.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
+  const most = rankSteps.steps.map((_, at) => Math.max(...beyond.map((excess) => excess[at] ?? -Infinity)));
+  const rows = rankSteps.ranks.map(({ rank, ms }, nth): OwnTime => {
     const shares = beyond[nth]!;
-    const known = ms.filter((one) => one !== null);
+    const known = ms.filter((stepMs) => stepMs !== null);
     const top = shares.reduce<number | null>(
-      (best, one, at) => (one !== null && (best === null || one > shares[best]!) ? at : best),
+      (best, share, at) => (share !== null && (best === null || share > shares[best]!) ? at : best),
       null,
     );
     return {
       rank,
-      mean_ms: known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0) / known.length,
+      mean_ms: known.length === 0 ? null : known.reduce((sum, stepMs) => sum + stepMs, 0) / known.length,
       beyond: top === null ? null : shares[top]!,
-      step: top === null ? null : stepText(placeOf(rank, own.steps[top]!), names[top]!),
-      slowest: shares.filter((one, at) => one !== null && one > 0 && one === most[at]).length,
+      step: top === null ? null : stepText(placeOf(rank, rankSteps.steps[top]!), names[top]!),
+      slowest: shares.filter((share, at) => share !== null && share > 0 && share === most[at]).length,
       of: known.length,
     };
   });
@@ -68,15 +68,15 @@ export function rankStrip(own: RankSteps, placeOf: StepPlace = () => undefined):
       ],
       x: { name: 'step', values: names },
       // The first rank is the upper row.
-      y: { name: 'rank', values: own.ranks.map(({ rank }) => `${rank}`).toReversed() },
-      cells: own.ranks.flatMap(({ rank, ms }, nth) =>
-        ms.map((one, at) => {
+      y: { name: 'rank', values: rankSteps.ranks.map(({ rank }) => `${rank}`).toReversed() },
+      cells: rankSteps.ranks.flatMap(({ rank, ms }, nth) =>
+        ms.map((stepMs, at) => {
           const share = beyond[nth]![at]!;
           return {
             x: at,
-            y: own.ranks.length - 1 - nth,
+            y: rankSteps.ranks.length - 1 - nth,
             shade: share === null ? null : Math.min(1, Math.max(0, share / strongest)),
-            lines: [one === null ? 'no such step' : { n: one, unit: 'ms' }],
+            lines: [stepMs === null ? 'no such step' : { n: stepMs, unit: 'ms' }],
             notes: [`rank ${rank}, step ${names[at]}`],
           };
         }),

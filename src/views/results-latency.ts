@@ -27,7 +27,7 @@ export function resultLatencySection(points: readonly LabelledPoint[]): Section 
       ...lineMark(index),
       points: loads.map(({ point }, at): Point => [at, ourStatistic(point, metric, id)?.value ?? null]),
     }));
-    const known = series.filter((one) => one.points.filter(([, y]) => y !== null).length > 1);
+    const known = series.filter((line) => line.points.filter(([, y]) => y !== null).length > 1);
     if (known.length === 0) return [];
     const title = latencyLabels[metric];
     return [

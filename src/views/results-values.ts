@@ -18,12 +18,12 @@ export const statistics: readonly (Pick<Column, 'id' | 'head' | 'drop' | 'detail
 ];
 
 export const statisticIn = (list: readonly Statistic[], names: readonly string[]): Statistic | null =>
-  names.map((name) => list.find(({ statistic }) => statistic === name)).find((one) => one) ?? null;
+  names.map((name) => list.find(({ statistic }) => statistic === name)).find((found) => found) ?? null;
 
 /** A metric with our definition: recomputed from the file's requests where it has them, else as the tool wrote it. */
 export function ourStatistic({ metrics }: BenchmarkPoint, name: string, id: string): Statistic | null {
-  const metric = metrics.find((one) => one.defined_as_ours && one.name === name);
+  const metric = metrics.find((candidate) => candidate.defined_as_ours && candidate.name === name);
   if (!metric) return null;
-  const { names } = statistics.find((one) => one.id === id)!;
+  const { names } = statistics.find((group) => group.id === id)!;
   return statisticIn(metric.recomputed, names) ?? statisticIn(metric.file, names);
 }

@@ -106,7 +106,7 @@ it('draws the same values as Markdown and as a page, with names escaped', () => 
 });
 
 it('shows a log, which has nothing comparable, by the metrics of its tool: a column a place', () => {
-  const one = (name: string, unit: string, value: number) => ({
+  const metric = (name: string, unit: string, value: number) => ({
     name,
     unit,
     definition: 'x',
@@ -123,8 +123,8 @@ it('shows a log, which has nothing comparable, by the metrics of its tool: a col
           capture_id: 'c0',
           tool: { name: 'vLLM', version: null },
           points: [
-            { label: 'engine', requests: null, metrics: [one('vllm.kv_cache_tokens', 'tokens', 621_392)] },
-            { label: 'rank 0', requests: null, metrics: [one('vllm.weights', 'GiB', 55.2)] },
+            { label: 'engine', requests: null, metrics: [metric('vllm.kv_cache_tokens', 'tokens', 621_392)] },
+            { label: 'rank 0', requests: null, metrics: [metric('vllm.weights', 'GiB', 55.2)] },
           ],
         },
       ],
@@ -177,8 +177,8 @@ it('loads against latency: those with our definition, by the rate that was serve
   const { session, captures } = made.data;
   const loads = [point('throughput', 9, 70), point('synchronous', 1, 40), point('constant', 5, 50)];
   const several = { ...made, data: { session, captures: [{ ...captures[0]!, points: loads }] } };
-  const [block, ...others] = resultsView(several).sections.find(({ id }) => id === 'latency')!.blocks;
-  expect(others).toEqual([]);
+  const [block, ...otherBlocks] = resultsView(several).sections.find(({ id }) => id === 'latency')!.blocks;
+  expect(otherBlocks).toEqual([]);
   expect(block).toMatchObject({
     title: 'TTFT',
     chart: {

@@ -17,7 +17,7 @@ const marks = {
 export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
-  const foreign = [...new Set(metrics.filter((one) => !one.defined_as_ours).map(({ name }) => name))];
+  const foreign = [...new Set(metrics.filter((metric) => !metric.defined_as_ours).map(({ name }) => name))];
   // A log has only its own metrics.
   const comparable =
     foreign.length < new Set(metrics.map(({ name }) => name)).size ||
@@ -137,7 +137,7 @@ function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: st
 /** Counted from the requests in the file, else by the tool. */
 function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   const counted = (name: string) =>
-    metrics.find((one) => one.defined_as_ours && one.name === name)?.file[0]?.value;
+    metrics.find((metric) => metric.defined_as_ours && metric.name === name)?.file[0]?.value;
   const ok = requests?.ok ?? counted('completed');
   const failed = requests?.failed ?? counted('failed') ?? 0;
   if (ok === undefined) return { missing: 'the file has no value per load' };
@@ -163,7 +163,7 @@ function ownTable({ points, tool }: Capture): Block {
     };
   }
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
-    const metric = metrics.find((one) => one.name === name);
+    const metric = metrics.find((candidate) => candidate.name === name);
     return metric
       ? cell(metric.file, statistics[0]!.names, metric.unit)
       : { missing: 'the file has no value here' };
@@ -276,16 +276,16 @@ function legend(metrics: readonly BenchmarkMetric[]): Block[] {
 
 /** Every definition once, those that differ from ours first; a summary shows only these. */
 function definitionSection(captures: readonly Capture[], foreign: boolean): Section {
-  const seen = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
+  const entries = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
   for (const { tool, points } of captures) {
     for (const metric of points.flatMap(({ metrics }) => metrics)) {
       const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
-      const one = seen.get(key) ?? { tool: tool.name, metric, fields: new Set() };
-      for (const { source } of metric.file) one.fields.add(fieldOf(source));
-      seen.set(key, one);
+      const entry = entries.get(key) ?? { tool: tool.name, metric, fields: new Set() };
+      for (const { source } of metric.file) entry.fields.add(fieldOf(source));
+      entries.set(key, entry);
     }
   }
-  const all = [...seen.values()].toSorted(
+  const all = [...entries.values()].toSorted(
     (a, b) => Number(a.metric.defined_as_ours) - Number(b.metric.defined_as_ours),
   );
   return {

@@ -44,12 +44,12 @@ const rateColumns = (rate: string): Column[] => [
   { id: 'sd_share', head: 'sd', numeric: true },
   { id: 'runs', head: 'runs', numeric: true, drop: 1 },
 ];
-const rateCells = (one: Measured, rate: Text): Text[] => [
+const rateCells = (result: Measured, rate: Text): Text[] => [
   rate,
-  { figure: one.sheet },
-  { figure: one.of_sheet },
-  { n: one.sd_share, unit: 'ratio' },
-  { count: one.runs },
+  { figure: result.sheet },
+  { figure: result.of_sheet },
+  { n: result.sd_share, unit: 'ratio' },
+  { count: result.runs },
 ];
 
 const clockColumns: readonly Column[] = [
@@ -98,12 +98,12 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
       ...clockColumns,
       { id: 'array_bytes', head: 'array size', numeric: true },
     ],
-    rows: bandwidth.map((one) => ({
+    rows: bandwidth.map((result) => ({
       cells: [
-        marked(one.pattern, one),
-        ...rateCells(one, { n: one.bytes_per_s, unit: 'B/s' }),
-        ...clockCells(one),
-        { n: one.array_bytes, unit: 'B' },
+        marked(result.pattern, result),
+        ...rateCells(result, { n: result.bytes_per_s, unit: 'B/s' }),
+        ...clockCells(result),
+        { n: result.array_bytes, unit: 'B' },
       ],
     })),
   };
@@ -123,7 +123,7 @@ function gpuFacts(gpu: MeasuredGpu): Block {
   const { l2, host_links, sheet } = gpu;
   const times = (name: string): Text[] =>
     latencies(gpu)
-      .filter((one) => one.name === name)
+      .filter((latency) => latency.name === name)
       .map(({ of, what }) => [{ n: of.ns, unit: 'ns' }, ` ${what}`]);
   const links = host_links.map((link): Text => [
     `${link.direction.replaceAll('-', ' ')} ${link.pinned ? 'pinned' : 'pageable'} `,
@@ -271,15 +271,15 @@ const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
         { id: 'outcome', head: 'outcome' },
       ],
       rows: gpus.flatMap(({ index, tried }) =>
-        tried.map((one) => ({
+        tried.map((attempt) => ({
           cells: [
             `cuda:${index}`,
-            one.dtype,
-            `${one.m}×${one.n}×${one.k}`,
-            one.flops_per_s === null
-              ? { missing: one.outcome.replaceAll('_', ' ') }
-              : { n: one.flops_per_s, unit: 'FLOP/s' },
-            one.outcome.replaceAll('_', ' '),
+            attempt.dtype,
+            `${attempt.m}×${attempt.n}×${attempt.k}`,
+            attempt.flops_per_s === null
+              ? { missing: attempt.outcome.replaceAll('_', ' ') }
+              : { n: attempt.flops_per_s, unit: 'FLOP/s' },
+            attempt.outcome.replaceAll('_', ' '),
           ],
         })),
       ),

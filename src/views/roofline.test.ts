@@ -29,7 +29,7 @@ const cpuView = rooflineView(
   }),
 );
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
-const section = (of: View, id: string) => of.sections.find((one) => one.id === id)!.blocks;
+const section = (of: View, id: string) => of.sections.find((candidate) => candidate.id === id)!.blocks;
 const facts = (blocks: readonly Block[]) =>
   blocks.flatMap((block) =>
     block.t === 'facts'

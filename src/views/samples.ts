@@ -88,7 +88,7 @@ export function samplesBlock(
       panels: metrics.map((metric) =>
         panelOf(
           metric,
-          series.filter((one) => one.metric === metric),
+          series.filter((sampledSeries) => sampledSeries.metric === metric),
         ),
       ),
       shades,

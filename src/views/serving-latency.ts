@@ -73,7 +73,9 @@ function latencyTable(data: ServingResult, points: readonly ServingPoint[], metr
     rows: points.map(({ load: of, latency: { [metric]: spread } }) => ({
       cells: [
         loadLabel(of),
-        ...statistics.map((one) => ('value' in spread ? { missing: spread.reason.text } : one.of(spread))),
+        ...statistics.map((column) =>
+          'value' in spread ? { missing: spread.reason.text } : column.of(spread),
+        ),
       ],
     })),
   };

@@ -102,7 +102,7 @@ export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart
       return [at, spread[percentile], { notes: [mean, ...late] }];
     }),
   }));
-  const top = Math.max(0, ...series.flatMap((one) => one.points.map(([, y]) => y ?? 0)));
+  const top = Math.max(0, ...series.flatMap((line) => line.points.map(([, y]) => y ?? 0)));
   // A bound far above everything measured would press the lines to the floor; the table has it.
   const shown = bound !== null && bound < 4 * top;
   return overLoads(points, {

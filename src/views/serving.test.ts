@@ -13,7 +13,7 @@ import { servingView } from './serving.js';
 
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 const tableOf = (view: View, id: string): Table => {
-  const blocks = view.sections.find((one) => one.id === id)!.blocks;
+  const blocks = view.sections.find((section) => section.id === id)!.blocks;
   return blocks.map((block) => (block.t === 'chart' ? block.behind : block)).find((block) => isTable(block))!;
 };
 /** Cells by row and the column's id, as CSV would have them. */
@@ -71,7 +71,7 @@ test('latency has every statistic with its interval, server and client their own
   const [first] = rows(tableOf(view, 'latency'));
   expect(first).toMatchObject({ load: '1 req/s (poisson)', n: 100, p50_ms: 42, max_ms: 42 * 2.6 });
   expect(first!['ci95_ms']).toBe('42.8\u00a0ms to 46.2\u00a0ms');
-  expect(rows(tableOf(view, 'server')).map((one) => one['waiting_max'])).toEqual([0, 0, 0, 16, 48]);
+  expect(rows(tableOf(view, 'server')).map((row) => row['waiting_max'])).toEqual([0, 0, 0, 16, 48]);
   expect(rows(tableOf(view, 'client'))[4]).toMatchObject({
     send_lag_p99_ms: 0.8,
     loop_delay_max_ms: 4,

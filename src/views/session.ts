@@ -11,7 +11,7 @@ const bytes = (n: number): Text => ({ n, unit: 'B' });
 export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
   if (sessions.length === 0)
     return [{ t: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
-  const broken = sessions.filter((one) => one.broken !== null);
+  const broken = sessions.filter((session) => session.broken !== null);
   return [
     {
       t: 'table',
@@ -45,7 +45,7 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
 function leadOf({ status, headline, title, broken }: ListedSession): Text {
   if (broken) return { text: `broken ${broken.code}`, tone: 'fault' };
   const mark = status === 'complete' || status === null ? '' : `[${status}] `;
-  return `${mark}${[headline, title].filter((one) => one !== null).join(' · ')}`;
+  return `${mark}${[headline, title].filter((text) => text !== null).join(' · ')}`;
 }
 
 /** What a session holds; its document has everything. */

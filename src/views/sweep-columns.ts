@@ -30,8 +30,8 @@ export function shownFiguresOf({ runs }: SweepResult): string[] {
     runs.some(({ figures }) => figures.some(({ values }) => typeof values[name] === 'number'));
   // The whole GPU's count and the run's own differ where others were on it, or a baseline was.
   const differs = runs.some(({ figures }) =>
-    figures.some(({ values: { peak_gb: peak, total_measured_gb: own } }) => {
-      return typeof peak === 'number' && typeof own === 'number' && Math.abs(peak - own) > 0.01 * peak;
+    figures.some(({ values: { peak_gb: peak, total_measured_gb: total } }) => {
+      return typeof peak === 'number' && typeof total === 'number' && Math.abs(peak - total) > 0.01 * peak;
     }),
   );
   const usual = shownFigures.filter((name) => has(name) && (name !== 'total_measured_gb' || differs));

@@ -37,12 +37,12 @@ export function sweepMaps(sweep: SweepResult): SweepMap[] {
   const axes = sweep.kind === 'memory' ? memoryAxes : gridAxes(sweep);
   if (!axes) return [];
   const [x, y] = axes;
-  const own = new Set([...x.parameters, ...y.parameters]);
-  if (!sweep.varied.some((name) => own.has(name))) return [];
-  const others = sweep.varied.filter((name) => !own.has(name));
+  const axisParameters = new Set([...x.parameters, ...y.parameters]);
+  if (!sweep.varied.some((name) => axisParameters.has(name))) return [];
+  const otherParameters = sweep.varied.filter((name) => !axisParameters.has(name));
   const groups = new Map<string, SweepRun[]>();
   for (const run of sweep.runs) {
-    const fixed = others
+    const fixed = otherParameters
       .map((name) => `${parameterLabel(name)} ${valueText(run.parameters[name])}`)
       .join(', ');
     groups.set(fixed, [...(groups.get(fixed) ?? []), run]);

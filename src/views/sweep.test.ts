@@ -83,7 +83,7 @@ test('a plan has time, memory and fit of each run that is left, and its command'
 
 test('without room, parameters that follow from the model go first, and what is left out is named', () => {
   const wide = testSweep();
-  const own = [
+  const runs = [
     { model_id: 'org/one', dtype: 'float16', tensor_parallel_size: 1, max_model_len: 4096 },
     {
       model_id: 'org/another-with-a-long-name',
@@ -95,11 +95,11 @@ test('without room, parameters that follow from the model go first, and what is 
   for (const [index, run] of wide.runs.entries())
     run.parameters = {
       ...run.parameters,
-      ...own[index % 2]!,
+      ...runs[index % 2]!,
       gpu_memory_utilization: index > 1 ? 0.9 : 0.85,
     };
   for (const run of wide.runs) run.outcome = 'pending';
-  wide.varied = ['input_length', 'batch_size', ...Object.keys(own[0]!), 'gpu_memory_utilization'];
+  wide.varied = ['input_length', 'batch_size', ...Object.keys(runs[0]!), 'gpu_memory_utilization'];
   const wideMade = document('sweep', '1.0', wide);
   for (const text of [sweepText(wideMade, 80), planText(wideMade, 80)]) {
     for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);

@@ -107,7 +107,8 @@ function runBlocks(data: SweepResult): Block[] {
 /** Whether each of several models has one value of a parameter. */
 function followsModel(runs: readonly SweepRun[], name: string): boolean {
   const different = (...names: string[]) =>
-    new Set(runs.map(({ parameters }) => JSON.stringify(names.map((one) => parameters[one])))).size;
+    new Set(runs.map(({ parameters }) => JSON.stringify(names.map((parameter) => parameters[parameter]))))
+      .size;
   const models = different('model_id');
   return name !== 'model_id' && models > 1 && different('model_id', name) === models;
 }
@@ -141,7 +142,7 @@ const mapBlocks = (data: SweepResult): Block[] =>
   });
 
 function cellOf({ figure, cells }: SweepMap, x: number, y: number): Text {
-  const cell = cells.find((one) => one.x === x && one.y === y);
+  const cell = cells.find((candidate) => candidate.x === x && candidate.y === y);
   return cell ? figureValue(figure, cell.value, cell.run) : { missing: 'not in the plan' };
 }
 
@@ -167,13 +168,13 @@ function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block
   const found = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
   for (const { number: run, issues } of runs)
     for (const { code, text } of issues) {
-      const one = found.get(code) ?? { numbers: new Set(), texts: new Set() };
-      found.set(code, { numbers: one.numbers.add(run), texts: one.texts.add(text) });
+      const entry = found.get(code) ?? { numbers: new Set(), texts: new Set() };
+      found.set(code, { numbers: entry.numbers.add(run), texts: entry.texts.add(text) });
     }
   const items = [...found.values()].map(({ numbers, texts }) => {
-    const [first, ...others] = texts;
+    const [first, ...otherTexts] = texts;
     const who = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
-    return `${who}: ${first}${others.length > 0 ? ' (similar in the others)' : ''}`;
+    return `${who}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;
   });
   return [
     ...(issues.length > 0 ? [{ t: 'issues', issues } as const] : []),

@@ -2,7 +2,7 @@ import type { Column, Part, Row, Table, Text } from './block.js';
 
 /** A column with what it shows of a thing. */
 export interface ColumnOf<T> extends Column {
-  of: (one: T) => Text;
+  of: (item: T) => Text;
 }
 
 export const rowsOf = <T>(columns: readonly ColumnOf<T>[], things: readonly T[]): Row[] =>

@@ -183,16 +183,22 @@ function variantOf(
 ): BenchVariant {
   const points = shapes.map((shape) => pointOf(shape, slow, gpu));
   const label = Object.entries(args).map(([key, value]) => `${key}=${value}`);
-  const fitted = (id: 'prompt' | 'output', x: string, y: string, coefficients: number[], own: Shape[]) => ({
+  const fitted = (
+    id: 'prompt' | 'output',
+    x: string,
+    y: string,
+    coefficients: number[],
+    pointShapes: Shape[],
+  ) => ({
     id,
     x,
     y,
     unit: 'ms',
     coefficients,
-    n: own.length,
+    n: pointShapes.length,
     r2: 0.9991,
     rms_error: 0.013,
-    at: own.map((shape) => {
+    at: pointShapes.map((shape) => {
       const at = id === 'prompt' ? shape.input : shape.output;
       const { latency } = points[shapes.indexOf(shape)]!;
       const { mean } = (id === 'prompt' ? latency.ttft_ms : latency.e2e_ms) as BenchSpread;

@@ -28,7 +28,7 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
           { id: 'span_ns', head: 'over', ...number, of: ({ span_ns: span }) => ns(span) },
           { id: 'change', head: 'change per step', ...number, of: ({ change }) => ({ figure: change }) },
           { id: 'verdict', head: '', wraps: true, of: verdict },
-          { id: 'alike', head: 'compared with steps of', drop: 0, of: (one) => alike[one.alike] },
+          { id: 'alike', head: 'compared with steps of', drop: 0, of: (row) => alike[row.alike] },
         ],
         compared,
       ),

@@ -134,14 +134,14 @@ const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
         head: 'kernels per layer',
         ...number,
         drop: 1,
-        of: ({ kernels_per_layer: one }) => perLayer(one, layers),
+        of: ({ kernels_per_layer: figure }) => perLayer(figure, layers),
       },
       {
         id: 'launches_per_layer',
         head: 'per layer',
         ...number,
         drop: 4,
-        of: ({ launches_per_layer: one }) => perLayer(one, layers),
+        of: ({ launches_per_layer: figure }) => perLayer(figure, layers),
       },
       { id: 'call_mean_ns', head: 'call, mean', ...number, of: ({ api }) => spread(api, 'mean_ns') },
       {
@@ -168,9 +168,11 @@ const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
     phases,
   );
 
-function perLayer(one: Figure, layers: Figure): Value {
+function perLayer(figure: Figure, layers: Figure): Value {
   if (layers.value === null) return { figure: layers };
-  return one.value === null ? { missing: 'an instance is not one pass through the layers' } : bare(one.value);
+  return figure.value === null
+    ? { missing: 'an instance is not one pass through the layers' }
+    : bare(figure.value);
 }
 
 const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kernels']): Block => ({
@@ -211,7 +213,7 @@ const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => (
           id: 'kernel_ns',
           head: 'kernel',
           ...number,
-          of: ({ kernel_spread: own }) => spread(own, 'mean_ns'),
+          of: ({ kernel_spread: kernelSpread }) => spread(kernelSpread, 'mean_ns'),
         },
       ],
       kernels,

@@ -127,7 +127,7 @@ export function classesSection(data: TraceResult): Section | null {
 function unknownWork({ phases, classes }: TraceResult): Text[] {
   const timeOf = (kind: PhaseKind | null, only?: string) =>
     classes
-      .filter((one) => one.kind === kind)
+      .filter((phase) => phase.kind === kind)
       .flatMap(({ rows }) => rows)
       .reduce((sum, row) => sum + (only === undefined || row.class === only ? row.total_ns : 0), 0);
   const total = Math.max(timeOf(null), 1);
@@ -164,7 +164,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
       cells: [
         classLabels[name],
         ...shown.flatMap(({ rows }): Text[] => {
-          const row = rows.find((one) => one.class === name);
+          const row = rows.find((classRow) => classRow.class === name);
           return row ? [ns(row.per_instance_ns), ratio(row.share)] : ['', ''];
         }),
       ],

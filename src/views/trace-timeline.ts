@@ -93,7 +93,7 @@ const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']):
       {
         id: 'class',
         head: 'class',
-        of: (one) => partName(one.class),
+        of: (part) => partName(part.class),
       },
       { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
       {
@@ -218,9 +218,9 @@ export function telemetrySection(data: TraceResult): Section | null {
             ...number,
             drop: kinds.length - index,
             of: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
-              const own = phases.find((one) => one.kind === kind);
-              return own && own.samples > 0
-                ? [{ n: own.mean, unit }, ' (n = ', counted(own.samples), ')']
+              const phaseOfKind = phases.find((phase) => phase.kind === kind);
+              return phaseOfKind && phaseOfKind.samples > 0
+                ? [{ n: phaseOfKind.mean, unit }, ' (n = ', counted(phaseOfKind.samples), ')']
                 : { missing: 'the phase was too short for a sample' };
             },
           })),

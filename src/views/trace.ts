@@ -244,8 +244,8 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
     ),
     {
       t: 'facts',
-      items: environment.map((one) => {
-        const { name, value } = factOf(one);
+      items: environment.map((fact) => {
+        const { name, value } = factOf(fact);
         return { name, text: value };
       }),
     },

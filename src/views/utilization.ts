@@ -84,7 +84,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
 function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly UtilizationStage[]): string {
   const label = phaseLabel(kind);
   if (point !== null) return `${label} at ${pointLabel(point)}`;
-  const same = stages.filter((one) => one.kind === kind);
+  const same = stages.filter((stage) => stage.kind === kind);
   return same.length > 1 && batch_size !== null ? `${label}, batch ${batch_size}` : label;
 }
 
@@ -150,7 +150,9 @@ function stepBlocks(
         head: 'step',
         wraps: true,
         of: ({ iteration, step_index: index }) =>
-          [iteration, index].filter((one) => one !== null).join('.') || { missing: 'steps are not numbered' },
+          [iteration, index].filter((part) => part !== null).join('.') || {
+            missing: 'steps are not numbered',
+          },
       },
       { id: 'wall_ns', head: 'time', ...number, of: ({ wall_ns: n }) => ({ n, unit: 'ns' }) },
       { id: 'new_tokens', head: 'tokens', ...number, of: ({ new_tokens: count }) => ({ count }) },

@@ -29,7 +29,7 @@ const made = document('validate', validateVersion, {
   ),
 });
 const view = validateView(made);
-const section = (id: string) => view.sections.find((one) => one.id === id)!;
+const section = (id: string) => view.sections.find((candidate) => candidate.id === id)!;
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 
 test('errors by component and of the total, those above 0 with a sign', () => {

@@ -131,10 +131,13 @@ function errorSection(data: Validation): Section {
 /** Components that only a formula gave, in how many compared profiles: they are in no error. */
 function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
   const counts = new Map<ValidatedProfile['not_measured'][number], number>();
-  for (const { status, not_measured: own } of profiles)
-    if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
+  for (const { status, not_measured: missing } of profiles)
+    if (status === 'compared')
+      for (const component of missing) counts.set(component, (counts.get(component) ?? 0) + 1);
   if (counts.size === 0) return [];
-  const words = [...counts].map(([one, count]) => `${componentLabels[one]} in ${count}`).join(', ');
+  const words = [...counts]
+    .map(([component, count]) => `${componentLabels[component]} in ${count}`)
+    .join(', ');
   const text = `${words}: computed by a formula, so not compared`;
   return [{ t: 'facts', level: 2, items: [{ name: 'not measured', text }] }];
 }
@@ -142,13 +145,13 @@ function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
 /** "llama-3.1-8b bfloat16, batch 16, 1024 + 32" */
 function runLabel(profile: ValidatedProfile): string {
   const { model, dtype, batch_size, input_len, output_len, tensor_parallel_size: tp, quantization } = profile;
-  const format = [dtype, quantization].filter((one) => one !== null).join(' ');
+  const format = [dtype, quantization].filter((part) => part !== null).join(' ');
   const shape = [
     batch_size === null ? null : `batch ${batch_size}`,
     input_len === null || output_len === null ? null : `${input_len} + ${output_len}`,
     tp > 1 ? `${tp} GPUs` : null,
   ];
-  return [`${model} ${format}`, ...shape.filter((one) => one !== null)].join(', ');
+  return [`${model} ${format}`, ...shape.filter((part) => part !== null)].join(', ');
 }
 
 /** Sentences for as many as are read; the CSV has one for each. */
@@ -285,18 +288,18 @@ function recommendationSection({ recommendations }: Validation): Section {
           { id: 'error_before_bytes', head: 'bias', numeric: true },
           { id: 'error_after_bytes', head: 'fitted error', numeric: true },
         ],
-        rows: recommendations.map((one) => {
-          const value = (n: number) => ({ n, unit: one.unit === 'bytes' ? 'B' : '' });
+        rows: recommendations.map((recommendation) => {
+          const value = (n: number) => ({ n, unit: recommendation.unit === 'bytes' ? 'B' : '' });
           return {
             cells: [
-              one.constant,
-              value(one.current),
-              value(one.fitted),
-              [value(one.spread[0]), ' to ', value(one.spread[1])],
-              { count: one.profiles },
-              { count: one.models },
-              gb(one.error_before_bytes),
-              gb(one.error_after_bytes),
+              recommendation.constant,
+              value(recommendation.current),
+              value(recommendation.fitted),
+              [value(recommendation.spread[0]), ' to ', value(recommendation.spread[1])],
+              { count: recommendation.profiles },
+              { count: recommendation.models },
+              gb(recommendation.error_before_bytes),
+              gb(recommendation.error_after_bytes),
             ],
           };
         }),

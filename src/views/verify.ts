@@ -46,7 +46,9 @@ const nameOf = ({ name, id }: VerifyResult['before']): string => name ?? id;
 /** Bars as the session calls them: those of a server are seen from outside. */
 const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<string, string> =>
   new Map(
-    stages.filter((one) => one.kind === kind).flatMap(({ bars }) => bars.map(({ id, label }) => [id, label])),
+    stages
+      .filter((stage) => stage.kind === kind)
+      .flatMap(({ bars }) => bars.map(({ id, label }) => [id, label])),
   );
 
 function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
@@ -116,18 +118,18 @@ function changeBlocks(data: VerifyResult): Block[] {
         { id: 'error', head: 'error', numeric: true, drop: 0 },
         { id: 'within_interval', head: 'in interval' },
       ],
-      rows: changes.map((one, i) => ({
+      rows: changes.map((change, i) => ({
         cells: [
           { count: i + 1 },
-          [one.title, ...drawn(one, longestMs)],
-          changeOutcomes[one.outcome],
-          expectedOf(one),
-          intervalOf(one),
-          known(one.achieved_ms, 'ms'),
-          known(one.error, 'ratio'),
-          one.within_interval === null
+          [change.title, ...drawn(change, longestMs)],
+          changeOutcomes[change.outcome],
+          expectedOf(change),
+          intervalOf(change),
+          known(change.achieved_ms, 'ms'),
+          known(change.error, 'ratio'),
+          change.within_interval === null
             ? { missing: 'the gain cannot be measured' }
-            : one.within_interval
+            : change.within_interval
               ? 'yes'
               : 'no',
         ],

@@ -22,7 +22,10 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
     session: data.session,
     lead: [
       { t: 'headline', sentences: [...explain.data.preface, ...explain.data.sentences], terminal: false },
-      { t: 'issues', issues: issues.filter((one) => one.severity !== 'info' && !refused.includes(one)) },
+      {
+        t: 'issues',
+        issues: issues.filter((issue) => issue.severity !== 'info' && !refused.includes(issue)),
+      },
     ],
     sections: [
       {

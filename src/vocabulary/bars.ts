@@ -97,8 +97,8 @@ export function barWords(id: string): BarWords {
     return { label: `exposed ${what}${memory ? ` (${memory})` : ''}`, meaning };
   }
   if (head === 'exposed_comm' && communication[tail]) return communication[tail];
-  const own = (head && labels[head]) ?? null;
-  if (own !== null) return { label: own, meaning };
+  const headLabel = (head && labels[head]) ?? null;
+  if (headLabel !== null) return { label: headLabel, meaning };
   return (
     (head === 'host' ? hosts[tail] : null) ??
     idleCauses[id] ?? { label: id.replaceAll(/[._]/g, ' '), meaning }

@@ -46,11 +46,11 @@ describe('any number that a file can hold becomes a short text', () => {
     'in %s',
     (unit) => {
       for (const size of sizes) {
-        const own = figure(size, unit, 'test', { n: 3, ci95: [size / 2, size * 1.5] });
+        const measured = figure(size, unit, 'test', { n: 3, ci95: [size / 2, size * 1.5] });
         const texts = [
           formatQuantity(-size, unit),
           formatSigned(size, unit),
-          formatFigureWithSpread(own),
+          formatFigureWithSpread(measured),
           ...formatMsColumn([size, size / 2]),
         ];
         for (const text of texts) expect(text.length, text).toBeLessThan(100);

@@ -110,9 +110,9 @@ export function formatCount(count: number): string {
 }
 
 /** "1 kernel", "2 kernels", "0.9 stretches" for a mean. */
-export function plural(count: number, one: string, many = `${one}s`): string {
+export function plural(count: number, singular: string, many = `${singular}s`): string {
   const number = formatCount(count);
-  return `${number} ${number === '1' ? one : many}`;
+  return `${number} ${number === '1' ? singular : many}`;
 }
 
 /** What was set, not measured, in the unit it was set in: as short as it was typed, up to four digits: 4, 0.5 s, 64 MiB. */
@@ -156,12 +156,12 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
   const size = Math.abs(value);
   const ladder = size === 0 ? [] : (ladders[unit] ?? []);
   const at = ladder.findLastIndex(({ from }) => size >= from);
-  const [own, next] = [ladder[at], ladder[at + 1]];
-  if (own && next && size < next.from) {
-    const shown = fixed(size / own.factor, decimalsFor(size / own.factor, digitsOf(own, digits)));
-    if (Number(shown.replaceAll(nbsp, '')) >= next.from / own.factor) return next;
+  const [rung, next] = [ladder[at], ladder[at + 1]];
+  if (rung && next && size < next.from) {
+    const shown = fixed(size / rung.factor, decimalsFor(size / rung.factor, digitsOf(rung, digits)));
+    if (Number(shown.replaceAll(nbsp, '')) >= next.from / rung.factor) return next;
   }
-  return own ?? { from: 0, factor: 1, unit };
+  return rung ?? { from: 0, factor: 1, unit };
 }
 
 /** No clock here ticks faster than 1 ns: two digits of it say enough. */

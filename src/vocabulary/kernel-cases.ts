@@ -28,8 +28,8 @@ function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): s
 }
 
 /** "attention flash 8×1/2048, …"; the dtype where a table has several. */
-export function caseLabel(one: KernelResult, withDType: boolean): string {
-  return [one.kernel, one.backend, withDType ? one.dtype : null, sizesOf(one)]
+export function caseLabel(result: KernelResult, withDType: boolean): string {
+  return [result.kernel, result.backend, withDType ? result.dtype : null, sizesOf(result)]
     .filter((word) => word !== null)
     .join(' ');
 }

@@ -76,8 +76,8 @@ function wholeLabel(name: string, base: string, tile: string | null): string {
       .toLowerCase();
     return words === template[1] ? words : `${template[1]} ${words}`;
   }
-  const own = (entryPoint.test(base) && functor.exec(name)?.[1]) || base;
-  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), own);
+  const kernelName = (entryPoint.test(base) && functor.exec(name)?.[1]) || base;
+  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), kernelName);
   return tile === null || short.includes(tile) || /\d+x\d+/.test(short) ? short : `${short} ${tile}`;
 }
 

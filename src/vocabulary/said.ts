@@ -44,16 +44,16 @@ interface Saying {
 
 /** The same for sayings that differ in their numbers only; those without arguments by their text. */
 export const sayingKey = ({ text, said: of }: Saying): string =>
-  of ? JSON.stringify([of.template, of.args.filter((one) => typeof one === 'string')]) : text;
+  of ? JSON.stringify([of.template, of.args.filter((arg) => typeof arg === 'string')]) : text;
 
 /** One text for sayings of one key: a number that differs becomes "1.0 % to 1.1 %". */
 export function rangedText(sayings: readonly Saying[]): string {
   const [first] = sayings;
   if (!first?.said) return first?.text ?? '';
-  const args = first.said.args.map((own, index) => {
-    const numbers = sayings.map(({ said: of }) => of?.args[index]).filter((one) => typeof one === 'number');
+  const args = first.said.args.map((firstArg, index) => {
+    const numbers = sayings.map(({ said: of }) => of?.args[index]).filter((arg) => typeof arg === 'number');
     const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
-    return typeof own === 'string' || low === high ? own : { low, high };
+    return typeof firstArg === 'string' || low === high ? firstArg : { low, high };
   });
   return filled({ template: first.said.template, args });
 }
@@ -61,17 +61,17 @@ export function rangedText(sayings: readonly Saying[]): string {
 /** Issues of several places: those that differ in their numbers only as one, with the places that have them. */
 export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: string | null }[]): Issue[] {
   const groups = new Map<string, (typeof all)[number][]>();
-  for (const one of all) {
-    const key = [one.issue.severity, one.prefix, one.issue.code, sayingKey(one.issue)].join('\n');
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+  for (const entry of all) {
+    const key = [entry.issue.severity, entry.prefix, entry.issue.code, sayingKey(entry.issue)].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
   }
   return [...groups.values()].map((group): Issue => {
     const { issue, prefix = '' } = group[0]!;
-    const at = [...new Set(group.flatMap((one) => one.at ?? []))];
-    const between = at.some((one) => one.includes(',')) ? '; ' : ', ';
+    const at = [...new Set(group.flatMap((entry) => entry.at ?? []))];
+    const between = at.some((place) => place.includes(',')) ? '; ' : ', ';
     const where =
       at.length > 4 ? `${at.slice(0, 3).join(between)} and ${at.length - 3} more` : at.join(between);
-    const text = rangedText(group.map((one) => one.issue));
+    const text = rangedText(group.map((entry) => entry.issue));
     return {
       severity: issue.severity,
       code: issue.code,

@@ -54,12 +54,12 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
   const code = systemErrorCode(error);
   if (!code || !unwritable.has(code) || isAboutAnotherFile(error, context.path)) return error;
   // Node's own messages start with the code.
-  const said = messageOf(error).replace(`${code}: `, '');
+  const message = messageOf(error).replace(`${code}: `, '');
   return new InferscopeError(
     'E_HOME_UNWRITABLE',
     {
       what: `cannot ${context.doing}: ${context.path} is not ${context.doing.startsWith('read') ? 'readable' : 'writable'}`,
-      why: `The system answers ${code}: ${said}.`,
+      why: `The system answers ${code}: ${message}.`,
       fix:
         context.fix ??
         (context.home

@@ -20,7 +20,7 @@ export const subjectWords: Readonly<Record<Subject, { label: string; command: st
 
 /** "a load test and samples of GPUs and host"; "nothing that can be analyzed" for none. */
 export function subjectList(subjects: readonly Subject[]): string {
-  const labels = subjects.map((one) => subjectWords[one].label);
+  const labels = subjects.map((subject) => subjectWords[subject].label);
   const last = labels.at(-1);
   if (last === undefined) return 'nothing that can be analyzed';
   return labels.length === 1 ? last : `${labels.slice(0, -1).join(', ')} and ${last}`;

@@ -80,7 +80,8 @@ describe.each(['bench', 'serving', 'monitor'] as const)('the report of a %s', (k
     }
     const empty = await page.$$eval(
       'figure',
-      (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
+      (figures) =>
+        figures.filter((candidate) => candidate.querySelectorAll('details tbody tr').length === 0).length,
     );
     expect(empty).toBe(0);
     expect(complaints).toEqual([]);
@@ -116,10 +117,10 @@ it('the tables behind the charts hold the means of the JSON document', async () 
   for (const point of swept) {
     const { mean, unit, ci95, source } = point.latency.tpot_ms as BenchSpread;
     const cell = unbroken(formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {})));
-    const own = rows.filter(([batch]) => batch?.startsWith(String(point.batch_size)));
+    const batchRows = rows.filter(([batch]) => batch?.startsWith(String(point.batch_size)));
     expect(
-      own.some((row) => row.includes(cell)),
-      `${cell} in ${JSON.stringify(own)}`,
+      batchRows.some((row) => row.includes(cell)),
+      `${cell} in ${JSON.stringify(batchRows)}`,
     ).toBe(true);
   }
   // The answer about latency leads the page; the overview holds the others.

@@ -45,7 +45,9 @@ async function bottoms(html: string, selectors: readonly string[]): Promise<numb
   const { page } = await open(browser, path, { viewport });
   const found: number[][] = [];
   for (const selector of selectors) {
-    const boxes = await Promise.all((await page.locator(selector).all()).map((one) => one.boundingBox()));
+    const boxes = await Promise.all(
+      (await page.locator(selector).all()).map((locator) => locator.boundingBox()),
+    );
     found.push(boxes.map((box) => (box === null ? Infinity : box.y + box.height)));
   }
   await page.close();

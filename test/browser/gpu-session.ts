@@ -14,7 +14,7 @@ export async function gpuSession(
   const target = { sink: session.sink, workbench: session.workbench, scratch: folder };
   const zero = { realtime_ns: null, monotonic_ns: null };
   for (const [index, { importer: name, path }] of captures.entries()) {
-    const importer = importers.find((one) => one.name === name);
+    const importer = importers.find((candidate) => candidate.name === name);
     if (!importer) throw new Error(`no importer ${name}`);
     const context = { execution_id: 'profiled', capture_id: `c${index}`, host: 'h', zero };
     await importer.load(path, target, context);

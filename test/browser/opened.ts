@@ -67,8 +67,8 @@ const profileCharts = [
 /** Every chart of a profile's report is there, in its place, and drawn with more than `shapes` shapes. */
 export async function expectProfileCharts(page: Page, shapes: number): Promise<void> {
   const drawn = await chartsDrawn(page);
-  const own = drawn.filter(({ name }) => !name.startsWith('waterfall'));
-  expect(own.map(({ name }) => name)).toEqual(profileCharts);
+  const otherDrawn = drawn.filter(({ name }) => !name.startsWith('waterfall'));
+  expect(otherDrawn.map(({ name }) => name)).toEqual(profileCharts);
   for (const chart of drawn) {
     expect(chart.shapes, chart.name).toBeGreaterThan(shapes);
     expect(chart.texts, chart.name).toBeGreaterThan(2);

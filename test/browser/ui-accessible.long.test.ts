@@ -82,7 +82,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
     const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
       "axe.run(document, { resultTypes: ['violations'] })",
     );
-    found.push(...violations.map((one) => `${path} ${one.id} ${one.nodes[0]?.html}`));
+    found.push(...violations.map((violation) => `${path} ${violation.id} ${violation.nodes[0]?.html}`));
   }
   expect(found).toEqual([]);
   await context.close();

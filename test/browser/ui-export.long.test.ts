@@ -145,9 +145,9 @@ describe('a file with the timeline in it', () => {
       expect(inferscope(at, ['ui', id, '--export', path]).status).toBe(0);
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
       await page.goto(pathToFileURL(path).href);
-      for (const one of ids) {
-        await page.locator(`#${one}`).scrollIntoViewIfNeeded();
-        await page.waitForSelector(`#${one} .chart svg path`, { state: 'attached' });
+      for (const section of ids) {
+        await page.locator(`#${section}`).scrollIntoViewIfNeeded();
+        await page.waitForSelector(`#${section} .chart svg path`, { state: 'attached' });
       }
       await page.close();
     }

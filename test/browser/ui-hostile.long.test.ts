@@ -65,8 +65,8 @@ async function expectInert(page: Page): Promise<void> {
 describe('hostile names', () => {
   it('stay text in the list, the overview, the timeline, its panel, search and selection', async () => {
     const id = idOf(at, 'hostile');
-    const own = ['', '/kernels', '/operators', '/gemms', '/requests', '/memory', '/sql'];
-    for (const path of ['/', ...own.map((one) => `/s/${id}${one}`)]) {
+    const sessionPages = ['', '/kernels', '/operators', '/gemms', '/requests', '/memory', '/sql'];
+    for (const path of ['/', ...sessionPages.map((pagePath) => `/s/${id}${pagePath}`)]) {
       const page = await open(path);
       // An empty page would be inert, too.
       expect(await page.locator('h1').count(), path).toBe(1);
@@ -149,14 +149,14 @@ describe('who is refused', () => {
   });
 
   it("another site's page in a browser that has the token", async () => {
-    const other: Server = createServer((_, response) =>
+    const otherServer: Server = createServer((_, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!DOCTYPE html><title>other</title>'),
     );
-    await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
+    await new Promise<void>((listening) => otherServer.listen(0, '127.0.0.1', listening));
     const page = await context.newPage();
-    await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    await page.goto(`http://127.0.0.1:${(otherServer.address() as AddressInfo).port}/`);
     // The port is not part of a site: the cookie goes along, so only the server can refuse.
-    const seen = await page.evaluate<{ fetched: string; script: string }>(`(async () => {
+    const answered = await page.evaluate<{ fetched: string; script: string }>(`(async () => {
       const origin = ${JSON.stringify(server.origin)};
       const fetched = await fetch(origin + '/sessions', { credentials: 'include' }).then(
         ({ status }) => String(status),
@@ -171,9 +171,9 @@ describe('who is refused', () => {
       document.head.append(script);
       return { fetched, script: await loaded };
     })()`);
-    expect(seen).toEqual({ fetched: 'refused', script: 'refused' });
+    expect(answered).toEqual({ fetched: 'refused', script: 'refused' });
     await page.close();
-    other.close();
+    otherServer.close();
     complaints = [];
   });
 });
@@ -215,7 +215,7 @@ describe('pages that outlive what they show', () => {
     );
     await page.close();
     // The browser's own notes of the refusals.
-    expect(complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
+    expect(complaints.splice(0).every((complaint) => complaint.includes('400'))).toBe(true);
   });
 
   it('an open timeline reports that its session was deleted and stays drawn', async () => {
@@ -229,6 +229,6 @@ describe('pages that outlive what they show', () => {
     await page.goto(`${server.origin}/`);
     expect(await page.locator('tbody').innerText()).not.toContain(id);
     await page.close();
-    expect(complaints.splice(0).every((one) => one.includes('404'))).toBe(true);
+    expect(complaints.splice(0).every((complaint) => complaint.includes('404'))).toBe(true);
   });
 });

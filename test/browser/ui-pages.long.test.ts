@@ -38,8 +38,8 @@ describe('every page of inferscope ui in Chromium', () => {
         'launch_bound_decode-fault',
         `SELECT sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM ${table} WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
       ) as [[number]];
-      const own = groups.filter((group) => group.table === table);
-      expect(own.reduce((sum, { total_ns }) => sum + total_ns, 0) / ns, table).toBeCloseTo(1, 6);
+      const tableGroups = groups.filter((group) => group.table === table);
+      expect(tableGroups.reduce((sum, { total_ns }) => sum + total_ns, 0) / ns, table).toBeCloseTo(1, 6);
     }
     await page.waitForSelector('#details table');
     await page.close();
@@ -192,7 +192,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.waitForSelector('#answer [role=alert]');
     expect(await page.textContent('#answer')).toContain('nothing');
     // The browser's own note of the refusal.
-    expect(ui.complaints.splice(0).every((one) => one.includes('400'))).toBe(true);
+    expect(ui.complaints.splice(0).every((complaint) => complaint.includes('400'))).toBe(true);
     await page.close();
   });
 

@@ -72,7 +72,7 @@ it('draws each request of a load as SQL has it, and changes the load', async () 
     `SELECT count(ttft_ns), sum(ttft_ns) / 1e6 FROM requests WHERE execution_id = '${execution}'`,
   )[0] as [number, number];
   const { panels } = await chartOf(page, '#requests');
-  const points = panels[0]!.series.flatMap((one) => one.points);
+  const points = panels[0]!.series.flatMap((line) => line.points);
   expect(panels[0]!.title).toBe('TTFT');
   expect(points).toHaveLength(count);
   expect(points.reduce((sum, [, ms]) => sum + ms, 0) / ttft).toBeCloseTo(1, 6);
@@ -129,7 +129,7 @@ it('draws the memory that was sampled up to its largest value', async () => {
     "SELECT max(bytes) FROM memory WHERE kind IN ('used', 'process') AND device = 0",
   )[0] as [number];
   const { panels } = await chartOf(page);
-  const drawn = Math.max(...panels[0]!.series.flatMap((one) => one.points.map(([, bytes]) => bytes)));
+  const drawn = Math.max(...panels[0]!.series.flatMap((line) => line.points.map(([, bytes]) => bytes)));
   expect(drawn).toBe(most);
   await page.close();
 });
@@ -155,8 +155,8 @@ it('shows what each rank waited in the calls of a collective, and saves it', asy
   expect(head).toBe('rank,call,ms');
   for (const [rank, ms] of waited) {
     // Each call has a column of its own: there are fewer than 200.
-    const own = rows.map((row) => row.split(',')).filter(([of]) => of === String(rank));
-    expect(own.reduce((sum, [, , one]) => sum + Number(one), 0)).toBeCloseTo(ms, 6);
+    const rankRows = rows.map((row) => row.split(',')).filter(([of]) => of === String(rank));
+    expect(rankRows.reduce((sum, [, , waiting]) => sum + Number(waiting), 0)).toBeCloseTo(ms, 6);
   }
   expect(await page.locator('#collective .legend li').count()).toBe(3);
   await page.click('#collective details summary');

@@ -157,7 +157,7 @@ it('closes ranks and opens them again, by click and key, and for an event inside
   expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
   const page = await ui.open(ui.timelineOf('exposed_communication-fault'));
   await ready(page);
-  const height = (): Promise<number> => page.$eval('#timeline canvas', (one) => one.clientHeight);
+  const height = (): Promise<number> => page.$eval('#timeline canvas', (canvas) => canvas.clientHeight);
   const open = await height();
   await page.click('#timeline canvas', { position: { x: 30, y: axisHeight + 10 } });
   await expect.poll(height).toBeLessThan(open);
@@ -165,7 +165,7 @@ it('closes ranks and opens them again, by click and key, and for an event inside
   const closed = await height();
   const again = await ui.open(page.url().slice(ui.base.length));
   await ready(again);
-  expect(await again.$eval('#timeline canvas', (one) => one.clientHeight)).toBe(closed);
+  expect(await again.$eval('#timeline canvas', (canvas) => canvas.clientHeight)).toBe(closed);
   await again.close();
   await page.keyboard.press('c');
   await expect.poll(height).toBe(open);
@@ -178,7 +178,7 @@ it('closes ranks and opens them again, by click and key, and for an event inside
   await expect.poll(height).toBe(open);
   await page.close();
   // The browser's own note of pictures that this test reads.
-  expect(ui.complaints.filter((one) => !one.includes('willReadFrequently'))).toEqual([]);
+  expect(ui.complaints.filter((complaint) => !complaint.includes('willReadFrequently'))).toEqual([]);
 });
 
 it('lists the single events of what is seen, sorted and in pages, each leading to its place, by keyboard', async () => {

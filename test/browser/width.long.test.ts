@@ -60,8 +60,8 @@ describe.each(Object.entries(viewports))('%s', (_, viewport) => {
     const page = await context.newPage();
     await page.goto(server.url);
     const id = idOf(at, 'nsys');
-    const own = ['timeline', 'kernels', 'operators', 'gemms', 'requests', 'memory', 'sql'];
-    for (const path of ['/', ...own.map((one) => `/s/${id}/${one}`)]) {
+    const sessionPages = ['timeline', 'kernels', 'operators', 'gemms', 'requests', 'memory', 'sql'];
+    for (const path of ['/', ...sessionPages.map((pagePath) => `/s/${id}/${pagePath}`)]) {
       await page.goto(`${server.origin}${path}`);
       expect(await tooWide(page), path).not.toContain('page');
     }

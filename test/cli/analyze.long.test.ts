@@ -32,14 +32,14 @@ async function asking(
     return { silence: true };
   };
   server = await testServer(script.map((reply) => (reply === 'interrupt' ? interrupt : reply)));
-  const own = {
+  const settings = {
     INFERSCOPE_AI_MODEL: 'scripted',
     INFERSCOPE_AI_URL: server.url,
     OPENAI_API_KEY: 'sk-0123456789abcdef0',
   };
   const child = spawn(process.execPath, [cli, ...args], {
     cwd: at.scratch,
-    env: { ...environment(at), ...own, ...env },
+    env: { ...environment(at), ...settings, ...env },
   });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));

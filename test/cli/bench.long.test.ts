@@ -48,8 +48,8 @@ test('latency: the document, the files, the report, and the mean of what the eng
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
   expect([data.session.name, data.session.status, data.parts]).toEqual(['first', 'complete', ['latency']]);
   expect([data.protocol.launches, data.protocol.repeats]).toEqual([2, 3]);
-  const [variant, ...others] = data.variants;
-  expect([variant!.label, variant!.points.length, others]).toEqual(['defaults', 1, []]);
+  const [variant, ...otherVariants] = data.variants;
+  expect([variant!.label, variant!.points.length, otherVariants]).toEqual(['defaults', 1, []]);
   const [point] = variant!.points;
   expect([point!.point, point!.outcome, point!.interleaved]).toEqual(['b1-p8-o4', 'measured', true]);
 
@@ -59,9 +59,9 @@ test('latency: the document, the files, the report, and the mean of what the eng
   if (!('mean' in ttft) || !('mean' in tpot) || !('mean' in e2e))
     throw new Error('a distribution is missing');
   expect([ttft.n, ttft.launches]).toEqual([6, 2]);
-  expect(ttft.mean).toBeCloseTo(mean(lines.map((one) => ms(one.first_token_ns! - one.t_ns))), 9);
-  expect(tpot.mean).toBeCloseTo(mean(lines.map((one) => ms(one.end_ns - one.first_token_ns!) / 3)), 9);
-  expect(e2e.mean).toBeCloseTo(mean(lines.map((one) => ms(one.end_ns - one.t_ns))), 9);
+  expect(ttft.mean).toBeCloseTo(mean(lines.map((line) => ms(line.first_token_ns! - line.t_ns))), 9);
+  expect(tpot.mean).toBeCloseTo(mean(lines.map((line) => ms(line.end_ns - line.first_token_ns!) / 3)), 9);
+  expect(e2e.mean).toBeCloseTo(mean(lines.map((line) => ms(line.end_ns - line.t_ns))), 9);
 
   // The roofline was kept with it: there is something to expect.
   expect(point!.expected.ttft).toMatchObject({ unit: 'ms' });
@@ -102,9 +102,17 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
   }
   const launches = ['bench-1', 'bench-2'].flatMap((execution) =>
     [0, 1].map((launch) => {
-      const own = requestsOf(at, session.id, execution).filter((one) => one.launch === launch);
-      const points = timed(own).map(({ point }) => point);
-      return { execution, launch, begin: own[0]!.t_ns, end: own.at(-1)!.end_ns, points };
+      const launchRequests = requestsOf(at, session.id, execution).filter(
+        (request) => request.launch === launch,
+      );
+      const points = timed(launchRequests).map(({ point }) => point);
+      return {
+        execution,
+        launch,
+        begin: launchRequests[0]!.t_ns,
+        end: launchRequests.at(-1)!.end_ns,
+        points,
+      };
     }),
   );
   // Launch 0 of both, then launch 1 of both; one ends before the next begins.
@@ -158,7 +166,7 @@ test('Ctrl-C: exit 130, what was measured is a whole session with its files', as
   ]);
   expect(timed(requestsOf(at, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
   expect(existsSync(join(at.scratch, 'results', 'throughput_results.csv'))).toBe(true);
-  expect(sessions(at).map((one) => one.status)).toEqual(['interrupted']);
+  expect(sessions(at).map((session) => session.status)).toEqual(['interrupted']);
 });
 
 test('kill -9 of the engine costs the point it was at; another process measures the rest', async () => {

@@ -134,8 +134,8 @@ test('every shell has a script; other words are refused in three parts', () => {
   }
   const ran = inferscope(at, ['completion']);
   expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
-  const other = inferscope(at, ['completion', 'tcsh']);
-  expect([other.status, other.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
+  const unknownShell = inferscope(at, ['completion', 'tcsh']);
+  expect([unknownShell.status, unknownShell.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
 });
 
 test('the list of sessions that a keystroke asks for has the last one first', () => {

@@ -24,13 +24,13 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 
 describe('explain --what-if', () => {
   test('predicts the time with its interval, for one change and for several', () => {
-    const one = explain('--what-if', 'cudagraph');
-    expect(one.status, one.stderr).toBe(0);
-    expect(one.stdout).toMatch(
+    const single = explain('--what-if', 'cudagraph');
+    expect(single.status, single.stderr).toBe(0);
+    expect(single.stdout).toMatch(
       /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), [\d.]+× as fast\./,
     );
-    expect(one.stdout).toMatch(/launch call +[\d.]+ ms +0 ms/);
-    expect(widest(one.stdout)).toBeLessThanOrEqual(80);
+    expect(single.stdout).toMatch(/launch call +[\d.]+ ms +0 ms/);
+    expect(widest(single.stdout)).toBeLessThanOrEqual(80);
     const several = explain('--what-if', 'cudagraph', '--what-if', 'batch-size=8,gpu=A100', '--json');
     const { data } = whatIfDocumentSchema.parse(JSON.parse(several.stdout));
     expect(data.change).toBe('cudagraph, batch-size=8, gpu=A100');

@@ -22,7 +22,7 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 describe('explain', () => {
   test('the summary of import leads with stages, waterfall and findings', () => {
     const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected gain: [\d.]+ ms/, /report:/].map(
-      (one) => imported.search(one),
+      (pattern) => imported.search(pattern),
     );
     expect(places.every((place) => place > 0)).toBe(true);
     expect(places).toEqual(places.toSorted((a, b) => a - b));

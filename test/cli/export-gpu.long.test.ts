@@ -21,14 +21,14 @@ interface Oracle {
 
 function ofSqlite(): Oracle {
   const database = new Database(captures.sqlite, { readonly: true });
-  const one = (sql: string) => Number(Object.values(database.prepare(sql).get() as object)[0]);
-  const count = (table: string) => one(`SELECT count(*) FROM CUPTI_ACTIVITY_KIND_${table}`);
+  const queryNumber = (sql: string) => Number(Object.values(database.prepare(sql).get() as object)[0]);
+  const count = (table: string) => queryNumber(`SELECT count(*) FROM CUPTI_ACTIVITY_KIND_${table}`);
   const oracle = {
     kernels: count('KERNEL'),
     copies: count('MEMCPY') + count('MEMSET'),
     api_calls: count('RUNTIME'),
     ops: 0,
-    kernelNs: one('SELECT sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL'),
+    kernelNs: queryNumber('SELECT sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL'),
   };
   database.close();
   return oracle;
@@ -149,14 +149,14 @@ describe.each([
   test('csv and parquet: DuckDB reads every table with all its rows, and both say the same', async () => {
     const [csv, parquet] = [exportedFolder('csv'), exportedFolder('parquet')];
     const database = await (await DuckDBInstance.create(':memory:')).connect();
-    const one = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
+    const queryNumber = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
     const tables = readdirSync(csv).map((path) => path.replace(/\.csv$/, ''));
     expect(tables).toEqual(expect.arrayContaining([...counted, 'stages', 'gaps']));
     for (const table of tables) {
       const fromCsv = `read_csv('${join(csv, `${table}.csv`)}', header = true, all_varchar = true)`;
       const fromParquet = `read_parquet('${join(parquet, table, '*.parquet')}', union_by_name = true)`;
-      const rows = await one(`SELECT count(*) FROM ${fromCsv}`);
-      expect(rows, table).toBe(await one(`SELECT count(*) FROM ${fromParquet}`));
+      const rows = await queryNumber(`SELECT count(*) FROM ${fromCsv}`);
+      expect(rows, table).toBe(await queryNumber(`SELECT count(*) FROM ${fromParquet}`));
       if (table in oracle) expect(rows, table).toBe(oracle[table as keyof Oracle]);
       // Columns in the same order, and the same cells: an empty unquoted field is null in both.
       const described = async (from: string) =>
@@ -168,10 +168,10 @@ describe.each([
       );
       const list = same.map((column) => `CAST("${column}" AS VARCHAR)`).join(', ');
       const differing = `(SELECT ${list} FROM ${fromCsv} EXCEPT ALL SELECT ${list} FROM ${fromParquet})`;
-      expect(await one(`SELECT count(*) FROM ${differing}`), table).toBe(0);
+      expect(await queryNumber(`SELECT count(*) FROM ${differing}`), table).toBe(0);
     }
     const kernelNs = `SELECT sum(dur_ns) FROM read_parquet('${join(parquet, 'kernels', '*.parquet')}')`;
-    expect(await one(kernelNs)).toBe(oracle.kernelNs);
+    expect(await queryNumber(kernelNs)).toBe(oracle.kernelNs);
     database.closeSync();
   });
 
@@ -251,9 +251,9 @@ function noPartialOverlap(spans: readonly Event[]): void {
     if (!tracks.has(key)) tracks.set(key, []);
     tracks.get(key)!.push([from, from + Math.round(dur * 1000)]);
   }
-  for (const [track, own] of tracks) {
+  for (const [track, trackSpans] of tracks) {
     const open: number[] = [];
-    for (const [from, to] of own.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
+    for (const [from, to] of trackSpans.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
       while (open.length > 0 && open.at(-1)! <= from) open.pop();
       if (open.length > 0 && to > open.at(-1)!) throw new Error(`${track}: overlap at ${from} ns`);
       open.push(to);

@@ -55,7 +55,7 @@ test('perfetto is chrome-trace, which is the default; each execution begins at z
   const pids = new Set(all.map(({ pid }) => pid));
   expect(pids.size).toBe(2);
   for (const pid of pids)
-    expect(Math.min(...all.filter((one) => one.pid === pid).map(({ ts }) => ts))).toBe(0);
+    expect(Math.min(...all.filter((event) => event.pid === pid).map(({ ts }) => ts))).toBe(0);
   const clean = events('--execution', 'clean');
   expect(new Set(clean.map(({ pid }) => pid)).size).toBe(1);
   expect(clean.filter(({ cat }) => cat === 'stages').length).toBe(

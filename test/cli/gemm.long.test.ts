@@ -139,9 +139,9 @@ describe('session utilization', () => {
     const json = inferscope(at, ['session', 'utilization', '--json']);
     const { stages } = utilizationDocumentSchema.parse(JSON.parse(json.stdout)).data;
     for (const stage of stages) {
-      const own = profile.find(({ kind }) => kind === stage.kind)!;
+      const profiled = profile.find(({ kind }) => kind === stage.kind)!;
       for (const name of ['mfu', 'mbu', 'flops', 'bytes'] as const) {
-        expect(stage[name].value! / own[name].value!).toBeCloseTo(1, 9);
+        expect(stage[name].value! / profiled[name].value!).toBeCloseTo(1, 9);
       }
     }
     expect(stages).toHaveLength(2);

@@ -73,7 +73,7 @@ describe('each format becomes a session', () => {
     const ran = run(captures[name], '--name', `of-${name}`, first ? '--json' : '--no-analyze');
     expect(ran.status, ran.stderr).toBe(0);
     const { captures: kept, artifacts } = await shown(`of-${name}`);
-    expect(kept.map((one) => one.importer)).toEqual([importer]);
+    expect(kept.map((capture) => capture.importer)).toEqual([importer]);
     expect(artifacts.map(({ kind }) => kind)).toEqual([importer]);
     expect(Number((await rows(`SELECT count(*) FROM ${table}`, `of-${name}`))[0]![0])).toBeGreaterThan(0);
     if (!first) return;
@@ -115,7 +115,7 @@ test('several recordings of one run are one session; more can be added', async (
   expect([after.id, after.captures.length]).toEqual([before.id, 5]);
   // The same file again is another capture, under a name of its own.
   expect(run('--session', 'joined', captures.kineto, '--no-analyze').status).toBe(0);
-  expect(new Set((await shown('joined')).captures.map((one) => one.capture_id)).size).toBe(6);
+  expect(new Set((await shown('joined')).captures.map((capture) => capture.capture_id)).size).toBe(6);
   expectFailure(run('--session', 'joined', '--name', 'x', '--json', captures.kineto), 2, 'E_USAGE');
   expectFailure(run('--session', 'joined', '--roofline', 'x', '--json', captures.kineto), 2, 'E_USAGE');
   expectFailure(run('--session', 'joined', '--model', 'gpt2', '--json', captures.kineto), 2, 'E_USAGE');

@@ -26,17 +26,17 @@ test('two kernels swept: one document, session, files that DuckDB reads, report 
   // Batch 2 of 4 tokens and batch 1 of 8 are one case of these kernels, and two cells of the map.
   expect(data.cases).toHaveLength(6);
   expect(data.maps.map(({ cells }) => cells.length)).toEqual([4, 4]);
-  for (const one of data.cases) {
-    expect(one).toMatchObject({ outcome: 'measured', dtype: 'float32', per_sample: 32 });
-    expect(one.runs).toBeGreaterThanOrEqual(3);
-    expect(one.min_ns!).toBeLessThanOrEqual(one.median_ns!);
-    expect(one.median_ns!).toBeLessThanOrEqual(one.max_ns!);
-    expect(one.max_error!).toBeLessThan(3e-5);
+  for (const result of data.cases) {
+    expect(result).toMatchObject({ outcome: 'measured', dtype: 'float32', per_sample: 32 });
+    expect(result.runs).toBeGreaterThanOrEqual(3);
+    expect(result.min_ns!).toBeLessThanOrEqual(result.median_ns!);
+    expect(result.median_ns!).toBeLessThanOrEqual(result.max_ns!);
+    expect(result.max_error!).toBeLessThan(3e-5);
     // The roofline of this home is planted: 100 GFLOP/s and 100 GB/s at the smallest set.
-    expect(one.roof_share.value).toBeGreaterThan(0);
-    const operator = one.kernel === 'gemm' ? 'MatMul' : 'SkipSimplifiedLayerNormalization';
-    expect(one.behind).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
-    expect(one.behind![0]!.ns).toBeGreaterThan(0);
+    expect(result.roof_share.value).toBeGreaterThan(0);
+    const operator = result.kernel === 'gemm' ? 'MatMul' : 'SkipSimplifiedLayerNormalization';
+    expect(result.behind).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
+    expect(result.behind![0]!.ns).toBeGreaterThan(0);
   }
   expect(data.maps.map(({ series }) => series)).toEqual(['gemm', 'rmsnorm']);
   expect(issues.map(({ code }) => code)).not.toContain('no_roofline');

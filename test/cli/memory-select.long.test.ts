@@ -11,22 +11,22 @@ test('imported memory profiles are validated without being named, and are @last 
   const at = place();
   const empty = join(at.scratch, 'empty');
   mkdirSync(empty);
-  const said = (...args: string[]) => {
+  const errorOf = (...args: string[]) => {
     const ran = inferscope(at, [...args, '--json'], {}, empty);
     expect(ran.status, ran.stderr).toBe(0);
     return JSON.parse(ran.stdout) as unknown;
   };
   const fixtures = join(packageRoot(), 'test', 'fixtures', 'memory-profiles-h200');
   for (const name of ['qwen2.5-0.5b-float16', 'llama-2-7b-float16'])
-    said('import', join(fixtures, `${name}.json`));
+    errorOf('import', join(fixtures, `${name}.json`));
 
-  expect(validationDocumentSchema.parse(said('validate')).data.counts).toMatchObject({ compared: 2 });
+  expect(validationDocumentSchema.parse(errorOf('validate')).data.counts).toMatchObject({ compared: 2 });
 
-  const { data } = memoryCompareDocumentSchema.parse(said('memory', 'compare', '@last~1', '@last'));
+  const { data } = memoryCompareDocumentSchema.parse(errorOf('memory', 'compare', '@last~1', '@last'));
   expect([data.base, data.now].map(({ model }) => model)).toEqual(['qwen2.5-0.5b', 'llama-2-7b']);
 
   // The newest session of all is that of validate, of which no rule can say anything.
-  const { data: explained } = explainDocumentSchema.parse(said('explain'));
+  const { data: explained } = explainDocumentSchema.parse(errorOf('explain'));
   expect(explained.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
   expect([explained.preface.length, explained.sentences.length]).toEqual([1, 0]);
 });

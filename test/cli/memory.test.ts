@@ -32,8 +32,8 @@ beforeAll(() => {
   const ran = run('--name', 'first');
   expect([ran.status, ran.stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   stdout = ran.stdout;
-  const [file, ...others] = readdirSync(folder(at));
-  expect(others).toEqual([]);
+  const [file, ...otherFiles] = readdirSync(folder(at));
+  expect(otherFiles).toEqual([]);
   expect(file).toMatch(/^tiny-profile_\d{8}-\d{6}\.json$/);
   text = readFileSync(join(folder(at), file!), 'utf8');
   profile = memoryProfileSchema.parse(JSON.parse(text));
@@ -169,9 +169,9 @@ test('the file of a profile imports as a session, without raw files too, and eve
   writeFileSync(path, text);
   const imported = inferscope(at, ['import', path, '--name', 'imported', '--no-raw', '--json', '--quiet']);
   expect([imported.status, imported.stderr]).toEqual([0, '']);
-  const said = JSON.parse(imported.stdout) as { schema: string; data: { profile: unknown } };
-  expect(said.schema).toBe('inferscope/memory/1.0');
-  expect(said.data.profile).toEqual(profile);
+  const document = JSON.parse(imported.stdout) as { schema: string; data: { profile: unknown } };
+  expect(document.schema).toBe('inferscope/memory/1.0');
+  expect(document.data.profile).toEqual(profile);
   expect(inferscope(at, ['report', '--session', 'imported']).status).toBe(0);
   expect(inferscope(at, ['explain', '--session', 'imported', '--json']).status).toBe(0);
   const validated = inferscope(at, ['validate', 'imported', '--json']);
@@ -191,9 +191,11 @@ test('typed dimensions go before config.json, and a disagreement is a warning', 
   const { model_info, metadata, memory_breakdown } = written(path);
   expect(model_info).toMatchObject({ num_kv_heads: 4, num_parameters: 131_000 });
   expect(model_info.sources).toMatchObject({ num_kv_heads: 'flag', num_parameters: 'flag' });
-  expect(metadata.issues.filter(({ code }) => code === 'dimension_disagrees').map((one) => one.text)).toEqual(
-    ["--num-kv-heads 4 contradicts the model's config (num_key_value_heads 2): the typed value is used."],
-  );
+  expect(
+    metadata.issues.filter(({ code }) => code === 'dimension_disagrees').map((issue) => issue.text),
+  ).toEqual([
+    "--num-kv-heads 4 contradicts the model's config (num_key_value_heads 2): the typed value is used.",
+  ]);
   expect(memory_breakdown.kv_cache_gb).toBe((2 * 2 * 4 * 16 * 4 * 12 * 2) / 1e9);
 });
 

@@ -24,7 +24,8 @@ describe('this machine', () => {
     const data = documentOf(ran);
     expect(data.session.id).toBeNull();
     expect(data.duration_s.value!).toBeGreaterThan(1);
-    const metric = (name: string) => data.host.metrics.find((one) => `${one.scope} ${one.metric}` === name);
+    const metric = (name: string) =>
+      data.host.metrics.find((candidate) => `${candidate.scope} ${candidate.metric}` === name);
     expect(metric('host utilization_percent')!.max).toBeLessThanOrEqual(100);
     expect(metric('host memory_used_bytes')!.mean).toBeGreaterThan(2 ** 26);
     expect(metric('inferscope rss_bytes')!.mean).toBeGreaterThan(2 ** 25);
@@ -49,9 +50,9 @@ describe('this machine', () => {
 
   test('off a terminal one line a second; Ctrl-C sums up with exit code 0', async () => {
     const { child, ended } = start(at, ['monitor', '--record', '--name', 'watched']);
-    let seen = '';
-    child.stdout!.on('data', (chunk) => (seen += String(chunk)));
-    for (let tries = 0; tries < 1800 && !seen.includes('4 s  '); tries++) await sleep(50);
+    let output = '';
+    child.stdout!.on('data', (chunk) => (output += String(chunk)));
+    for (let tries = 0; tries < 1800 && !output.includes('4 s  '); tries++) await sleep(50);
     process.kill(-child.pid!, 'SIGINT');
     const { status, stdout, stderr } = await ended;
     expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
@@ -94,9 +95,9 @@ describe('--while', () => {
 
   test('exit codes as run has them: 4, or the program’s own', () => {
     const fail = ['--while', '--', process.execPath, '-e', 'console.error("no luck"); process.exit(7)'];
-    const own = inferscope(at, ['monitor', '--json', ...fail]);
-    expect(documentOf(own, 4).plan.program!.exit_code).toBe(7);
-    expect(own.stderr).toContain('no luck');
+    const failed = inferscope(at, ['monitor', '--json', ...fail]);
+    expect(documentOf(failed, 4).plan.program!.exit_code).toBe(7);
+    expect(failed.stderr).toContain('no luck');
     expect(inferscope(at, ['monitor', '--quiet', '--exit-code', 'child', ...fail]).status).toBe(7);
     const absent = inferscope(at, ['monitor', '--exit-code', 'child', '--while', '--', './not-there']);
     expect(absent.status).toBe(127);
@@ -106,9 +107,9 @@ describe('--while', () => {
     const script =
       'process.on("SIGINT", () => { console.log("tidied"); process.exit(0); }); console.log("up"); setInterval(() => {}, 1000);';
     const { child, ended } = start(at, ['monitor', '--while', '--', process.execPath, '-e', script]);
-    let seen = '';
-    child.stdout!.on('data', (chunk) => (seen += String(chunk)));
-    for (let tries = 0; tries < 1800 && !seen.includes('up'); tries++) await sleep(50);
+    let output = '';
+    child.stdout!.on('data', (chunk) => (output += String(chunk)));
+    for (let tries = 0; tries < 1800 && !output.includes('up'); tries++) await sleep(50);
     child.kill('SIGINT');
     const { status, stdout } = await ended;
     expect(status).toBe(130);

@@ -23,7 +23,7 @@ beforeAll(() => void profileJson(at, tinyArgs(at, '--name', 'kept')));
 
 /** One session was kept before; it is still there and whole, and nothing else is. */
 function expectUnharmed(): void {
-  expect(sessions(at).map((one) => one.name)).toEqual(['kept']);
+  expect(sessions(at).map((session) => session.name)).toEqual(['kept']);
   expect(leftovers(at)).toEqual([]);
 }
 

@@ -125,7 +125,7 @@ export function sessions(at: Place): { id: string; status: string; name: string 
   const { data } = JSON.parse(stdout) as {
     data: { sessions: { id: string; status: string; name: string | null; broken: unknown }[] };
   };
-  expect(data.sessions.filter((one) => one.broken !== null)).toEqual([]);
+  expect(data.sessions.filter((session) => session.broken !== null)).toEqual([]);
   if (data.sessions.length > 0) {
     expect(inferscope(at, ['session', 'verify', '--all', '--json']).status).toBe(0);
   }

@@ -50,7 +50,7 @@ function expectKept(status: 'interrupted' | 'failed'): string {
 }
 
 function expectOnlyBefore(): void {
-  expect(sessions(at).map((one) => one.name)).toEqual(['before']);
+  expect(sessions(at).map((session) => session.name)).toEqual(['before']);
 }
 
 test('Ctrl-C during warm-up: exit 130, no session', async () => {
@@ -121,7 +121,7 @@ test('kill -9 of the command: its engine ends too, nothing of it is listed, the 
   expectOnlyBefore();
   expect(leftovers(at)).toHaveLength(1);
   profileJson(at, tinyArgs(at, '--name', 'after'));
-  expect(sessions(at).map((one) => one.name)).toEqual(['before', 'after']);
+  expect(sessions(at).map((session) => session.name)).toEqual(['before', 'after']);
   expect(leftovers(at)).toEqual([]);
 });
 
@@ -167,10 +167,10 @@ test('the engine dies of something else: E_WORKLOAD_FAILED', async () => {
 
 test('two runs at once in one home: both are kept', async () => {
   const both = [start(at, tinyArgs(at, '--json')), start(at, tinyArgs(at, '--json'))];
-  const ran = await Promise.all(both.map((one) => one.ended));
-  expect(ran.map((one) => one.status)).toEqual([0, 0]);
+  const ran = await Promise.all(both.map((running) => running.ended));
+  expect(ran.map((result) => result.status)).toEqual([0, 0]);
   const ids = ran.map(({ stdout }) => profileDocumentSchema.parse(JSON.parse(stdout)).data.session.id);
   expect(new Set(ids).size).toBe(2);
-  expect(new Set(sessions(at).map((one) => one.id))).toEqual(new Set([...ids, sessions(at)[0]!.id]));
+  expect(new Set(sessions(at).map((session) => session.id))).toEqual(new Set([...ids, sessions(at)[0]!.id]));
   expect(leftovers(at)).toEqual([]);
 });

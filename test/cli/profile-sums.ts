@@ -4,13 +4,13 @@ import type { profileDocumentSchema, StageResult } from '../../src/model/documen
 
 export type Profile = z.infer<typeof profileDocumentSchema>;
 export const stage = (profile: Profile, kind: StageResult['kind']) =>
-  profile.data.stages.find((one) => one.kind === kind)!;
+  profile.data.stages.find((candidate) => candidate.kind === kind)!;
 
 /** What must hold in every profile, from the figures of its own document. */
 export function expectSums({ data }: Profile): void {
-  for (const one of data.stages) {
-    if (one.kind === 'sampling') continue;
-    const parts = one.breakdown!;
+  for (const stageRow of data.stages) {
+    if (stageRow.kind === 'sampling') continue;
+    const parts = stageRow.breakdown!;
     const sum =
       parts.operators_ms + parts.gaps_between_operators_ms + parts.gaps_at_edges_ms + parts.remainder_ms;
     expect(sum / parts.stage_ms).toBeCloseTo(1, 9);

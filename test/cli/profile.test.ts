@@ -82,7 +82,7 @@ describe('a tiny model, two launches', () => {
     const parts = memory!.breakdown.reduce((sum, row) => sum + row.bytes, 0);
     expect(parts).toBeCloseTo(peak.value!, 3);
     expect(telemetry!.sample_hz.value!).toBeGreaterThanOrEqual(10);
-    expect(timeline!.stages.slice(0, 3).map((one) => one.label)).toEqual(['prefill', 'sampling', 'decode 0']);
+    expect(timeline!.stages.slice(0, 3).map((row) => row.label)).toEqual(['prefill', 'sampling', 'decode 0']);
     expect(timeline!.events.length).toBeGreaterThan(20);
   });
 
@@ -93,8 +93,8 @@ describe('a tiny model, two launches', () => {
     expect(show.data.user.tags).toEqual(['a', 'b']);
     const kinds = show.data.manifest.artifacts.map((artifact: { kind: string }) => artifact.kind).sort();
     expect(kinds).toEqual(['ort-trace', 'record', 'record', 'roofline']);
-    const own = join(show.data.folder, 'derived', 'report.html');
-    for (const path of [own, output]) {
+    const reportPath = join(show.data.folder, 'derived', 'report.html');
+    for (const path of [reportPath, output]) {
       expect(readFileSync(path, 'utf8')).toContain(profile.data.session.id);
     }
   });
@@ -133,7 +133,7 @@ test('int4: the summary on a terminal fits 80 columns and ends with the path of 
 
 test('one output token: a prefill and nothing else', () => {
   const profile = profileJson(at, tinyArgs(at, '--output-len', '1'));
-  expect(profile.data.stages.map((one) => one.kind)).toEqual(['prefill', 'sampling']);
+  expect(profile.data.stages.map((row) => row.kind)).toEqual(['prefill', 'sampling']);
   expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });
   expectSums(profile);
   expect(inferscope(at, ['report']).status).toBe(0);

@@ -26,10 +26,10 @@ const error = (ran: ReturnType<typeof run>) => ({
   ...ran,
   stderr: ran.stderr.slice(ran.stderr.lastIndexOf('error: ')),
 });
-const status = (name: string) => sessions(at).find((one) => one.name === name)?.status;
+const status = (name: string) => sessions(at).find((session) => session.name === name)?.status;
 /** A kept log of a session. */
 function log(name: string, stream: 'stdout' | 'stderr'): string {
-  const id = sessions(at).find((one) => one.name === name)!.id;
+  const id = sessions(at).find((session) => session.name === name)!.id;
   return readFileSync(join(at.home, 'sessions', id, 'artifacts', 'clean', `${stream}.log`), 'utf8');
 }
 const file = (name: string, text: string) => {
@@ -127,9 +127,9 @@ test('Ctrl-C: the program ends by itself, the session is kept, exit 130', async 
     '-c',
     script,
   ]);
-  let said = '';
-  child.stdout!.on('data', (chunk) => (said += String(chunk)));
-  while (!said.includes('ready')) await sleep(10);
+  let output = '';
+  child.stdout!.on('data', (chunk) => (output += String(chunk)));
+  while (!output.includes('ready')) await sleep(10);
   // To inferscope alone, as `kill` does: it passes the signal on.
   process.kill(child.pid!, 'SIGINT');
   const { status: code, stderr } = await ended;

@@ -17,12 +17,12 @@ const run = (name: string, evaluator: string, script: string) =>
   start(at, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
 
 async function until(child: ChildProcess, text: string): Promise<void> {
-  let said = '';
-  child.stderr!.on('data', (chunk) => (said += String(chunk)));
-  while (!said.includes(text)) await sleep(5);
+  let output = '';
+  child.stderr!.on('data', (chunk) => (output += String(chunk)));
+  while (!output.includes(text)) await sleep(5);
 }
 const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
-const kept = (name: string) => sessions(at).find((one) => one.name === name);
+const kept = (name: string) => sessions(at).find((session) => session.name === name);
 
 test('Ctrl-C before the program runs: nothing is left behind, at once', async () => {
   const { child, ended } = run('early', 'none', 'sleep 30');
@@ -57,9 +57,9 @@ test('the second Ctrl-C keeps the traces unread, the third leaves nothing', asyn
 
   const thrice = run('left', 'torch', copies);
   await until(thrice.child, 'reading kineto');
-  for (const said of ['save them unread', 'save nothing']) {
+  for (const words of ['save them unread', 'save nothing']) {
     press(thrice.child);
-    await until(thrice.child, said);
+    await until(thrice.child, words);
   }
   press(thrice.child);
   await thrice.ended;

@@ -23,9 +23,9 @@ test('around a command of ours: its stages are in both sessions, and the saved o
       data: { rows: unknown[] };
     };
   };
-  const own = stagesOf('inside').data.rows;
+  const inner = stagesOf('inside').data.rows;
   // A load; of each of two timed repeats and of the warm-up a prefill and three decode steps.
-  expect((own.length - 1) % 4).toBe(0);
-  expect(own.length).toBeGreaterThanOrEqual(1 + 4 * 4);
-  expect(stagesOf('outside').data.rows).toEqual(own);
+  expect((inner.length - 1) % 4).toBe(0);
+  expect(inner.length).toBeGreaterThanOrEqual(1 + 4 * 4);
+  expect(stagesOf('outside').data.rows).toEqual(inner);
 });

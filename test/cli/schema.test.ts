@@ -79,8 +79,8 @@ describe('what the binary prints and writes', () => {
       const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
       const kinds = new Set(lines.map((line) => (JSON.parse(line) as { type: string }).type));
       expect([...kinds].sort()).toEqual(['clock', 'memory', 'model', 'request', 'stage']);
-      const one = [...kinds].map((kind) => lines.find((line) => line.includes(`"type":"${kind}"`))!);
-      for (const line of one) check(JSON.parse(line), 'record');
+      const samples = [...kinds].map((kind) => lines.find((line) => line.includes(`"type":"${kind}"`))!);
+      for (const line of samples) check(JSON.parse(line), 'record');
     }
   });
 

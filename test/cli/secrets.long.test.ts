@@ -32,7 +32,8 @@ const plantSql = `
 
 /** Files of a kind that profilers write: saved as they are, and left out of exports. */
 const rawFolders = /\/artifacts\/[^/]*(nsys|torch|kineto|ncu|cublas)[^/]*\//;
-const own = (path: string) => !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
+const isOurs = (path: string) =>
+  !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
 
 /** Parquet, gzip and text alike. */
 function holds(content: Buffer): string[] {
@@ -59,11 +60,11 @@ function lookEverywhere(
   const tables = Object.keys(data.manifest.tables);
   if (tables.includes('kernels')) said('report', '--session', session);
   // What is printed, by example; all rows of all tables are looked at below.
-  for (const table of tables.filter((one) => one === 'kernels' || one === 'stages'))
+  for (const table of tables.filter((name) => name === 'kernels' || name === 'stages'))
     said('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
   // Parquet is compressed: DuckDB looks at every row. The query itself has the secrets reversed.
   const anywhere = secrets.map(
-    (one) => `contains(CAST(t AS VARCHAR), reverse('${[...one].reverse().join('')}'))`,
+    (secret) => `contains(CAST(t AS VARCHAR), reverse('${[...secret].reverse().join('')}'))`,
   );
   const counts = tables.map(
     (table) => `SELECT '${table}', count(*) FROM ${table} t WHERE ${anywhere.join(' OR ')}`,
@@ -87,7 +88,7 @@ function lookEverywhere(
   const untar = spawnSync('tar', ['-xzf', join(out, 'all.tar.gz'), '-C', archive]);
   expect(untar.status).toBe(0);
   rmSync(join(out, 'all.tar.gz'));
-  const files = [...filesBelow(out), ...filesBelow(data.folder).filter(own)];
+  const files = [...filesBelow(out), ...filesBelow(data.folder).filter(isOurs)];
   expect(files.length).toBeGreaterThan(15);
   expect(files.filter((path) => holds(readFileSync(path)).length > 0)).toEqual([]);
 }

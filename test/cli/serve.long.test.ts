@@ -111,18 +111,18 @@ test('the queue shows in /metrics, under the names of vLLM', async () => {
 });
 
 test('Ctrl-C drains: what runs is finished, and the exit code is 0', async () => {
-  const own = await serve();
-  const answer = fetch(`${own.url}/completions`, {
+  const second = await serve();
+  const answer = fetch(`${second.url}/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ prompt: 'a b', max_tokens: 120, temperature: 0, ignore_eos: true }),
   }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
   for (;;) {
-    const metrics = await (await fetch(`${new URL(own.url).origin}/metrics`)).text();
+    const metrics = await (await fetch(`${new URL(second.url).origin}/metrics`)).text();
     if (/num_requests_running\{.*\} 1|generation_tokens_total\{.*\} [1-9]/.test(metrics)) break;
   }
-  own.child.kill('SIGINT');
+  second.child.kill('SIGINT');
   expect((await answer).usage.completion_tokens).toBe(120);
-  const [code] = (await once(own.child, 'exit')) as [number];
+  const [code] = (await once(second.child, 'exit')) as [number];
   expect(code).toBe(0);
 });

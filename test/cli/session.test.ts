@@ -136,13 +136,13 @@ test('export and import: to another home and back, twice is once; a cut-off arch
   const exported = json(sessionExportDocumentSchema, ['export', 'base']).data;
   expect(exported.path).toBe(join(scratch, `${ids[0]}.inferscope.tar.gz`));
   expect(digestOf(readFileSync(exported.path))).toEqual({ bytes: exported.bytes, sha256: exported.sha256 });
-  const other = join(scratch, 'other');
-  const imported = json(sessionImportDocumentSchema, ['import', exported.path], other).data;
+  const otherFolder = join(scratch, 'other');
+  const imported = json(sessionImportDocumentSchema, ['import', exported.path], otherFolder).data;
   expect(imported).toEqual({ id: ids[0], outcome: 'imported', dropped_name: null });
-  expect(json(sessionImportDocumentSchema, ['import', exported.path], other).data.outcome).toBe(
+  expect(json(sessionImportDocumentSchema, ['import', exported.path], otherFolder).data.outcome).toBe(
     'already_here',
   );
-  expect(json(sessionShowDocumentSchema, ['show', 'base'], other).data.user.tags).toEqual(['h100']);
+  expect(json(sessionShowDocumentSchema, ['show', 'base'], otherFolder).data.user.tags).toEqual(['h100']);
 
   truncateSync(exported.path, Math.floor(exported.bytes / 2));
   const third = join(scratch, 'third');
@@ -170,10 +170,10 @@ test('an archive with right checksums over a damaged Parquet page is refused, an
   writeFileSync(`${manifestPath}.sha256`, `${digestOf(readFileSync(manifestPath)).sha256}  session.json\n`);
   const archive = join(scratch, 'damaged.tar.gz');
   expect(session(['export', ids[0]!, '--output', archive], root).status).toBe(0);
-  const other = join(scratch, 'unharmed');
-  const { status, stderr } = session(['import', archive], other);
+  const unharmed = join(scratch, 'unharmed');
+  const { status, stderr } = session(['import', archive], unharmed);
   expect([status, stderr.includes('(E_SESSION_ARCHIVE)')], stderr).toEqual([5, true]);
-  expect(readdirSync(join(other, 'sessions'))).toEqual([]);
+  expect(readdirSync(join(unharmed, 'sessions'))).toEqual([]);
 });
 
 test('verify: exit 5 names every damaged, missing and unknown file; delete removes a broken session', () => {

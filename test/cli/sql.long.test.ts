@@ -35,9 +35,9 @@ function sql(...args: string[]) {
 
 test('one session by default, several when named; every row has its session', () => {
   const query = 'SELECT session_id, count(*) AS n, sum(dur_ns) AS total FROM ops GROUP BY ALL ORDER BY 1';
-  const one = sqlDocumentSchema.parse(JSON.parse(sql('--json', query).stdout));
-  expect(one.data).toMatchObject({ sessions: [second], rows: [[second, 3, 27]], truncated: false });
-  expect(one.data.columns).toEqual([
+  const single = sqlDocumentSchema.parse(JSON.parse(sql('--json', query).stdout));
+  expect(single.data).toMatchObject({ sessions: [second], rows: [[second, 3, 27]], truncated: false });
+  expect(single.data.columns).toEqual([
     { name: 'session_id', type: 'VARCHAR' },
     { name: 'n', type: 'BIGINT' },
     { name: 'total', type: 'HUGEINT' },
@@ -173,10 +173,10 @@ test('--help has two examples; nothing is left in the temporary folder', () => {
   const { stdout } = sql('--help');
   expect(stdout.match(/^ {2}\$ inferscope sql /gm)).toHaveLength(2);
   expect(existsSync(secret)).toBe(true);
-  const own = spawnSync(process.execPath, [cli, 'sql', 'SELECT 1'], {
+  const ran = spawnSync(process.execPath, [cli, 'sql', 'SELECT 1'], {
     env: { ...process.env, INFERSCOPE_HOME: home.root, TMPDIR: scratch },
   });
-  expect(own.status).toBe(0);
+  expect(ran.status).toBe(0);
   expect(readdirSync(scratch).sort()).toEqual(['home', 'secret.csv']);
 });
 

@@ -18,7 +18,7 @@ function sweepOf(stdout: string): SweepResult {
 
 /** The newest journal of a folder of results. */
 function journal(folder: string): SweepResult {
-  const name = readdirSync(results(folder)).findLast((one) => /^sweep-.*\.json$/.test(one))!;
+  const name = readdirSync(results(folder)).findLast((file) => /^sweep-.*\.json$/.test(file))!;
   return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
 }
 
@@ -127,7 +127,7 @@ test('one that fails does not end the rest; faults of the machine are tried agai
   ]);
   expect(ran.status).toBe(4);
   // The journal needs the whole command to go on, and is the user's alone; nothing else has it.
-  for (const name of readdirSync(results('failing')).filter((one) => one.includes('.'))) {
+  for (const name of readdirSync(results('failing')).filter((file) => file.includes('.'))) {
     const path = join(results('failing'), name);
     const isJournal = name.startsWith('sweep-');
     expect(readFileSync(path, 'utf8').includes('hunter2'), name).toBe(isJournal);

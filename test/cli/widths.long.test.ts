@@ -46,7 +46,7 @@ test.each(outputs)('%s fits the terminal width; a path is never split', (name, a
     const prose = lines.filter((line) => !whole.test(line));
     widest.push(Math.max(...prose.map((line) => [...line].length)));
     expect(widest.at(-1), name).toBeLessThanOrEqual(columns);
-    for (const line of lines.filter((one) => one.includes('a-long-name-')))
+    for (const line of lines.filter((text) => text.includes('a-long-name-')))
       expect(line, name).toContain('a-long-name-'.repeat(12));
   }
   // A wide terminal is used: some line is longer than 80 columns.

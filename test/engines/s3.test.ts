@@ -43,7 +43,9 @@ test('sql reads a session in S3 in place, as it reads the same session here, and
   writeKinetoRanks(traces, { seed: 1, ranks: 2 });
   expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
   const { folder, id } = await openSession('@last');
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   for (const { parentPath, name } of files) {
     const path = join(parentPath, name);
     await put(`profiles/team/${id}${path.slice(folder.length)}`, readFileSync(path));

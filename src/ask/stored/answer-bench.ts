@@ -36,22 +36,22 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
   const { analyzeBench } = await import('../../facts/bench/bench.js');
   const { variants, answers } = (await analyzeBench(facts.session)).data;
   const all = [
-    ...variants.flatMap(({ label, answers: own }) =>
-      own.map((answer) => ({ answer, label: variants.length > 1 ? `${label}: ` : '' })),
+    ...variants.flatMap(({ label, answers: variantAnswers }) =>
+      variantAnswers.map((answer) => ({ answer, label: variants.length > 1 ? `${label}: ` : '' })),
     ),
     ...answers.map((answer) => ({ answer, label: '' })),
   ];
   const { tokens, text } = facts.question;
   const wanted = asksFor.flatMap(([id, asks]) => (asks.test(text) ? [id] : []));
   const parts = all
-    .map((one) => ({
-      ...one,
+    .map((entry) => ({
+      ...entry,
       score:
-        9 * Number(wanted.includes(one.answer.id)) +
-        9 * Number(wanted[0] === one.answer.id) +
-        3 * overlap(tokens, one.answer.id.replaceAll('_', ' ')) +
-        2 * overlap(tokens, one.answer.question) +
-        overlap(tokens, one.answer.answer),
+        9 * Number(wanted.includes(entry.answer.id)) +
+        9 * Number(wanted[0] === entry.answer.id) +
+        3 * overlap(tokens, entry.answer.id.replaceAll('_', ' ')) +
+        2 * overlap(tokens, entry.answer.question) +
+        overlap(tokens, entry.answer.answer),
     }))
     .filter(({ score }) => score >= 2)
     .toSorted((a, b) => b.score - a.score)

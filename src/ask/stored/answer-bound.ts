@@ -100,7 +100,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
 
 /** "Is decode memory-bound or compute-bound?": the side of its roof, and how near it is to it. */
 export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
-  const rank = ({ kind }: Utilized) => leadOrder.findIndex((one) => one === kind);
+  const rank = ({ kind }: Utilized) => leadOrder.findIndex((lead) => lead === kind);
   const stages = (await utilized(facts))
     .filter(({ bound }) => bound !== null)
     .toSorted((a, b) => rank(a) - rank(b))
@@ -143,8 +143,10 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
 
 /** ": most of …" of that very point; nothing where the session has no bars of it, or several and does not say which. */
 function largestCause({ explained }: StoredFacts, kind: string, point: string | null): string {
-  const own = explained.stages.filter((one) => one.kind === kind && (point === null || one.point === point));
-  const largest = (own.length === 1 ? own[0]!.bars : [])
+  const matching = explained.stages.filter(
+    (stage) => stage.kind === kind && (point === null || stage.point === point),
+  );
+  const largest = (matching.length === 1 ? matching[0]!.bars : [])
     .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead', 'unattributed'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
   return largest ? `: most of its time goes to ${largest.label} (${formatMs(largest.ms)})` : '';
@@ -154,7 +156,7 @@ function largestCause({ explained }: StoredFacts, kind: string, point: string | 
 export function turningBatch(facts: StoredFacts): TopicAnswer | null {
   const found = facts.explained.findings.find(({ rule }) => rule === 'small_batch_memory_bound');
   if (!found) return null;
-  const sql = found.evidence.find((one) => one.sql !== null)?.sql ?? null;
+  const sql = found.evidence.find((evidence) => evidence.sql !== null)?.sql ?? null;
   const direct = { text: `${capital(found.title)}. ${found.cause}`, sql, from: 'findings', rows: 1 };
   return known(direct, [partFrom('findings', `Change: ${found.change.text}`)]);
 }

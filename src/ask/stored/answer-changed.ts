@@ -10,7 +10,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const { session, question, home } = facts;
   const { manifest, id } = session;
   const before = earlierThan(question.text, manifest.started_at);
-  const others = listSessions(home).filter(
+  const earlier = listSessions(home).filter(
     (one) =>
       one.id !== id &&
       one.broken === null &&
@@ -19,28 +19,28 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
       // Captures of one program may share their start: then the earlier session is the one that was kept first.
       (one.started_at < before || (one.started_at === before && one.id < id)),
   );
-  const named = others.filter(({ name }) => name !== null && mentions(question.text, name));
-  const alike = named.length > 0 ? named : others.filter(({ title }) => isAlike(title, manifest.title));
+  const named = earlier.filter(({ name }) => name !== null && mentions(question.text, name));
+  const alike = named.length > 0 ? named : earlier.filter(({ title }) => isAlike(title, manifest.title));
   const last = alike.toSorted((a, b) => (a.started_at! < b.started_at! ? 1 : -1))[0];
   if (!last) {
     return notKnown(
-      `There is no ${others.length > 0 ? 'comparable ' : ''}session before ${before.slice(0, 16).replace('T', ' ')} UTC to compare with.`,
-      others.length > 0 ? 'inferscope session compare <before> <after>' : 'inferscope session list',
+      `There is no ${earlier.length > 0 ? 'comparable ' : ''}session before ${before.slice(0, 16).replace('T', ' ')} UTC to compare with.`,
+      earlier.length > 0 ? 'inferscope session compare <before> <after>' : 'inferscope session list',
     );
   }
-  const other = `${last.name ?? last.id} (${last.started_at!.slice(0, 16).replace('T', ' ')} UTC)`;
+  const lastText = `${last.name ?? last.id} (${last.started_at!.slice(0, 16).replace('T', ' ')} UTC)`;
   const { compareSessions } = await import('../../compare/sessions/compare.js');
   const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
   if (!found || found.data.headlines.length === 0) {
     const command = holds(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
     return notKnown(
-      `It cannot be compared with ${other} here.`,
+      `It cannot be compared with ${lastText} here.`,
       `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,
     );
   }
   const [first, ...rest] = found.data.headlines;
   return known(
-    partFrom('compare', `Since ${other}: ${first!.text}`),
+    partFrom('compare', `Since ${lastText}: ${first!.text}`),
     rest.slice(0, 6).map(({ text }) => partFrom('compare', `- ${text}`)),
   );
 }

@@ -14,8 +14,8 @@ export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer 
   );
   const asked = named.length > 0 ? named : groups;
   const late = facts.explained.findings.find(({ rule }) => rule === 'collective_late_rank');
-  const [first, ...rest] = asked.slice(0, 6).map((one): StoredPart => ({
-    text: groupText(one),
+  const [first, ...rest] = asked.slice(0, 6).map((group): StoredPart => ({
+    text: groupText(group),
     sql: groupsSql,
     from: 'sql',
     rows: groups.length,

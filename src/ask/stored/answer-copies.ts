@@ -34,7 +34,9 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   const rows = await facts.database.query<CopyRow>(sql);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
   const pageable = /\bpageable\b|\bpinned\b/i.test(facts.question.text);
-  const own = rows.filter(({ kind, memory }) => (pageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind)));
+  const matching = rows.filter(({ kind, memory }) =>
+    pageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind),
+  );
   const sum = (of: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
     of.reduce((total, row) => total + Number(row[key] ?? 0), 0);
   const list = rows.map(
@@ -44,12 +46,12 @@ GROUP BY ALL ORDER BY total_ms DESC`;
     part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
     ...stagesAsked(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
   ];
-  const word = facts.question.isYesNo ? (own.length > 0 ? 'Yes: ' : 'No: ') : '';
+  const word = facts.question.isYesNo ? (matching.length > 0 ? 'Yes: ' : 'No: ') : '';
   const what = pageable ? 'of pageable memory' : 'between host and device';
-  if (own.length === 0) return known(part(`${word}no copies ${what} were recorded.`), evidence);
+  if (matching.length === 0) return known(part(`${word}no copies ${what} were recorded.`), evidence);
   return known(
     part(
-      `${word}${sum(own, 'copies')} copies ${what} move ${amountOf(sum(own, 'total_bytes'), sum(own, 'total_ms'))}.`,
+      `${word}${sum(matching, 'copies')} copies ${what} move ${amountOf(sum(matching, 'total_bytes'), sum(matching, 'total_ms'))}.`,
     ),
     evidence,
   );

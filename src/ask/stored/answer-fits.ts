@@ -73,7 +73,7 @@ function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest
   // "Does batch 64 fit?" is read as a change, although nothing is hypothetical about it.
   const changes = changesAsked(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
   const number = (word: string) =>
-    Number(changes.find((one) => one.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
+    Number(changes.find((change) => change.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
   return {
     engine: knownEngine(workload!.engine.name) ?? 'transformers',
     batchSize: number('batch-size') ?? workload!.batch_size ?? 1,
@@ -85,20 +85,20 @@ function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest
 
 /** Each memory size of the GPUs that are named once; else the session's own. */
 function roomsOf({ question, session }: StoredFacts): Room[] {
-  const own = deviceOf(session.manifest).name;
-  const names = question.gpus.length > 0 ? question.gpus : own === null ? [] : [own];
+  const deviceName = deviceOf(session.manifest).name;
+  const names = question.gpus.length > 0 ? question.gpus : deviceName === null ? [] : [deviceName];
   const sheets = names.flatMap((name) => {
     const sheet = gpuSheet(name);
     return sheet ? [{ name, sheet }] : [];
   });
-  const bySize = new Map(sheets.map((one) => [`${family(one.name)} ${one.sheet.memoryGb}`, one]));
+  const bySize = new Map(sheets.map((entry) => [`${family(entry.name)} ${entry.sheet.memoryGb}`, entry]));
   return [...bySize.values()].slice(0, 3).map(({ name, sheet }) => ({ name, bytes: bytesOf(name, sheet) }));
 }
 
 const family = (name: string): string => /\b[A-Z]{1,3}\d+[A-Z]{0,2}\b|\b\d{4}\b/.exec(name)?.[0] ?? name;
 
 function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
-  const known = [name, ...names].map((one) => allocatableGib[one]).find((one) => one !== undefined);
+  const known = [name, ...names].map((alias) => allocatableGib[alias]).find((gib) => gib !== undefined);
   return Math.round(2 ** 30 * (known ?? memoryGb * allocatableShare));
 }
 

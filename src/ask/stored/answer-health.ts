@@ -26,9 +26,9 @@ const checks = new Set([
 export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const flags = await benchFlags(facts);
   const { rules, findings } = facts.explained;
-  const own = rules.filter(({ rule }) => checks.has(rule));
+  const checkRules = rules.filter(({ rule }) => checks.has(rule));
   const found = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
-  const looked = own.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
+  const looked = checkRules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
   const warnings = flags.filter(({ severity }) => severity === 'warning');
   const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
   const count = warnings.length + found.length + issues.length;
@@ -36,9 +36,9 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
     return notKnown('The state of the run was not recorded.', capture.monitor);
   const direct =
     count === 0
-      ? `No warnings: ${looked.length} of ${own.length} checks had data and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
+      ? `No warnings: ${looked.length} of ${checkRules.length} checks had data and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
       : `${plural(count, 'warning')}.`;
-  const blind = own.filter((one) => !looked.includes(one));
+  const blind = checkRules.filter((rule) => !looked.includes(rule));
   return known(partFrom('findings', direct, count), [
     ...lines(warnings),
     ...found.map(findingText),
@@ -76,8 +76,8 @@ async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
 function lines(flags: readonly PlacedFlag[]): StoredPart[] {
   if (flags.length === 0) return [];
   const text = flags.map(
-    ({ where, code, severity, text: said }) =>
-      `- ${severity}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${said}`,
+    ({ where, code, severity, text: issueText }) =>
+      `- ${severity}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${issueText}`,
   );
   return [partFrom('bench flags', text.join('\n'), flags.length)];
 }

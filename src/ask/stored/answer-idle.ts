@@ -21,8 +21,8 @@ const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 /** "Is the GPU idle between steps?": idle time of a stage and what the device waits for. */
 export function idleTime(facts: StoredFacts): TopicAnswer {
   const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
-  const own = stages.filter(({ source }) => source === 'trace');
-  if (own.length === 0) {
+  const traced = stages.filter(({ source }) => source === 'trace');
+  if (traced.length === 0) {
     return (
       withoutGpu(facts, stages.slice(0, 1).map(stageText)) ??
       (stages.length === 0 ? lacksStage(facts) : null) ??
@@ -32,10 +32,10 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
       )
     );
   }
-  const direct = own.map((stage) => idlePart(stage, facts.question.isYesNo));
+  const direct = traced.map((stage) => idlePart(stage, facts.question.isYesNo));
   return known(direct[0]!, [
     ...direct.slice(1),
-    ...own.slice(0, 2).flatMap((stage) => barTexts(stage, idleBars)),
+    ...traced.slice(0, 2).flatMap((stage) => barTexts(stage, idleBars)),
   ]);
 }
 
@@ -47,9 +47,11 @@ export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPa
 
 /** Busy time of the stages asked about; null where no timeline of a GPU shows it. */
 export function busyTime(facts: StoredFacts): StoredPart[] | null {
-  const own = stagesAsked(facts).filter(({ source, measured_ms: time }) => source === 'trace' && time.value);
-  if (own.length === 0) return null;
-  return own.map((stage) => {
+  const traced = stagesAsked(facts).filter(
+    ({ source, measured_ms: time }) => source === 'trace' && time.value,
+  );
+  if (traced.length === 0) return null;
+  return traced.map((stage) => {
     const { time, busy } = idleOf(stage);
     const share = busy / time;
     const word = facts.question.isYesNo ? (share >= 0.95 ? 'Yes: ' : 'No: ') : '';
@@ -87,14 +89,14 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = trace.data.phases
     .filter(({ kind }) => asked.has(kind))
     .map(({ kind, kernels, launches, copies }) => {
-      const own = trace.data.launches.phases.find((one) => one.kind === kind);
+      const own = trace.data.launches.phases.find((phase) => phase.kind === kind);
       const layers = trace.data.launches.layers.value;
       const each = own?.launches_per_layer.value ?? null;
       const perLayer =
         each === null || layers === null ? '' : `: ${formatCount(each)} for each of ${layers} layers`;
       return partFrom(
         'trace',
-        `${instanceOf({ kind, point: null }).replace(/^./, (one) => one.toUpperCase())} runs ${formatCount(kernels)} kernels and ${formatCount(copies)} copies from ${formatCount(launches)} launches${perLayer}.`,
+        `${instanceOf({ kind, point: null }).replace(/^./, (letter) => letter.toUpperCase())} runs ${formatCount(kernels)} kernels and ${formatCount(copies)} copies from ${formatCount(launches)} launches${perLayer}.`,
       );
     });
   const [first, ...rest] = parts;

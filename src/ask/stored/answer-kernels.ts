@@ -106,7 +106,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
     if (!classes || !phase) return [];
     const wall = 1e6 * phaseTime(phase).ms;
     return names.map((name) => {
-      const row = classes.rows.find((one) => one.class === name);
+      const row = classes.rows.find((classRow) => classRow.class === name);
       if (!row)
         return partFrom('trace', `No kernel of class ${classLabel(name)} runs in ${instanceOf(stage)}.`, 0);
       return partFrom(
@@ -151,14 +151,14 @@ SELECT kind, class, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS 
 FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}'`).join(', ')}) GROUP BY kind, class ORDER BY ms DESC, kind`;
   const rows = await facts.database.query<ClassRow>(sql);
   const { stages } = facts.question;
-  const own = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
-  if (own.length === 0)
+  const kindRows = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
+  if (kindRows.length === 0)
     return notKnown(
       `No operator of class ${names.map(classLabel).join(' or ')} was recorded in these stages.`,
       capture.operators,
     );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
-  const [first, ...rest] = own.map(({ kind, class: name, ms, share, calls }) =>
+  const [first, ...rest] = kindRows.map(({ kind, class: name, ms, share, calls }) =>
     part(
       `${capital(classLabel(name))} takes ${formatPercent(share)} of the operators' time in ${kind} (${formatMs(ms)} in ${plural(calls, 'call')}).`,
     ),
@@ -189,7 +189,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const judged = counters.data.kernels.filter(({ bound }) => bound.by !== null);
   if (judged.length === 0)
     return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
-  const line = (one: KernelCounters) => `- ${nameOf(one)}: ${withoutEnd(one.bound.text)}`;
+  const line = (kernel: KernelCounters) => `- ${nameOf(kernel)}: ${withoutEnd(kernel.bound.text)}`;
   const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
   const all = `${plural(judged.length, 'kernel')} with counters`;
@@ -240,27 +240,32 @@ const nameOf = ({ name, stage }: KernelCounters): string =>
 const metrics: readonly {
   asks: RegExp;
   what: string;
-  of: (one: KernelCounters) => KernelCounters['l2_hit_rate'];
+  of: (kernel: KernelCounters) => KernelCounters['l2_hit_rate'];
   low: boolean;
   isOccupancy?: true;
 }[] = [
-  { asks: /\bl2\b/i, what: 'L2 hit rate', of: (one) => one.l2_hit_rate, low: true },
-  { asks: /\bl1\b/i, what: 'L1 hit rate', of: (one) => one.l1_hit_rate, low: true },
+  { asks: /\bl2\b/i, what: 'L2 hit rate', of: (kernel) => kernel.l2_hit_rate, low: true },
+  { asks: /\bl1\b/i, what: 'L1 hit rate', of: (kernel) => kernel.l1_hit_rate, low: true },
   {
     asks: /\boccupancy\b/i,
     what: 'achieved occupancy',
-    of: (one) => one.occupancy.achieved,
+    of: (kernel) => kernel.occupancy.achieved,
     low: true,
     isOccupancy: true,
   },
-  { asks: /\btensor (?:cores?|pipe)\b/i, what: 'tensor pipe use', of: (one) => one.tensor_pipe, low: false },
+  {
+    asks: /\btensor (?:cores?|pipe)\b/i,
+    what: 'tensor pipe use',
+    of: (kernel) => kernel.tensor_pipe,
+    low: false,
+  },
   {
     asks: /\bregisters?\b/i,
     what: 'registers per thread',
-    of: (one) => one.registers_per_thread,
+    of: (kernel) => kernel.registers_per_thread,
     low: false,
   },
-  { asks: /\bdram\b/i, what: 'DRAM throughput', of: (one) => one.dram_throughput, low: false },
+  { asks: /\bdram\b/i, what: 'DRAM throughput', of: (kernel) => kernel.dram_throughput, low: false },
 ];
 
 /** "What is the L2 hit rate?", "what limits occupancy?": a counter of the kernels that take longest. */
@@ -277,22 +282,24 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
       notKnown(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
     );
   }
-  const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
+  const lines = counters.data.kernels.slice(0, 6).flatMap((kernel) => {
     if (!metric) {
-      const [first] = one.stalls;
-      return first ? [`${nameOf(one)}: ${first.reason} ${formatPercent(first.share)}, ${first.meaning}`] : [];
+      const [first] = kernel.stalls;
+      return first
+        ? [`${nameOf(kernel)}: ${first.reason} ${formatPercent(first.share)}, ${first.meaning}`]
+        : [];
     }
-    const value = metric.of(one);
+    const value = metric.of(kernel);
     if (value.value === null) return [];
     const limits =
-      metric.isOccupancy && one.occupancy.limited_by.length > 0
-        ? `, limited by ${one.occupancy.limited_by.join(' and ')}`
+      metric.isOccupancy && kernel.occupancy.limited_by.length > 0
+        ? `, limited by ${kernel.occupancy.limited_by.join(' and ')}`
         : '';
     const theory =
-      metric.isOccupancy && one.occupancy.theoretical.value !== null
-        ? ` of ${formatQuantity(one.occupancy.theoretical.value, '%')} possible`
+      metric.isOccupancy && kernel.occupancy.theoretical.value !== null
+        ? ` of ${formatQuantity(kernel.occupancy.theoretical.value, '%')} possible`
         : '';
-    return [`${nameOf(one)}: ${formatQuantity(value.value, value.unit)}${theory}${limits}`];
+    return [`${nameOf(kernel)}: ${formatQuantity(value.value, value.unit)}${theory}${limits}`];
   });
   const [first, ...rest] = lines;
   if (first === undefined)

@@ -82,7 +82,7 @@ export function whatRan({ session: { manifest } }: StoredFacts): TopicAnswer {
         workload.batch_size === null ? null : `batch ${workload.batch_size}`,
         workload.input_len === null ? null : `${workload.input_len} prompt tokens`,
         workload.output_len === null ? null : `${workload.output_len} generated`,
-      ].filter((one) => one !== null)
+      ].filter((part) => part !== null)
     : [];
   const model = workload?.model;
   const device = name ?? manifest.hardware['cpu_model'];
@@ -93,7 +93,7 @@ export function whatRan({ session: { manifest } }: StoredFacts): TopicAnswer {
       : null,
     sizes.length > 0 ? sizes.join(', ') : null,
     typeof device === 'string' ? `on ${device}` : null,
-  ].filter((one) => one !== null);
+  ].filter((part) => part !== null);
   if (parts.length === 0)
     return notKnown('The session does not record what ran, only its title.', 'inferscope session show');
   return known(partFrom('manifest', `It ran ${parts.join('; ')}.`), [

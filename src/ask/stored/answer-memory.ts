@@ -35,19 +35,19 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   const ordered = parts.toSorted((a, b) => b.bytes - a.bytes);
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
   const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
-  const own = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
+  const named = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
   const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
     lines.length,
   );
-  if (asked && own.length === 0)
+  if (asked && named.length === 0)
     return notKnown('This session did not record that component.', capture.memory, [list]);
   const [first, second] = ordered;
   const text =
-    own.length > 0
-      ? own
+    named.length > 0
+      ? named
           .map(
             ({ component, bytes }) =>
               `${capital(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,
@@ -111,16 +111,16 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
     parallel: { tensor: workload.tensor_parallel_size },
   });
   const asked = componentWords.find(([asks]) => asks.test(question.text))?.[1];
-  const own = lines
+  const matching = lines
     .filter(({ component }) => !asked || asked.test(component))
     .toSorted((a, b) => b.bytes - a.bytes)[0];
-  if (!own) return null;
+  if (!matching) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);
   const list = lines.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const size = `batch ${workload.batch_size ?? 1}, ${lengthWords(workload.input_len ?? 1, workload.output_len ?? 0)}`;
   return known(
     part(
-      `Memory was not measured here; computed from the model: ${componentWord(own.component)} ${formatGb(own.bytes)} of ${formatGb(totalBytes)} (${size}).`,
+      `Memory was not measured here; computed from the model: ${componentWord(matching.component)} ${formatGb(matching.bytes)} of ${formatGb(totalBytes)} (${size}).`,
     ),
     [part(`By component:\n${list.join('\n')}`), part(`To measure it: ${capture.memory}`)],
   );

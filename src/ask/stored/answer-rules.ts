@@ -47,7 +47,7 @@ export const ruleTopics = {
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && ofStage(facts, stage));
-  const own = explained.rules.filter(({ rule }) => ids.includes(rule));
+  const outcomes = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;
     const direct = findingText(fired!);
@@ -57,14 +57,16 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
       ...rest.slice(0, 2).map(findingText),
     ]);
   }
-  const first = own.find(({ outcome }) => outcome === 'not_fired');
+  const first = outcomes.find(({ outcome }) => outcome === 'not_fired');
   if (first) {
     const no = question.isYesNo && !/\b(?:well|fine|ok|good|used)\b/i.test(question.text) ? 'No: ' : '';
     return known(partFrom('findings', `${no}${first.title}: not found; ${ended(withoutEnd(first.why))}`, 0));
   }
-  const elsewhere = own.find(({ outcome }) => outcome === 'fired');
+  const elsewhere = outcomes.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)
     return known(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
-  const why = own[0] ? `${own[0].title}: not known; ${withoutEnd(own[0].why)}.` : 'No rule covers that.';
+  const why = outcomes[0]
+    ? `${outcomes[0].title}: not known; ${withoutEnd(outcomes[0].why)}.`
+    : 'No rule covers that.';
   return notKnown(why, needs);
 }

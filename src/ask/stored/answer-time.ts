@@ -50,7 +50,7 @@ export function whatToChange(facts: StoredFacts): TopicAnswer {
   const direct = partFrom('findings', `Change first: ${withoutEnd(change.text)}${expectedWords(first)}.`);
   return known(direct, [
     findingText(first),
-    ...rest.slice(0, 2).flatMap((one) => [findingText(one), changeOf(one)]),
+    ...rest.slice(0, 2).flatMap((finding) => [findingText(finding), changeOf(finding)]),
   ]);
 }
 

@@ -37,11 +37,11 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
     }
   }
   const [first, ...rest] = found.map(({ direct }) => direct);
-  const why = [...new Set(refused.map((one) => one.why))].join(' ');
+  const why = [...new Set(refused.map((refusal) => refusal.why))].join(' ');
   if (!first) {
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
-      .flatMap((one) => [findingText(one), changeOf(one)]);
+      .flatMap((finding) => [findingText(finding), changeOf(finding)]);
     const codes = new Set(refused.map(({ code }) => code));
     const fallback = codes.has('no_model')
       ? 'inferscope session set <session> --model <name>'
@@ -80,12 +80,14 @@ function predictionOf(
   { stages }: WhatIfResult,
   changes: readonly string[],
 ): Prediction | Refusal {
-  const rank = ({ kind }: Stage) => leadOrder.findIndex((one) => one === kind);
+  const rank = ({ kind }: Stage) => leadOrder.findIndex((lead) => lead === kind);
   const ordered = stages.toSorted((a, b) => rank(a) - rank(b));
-  const own = ordered.filter(({ kind }) => question.stages.length === 0 || question.stages.includes(kind));
+  const matching = ordered.filter(
+    ({ kind }) => question.stages.length === 0 || question.stages.includes(kind),
+  );
   const word = changes.join(', ');
-  const reasons = own.flatMap(({ after_ms: after }) => (after.value === null ? [after.reason] : []));
-  const [first, ...rest] = own.filter(({ after_ms: after }) => after.value !== null);
+  const reasons = matching.flatMap(({ after_ms: after }) => (after.value === null ? [after.reason] : []));
+  const [first, ...rest] = matching.filter(({ after_ms: after }) => after.value !== null);
   if (!first) {
     const { code, text } = reasons[0] ?? { code: null, text: 'the session has no stage to predict from' };
     return { why: `${word} cannot be predicted: ${withoutEnd(text)}.`, code };

@@ -23,7 +23,7 @@ const count = (text: string): number =>
 
 /** "8, 16 and 32", "8/16". */
 const several = (text: string): number[] =>
-  [...text.matchAll(/\d+(?:\.\d+)?k?/gi)].map(([one]) => count(one));
+  [...text.matchAll(/\d+(?:\.\d+)?k?/gi)].map(([numberText]) => count(numberText));
 
 const list = String.raw`(\d+(?:\.\d+)?k?(?:\s*(?:,|\/|and|or|,\s*(?:and|or))\s*\d+k?)*)`;
 const pattern = (source: string) => new RegExp(source, 'i');
@@ -48,7 +48,7 @@ const contextPatterns = [
 
 function numbersBy(patterns: readonly RegExp[], text: string): number[] {
   const found = patterns.flatMap((one) => one.exec(text)?.slice(1, 2) ?? []);
-  return found.length === 0 ? [] : several(found[0]!).filter((one) => one >= 1);
+  return found.length === 0 ? [] : several(found[0]!).filter((size) => size >= 1);
 }
 
 const readings: readonly Reading[] = [
@@ -145,10 +145,10 @@ const unpredicted: readonly { asks: RegExp; what: string; how: string }[] = [
 /** Changes in the question; null if it asks for none. */
 export function changesAsked(text: string, workload: AskedWorkload): AskedChanges | null {
   if (!hypothetical.test(text)) return null;
-  const read = readings.map((one) => one(text, workload)).filter((one) => one.length > 0);
+  const read = readings.map((reading) => reading(text, workload)).filter((changes) => changes.length > 0);
   const unknown = unpredicted.filter(({ asks }) => asks.test(text)).map(({ what, how }) => ({ what, how }));
   if (read.length === 0) return unknown.length === 0 ? null : { alternatives: [], unknown };
-  const apart = /\bor\b|\bversus\b|\bvs\b/i.test(text) || read.some((one) => one.length > 1);
-  const alternatives = apart ? read.flat().map((one) => [one]) : [read.map((one) => one[0]!)];
+  const apart = /\bor\b|\bversus\b|\bvs\b/i.test(text) || read.some((changes) => changes.length > 1);
+  const alternatives = apart ? read.flat().map((change) => [change]) : [read.map((changes) => changes[0]!)];
   return { alternatives: alternatives.slice(0, 4), unknown };
 }

@@ -28,7 +28,7 @@ const session = await sessionOf({
 
 test('tokens meet whatever their endings', () => {
   expect(tokensOf('Which copies are launched by the synchronizations?')).toEqual(
-    new Set(['copy', 'launch', 'sync'].map((one) => [...tokensOf(one)][0]!)),
+    new Set(['copy', 'launch', 'sync'].map((word) => [...tokensOf(word)][0]!)),
   );
   expect(overlap(tokensOf('launch-bound decode'), 'Launches bound every step')).toBe(2);
 });

@@ -119,7 +119,7 @@ function workloadOf({ session: { manifest }, question }: StoredFacts): AskedWork
 }
 
 function withoutRepeats(parts: readonly StoredPart[]): StoredPart[] {
-  return parts.filter(({ text }, i) => parts.findIndex((one) => one.text === text) === i);
+  return parts.filter(({ text }, i) => parts.findIndex((part) => part.text === text) === i);
 }
 
 function result(
@@ -132,7 +132,7 @@ function result(
   const texts = parts.map(({ text, sql, from, rows, command }) => {
     const tool = sql === null ? from : 'sql';
     const input = sql ?? command ?? commandOf(from, session);
-    const known = queries.find((one) => one.tool === tool && one.input === input);
+    const known = queries.find((query) => query.tool === tool && query.input === input);
     const id = known?.id ?? `q${queries.length + 1}`;
     if (!known) queries.push({ id, tool, input, rows, error: null });
     const [first = '', ...rest] = text.split('\n');

@@ -90,10 +90,10 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
 
 const topics: [Topic, phrases: string][] = [
   ...Object.entries(topicPhrases).map(([id, phrases]): [Topic, string] => {
-    const own = answers[id as keyof typeof topicPhrases];
+    const topicAnswer = answers[id as keyof typeof topicPhrases];
     const judged: RuleTopic | undefined = (ruleTopics as Record<string, RuleTopic>)[id];
     const answer: Answer = async (facts, workload) =>
-      (await own?.(facts, workload)) ?? (judged ? ruleAnswer(facts, judged) : null);
+      (await topicAnswer?.(facts, workload)) ?? (judged ? ruleAnswer(facts, judged) : null);
     return [{ id, answer }, phrases];
   }),
   ...rules.flatMap(({ id, asked }): [Topic, string][] =>

@@ -36,7 +36,7 @@ const same = new Map(
     token: 'tok tokens',
     trust: 'believe rely reliable',
     use: 'used uses usage util utilization utilisation utilized utilised',
-  }).flatMap(([one, others]) => others.split(' ').map((other): [string, string] => [other, one])),
+  }).flatMap(([word, synonyms]) => synonyms.split(' ').map((synonym): [string, string] => [synonym, word])),
 );
 
 /** Terms as stems, in order, without fillers: "launches" and "launch", "copies" and "memcpy" meet. */
@@ -61,8 +61,8 @@ function stem(word: string): string {
 
 /** Words of the question that a text holds, too. */
 export function overlap(tokens: ReadonlySet<string>, text: string): number {
-  const own = tokensOf(text);
-  return [...tokens].filter((one) => own.has(one)).length;
+  const textTokens = tokensOf(text);
+  return [...tokens].filter((token) => textTokens.has(token)).length;
 }
 
 /** As a sentence: a capital at its begin, a full stop at its end. */

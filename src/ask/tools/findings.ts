@@ -66,8 +66,10 @@ export const findingsTool = askTool({
   async run({ session, id }, context) {
     const found = await context.explain(whichSession(context.sessions, session));
     if (id === undefined) return { data: briefFindings(found), rows: found.findings.length };
-    const own = found.findings.filter((one) => one.id === id || one.rule === id);
-    const rules = found.rules.filter(({ rule }) => rule === id || own.some((one) => one.rule === rule));
-    return { data: { findings: own, rules }, rows: own.length };
+    const matching = found.findings.filter((finding) => finding.id === id || finding.rule === id);
+    const rules = found.rules.filter(
+      ({ rule }) => rule === id || matching.some((finding) => finding.rule === rule),
+    );
+    return { data: { findings: matching, rules }, rows: matching.length };
   },
 });

@@ -65,10 +65,10 @@ export const modelArithmeticTool = askTool({
         bytes: work.bytes,
         total_bytes: work.bytes_total,
         flop_per_byte: arithmeticIntensity(work.flops, work.bytes_total),
-        by_class: classes.map((one) => ({
-          class: one.class,
-          flops: one.work.flops,
-          total_bytes: one.work.bytes_total,
+        by_class: classes.map((row) => ({
+          class: row.class,
+          flops: row.work.flops,
+          total_bytes: row.work.bytes_total,
         })),
         roofline:
           'reason' in least

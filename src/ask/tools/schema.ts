@@ -17,23 +17,23 @@ export const schemaTool = askTool({
         0,
       );
     const all = describedTables();
-    const own =
+    const listed =
       table === undefined
         ? all.filter(({ name, derived }) => derived || rowsOf(name) > 0)
         : all.filter(({ name }) => name === table);
     return {
       data: {
-        tables: own.map(({ name, doc, derived, columns }) => ({
+        tables: listed.map(({ name, doc, derived, columns }) => ({
           name,
           doc,
           rows: derived ? null : rowsOf(name),
-          columns: table === undefined ? columns.map((one) => one.name).join(', ') : columns,
+          columns: table === undefined ? columns.map((column) => column.name).join(', ') : columns,
         })),
-        ...(own.length === 0
+        ...(listed.length === 0
           ? { note: `no such table; there are: ${all.map(({ name }) => name).join(', ')}` }
           : {}),
       },
-      rows: own.length,
+      rows: listed.length,
     };
   },
 });

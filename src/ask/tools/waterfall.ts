@@ -49,13 +49,13 @@ export const waterfallTool = askTool({
   asked: ({ stage }) => stage ?? null,
   async run({ session, stage }, context) {
     const found = await context.explain(whichSession(context.sessions, session));
-    const own = found.stages.filter(({ kind }) => stage === undefined || kind === stage);
+    const stages = found.stages.filter(({ kind }) => stage === undefined || kind === stage);
     return {
       data: {
-        stages: own.map((one) => briefStage(one, stage !== undefined)),
+        stages: stages.map((waterfall) => briefStage(waterfall, stage !== undefined)),
         without: found.without_waterfall,
       },
-      rows: own.reduce((sum, { bars }) => sum + bars.length, 0),
+      rows: stages.reduce((sum, { bars }) => sum + bars.length, 0),
     };
   },
 });

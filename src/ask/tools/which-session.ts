@@ -9,11 +9,13 @@ export const sessionInput = {
 /** @throws E_USAGE with the ids there are */
 export function whichSession(sessions: readonly Session[], id: string | undefined): Session {
   const found =
-    id === undefined ? sessions[0] : sessions.find((one) => one.id === id || one.user.name === id);
+    id === undefined
+      ? sessions[0]
+      : sessions.find((session) => session.id === id || session.user.name === id);
   if (found) return found;
   throw new InferscopeError('E_USAGE', {
     what: `no session ${id}`,
-    why: `There are: ${sessions.map((one) => one.id).join(', ')}.`,
+    why: `There are: ${sessions.map((session) => session.id).join(', ')}.`,
     fix: 'Give one of these.',
   });
 }

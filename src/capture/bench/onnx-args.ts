@@ -40,7 +40,7 @@ export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
 }
 
 function oneOf<T extends string>(key: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((one) => one === value);
+  const found = allowed.find((allowedValue) => allowedValue === value);
   if (found === undefined) throw badValue(key, value, `one of ${allowed.join(', ')}`);
   return found;
 }

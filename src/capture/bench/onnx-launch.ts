@@ -131,7 +131,7 @@ function endPoint(
     control.onProgress({ type: 'point', point: ended, outcome, text: why });
   };
   tell(point, outOfMemory ? 'out_of_memory' : 'failed', text);
-  const died = order.points.find((one) => one.point === point);
+  const died = order.points.find((candidate) => candidate.point === point);
   for (const other of outOfMemory && died ? order.points : [])
     if (!seen.ended.has(other.point) && needsMore(other, died!))
       tell(

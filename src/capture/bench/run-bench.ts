@@ -229,7 +229,7 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
   }
   const failure = executions
     .flatMap(({ launches }) => launches.map((launch) => launch.failure))
-    .find((one) => one !== null);
+    .find((candidate) => candidate !== null);
   if (failure instanceof InferscopeError) return failure;
   const [trouble] = executions.flatMap(({ recorded }) => recorded.troubles);
   const outOfMemory = executions.some(({ recorded }) => recorded.outOfMemory.size > 0);

@@ -48,9 +48,9 @@ async function measured(
     scratch: join(folder, `scratch-${count++}`),
     host: 'here',
     signal: more.signal ?? new AbortController().signal,
-    onProgress(one) {
-      progress.push(one);
-      more.onProgress?.(one);
+    onProgress(kernelProgress) {
+      progress.push(kernelProgress);
+      more.onProgress?.(kernelProgress);
     },
     onRows: () => {},
     ...(more.patienceMs === undefined ? {} : { patienceMs: more.patienceMs }),
@@ -154,7 +154,7 @@ describe('a process that runs cases', () => {
       scratch: join(folder, 'again'),
       host: 'here',
       signal: new AbortController().signal,
-      onProgress: (one) => progress.push(one),
+      onProgress: (kernelProgress) => progress.push(kernelProgress),
       onRows: () => {},
     });
     const text = readFileSync(capture.recordPath, 'utf8');

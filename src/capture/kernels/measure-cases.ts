@@ -46,7 +46,10 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
     if (gpus && options.runner.device !== 'cpu') capture.issues.push(...(await otherProcesses(gpus)));
     // Ranks are processes of their own, each with its own GPU.
     const collective = ({ kernel }: KernelCase) => kernel === 'all-reduce';
-    for (const part of [order.cases.filter((one) => !collective(one)), order.cases.filter(collective)])
+    for (const part of [
+      order.cases.filter((kernelCase) => !collective(kernelCase)),
+      order.cases.filter(collective),
+    ])
       await measurePart(part, { capture, gpus, options, from });
   } finally {
     gpus?.close();
@@ -76,10 +79,10 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
     }
     const { failure, culprit, hung, before } = await launchOnce(open, context);
     const done = await recordedCases(options.recordPath, from);
-    open = open.filter((one) => !done.has(one.case));
+    open = open.filter((kernelCase) => !done.has(kernelCase.case));
     if (open.length === 0 || options.signal.aborted) break;
     const words = failure === null ? 'Its process exited without output.' : messageOf(failure);
-    const [at] = culprit === null ? [] : open.filter((one) => one.case === culprit);
+    const [at] = culprit === null ? [] : open.filter((kernelCase) => kernelCase.case === culprit);
     // It did not reach its first case: the next process would not either.
     if (!at && done.size === before) {
       recordUnmeasured(record, open, 'failed', words);
@@ -88,7 +91,7 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
     if (at) {
       const text = hung ? 'It hung, and its process was killed.' : `Its process died: ${words}`;
       recordUnmeasured(record, [at], 'failed', text);
-      open = open.filter((one) => one !== at);
+      open = open.filter((kernelCase) => kernelCase !== at);
     }
     if (open.length === 0) break;
     const where = at ? ` in ${at.case}` : '';
@@ -147,7 +150,7 @@ async function launchOnce(
   capture.issues.push(...issues, ...usedDuring(rows.telemetry));
   const names = [...rows.telemetry, ...rows.memory].map((row) => row.capture_id!);
   capture.sampled = [...new Set([...capture.sampled, ...names])];
-  launches.push({ launch: launches.length, cases: cases.map((one) => one.case), failure, log });
+  launches.push({ launch: launches.length, cases: cases.map((kernelCase) => kernelCase.case), failure, log });
   dropCutOffLine(recordPath);
   return { failure, culprit: current, hung: watchdog.hung, before };
 }

@@ -53,8 +53,8 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
       return `${nameOf(pid) ?? 'a process'} (pid ${pid})${memory}`;
     });
     const who = names.length > 0 ? names.join(', ') : `${count} of them`;
-    const held = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
-    return shared(`Other processes used gpu${index} before the first case: ${who}${held}.`);
+    const usedText = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
+    return shared(`Other processes used gpu${index} before the first case: ${who}${usedText}.`);
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
   return shared(

@@ -35,11 +35,11 @@ export function recordUnmeasured(
   text: string,
 ): void {
   const record = recordWriter(path, execution_id);
-  for (const one of cases) {
+  for (const kernelCase of cases) {
     const now = monotonicNs();
     record.add({
       type: 'microbenchmark',
-      ...one,
+      ...kernelCase,
       outcome,
       text,
       t_ns: now,

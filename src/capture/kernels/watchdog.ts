@@ -9,16 +9,16 @@ interface Watchdog {
 
 /** @param parent signal that ends the work for another reason than a hang */
 export function startWatchdog(parent: AbortSignal, ms: number): Watchdog {
-  const own = new AbortController();
+  const controller = new AbortController();
   let timer = setTimeout(bark, ms);
   function bark() {
     // Stopping takes time, too.
-    if (!parent.aborted) own.abort();
+    if (!parent.aborted) controller.abort();
   }
   return {
-    signal: AbortSignal.any([parent, own.signal]),
+    signal: AbortSignal.any([parent, controller.signal]),
     get hung() {
-      return own.signal.aborted;
+      return controller.signal.aborted;
     },
     feed(next) {
       clearTimeout(timer);

@@ -99,11 +99,11 @@ describe.skipIf(python === '')('the agent of a container', () => {
 
   test('a process that only has the number of an old run is left alone', async () => {
     const { folder } = places('');
-    const other = spawn('sleep', ['600']);
-    writeFileSync(join(folder, 'child.pid'), String(other.pid));
+    const otherProcess = spawn('sleep', ['600']);
+    writeFileSync(join(folder, 'child.pid'), String(otherProcess.pid));
     call('clean', folder);
-    expect(other.exitCode).toBeNull();
-    expect(existsSync(`/proc/${other.pid}`)).toBe(true);
-    other.kill();
+    expect(otherProcess.exitCode).toBeNull();
+    expect(existsSync(`/proc/${otherProcess.pid}`)).toBe(true);
+    otherProcess.kill();
   });
 });

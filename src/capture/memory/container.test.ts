@@ -159,7 +159,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     let pid: number | null = null;
     const lines: string[] = [];
     const following = followRecord(agentCall(container, 'python3', folder, 'follow'), {
-      onPid: (one) => (pid = hostPid(one, facts.pid)),
+      onPid: (innerPid) => (pid = hostPid(innerPid, facts.pid)),
       onLine: (line) => lines.push(line),
     });
     process.env['HF_TOKEN'] = 'hf_passedonbyname0123456789';

@@ -131,10 +131,10 @@ function withoutVllm({
 function inWordsOf(error: unknown, shim: string, words: string): unknown {
   if (!(error instanceof InferscopeError)) return error;
   const { what, why, fix } = error.parts;
-  const said = (text: string) => text.replaceAll(shim, words);
+  const worded = (text: string) => text.replaceAll(shim, words);
   return new InferscopeError(
     error.code,
-    { what: said(what), why: said(why), fix: said(fix) },
+    { what: worded(what), why: worded(why), fix: worded(fix) },
     { cause: error },
   );
 }

@@ -91,7 +91,7 @@ export function dockerFailure(
   }
   const reported = wordsOf(answer);
   const words = reported.split('\n').at(-1) ?? '';
-  const found = known.find((one) => one.words.test(reported));
+  const found = known.find((failure) => failure.words.test(reported));
   if (found) {
     return new InferscopeError(found.code, {
       what: found.what(container),

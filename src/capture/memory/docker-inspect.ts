@@ -138,7 +138,8 @@ export function devicesOf(
   if (request) return { vendor: 'nvidia', gpus: numbersOf(request.DeviceIDs ?? []) };
   if ((Devices ?? []).some(({ PathOnHost }) => PathOnHost.startsWith('/dev/kfd')))
     return { vendor: 'amd', gpus: null };
-  const visible = env.find((one) => one.startsWith('NVIDIA_VISIBLE_DEVICES='))?.split('=')[1] ?? 'none';
+  const visible =
+    env.find((variable) => variable.startsWith('NVIDIA_VISIBLE_DEVICES='))?.split('=')[1] ?? 'none';
   if (visible === '' || visible === 'none' || visible === 'void') return { vendor: null, gpus: null };
   return { vendor: 'nvidia', gpus: visible === 'all' ? null : numbersOf(visible.split(',')) };
 }

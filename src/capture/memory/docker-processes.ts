@@ -32,8 +32,8 @@ function namespaceOf(pid: number): string | null {
 }
 
 function sharesCgroup(pid: string, first: number): boolean {
-  const own = read(`/proc/${pid}/cgroup`);
-  return own !== '' && own === read(`/proc/${first}/cgroup`);
+  const cgroup = read(`/proc/${pid}/cgroup`);
+  return cgroup !== '' && cgroup === read(`/proc/${first}/cgroup`);
 }
 
 function read(path: string): string {

@@ -73,7 +73,7 @@ export async function containerPython(
     seen.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
   }
   for (const name of wanted) {
-    const python = found.find(({ packages }) => engines[name].every((one) => packages[one]));
+    const python = found.find(({ packages }) => engines[name].every((required) => packages[required]));
     if (python) return { engine: name, ...python };
   }
   throw new InferscopeError('E_ENGINE_MISSING', {
@@ -135,9 +135,9 @@ export async function copyProbe(
     .parse(JSON.parse(reported.trim().split('\n').at(-1) ?? 'null'));
   return {
     folder,
-    others: others.flatMap((one) => {
-      const pid = new RegExp(`${prefix}(\\d+)-`).exec(one)?.[1];
-      return pid === undefined ? [] : [{ folder: one, pid: Number(pid) }];
+    others: others.flatMap((line) => {
+      const pid = new RegExp(`${prefix}(\\d+)-`).exec(line)?.[1];
+      return pid === undefined ? [] : [{ folder: line, pid: Number(pid) }];
     }),
   };
 }

@@ -18,9 +18,9 @@ export function recordTranslator({ pid, gpus }: Numbers): (line: string) => stri
     return found ?? inside;
   };
   return (line) => {
-    const own = line.replace(/"pid": (\d+)/, (_, inside: string) => `"pid": ${hostOf(Number(inside))}`);
-    if (gpus === null || !own.includes('"type": "memory"')) return own;
-    return own.replace(
+    const hostLine = line.replace(/"pid": (\d+)/, (_, inside: string) => `"pid": ${hostOf(Number(inside))}`);
+    if (gpus === null || !hostLine.includes('"type": "memory"')) return hostLine;
+    return hostLine.replace(
       /"device": (\d+)/,
       (_, inside: string) => `"device": ${gpus[Number(inside)] ?? inside}`,
     );

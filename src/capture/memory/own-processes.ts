@@ -14,8 +14,8 @@ export function watchProcesses(
   const look = () => {
     const { pid } = launched;
     if (pid !== null)
-      for (const one of process.platform === 'linux' ? processTree(pid) : [pid]) seen.add(one);
-    for (const one of target.pids?.() ?? []) seen.add(one);
+      for (const processId of process.platform === 'linux' ? processTree(pid) : [pid]) seen.add(processId);
+    for (const processId of target.pids?.() ?? []) seen.add(processId);
   };
   look();
   const timer = setInterval(look, periodMs);
@@ -31,7 +31,7 @@ export function watchProcesses(
 /** Processes on the GPUs other than the engine's; a running server is the engine. */
 export function withoutOwn<Listed extends { pid: number }>(
   listed: readonly Listed[],
-  own: readonly number[],
+  ownPids: readonly number[],
 ): Listed[] {
-  return listed.filter(({ pid }) => !own.includes(pid));
+  return listed.filter(({ pid }) => !ownPids.includes(pid));
 }

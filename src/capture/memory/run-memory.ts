@@ -219,18 +219,18 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
 
 /**
  * A process that has just exited, perhaps of the previous run, stays listed for a while and its memory is not yet free.
- * @param own a running server: it does not count as another process, and its memory is not waited for
+ * @param ownPids a running server: it does not count as another process, and its memory is not waited for
  */
 async function othersOn(
   gpus: Gpus,
-  own: readonly number[],
+  ownPids: readonly number[],
   signal: AbortSignal,
 ): Promise<MemoryPlan['others_before']> {
   const deadline = Date.now() + goneMs;
   for (;;) {
-    const found = withoutOwn(await processesOn(gpus), own);
-    const held = own.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
-    if ((found.length === 0 && !held) || Date.now() >= deadline || signal.aborted) return found;
+    const found = withoutOwn(await processesOn(gpus), ownPids);
+    const isHeld = ownPids.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
+    if ((found.length === 0 && !isHeld) || Date.now() >= deadline || signal.aborted) return found;
     await sleep(200);
   }
 }

@@ -6,9 +6,9 @@ import { networkInterfaces } from 'node:os';
 export async function isThisMachine(hostname: string): Promise<boolean> {
   const name = hostname.replace(/^\[|\]$/g, '');
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  const own = new Set(interfaces.map(({ address }) => address));
+  const localAddresses = new Set(interfaces.map(({ address }) => address));
   const found = await lookup(name, { all: true }).catch(() => []);
-  return found.length > 0 && found.every(({ address }) => own.has(address) || isLoopback(address));
+  return found.length > 0 && found.every(({ address }) => localAddresses.has(address) || isLoopback(address));
 }
 
 function isLoopback(address: string): boolean {

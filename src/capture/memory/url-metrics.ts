@@ -30,7 +30,7 @@ export function readCacheConfig(page: string): CacheConfig | null {
     text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
   const summed = (name: string) => {
     const values = lines.map((line) => number(label(line, name)));
-    return values.every((one) => one !== null) ? values.reduce((sum, one) => sum + one, 0) : null;
+    return values.every((value) => value !== null) ? values.reduce((sum, value) => sum + value, 0) : null;
   };
   const [first] = lines;
   return {

@@ -10,16 +10,16 @@ test('the namespace the machine booted with has a number of its own', () => {
 });
 
 test.runIf(process.platform === 'linux')('a number means this process only where it is sure', () => {
-  const own = process.pid;
-  expect(identifyGpuProcess(own, 'initial')).toMatchObject({
-    pid: own,
+  const ownPid = process.pid;
+  expect(identifyGpuProcess(ownPid, 'initial')).toMatchObject({
+    pid: ownPid,
     here: true,
     name: expect.any(String),
   });
   // In a container the driver's number may be another process's here: ours holds no GPU.
-  expect(identifyGpuProcess(own, 'nested')).toEqual({ pid: own, name: null, here: false });
+  expect(identifyGpuProcess(ownPid, 'nested')).toEqual({ pid: ownPid, name: null, here: false });
   expect(identifyGpuProcess(2 ** 22 + 1, 'initial')).toEqual({ pid: 2 ** 22 + 1, name: null, here: false });
   const file = openSync('/dev/null', 'r');
-  expect(identifyGpuProcess(own, 'nested').here).toBe(false);
+  expect(identifyGpuProcess(ownPid, 'nested').here).toBe(false);
   closeSync(file);
 });

@@ -90,8 +90,9 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
 
   function lookAtProcesses(): void {
     for (const { details } of device?.latest() ?? [])
-      for (const one of details?.processes ?? [])
-        if (!seen.has(one.pid)) seen.set(one.pid, identifyGpuProcess(one.pid, namespace));
+      for (const gpuProcess of details?.processes ?? [])
+        if (!seen.has(gpuProcess.pid))
+          seen.set(gpuProcess.pid, identifyGpuProcess(gpuProcess.pid, namespace));
   }
 
   return {

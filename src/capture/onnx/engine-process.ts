@@ -165,14 +165,14 @@ function processDied(what: string, exit: EngineExit, stopping: boolean): Infersc
       fix: 'Use a smaller --batch-size, --input-len or model, or --dtype int4.',
     });
   }
-  const said = String(exit.stderr ?? '')
+  const stderr = String(exit.stderr ?? '')
     .trim()
     .split('\n')
     .slice(-3)
     .join('\n');
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `the engine process died during ${what} (${exit.signal ?? `exit code ${exit.exitCode}`})`,
-    why: said || 'It printed nothing to stderr.',
+    why: stderr || 'It printed nothing to stderr.',
     fix: 'Run it again; if it dies again, try --model llama-24m to see whether the engine works here.',
   });
 }

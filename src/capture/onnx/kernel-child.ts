@@ -35,12 +35,12 @@ async function run(
   });
   const total = order.cases.length;
   const settings = { ...order, threads, rotateBytes, scratch, stopped };
-  for (const [done, one] of order.cases.entries()) {
-    tell({ type: 'case', case: one.case, done, total });
+  for (const [done, kernelCase] of order.cases.entries()) {
+    tell({ type: 'case', case: kernelCase.case, done, total });
     const { t_ns, ...measured } = stopped()
       ? { ...nothing(threads), outcome: 'stopped' as const, text: null }
-      : await measureCase(ort, one, settings);
-    record.add({ type: 'microbenchmark', ...one, ...measured, t_ns });
+      : await measureCase(ort, kernelCase, settings);
+    record.add({ type: 'microbenchmark', ...kernelCase, ...measured, t_ns });
     record.flush();
   }
   const last = order.cases.at(-1);

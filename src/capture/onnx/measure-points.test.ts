@@ -66,17 +66,17 @@ const of = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
 test('points are warmed up small first, then timed in turn; each ends with its outcome', async () => {
   const { lines, reported, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
   const requests = of(lines, 'request');
-  const warm = requests.filter(({ warmup }) => warmup).map((one) => one.point);
+  const warm = requests.filter(({ warmup }) => warmup).map((request) => request.point);
   expect(warm.slice(0, 2)).toEqual(['small', 'small']);
   expect(warm.slice(-2)).toEqual(['large', 'large']);
   expect(warm.length).toBe(result.warmupIterations);
   // Launch 1 begins one point further.
   const timed = requests.filter(({ warmup }) => !warmup);
-  expect(timed.map((one) => one.point).join(' ')).toBe('small large large small small large');
+  expect(timed.map((request) => request.point).join(' ')).toBe('small large large small small large');
   expect(requests.map(({ iteration }) => iteration)).toEqual(requests.map((_, i) => 100 + i));
-  for (const one of timed) {
-    expect([one.batch_size, one.input_len, one.output_len, one.launch]).toEqual(
-      one.point === 'large' ? [4, 16, 4, 1] : [1, 8, 6, 1],
+  for (const request of timed) {
+    expect([request.batch_size, request.input_len, request.output_len, request.launch]).toEqual(
+      request.point === 'large' ? [4, 16, 4, 1] : [1, 8, 6, 1],
     );
   }
   // A prefill, output − 1 decode steps and a sampling of each token.
@@ -120,7 +120,9 @@ test('a point that runs out of memory ends alone, before the large ones and afte
   const [huge, fits] = ['huge', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
   expect([huge!.outcome, fits!.outcome]).toEqual(['out_of_memory', 'measured']);
   expect(huge!.text).toMatch(/no room for the KV cache of 8589934592 sequences of 16 tokens: Memory ran out/);
-  expect(of(lines, 'request').filter((one) => !one.warmup && one.point === 'fits')).toHaveLength(3);
+  expect(of(lines, 'request').filter((request) => !request.warmup && request.point === 'fits')).toHaveLength(
+    3,
+  );
 });
 
 test('a point the model cannot run fails alone', async () => {
@@ -135,7 +137,7 @@ test('a profile (a point without a name) has no point lines, and its failure is 
   const nameless = { ...point('', 1, 8, 4), point: null };
   const { lines, reported } = await measure([nameless]);
   expect(of(lines, 'point')).toEqual([]);
-  expect(of(lines, 'request').every((one) => one.point === null)).toBe(true);
+  expect(of(lines, 'request').every((request) => request.point === null)).toBe(true);
   expect(new Set(reported.map(({ type }) => type))).toEqual(new Set(['phase', 'iteration']));
   await expect(measure([{ ...nameless, batchSize: 2 ** 33 }])).rejects.toMatchObject({
     code: 'E_OUT_OF_MEMORY',
@@ -144,14 +146,15 @@ test('a profile (a point without a name) has no point lines, and its failure is 
 
 test('stopped: what was timed is recorded, and what was not is said', async () => {
   const timedSoFar = (reported: readonly WorkloadProgress[]) =>
-    reported.filter((one) => one.type === 'iteration' && !one.warmup).length;
+    reported.filter((workloadProgress) => workloadProgress.type === 'iteration' && !workloadProgress.warmup)
+      .length;
   const { lines, result } = await measure(
     [point('a', 1, 8, 4), point('b', 2, 8, 4)],
     (reported) => timedSoFar(reported) >= 3,
   );
   // Launch 1: b a, a b, b a.
   const timed = of(lines, 'request').filter(({ warmup }) => !warmup);
-  expect(timed.map((one) => one.point)).toEqual(['b', 'a', 'a']);
+  expect(timed.map((request) => request.point)).toEqual(['b', 'a', 'a']);
   expect(of(lines, 'point').map(({ point: name, outcome, text }) => [name, outcome, text])).toEqual([
     ['a', 'stopped', 'Stopped after 2 of 3 timed repeats.'],
     ['b', 'stopped', 'Stopped after 1 of 3 timed repeats.'],

@@ -94,7 +94,7 @@ export async function cachedGpuRoofline(
   opened?.close();
   const mine = names.filter((name) => name.startsWith(`${key}-`) && name.endsWith('.json'));
   const found = await Promise.all(mine.map((name) => readEntry(join(folder, name))));
-  return found.filter((one) => one !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
+  return found.filter((roofline) => roofline !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
 }
 
 /** Measured next to another process or while throttled: used now, but not cached for long. */

@@ -82,7 +82,7 @@ test('dtypes by compute capability', () => {
 
 test('cases have names of their own, copies count both ways, arrays leave the L2', () => {
   const cases = firstCases(h200);
-  expect(new Set(cases.map((one) => one.case)).size).toBe(cases.length);
+  expect(new Set(cases.map((kernelCase) => kernelCase.case)).size).toBe(cases.length);
   const copies = cases.filter(({ kernel }) => kernel === 'copy');
   expect(copies.length).toBeGreaterThan(1);
   for (const { bytes, params } of copies) {

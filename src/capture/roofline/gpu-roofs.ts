@@ -64,7 +64,7 @@ export function gpuRoofsOf(
   const sheet = gpuSheet(facts.name, facts.pciId);
   const of = (kernel: string) => lines.filter((line) => line.kernel === kernel);
   const bandwidth = bandwidths(facts, of, conditions);
-  const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((one) => one.bytes_per_s);
+  const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((result) => result.bytes_per_s);
   const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
   const l2Bytes = facts.l2Bytes ?? sheet?.l2Bytes ?? null;
   const smCount = facts.smCount ?? sheet?.smCount ?? null;

@@ -20,24 +20,24 @@ const place = ({ index, name }: MeasuredGpu) => `cuda:${index} (${name})`;
 
 function results(gpu: MeasuredGpu) {
   return [
-    ...gpu.compute.map((one) => ({ ...one, what: `${one.dtype} GEMM` })),
-    ...gpu.bandwidth.map((one) => ({ ...one, what: one.pattern as string })),
+    ...gpu.compute.map((result) => ({ ...result, what: `${result.dtype} GEMM` })),
+    ...gpu.bandwidth.map((result) => ({ ...result, what: result.pattern as string })),
   ];
 }
 
 /** A power cap is normal for large GEMMs on data-center GPUs; thermal and hardware slowdowns are faults of this machine. */
 function throttling(gpu: MeasuredGpu): Issue[] {
-  const held = results(gpu).filter((one) => one.throttled_by.length > 0);
-  const reasons = [...new Set(held.flatMap((one) => one.throttled_by))];
+  const throttled = results(gpu).filter((result) => result.throttled_by.length > 0);
+  const reasons = [...new Set(throttled.flatMap((result) => result.throttled_by))];
   return reasons.map((reason): Issue => {
     const known = throttleReasons.find(({ name }) => name === reason);
-    const mine = held.filter((one) => one.throttled_by.includes(reason));
+    const mine = throttled.filter((result) => result.throttled_by.includes(reason));
     const clocks = mine.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
     const at = clocks.length > 0 ? `, down to ${formatQuantity(Math.min(...clocks), 'MHz')}` : '';
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
+      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
       count: mine.length,
     };
   });
@@ -57,9 +57,9 @@ function plausibility(gpu: MeasuredGpu): Issue[] {
 }
 
 function spread(gpu: MeasuredGpu): Issue[] {
-  const wide = results(gpu).filter((one) => one.sd_share > wideSpread);
+  const wide = results(gpu).filter((result) => result.sd_share > wideSpread);
   if (wide.length === 0) return [];
-  const each = wide.map((one) => `${one.what} ${formatPercent(one.sd_share)}`).join(', ');
+  const each = wide.map((result) => `${result.what} ${formatPercent(result.sd_share)}`).join(', ');
   return [
     {
       code: 'wide_spread',
@@ -97,10 +97,10 @@ export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
   return gpus
     .filter((gpu) => gpu.name === first.name && gpu !== first)
     .flatMap((gpu) => {
-      const pairs = results(gpu).flatMap((one) => {
-        const like = results(first).find(({ what }) => what === one.what);
+      const pairs = results(gpu).flatMap((result) => {
+        const like = results(first).find(({ what }) => what === result.what);
         return like
-          ? [{ what: one.what, share: like.median_ns / one.median_ns, same: like.case === one.case }]
+          ? [{ what: result.what, share: like.median_ns / result.median_ns, same: like.case === result.case }]
           : [];
       });
       return pairs

@@ -114,14 +114,14 @@ async function measureAll(
     const gpu = gpuRoofsOf(factsOf(plan, index, reported ?? null, gpus), 'full', lines, conditions(index));
     measured.push(gpu);
     issues.push(...roofIssues(gpu, lines));
-    const alike = planned.filter((one, at) => at > index && one.name === plan.name);
+    const alike = planned.filter((plannedDevice, at) => at > index && plannedDevice.name === plan.name);
     const cases = comparisonCases(lines, gpu.compute);
     if (alike.length === 0 || cases.length === 0 || options.signal.aborted) continue;
     const compared = await Promise.all(
-      alike.map(async (one) => {
-        const own = await runRound(rounds, one, 'compared', cases);
-        const at = planned.indexOf(one);
-        return gpuRoofsOf(factsOf(one, at, null, gpus), 'compared', own, conditions(at));
+      alike.map(async (plannedDevice) => {
+        const own = await runRound(rounds, plannedDevice, 'compared', cases);
+        const at = planned.indexOf(plannedDevice);
+        return gpuRoofsOf(factsOf(plannedDevice, at, null, gpus), 'compared', own, conditions(at));
       }),
     );
     measured.push(...compared);

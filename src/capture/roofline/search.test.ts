@@ -17,13 +17,14 @@ const facts = { ...plan, index: 0, l2Bytes: null, powerLimitW: 700, pciId: null 
 const noSensors = () => ({ sm_clock_mhz: null, power_w: null, throttled_by: [] });
 
 /** A device with the fastest GEMMs at a side of 6144, which only the second round tries; it has no float8. */
-function lineOf(one: KernelCase): MicrobenchmarkLine {
-  if (one.dtype === 'float8') return unmeasuredLine(one, 'unsupported', 'this torch has no float8 here');
-  if (one.flops === 0) return measuredLine(one, [(one.bytes / 4e12) * 1e9]);
-  const { m, n, k } = one.params as { m: number; n: number; k: number };
+function lineOf(kernelCase: KernelCase): MicrobenchmarkLine {
+  if (kernelCase.dtype === 'float8')
+    return unmeasuredLine(kernelCase, 'unsupported', 'this torch has no float8 here');
+  if (kernelCase.flops === 0) return measuredLine(kernelCase, [(kernelCase.bytes / 4e12) * 1e9]);
+  const { m, n, k } = kernelCase.params as { m: number; n: number; k: number };
   const flat = m === n && n === k ? 1 : 2;
   const rate = 800e12 / flat / (1 + Math.abs(Math.log2(m / 6144)));
-  return measuredLine(one, [(one.flops / rate) * 1e9]);
+  return measuredLine(kernelCase, [(kernelCase.flops / rate) * 1e9]);
 }
 
 test('the fastest size is found between those of the first round, and dtypes without a kernel cost no second one', async () => {
@@ -46,7 +47,7 @@ test('the fastest size is found between those of the first round, and dtypes wit
   const cases = comparisonCases(lines, compute);
   expect(cases.map(({ kernel }) => kernel).sort()).toEqual(['copy', ...Array(5).fill('gemm'), 'read']);
   expect(cases.find(({ dtype }) => dtype === 'bfloat16')).toEqual(
-    rounds['refined']!.find((one) => one.case === best.case),
+    rounds['refined']!.find((kernelCase) => kernelCase.case === best.case),
   );
 });
 

@@ -3,7 +3,7 @@ import type { MicrobenchmarkLine } from '../../model/record.js';
 
 /** A measured line of a case: the given times of one operation, ns. */
 export function measuredLine(
-  one: KernelCase,
+  kernelCase: KernelCase,
   samples_ns: number[],
   change: Partial<MicrobenchmarkLine> = {},
 ): MicrobenchmarkLine {
@@ -15,7 +15,7 @@ export function measuredLine(
     pid: 1,
     t_ns: 1e9,
     end_ns: 2e9,
-    ...one,
+    ...kernelCase,
     device: 0,
     threads: null,
     outcome: 'measured',
@@ -31,9 +31,9 @@ export function measuredLine(
 }
 
 export function unmeasuredLine(
-  one: KernelCase,
+  kernelCase: KernelCase,
   outcome: MicrobenchmarkLine['outcome'],
   text: string,
 ): MicrobenchmarkLine {
-  return measuredLine(one, [], { outcome, text });
+  return measuredLine(kernelCase, [], { outcome, text });
 }

@@ -25,11 +25,11 @@ export function belowProfiler(profiler: number): ProgramProcesses {
     const name = executable(pid);
     return pid === profiler || name === null || ofProfilers.test(name) ? [] : [{ pid, name }];
   });
-  const others = new Set(found.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
+  const otherPids = new Set(found.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
   const startedByOthers = new Set<number>();
   for (const { pid } of found) {
     const parent = parentOf(pid);
-    if (others.has(parent) || startedByOthers.has(parent)) startedByOthers.add(pid);
+    if (otherPids.has(parent) || startedByOthers.has(parent)) startedByOthers.add(pid);
   }
   const all = found.map(({ pid }) => pid);
   return { all, first: all.filter((pid) => !startedByOthers.has(pid)) };

@@ -1,10 +1,10 @@
-import { known, said, type Recogniser } from './recogniser.js';
+import { known, printed, type Recogniser } from './recogniser.js';
 
 /** Docker's errors when the program runs in a container. */
 export const containerFailures: Recogniser[] = [
   {
     id: 'container_missing',
-    matches: said(/No such container: ?(\S+)/),
+    matches: printed(/No such container: ?(\S+)/),
     explain: (_, match) =>
       known(
         'E_WORKLOAD_FAILED',
@@ -15,7 +15,7 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_stopped',
-    matches: said(/[Cc]ontainer (\S+) is not running/),
+    matches: printed(/[Cc]ontainer (\S+) is not running/),
     explain: (_, match) =>
       known(
         'E_WORKLOAD_FAILED',
@@ -26,7 +26,7 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_lacks_program',
-    matches: said(
+    matches: printed(
       /OCI runtime (?:exec|create) failed.*?exec: \\*"([^"\\]+)\\*": (?:executable file not found|stat)/,
     ),
     explain: (_, match) =>
@@ -39,7 +39,7 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_paused',
-    matches: said(/[Cc]ontainer (\S+) is paused/),
+    matches: printed(/[Cc]ontainer (\S+) is paused/),
     explain: (_, match) =>
       known(
         'E_WORKLOAD_FAILED',
@@ -50,7 +50,7 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'docker_silent',
-    matches: said(/Cannot connect to the Docker daemon|error during connect: .*docker/i),
+    matches: printed(/Cannot connect to the Docker daemon|error during connect: .*docker/i),
     explain: () =>
       known(
         'E_TOOL_FAILED',
@@ -61,7 +61,7 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'docker_forbidden',
-    matches: said(/permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i),
+    matches: printed(/permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i),
     explain: () =>
       known(
         'E_PERMISSION',

@@ -200,7 +200,7 @@ export function startDeviceSampler(
       const names = [['energyJ'], ...metrics, ...(withDetails ? detailMetrics : [])];
       for (const { scope, device } of sources) {
         const fields = Object.entries(device.missing).filter(([field]) =>
-          names.some(([one]) => one === field),
+          names.some(([name]) => name === field),
         );
         if (fields.length === 0) continue;
         const text = `${scope} does not report ${fields.map(([field, code]) => `${field} (${code})`).join(', ')}.`;

@@ -46,8 +46,8 @@ const cpuFallback =
   /CUDA is not available[^\n]*|CUDA initialization: [^\n]*|User provided device_type of 'cuda', but CUDA is not available[^\n]*|Failed to create CUDAExecutionProvider[^\n]*|no usable GPU found[^\n]*/i;
 
 export function usesCpuByAccident(output: string): Issue | null {
-  const said = cpuFallback.exec(output)?.[0];
-  if (said === undefined) return null;
-  const text = `The program may have run on the CPU by accident. Its output: "${said.trim().slice(0, 200)}". inferscope doctor shows why the GPU is not used.`;
+  const message = cpuFallback.exec(output)?.[0];
+  if (message === undefined) return null;
+  const text = `The program may have run on the CPU by accident. Its output: "${message.trim().slice(0, 200)}". inferscope doctor shows why the GPU is not used.`;
   return { code: 'cpu_by_accident', severity: 'warning', text };
 }

@@ -84,8 +84,8 @@ test('nsys records graph nodes, and ranges where they are asked for', () => {
     '--stats=false',
   ]);
   // nsys refuses an option that is given twice.
-  const own = { trace: [], captureRange: null, args: ['--cuda-graph-trace=graph', '-s', 'cpu'] };
-  expect(nsysArguments('/s/nsys', own).filter((arg) => /graph-trace|^-s|--sample/.test(arg))).toEqual([
+  const options = { trace: [], captureRange: null, args: ['--cuda-graph-trace=graph', '-s', 'cpu'] };
+  expect(nsysArguments('/s/nsys', options).filter((arg) => /graph-trace|^-s|--sample/.test(arg))).toEqual([
     '--cuda-graph-trace=graph',
     '-s',
   ]);

@@ -7,9 +7,9 @@ const gib = 2 ** 30;
 /** GPUs with memory in use from these lists; the last value repeats. */
 function gpusThatHold(...readings: (number | null)[][]): Pick<Gpus, 'devices'> {
   return {
-    devices: readings.map((own) => {
+    devices: readings.map((reading) => {
       let at = 0;
-      const sample = () => ({ memoryUsedBytes: own[Math.min(at++, own.length - 1)]! });
+      const sample = () => ({ memoryUsedBytes: reading[Math.min(at++, reading.length - 1)]! });
       return { sample } as unknown as Gpus['devices'][number];
     }),
   };

@@ -1,10 +1,10 @@
-import { known, line, said, type Recogniser } from './recogniser.js';
+import { known, line, printed, type Recogniser } from './recogniser.js';
 
 /** GPU memory, missing GPUs, and the model hub. */
 export const modelFailures: Recogniser[] = [
   {
     id: 'out_of_memory',
-    matches: said(
+    matches: printed(
       /CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED/,
     ),
     explain: (ended) => {
@@ -29,7 +29,7 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'model_gated',
-    matches: said(
+    matches: printed(
       /GatedRepoError|Cannot access gated repo|You are trying to access a gated repo|is gated\. You must/,
     ),
     explain: (ended) => {
@@ -48,7 +48,7 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'model_missing',
-    matches: said(
+    matches: printed(
       /RepositoryNotFoundError|Repository Not Found for url|is not a valid model identifier|is not a local folder and is not a valid/,
     ),
     explain: (ended) => {
@@ -63,7 +63,7 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'hub_refused',
-    matches: said(/\b(401|403|404) Client Error/),
+    matches: printed(/\b(401|403|404) Client Error/),
     explain: (ended, match) =>
       known(
         'E_MODEL_ACCESS',
@@ -74,7 +74,7 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'hub_unreachable',
-    matches: said(
+    matches: printed(
       /couldn't connect to '?https:\/\/huggingface|LocalEntryNotFoundError|Temporary failure in name resolution|Connection error, and we cannot find the requested files/,
     ),
     explain: (ended, match) =>
@@ -88,7 +88,7 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'cuda_unavailable',
-    matches: said(
+    matches: printed(
       /Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system|No CUDA GPUs are available|CUDA driver version is insufficient/,
     ),
     explain: (ended, match) =>

@@ -1,12 +1,12 @@
 import { importerFailure, importerMissing } from '../tools/nsys.js';
 import { engineProcesses, ownProcess } from './unseen-kernels.js';
-import { known, said, type Recognised, type Recogniser } from './recogniser.js';
+import { known, printed, type Recognised, type Recogniser } from './recogniser.js';
 
 /** Comes before all others: the program usually continues without its profiler. */
 export const countersForbidden: Recogniser = {
   id: 'counters_forbidden',
   anyExit: true,
-  matches: said(/ERR_NVGPUCTRPERM/),
+  matches: printed(/ERR_NVGPUCTRPERM/),
   explain: () =>
     known(
       'E_NCU_PERMISSION',
@@ -34,9 +34,9 @@ export const profilerFailures: Recogniser[] = [
     anyExit: true,
     matches: ({ tool, output }) => tool?.name === 'ncu' && /No kernels were profiled/.exec(output),
     explain: ({ output }) => {
-      const own = engineProcesses(output);
-      if (own.length > 0) {
-        const why = `No kernel matched its filters, or ncu did not see the kernels of vLLM's engine process (${own.join(', ')}), which is forked by default.`;
+      const engines = engineProcesses(output);
+      if (engines.length > 0) {
+        const why = `No kernel matched its filters, or ncu did not see the kernels of vLLM's engine process (${engines.join(', ')}), which is forked by default.`;
         return noKernels('ncu profiled no kernel', why, ownProcess);
       }
       return noKernels(

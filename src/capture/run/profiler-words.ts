@@ -114,9 +114,9 @@ function earliest(
 ): { at: number; message: Message | null } {
   let at = text.length;
   let message: Message | null = null;
-  for (const one of known) {
-    const found = text.indexOf(one.start);
-    if (found >= 0 && found < at) [at, message] = [found, one];
+  for (const knownMessage of known) {
+    const found = text.indexOf(knownMessage.start);
+    if (found >= 0 && found < at) [at, message] = [found, knownMessage];
   }
   if (final) return { at, message };
   for (const { start } of known) {

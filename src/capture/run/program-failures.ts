@@ -1,4 +1,4 @@
-import { known, line, said, type Recogniser } from './recogniser.js';
+import { known, line, printed, type Recogniser } from './recogniser.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 /** A path is used as it is, a plain name is searched on PATH. */
@@ -36,7 +36,7 @@ export const programFailures: Recogniser[] = [
   {
     id: 'disk_full',
     anyExit: true,
-    matches: said(/No space left on device|Errno 28|Disk quota exceeded/),
+    matches: printed(/No space left on device|Errno 28|Disk quota exceeded/),
     explain: (ended, match) =>
       known(
         'E_DISK_FULL',
@@ -65,7 +65,7 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'host_out_of_memory',
-    matches: said(
+    matches: printed(
       /^MemoryError\b|std::bad_alloc|DefaultCPUAllocator: (?:can't|not enough)|Cannot allocate memory|JavaScript heap out of memory/m,
     ),
     explain: (ended, match) =>
@@ -78,7 +78,7 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'module_missing',
-    matches: said(/ModuleNotFoundError: No module named '([\w.]+)'/),
+    matches: printed(/ModuleNotFoundError: No module named '([\w.]+)'/),
     explain: (ended, match) =>
       known(
         'E_ENGINE_MISSING',
@@ -89,7 +89,7 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'script_missing',
-    matches: said(/can't open file '([^']+)': \[Errno 2\]/),
+    matches: printed(/can't open file '([^']+)': \[Errno 2\]/),
     explain: (_, match) =>
       known(
         'E_WORKLOAD_FAILED',
@@ -100,7 +100,9 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'invalid_json',
-    matches: said(/(?:json\.decoder\.)?JSONDecodeError|SyntaxError: Unexpected .* in JSON|is not valid JSON/),
+    matches: printed(
+      /(?:json\.decoder\.)?JSONDecodeError|SyntaxError: Unexpected .* in JSON|is not valid JSON/,
+    ),
     explain: (ended, match) =>
       known(
         'E_WORKLOAD_FAILED',
@@ -111,7 +113,7 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'permission_denied',
-    matches: said(/PermissionError: \[Errno 13\][^\n]*|: Permission denied$/m),
+    matches: printed(/PermissionError: \[Errno 13\][^\n]*|: Permission denied$/m),
     explain: (ended, match) =>
       known(
         'E_PERMISSION',

@@ -31,7 +31,7 @@ export interface Recogniser {
 }
 
 /** Matches by output. */
-export const said = (pattern: RegExp) => (ended: Ended) => pattern.exec(ended.output);
+export const printed = (pattern: RegExp) => (ended: Ended) => pattern.exec(ended.output);
 export const known = (code: ErrorCode, what: string, why: string, fix: string): Recognised => ({
   code,
   parts: { what, why, fix },

@@ -80,7 +80,8 @@ test('a program gets the name of the evaluator around it; what a trace lacks is 
   expect(evaluator).toBe('torch');
   // What is typed goes before what the environment says.
   expect(JSON.parse(given!)).toMatchObject({ max_seconds: 600, shapes: true });
-  const ofTrace = (one: typeof clean) => one!.issues.filter(({ code }) => code === 'torch_trace');
+  const ofTrace = (runExecution: typeof clean) =>
+    runExecution!.issues.filter(({ code }) => code === 'torch_trace');
   expect(ofTrace(clean)).toEqual([]);
   expect(ofTrace(torch).map(({ text }) => text)).toEqual(['The torch trace of *** ends here']);
   vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', 'cpu');

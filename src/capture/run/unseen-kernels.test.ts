@@ -9,7 +9,7 @@ const log = `INFO 11-21 18:52:09 [model.py:623] Resolved architecture: LlamaForC
 {"turn": 0, "tokens": 128, "seconds": 0.1623}
 `;
 const used = (device: number, ...bytes: number[]) =>
-  bytes.map((one) => ({ kind: 'used', device, bytes: one }));
+  bytes.map((usedBytes) => ({ kind: 'used', device, bytes: usedBytes }));
 const recorded = {
   execution_id: 'nsys',
   memory: [

@@ -22,14 +22,14 @@ test('a folder is one sweep’s at a time; what a killed one left is taken over'
   claimFolder(folder)();
   expect(readdirSync(folder)).toEqual([]);
 
-  const other = living('sweep');
-  await once(other.stdout, 'data');
-  writeFileSync(lock, String(other.pid));
+  const otherSweep = living('sweep');
+  await once(otherSweep.stdout, 'data');
+  writeFileSync(lock, String(otherSweep.pid));
   expect(() => claimFolder(folder)).toThrow(
-    new RegExp(`another sweep is running in .* \\(process ${other.pid}\\)`),
+    new RegExp(`another sweep is running in .* \\(process ${otherSweep.pid}\\)`),
   );
-  other.kill('SIGKILL');
-  await once(other, 'exit');
+  otherSweep.kill('SIGKILL');
+  await once(otherSweep, 'exit');
 
   const release = claimFolder(folder);
   expect(existsSync(lock)).toBe(true);

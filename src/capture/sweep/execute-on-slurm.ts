@@ -138,7 +138,7 @@ async function runArray(
 function lostEnd(request: RunRequest, array: JobArray, at: number, folder: string, name: string): RunEnd {
   const job = array.taskOf(at);
   const log = join(folder, `${name}-${job.split('_')[1]}.log`);
-  const said = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
+  const lastLine = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
   return {
     ...logsOf(request),
     startedAt: new Date().toISOString(),
@@ -153,7 +153,8 @@ function lostEnd(request: RunRequest, array: JobArray, at: number, folder: strin
     lost: {
       code: 'E_TOOL_FAILED',
       what: `task ${job} of Slurm ended without a result`,
-      why: said === '' ? 'It was cancelled or killed, or its node was lost.' : `It wrote last: ${said}`,
+      why:
+        lastLine === '' ? 'It was cancelled or killed, or its node was lost.' : `It wrote last: ${lastLine}`,
       fix: `Log: ${basename(log)}. More time or memory: --sbatch '--time=60 --mem=16G'`,
       infrastructure: true,
     },

@@ -77,7 +77,7 @@ const flagWords = (name: string, value: string | number | boolean): string[] =>
 
 function refuseContradictions(words: readonly string[], axes: readonly GridAxis[]): void {
   for (const [index, { name }] of axes.entries()) {
-    if (axes.findIndex((one) => one.name === name) !== index)
+    if (axes.findIndex((axis) => axis.name === name) !== index)
       throw contradiction(
         `--grid ${name} is given twice`,
         `Write all its values at once: --grid ${name}=1,8`,

@@ -19,7 +19,8 @@ const passedOn = [
   'max_model_len',
 ] as const;
 
-const listOf = <T>(one: T | readonly T[]): readonly T[] => (Array.isArray(one) ? (one as T[]) : [one as T]);
+const listOf = <T>(value: T | readonly T[]): readonly T[] =>
+  Array.isArray(value) ? (value as T[]) : [value as T];
 /** `--batch-size 8` of batch_size: 8; empty for missing values. */
 const flags = (given: Record<string, string | number | null | undefined>): string[] =>
   Object.entries(given).flatMap(([key, value]) =>

@@ -89,9 +89,9 @@ function failureOf(
   const words = `${end.stdoutTail}\n${end.stderrTail}`;
   const reported =
     printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
-  const said = reported ?? spokenError(end.stderrTail);
-  if (said) {
-    const { code, what, why, fix } = said;
+  const stated = reported ?? spokenError(end.stderrTail);
+  if (stated) {
+    const { code, what, why, fix } = stated;
     return { code, what, why, fix, infrastructure: infrastructureFault(code, words) !== null };
   }
   const [issue] = profile?.metadata.issues ?? [];

@@ -101,13 +101,13 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
       obstacle = diskObstacle(full);
       break;
     }
-    const held = await control.gpus.cleared(control.signal);
+    const memoryIssue = await control.gpus.cleared(control.signal);
     if (control.signal.aborted) {
       if (run.attempts > 0) run.outcome = 'interrupted';
       break;
     }
     await attempt(run, journal, control);
-    if (held) run.issues.unshift(held);
+    if (memoryIssue) run.issues.unshift(memoryIssue);
     obstacle = obstacleOf(run);
     if (obstacle) {
       run.failure = obstacle.failure = { ...obstacle.failure, infrastructure: true };
@@ -131,7 +131,7 @@ function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
     const output = stampedOutput(run, stamp);
     const taken =
       output !== null &&
-      (existsSync(join(folder, output)) || sweep.runs.some((other) => other.output === output));
+      (existsSync(join(folder, output)) || sweep.runs.some((otherRun) => otherRun.output === output));
     if (!taken) return stampRun(run, stamp);
   }
 }

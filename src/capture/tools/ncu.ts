@@ -60,8 +60,8 @@ async function printPage(ncu: ToolFacts, report: string, page: string, folder: s
   throw printFailure(report, ncu, 'it printed nothing', null);
 }
 
-function printFailure(report: string, ncu: ToolFacts, said: string, cause: unknown): InferscopeError {
-  const line = said.split('\n').find((text) => /==ERROR==|error/i.test(text)) ?? said.split('\n')[0]!;
+function printFailure(report: string, ncu: ToolFacts, output: string, cause: unknown): InferscopeError {
+  const line = output.split('\n').find((text) => /==ERROR==|error/i.test(text)) ?? output.split('\n')[0]!;
   return new InferscopeError(
     'E_TOOL_FAILED',
     {

@@ -82,10 +82,10 @@ export function exportFailure(
     });
   }
   if (importerMissing(`${run.stdout}\n${run.stderr}`)) return importerFailure(nsys);
-  const said = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : telling(run);
+  const output = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : telling(run);
   return new InferscopeError('E_TOOL_FAILED', {
     what: `nsys could not export ${name}`,
-    why: `nsys ${nsys.version ?? ''} reported: ${said || failureLine({ ...run })}`.replace('  ', ' '),
+    why: `nsys ${nsys.version ?? ''} reported: ${output || failureLine({ ...run })}`.replace('  ', ' '),
     fix: `Run it by hand: nsys export --type sqlite ${name}\nA truncated report cannot be repaired; record it again.`,
   });
 }

@@ -190,7 +190,8 @@ test('without a file, or with none that can be read, nothing is saved', async ()
 test('nsys reports: ranks by the environment, clocks of two ranks aligned on kernels of one name', async () => {
   const events = playRanks({ seed: 11, ranks: 2, steps: 6 });
   // The names say the opposite of the environment, which goes first.
-  for (const one of events) await writeNsysRanks(join(traces(), `rank${1 - one.rank}.parquetdir`), [one], 2);
+  for (const rankEvents of events)
+    await writeNsysRanks(join(traces(), `rank${1 - rankEvents.rank}.parquetdir`), [rankEvents], 2);
   const session = await openSession(await everything());
   const { clocks, files, missing } = filesOf(session);
   expect(missing).toEqual([]);

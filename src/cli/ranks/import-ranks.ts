@@ -96,7 +96,7 @@ export async function importRanks(
 /** The same arguments name the same work, so that it can be resumed. */
 const keyOf = (patterns: readonly string[]): string =>
   createHash('sha256')
-    .update(JSON.stringify(patterns.map((one) => resolve(one))))
+    .update(JSON.stringify(patterns.map((pattern) => resolve(pattern))))
     .digest('hex')
     .slice(0, 16);
 
@@ -138,8 +138,8 @@ async function settle(task: RankTask, folder: string): Promise<void> {
     if (!timelines.has(name)) ends(task, 'skipped', `It is not a timeline but ${name}.`);
   } catch (error) {
     if (!(error instanceof InferscopeError)) throw error;
-    const other = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
-    ends(task, other ? 'skipped' : 'failed', error.parts.why);
+    const isOtherFile = error.code === 'E_FORMAT_UNKNOWN' && rankOfName(task.file) === null;
+    ends(task, isOtherFile ? 'skipped' : 'failed', error.parts.why);
   }
 }
 
@@ -205,19 +205,19 @@ function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { 
     return [{ task, folder, part, rank: part.rank ?? rankOfName(task.file), source }];
   });
   if (parts.every(({ rank }) => rank === null))
-    parts.forEach((one, at) => Object.assign(one, { rank: at, source: 'order of files' }));
+    parts.forEach((part, at) => Object.assign(part, { rank: at, source: 'order of files' }));
   const taken = new Map<number, string>();
   return parts
-    .flatMap(({ rank, ...one }) => {
+    .flatMap(({ rank, ...fields }) => {
       const fail = (reason: string) => {
-        Object.assign(one.task, { outcome: 'failed', reason });
+        Object.assign(fields.task, { outcome: 'failed', reason });
         return [];
       };
       if (rank === null) return fail('Neither the trace nor its name states its rank.');
-      const other = taken.get(rank);
-      if (other !== undefined) return fail(`Rank ${rank} was imported from ${basename(other)}.`);
-      taken.set(rank, one.task.file);
-      return [{ ...one, rank }];
+      const otherFile = taken.get(rank);
+      if (otherFile !== undefined) return fail(`Rank ${rank} was imported from ${basename(otherFile)}.`);
+      taken.set(rank, fields.task.file);
+      return [{ ...fields, rank }];
     })
     .toSorted((a, b) => a.rank - b.rank);
 }
@@ -235,8 +235,8 @@ async function merged(
   const kept: RankFiles = {
     world_size: worldSize,
     files: tasks.map(({ file, outcome, reason }) => {
-      const own = ranked.find(({ task }) => task.file === file);
-      const named = own ?? { rank: rankOfName(file), source: 'file name' as const };
+      const part = ranked.find(({ task }) => task.file === file);
+      const named = part ?? { rank: rankOfName(file), source: 'file name' as const };
       return {
         file: basename(file),
         outcome: outcome === 'pending' ? 'failed' : outcome,

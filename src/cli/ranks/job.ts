@@ -125,7 +125,7 @@ export async function arrive(job: Job, id: string, calls: PartCalls): Promise<bo
   // A change of the shared folder: on NFS, what is listed after it is up to date.
   renameSync(job.recording, rankFolder(job.folder, job.rank));
   const { recorded } = ranksIn(job.folder);
-  const missing = missingRanks(job.worldSize, (one) => recorded.includes(one));
+  const missing = missingRanks(job.worldSize, (rank) => recorded.includes(rank));
   if (missing.length > 0) {
     if (job.rank === 0)
       talk(

@@ -23,9 +23,9 @@ export async function joinJob(
   const { recorded, unfinished } = ranksIn(folder);
   const source = 'launcher' as const;
   const ranked = recorded.flatMap((rank): RankedPart[] => {
-    const own = rankFolder(folder, rank);
-    const part = readPart(own);
-    return part === null || 'failed' in part ? [] : [{ folder: own, part, rank, source }];
+    const partFolder = rankFolder(folder, rank);
+    const part = readPart(partFolder);
+    return part === null || 'failed' in part ? [] : [{ folder: partFolder, part, rank, source }];
   });
   if (ranked.length === 0)
     throw new InferscopeError('E_USAGE', {
@@ -72,7 +72,7 @@ export async function joinJob(
     if (joined.missing.length > 0) states.add('interrupted');
     return {
       title: `${title} · ${plural(joined.worldSize ?? ranked.length, 'rank')}`,
-      status: (['failed', 'interrupted'] as const).find((one) => states.has(one)) ?? 'complete',
+      status: (['failed', 'interrupted'] as const).find((status) => states.has(status)) ?? 'complete',
       elsewhere: { startedAt: new Date(Number((joined.zeroNs ?? 0n) / 1_000_000n)), command },
       workload,
       hardware,
@@ -88,7 +88,9 @@ export async function joinJob(
   });
   // What is joined must not be joined again; a rank that still records would have nowhere to go without the folder.
   const done =
-    unfinished.length === 0 ? [folder] : [...ranked.map((one) => one.folder), join(folder, 'joining')];
+    unfinished.length === 0
+      ? [folder]
+      : [...ranked.map((rankedPart) => rankedPart.folder), join(folder, 'joining')];
   for (const place of done) rmSync(place, { recursive: true, force: true });
   return saved;
 }

@@ -16,7 +16,9 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
     join(packageRoot(), 'test/fixtures/joined-2h100/session.inferscope.tar.gz'),
   );
   const session = await openSession(id);
-  expect(session.manifest.executions.map((one) => [one.execution_id, one.exit_code])).toEqual([
+  expect(
+    session.manifest.executions.map((execution) => [execution.execution_id, execution.exit_code]),
+  ).toEqual([
     ['clean', 0],
     ['nsys', 0],
     ['torch', 0],
@@ -42,7 +44,7 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
   const prefill = (await explainSession(session, { rank: 0 })).data.stages.find(
     ({ kind }) => kind === 'prefill',
   );
-  const bar = (id: string) => prefill!.bars.find((one) => one.id === id)?.ms ?? 0;
+  const bar = (id: string) => prefill!.bars.find((candidate) => candidate.id === id)?.ms ?? 0;
   const database = await session.connect();
   const kernels = (rank: number) =>
     `(SELECT *, row_number() OVER (ORDER BY start_ns) AS nth FROM kernels WHERE execution_id = 'nsys' AND rank = ${rank} AND name LIKE '%AllReduce%')`;

@@ -53,8 +53,8 @@ test.each(
   });
   expect(findings[0]?.rule).toBe(rule);
   expect(findings[0]?.title).toMatch(text(rank));
-  expect(findings.map((one) => one.rule)).toEqual(
-    expect.not.arrayContaining(causes.map(([other]) => other).filter((other) => other !== rule)),
+  expect(findings.map((finding) => finding.rule)).toEqual(
+    expect.not.arrayContaining(causes.map(([cause]) => cause).filter((cause) => cause !== rule)),
   );
   const { job, groups } = collectives.data;
   expect(job!.ranks.find(({ late_by: by }) => by !== null)?.rank ?? null).toBe(
@@ -63,12 +63,12 @@ test.each(
   // Own time: every step of the slow rank is 3 attentions of 80 µs longer; a slow link is nobody's own time.
   const { steps, ranks } = job!.own!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
-  const others = ranks.filter((one) => one.rank !== rank);
+  const otherRanks = ranks.filter((row) => row.rank !== rank);
   const middle = (of: typeof ranks, at: number) =>
     of.map(({ ms }) => ms[at]!).toSorted((a, b) => a - b)[of.length >> 1]!;
   for (const at of steps.keys()) {
-    const own = ranks.find((one) => one.rank === rank)!.ms[at]!;
-    const excess = own - middle(others, at);
+    const rankMs = ranks.find((row) => row.rank === rank)!.ms[at]!;
+    const excess = rankMs - middle(otherRanks, at);
     if (rule === 'rank_stragglers') expect(Math.abs(excess - 0.24)).toBeLessThan(0.02);
     if (rule === 'slow_link') expect(Math.abs(excess)).toBeLessThan(0.02);
     if (rule === 'expert_imbalance') expect(excess).toBeGreaterThan(0.15);
@@ -78,9 +78,9 @@ test.each(
     expect(sums!.wire_ns + sums!.skew_ns).toBe(sums!.time_ns);
     expect(of_link.value).toBeLessThan(1);
   }
-  for (const one of job!.ranks) {
-    expect(one.exposed_ms! + one.overlapped_ms!).toBeCloseTo(one.wire_ms! + one.skew_ms!, 9);
-    expect(one.compute_ms! + one.exposed_ms!).toBeLessThan(one.step_ms!);
+  for (const row of job!.ranks) {
+    expect(row.exposed_ms! + row.overlapped_ms!).toBeCloseTo(row.wire_ms! + row.skew_ms!, 9);
+    expect(row.compute_ms! + row.exposed_ms!).toBeLessThan(row.step_ms!);
   }
   // Bars of a rank sum to its step, exposed communication split or not.
   for (const stage of stages) expect(stage.sum_error_share).toBeLessThan(1e-9);
@@ -158,7 +158,8 @@ test('disaggregated serving: KV cache from ranks that prefill to ranks that deco
 
 test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {
   const { rules } = await explained({ seed, ranks: 8, steps: 5, layers: 3 });
-  for (const [rule] of causes) expect(rules.find((one) => one.rule === rule)?.outcome).toBe('not_fired');
+  for (const [rule] of causes)
+    expect(rules.find((outcome) => outcome.rule === rule)?.outcome).toBe('not_fired');
 });
 
 test.each(seeds)(
@@ -185,7 +186,7 @@ test.each(seeds)(
       const [same] = (await whatIf(session, [word === 'equal-links' ? 'pinned-copies' : 'equal-links'])).data
         .stages;
       expect(same!.after_ms.value).toBeCloseTo(slow!.before_ms.value!, 9);
-      const { gain: stated } = findings.find(({ gain: own }) => own?.what_if === word)!;
+      const { gain: stated } = findings.find(({ gain: findingGain }) => findingGain?.what_if === word)!;
       expect(stated!.expected_ms).toBeCloseTo(slow!.before_ms.value! - after.value, 9);
     }
   },
@@ -196,8 +197,8 @@ test('session compare: two and four ranks by step, as the ranks of each session 
   const two = await explained({ seed: 3, ranks: 2, steps: 4, layers: 2 });
   const four = await explained({ seed: 3, ranks: 4, steps: 4, layers: 2 });
   const { data } = await compareSessions([two.session, four.session]);
-  const [decode, ...others] = data.scaling;
-  expect([decode!.phase, others]).toEqual(['decode', []]);
+  const [decode, ...otherPhases] = data.scaling;
+  expect([decode!.phase, otherPhases]).toEqual(['decode', []]);
   const [base, now] = decode!.values as [Scaled, Scaled];
   expect([base.ranks, base.speedup, base.efficiency, now.ranks]).toEqual([2, 1, 1, 4]);
   // Ranks without a fault differ by 1 % of noise: the mean of all, of other tables.

@@ -41,19 +41,21 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 /** Checksums of a session's tables by path. */
-const tablesOf = ({ folder: own }: Session): Record<string, string> =>
+const tablesOf = ({ folder: sessionFolder }: Session): Record<string, string> =>
   Object.fromEntries(
-    readdirSync(join(own, 'tables'), { recursive: true, encoding: 'utf8' })
+    readdirSync(join(sessionFolder, 'tables'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.parquet'))
       .map((path) => [
         path,
         createHash('sha256')
-          .update(readFileSync(join(own, 'tables', path)))
+          .update(readFileSync(join(sessionFolder, 'tables', path)))
           .digest('hex'),
       ]),
   );
-const filesOf = ({ folder: own }: Session) =>
-  rankFilesSchema.parse(JSON.parse(readFileSync(join(own, 'artifacts/session/ranks.json'), 'utf8')));
+const filesOf = ({ folder: sessionFolder }: Session) =>
+  rankFilesSchema.parse(
+    JSON.parse(readFileSync(join(sessionFolder, 'artifacts/session/ranks.json'), 'utf8')),
+  );
 
 test('tables equal those of local processes; a file that cannot be read is named and does not end the rest', async () => {
   writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
@@ -162,5 +164,5 @@ test('srun: each task records its rank, the last one joins them; two steps are t
     expect(session.manifest).toMatchObject({ kind: 'run', status: 'complete' });
     expect(filesOf(session)).toMatchObject({ world_size: 2, missing: [], files: [{ rank: 0 }, { rank: 1 }] });
   }
-  expect(readdirSync(homeFolders().sessions).filter((one) => !one.startsWith('.'))).toHaveLength(2);
+  expect(readdirSync(homeFolders().sessions).filter((name) => !name.startsWith('.'))).toHaveLength(2);
 });

@@ -61,9 +61,9 @@ export async function importOnSlurm(
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const left = tasks.filter(({ outcome }) => outcome === 'pending');
-  const orders = left.map(({ file, folder: own }): PartOrder => ({
+  const orders = left.map(({ file, folder: partFolder }): PartOrder => ({
     file,
-    folder: join(work, own),
+    folder: join(work, partFolder),
     keepRaw: options.raw,
   }));
   const { jobs, on: _, sbatch = '', sbatchMerge = '', ...rest } = options;
@@ -84,7 +84,7 @@ export async function importOnSlurm(
     );
     progress.done('submitted', `jobs ${submitted.join(', ')}`);
     await whileQueued(submitted, signal, (queued) => {
-      const ended = orders.filter(({ folder: own }) => readPart(own) !== null).length;
+      const ended = orders.filter(({ folder: partFolder }) => readPart(partFolder) !== null).length;
       progress.update(
         ended < orders.length ? 'importing ranks' : 'merging',
         `${ended} of ${orders.length} files · ${queueWords(queued)}`,
@@ -108,10 +108,10 @@ export async function importOnSlurm(
 }
 
 function withoutResult(job: string, log: string): InferscopeError {
-  const said = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
+  const lastLine = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
   return new InferscopeError('E_TOOL_FAILED', {
     what: `job ${job}, which merges the ranks, ended without a session`,
-    why: said === '' ? 'It wrote nothing: it was cancelled or killed.' : `It wrote last: ${said}`,
+    why: lastLine === '' ? 'It wrote nothing: it was cancelled or killed.' : `It wrote last: ${lastLine}`,
     fix: 'Repeat the command with --resume: ranks that are imported are kept. More memory: --sbatch-merge --mem=8G',
   });
 }

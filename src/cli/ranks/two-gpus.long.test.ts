@@ -18,7 +18,7 @@ const timed = JSON.parse(readFileSync(join(captures, 'times.json'), 'utf8')) as 
   ms: number;
 }[];
 const busOf = (op: string, elements: number, factor: number) =>
-  (factor * 2 * elements) / (timed.find((one) => one.op === op && one.elements === elements)!.ms / 1e3);
+  (factor * 2 * elements) / (timed.find((row) => row.op === op && row.elements === elements)!.ms / 1e3);
 
 test.each(['json.gz', 'sqlite'])(
   'two H100, ranks of *.%s: sizes of all calls, and bus bandwidths as timed without a profiler',
@@ -51,7 +51,8 @@ test.each(['json.gz', 'sqlite'])(
     );
     const { data } = await analyzeCollectives(session);
     const bus = (operation: string, bytes: number) =>
-      data.groups.find((one) => one.operation === operation && one.bytes === bytes)!.bus_bandwidth.value!;
+      data.groups.find((group) => group.operation === operation && group.bytes === bytes)!.bus_bandwidth
+        .value!;
     const large = 2 ** 26;
     for (const [operation, bytes, expected] of [
       ['AllGather', 2 * large, busOf('all_gather', large, 1)],

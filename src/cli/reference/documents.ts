@@ -39,7 +39,9 @@ function documentPart(name: (typeof publishedNames)[number]): string {
   const data = whole.properties?.['data'] ?? whole;
   const read = new Reader(whole.$defs ?? {});
   const rows = variants
-    ? variants.flatMap((one) => read.fields(one, `${String(one.properties?.['type']?.const)}: `, depths - 1))
+    ? variants.flatMap((variant) =>
+        read.fields(variant, `${String(variant.properties?.['type']?.const)}: `, depths - 1),
+      )
     : read.fields(data, '', depths);
   const schema = whole.properties?.['schema']?.pattern?.replaceAll(/[\^$\\]/g, '').replace('.d+', '.x');
   const id = schema === undefined ? '' : `${code(schema)}. `;
@@ -54,13 +56,13 @@ class Reader {
     const required = new Set((this.resolved(from) as { required?: string[] }).required ?? []);
     return Object.entries(properties).flatMap(([name, schema]) => {
       const path = `${prefix}${name}`;
-      const own = this.resolved(schema);
-      const inner = this.inner(own);
+      const resolved = this.resolved(schema);
+      const inner = this.inner(resolved);
       const row = [
         code(`${path}${inner?.list ? '[]' : ''}${required.has(name) ? '' : '?'}`),
-        `${this.typeOf(own)}${isNullable(schema) ? ' or null' : ''}`,
-        unitOf(name, own),
-        own.description ?? '',
+        `${this.typeOf(resolved)}${isNullable(schema) ? ' or null' : ''}`,
+        unitOf(name, resolved),
+        resolved.description ?? '',
       ];
       const below =
         inner && depth > 1 ? this.fields(inner.of, `${path}${inner.list ? '[]' : ''}.`, depth - 1) : [];
@@ -70,8 +72,8 @@ class Reader {
 
   private resolved(schema: Schema): Schema {
     if (schema.$ref) return this.resolved(this.definitions[schema.$ref.split('/').at(-1)!] ?? {});
-    const others = (schema.anyOf ?? []).filter(({ type }) => type !== 'null');
-    return others.length === 1 ? { ...this.resolved(others[0]!), ...described(schema) } : schema;
+    const schemas = (schema.anyOf ?? []).filter(({ type }) => type !== 'null');
+    return schemas.length === 1 ? { ...this.resolved(schemas[0]!), ...described(schema) } : schema;
   }
 
   /** The object with fields to list below a field: the field itself, or the entries of its list. */
@@ -83,16 +85,16 @@ class Reader {
   }
 
   typeOf(schema: Schema): string {
-    const own = this.resolved(schema);
-    if (isFigure(own)) return 'figure';
-    if (own.const !== undefined) return code(JSON.stringify(own.const));
-    if (own.enum) return own.enum.map((one) => code(String(one))).join(', ');
-    if (own.items) return `list of ${this.typeOf(own.items)}`;
-    if (own.properties) return 'object';
-    if (own.additionalProperties) return `map of ${this.typeOf(own.additionalProperties)}`;
-    const choices = own.anyOf ?? own.oneOf;
-    if (choices) return [...new Set(choices.map((one) => this.typeOf(one)))].join(' or ');
-    return [own.type ?? 'any'].flat().join(' or ');
+    const resolved = this.resolved(schema);
+    if (isFigure(resolved)) return 'figure';
+    if (resolved.const !== undefined) return code(JSON.stringify(resolved.const));
+    if (resolved.enum) return resolved.enum.map((value) => code(String(value))).join(', ');
+    if (resolved.items) return `list of ${this.typeOf(resolved.items)}`;
+    if (resolved.properties) return 'object';
+    if (resolved.additionalProperties) return `map of ${this.typeOf(resolved.additionalProperties)}`;
+    const choices = resolved.anyOf ?? resolved.oneOf;
+    if (choices) return [...new Set(choices.map((choice) => this.typeOf(choice)))].join(' or ');
+    return [resolved.type ?? 'any'].flat().join(' or ');
   }
 }
 
@@ -102,7 +104,7 @@ const isNullable = ({ anyOf }: Schema): boolean =>
 const described = ({ description }: Schema): Schema => (description === undefined ? {} : { description });
 
 function isFigure({ properties, anyOf }: Schema): boolean {
-  const has = (one: Schema) => one.properties !== undefined && 'value' in one.properties;
+  const has = (schema: Schema) => schema.properties !== undefined && 'value' in schema.properties;
   if (anyOf) return anyOf.length === 2 && anyOf.every(has);
   return properties !== undefined && 'value' in properties && 'source' in properties;
 }

@@ -9,10 +9,10 @@ export const errorsPage = (): Page =>
     table(['exit code', 'meaning'], Object.entries(exitCodes)),
     table(
       ['code', 'exit code', 'when'],
-      (Object.keys(exitCodeOf) as ErrorCode[]).map((one) => [
-        code(one),
-        String(exitCodeOf[one]),
-        errorMeanings[one],
+      (Object.keys(exitCodeOf) as ErrorCode[]).map((errorCode) => [
+        code(errorCode),
+        String(exitCodeOf[errorCode]),
+        errorMeanings[errorCode],
       ]),
     ),
   );

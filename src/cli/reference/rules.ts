@@ -22,7 +22,9 @@ export const rulePages = (): Page[] => [
       `**No finding:** ${sentence(docs.withheld)}${noise ? ' Withheld on a busy machine, which can cause the same symptom.' : ''}`,
       ...(references.length === 0
         ? []
-        : [`**Read more:** ${references.map((one) => `[${one.title}](${one.url})`).join(', ')}.`]),
+        : [
+            `**Read more:** ${references.map((reference) => `[${reference.title}](${reference.url})`).join(', ')}.`,
+          ]),
     ),
   ),
 ];

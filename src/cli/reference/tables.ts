@@ -10,13 +10,13 @@ export function tablesPage(): Page {
     const rows = columns.map((column) => [code(column.name), column.type, column.doc]);
     return `### ${code(name)}\n\n${doc}\n\n${table(['column', 'type', 'meaning'], rows)}`;
   };
-  const derived = all.filter((one) => one.derived);
+  const derived = all.filter((describedTable) => describedTable.derived);
   return page(
     'tables.md',
     'Tables',
     'Every session has the same tables, as Parquet files below `tables/` and in `inferscope sql`. Times are BIGINT nanoseconds since `started_at` of the session. Values that were not measured are NULL, never 0. Do not sum over `execution_id`: one workload may have a clean and a profiled run. A `correlation` is unique only together with `capture_id` and `pid`.',
     '## Recorded tables',
-    ...all.filter((one) => !one.derived).map(part),
+    ...all.filter((describedTable) => !describedTable.derived).map(part),
     '## Derived tables: the SQL library',
     'Bars and findings are queries over these tables. `inferscope sql` builds one from a timeline when a query uses it, for one rank and one device of one capture (`--rank`, `--device`).',
     table(

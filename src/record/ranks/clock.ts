@@ -104,19 +104,19 @@ async function fitted(
      FROM (SELECT *, ntile(${bins}) OVER (PARTITION BY rank ORDER BY x) AS bin FROM rank_pairs) GROUP BY rank, bin ORDER BY rank, x`,
   );
   const lines = pairs.map(({ rank }) => {
-    const own = points.filter((one) => one.rank === rank);
-    const middle = median(own.map(({ x }) => x));
-    const b = own.length < bins ? 0 : slopeOf(own);
+    const rankPoints = points.filter((point) => point.rank === rank);
+    const middle = median(rankPoints.map(({ x }) => x));
+    const b = rankPoints.length < bins ? 0 : slopeOf(rankPoints);
     return {
       rank,
       middle,
       b,
-      a: median(own.map(({ x, d }) => d - b * x)),
-      flat: median(own.map(({ d }) => d)),
+      a: median(rankPoints.map(({ x, d }) => d - b * x)),
+      flat: median(rankPoints.map(({ d }) => d)),
     };
   });
-  const line = (of: (one: (typeof lines)[number]) => string) =>
-    `(VALUES ${lines.map((one) => `(${one.rank}, ${of(one)})`).join(', ')})`;
+  const line = (of: (fit: (typeof lines)[number]) => string) =>
+    `(VALUES ${lines.map((fit) => `(${fit.rank}, ${of(fit)})`).join(', ')})`;
   const left = (await workbench.query<{
     rank: number;
     n: number;
@@ -141,8 +141,8 @@ async function fitted(
   }[];
   await workbench.run('DROP TABLE rank_pairs');
   return lines.flatMap(({ rank, middle, a, b, flat }) => {
-    const fit = left.find((one) => one.rank === rank);
-    const { against } = pairs.find((one) => one.rank === rank)!;
+    const fit = left.find((candidate) => candidate.rank === rank);
+    const { against } = pairs.find((pair) => pair.rank === rank)!;
     if (!fit || fit.overlap < minOverlap) return [];
     // A drift that the ends hide is not stated.
     const drifts = Math.abs(b) * fit.span > fit.residual;
@@ -163,8 +163,10 @@ async function fitted(
 
 /** Theil and Sen: the median slope of all pairs of points. */
 function slopeOf(points: readonly { x: number; d: number }[]): number {
-  const slopes = points.flatMap((one, at) =>
-    points.slice(at + 1).flatMap((other) => (other.x > one.x ? [(other.d - one.d) / (other.x - one.x)] : [])),
+  const slopes = points.flatMap((earlier, at) =>
+    points
+      .slice(at + 1)
+      .flatMap((later) => (later.x > earlier.x ? [(later.d - earlier.d) / (later.x - earlier.x)] : [])),
   );
   return slopes.length === 0 ? 0 : median(slopes);
 }

@@ -34,7 +34,7 @@ test('folders and patterns find timelines below them; an nsys folder is one, a r
     put(path);
   put('.hidden/rank1.json');
   const found = (...patterns: string[]) =>
-    rankFiles(patterns.map((one) => join(folder, one))).map((path) => path.slice(folder.length + 1));
+    rankFiles(patterns.map((pattern) => join(folder, pattern))).map((path) => path.slice(folder.length + 1));
   const all = ['a/rank2.json.gz', 'a/rank10.json', 'b/c/r.parquetdir', 'b/one.sqlite'];
   expect(found('.')).toEqual(all);
   expect(found('**')).toEqual(all);

@@ -21,7 +21,7 @@ export function rankFiles(patterns: readonly string[]): string[] {
 
 function filesOf(path: string): string[] {
   if (isCapture(path)) return [path];
-  if (existsSync(path)) return below(path).filter((one) => isTimeline(one));
+  if (existsSync(path)) return below(path).filter((file) => isTimeline(file));
   if (!wildcard.test(path)) return [path];
   const parts = path.split(sep);
   const fixed =
@@ -32,7 +32,7 @@ function filesOf(path: string): string[] {
       )
       .join(sep) || sep;
   const wanted = new RegExp(`^${patternSource(path)}$`);
-  return existsSync(fixed) ? below(fixed).filter((one) => wanted.test(one) && isTimeline(one)) : [];
+  return existsSync(fixed) ? below(fixed).filter((file) => wanted.test(file) && isTimeline(file)) : [];
 }
 
 /** `**` matches any folders, `*` and `?` within a name, {a,b} alternatives. */

@@ -54,11 +54,11 @@ function partIssues(parts: readonly RankPart[]): Issue[] {
 
 /** Ranks that stay on the clocks of their hosts. */
 function clockIssues({ clocks }: RankFiles): Issue[] {
-  const own = clocks.filter(({ against }) => against === null);
-  if (own.length === 0) return [];
-  const names = own.map(({ rank }) => rank).join(', ');
+  const references = clocks.filter(({ against }) => against === null);
+  if (references.length === 0) return [];
+  const names = references.map(({ rank }) => rank).join(', ');
   const text = `The clocks of ranks ${names} could not be aligned with the others: too few collectives overlap, or the traces do not record which ranks a collective is of (nsys). Their times are those of their hosts.`;
-  return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: own.length }];
+  return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: references.length }];
 }
 
 /** Common share of the shortest capture, below which the ranks did not record the same time. */

@@ -68,8 +68,8 @@ function placeProcesses(ranked: readonly RankedPart[]): number[] {
   const counts = ranked.map(({ part }) => part.processes);
   if (counts.every((count) => count === 1)) return counts;
   let next = 0;
-  ranked.forEach((one, at) => {
-    Object.assign(one, { rank: next, source: 'order of files' });
+  ranked.forEach((rankedPart, at) => {
+    Object.assign(rankedPart, { rank: next, source: 'order of files' });
     next += counts[at]!;
   });
   return counts;
@@ -79,19 +79,19 @@ function placeProcesses(ranked: readonly RankedPart[]): number[] {
 function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]): Execution[] {
   const joined = new Map<string, Execution>();
   for (const [at, { session }] of parts.entries())
-    for (const one of session.manifest.executions) {
+    for (const execution of session.manifest.executions) {
       const by = (ns: number | null) => (ns === null ? null : ns + moved[at]!);
-      const own = { ...one, start_ns: by(one.start_ns), end_ns: by(one.end_ns) };
-      const old = joined.get(one.execution_id);
+      const shifted = { ...execution, start_ns: by(execution.start_ns), end_ns: by(execution.end_ns) };
+      const old = joined.get(execution.execution_id);
       joined.set(
-        one.execution_id,
+        execution.execution_id,
         old === undefined
-          ? own
+          ? shifted
           : {
               ...old,
-              exit_code: old.exit_code === 0 ? own.exit_code : old.exit_code,
-              start_ns: extreme(Math.min, old.start_ns, own.start_ns),
-              end_ns: extreme(Math.max, old.end_ns, own.end_ns),
+              exit_code: old.exit_code === 0 ? shifted.exit_code : old.exit_code,
+              start_ns: extreme(Math.min, old.start_ns, shifted.start_ns),
+              end_ns: extreme(Math.max, old.end_ns, shifted.end_ns),
             },
       );
     }

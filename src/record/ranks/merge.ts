@@ -60,7 +60,8 @@ export async function mergeParts(
   { executionId, zeroNs }: { executionId: string | null; zeroNs: bigint | null },
 ): Promise<Merged> {
   const { workbench } = files;
-  const shiftOf = ({ zeroNs: own }: RankPart) => (own === null || zeroNs === null ? 0 : Number(own - zeroNs));
+  const shiftOf = ({ zeroNs: partZeroNs }: RankPart) =>
+    partZeroNs === null || zeroNs === null ? 0 : Number(partZeroNs - zeroNs);
   const paired = await makeCalls(workbench, parts, shiftOf);
   const most = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
   const clocks = await alignClocks(

@@ -18,11 +18,11 @@ export async function writeNsysRanks(
   const kernels: unknown[][] = [];
   const calls: unknown[][] = [];
   const ranges: unknown[][] = [];
-  for (const { rank, kernels: own, launches, steps, stepName } of ranks) {
+  for (const { rank, kernels: rankKernels, launches, steps, stepName } of ranks) {
     const globalPid = (1000 + rank) * 2 ** 24;
     const globalTid = globalPid + 1000 + rank;
     const launch = idOf('cudaLaunchKernel_v7000');
-    own.forEach(({ name, start, dur, stream }, at) => {
+    rankKernels.forEach(({ name, start, dur, stream }, at) => {
       const id = idOf(name);
       const short = idOf(name.replace(/^void |[<(].*$/g, ''));
       kernels.push([
@@ -78,7 +78,7 @@ export async function writeNsysRanks(
   const { connection, close } = await openDatabase();
   for (const [table, [columns, rows]] of Object.entries(tables)) {
     await connection.run(`CREATE TABLE ${table} (${columns})`);
-    const value = (one: unknown) => (typeof one === 'string' ? quote(one) : String(one));
+    const value = (cell: unknown) => (typeof cell === 'string' ? quote(cell) : String(cell));
     for (let from = 0; from < rows.length; from += 500)
       await connection.run(
         `INSERT INTO ${table} VALUES ${rows

@@ -95,11 +95,11 @@ function mulberry32(seed: number): () => number {
 export function playRanks(planted: Planted): RankEvents[] {
   const whole: RankEvents[] = [];
   for (const step of playSteps(planted))
-    step.forEach((own, at) => {
-      const to = (whole[at] ??= { ...own, kernels: [], launches: [], steps: [] });
-      to.kernels.push(...own.kernels);
-      to.launches.push(...own.launches);
-      to.steps.push(...own.steps);
+    step.forEach((rankEvents, at) => {
+      const to = (whole[at] ??= { ...rankEvents, kernels: [], launches: [], steps: [] });
+      to.kernels.push(...rankEvents.kernels);
+      to.launches.push(...rankEvents.launches);
+      to.steps.push(...rankEvents.steps);
     });
   return whole;
 }
@@ -148,18 +148,18 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
     const end = Math.max(...arrivals) + noisy(wire);
     members.forEach((rank, at) => {
       const start = arrivals[at]!;
-      const own = Math.round(end + endJitterNs * (random() - 0.5));
+      const jittered = Math.round(end + endJitterNs * (random() - 0.5));
       const [sent, received] = bytes(rank);
       add(rank, {
         name: `ncclDevKernel_${call.name.startsWith('all_to_all') ? 'SendRecv' : 'AllReduce_Sum_bf16_RING_LL'}(ncclDevKernelArgsStorage<4096ul>)`,
         start,
-        dur: own - start,
+        dur: jittered - start,
         stream: 20,
         call: { ...call, ranks: members, sent, received, sequence },
       });
       if (next)
         add(rank, { name: next.name, start: start + 200, dur: Math.round(noisy(next.ns)), stream: 7 });
-      free[rank] = own;
+      free[rank] = jittered;
     });
   };
   const gemm = 'nvjet_tst_128x64_64x8_2x1_v_bz_TNT';
@@ -169,17 +169,17 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
     const starts = [Math.max(free[from]!, sent[from]!), free[to]!].map((ns) => ns + 800);
     const end = Math.max(...starts) + noisy(bytes / (busBytesPerS / 1e9) + latencyNs);
     [from, to].forEach((rank, at) => {
-      const own = Math.round(end + endJitterNs * (random() - 0.5));
+      const jittered = Math.round(end + endJitterNs * (random() - 0.5));
       const call = { name: at === 0 ? 'send' : 'recv', group: 'pp', text: 'pp', ranks: all, sequence: 0 };
       add(rank, {
         name: 'ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)',
         start: starts[at]!,
-        dur: own - starts[at]!,
+        dur: jittered - starts[at]!,
         stream: 20 + at,
         call: { ...call, sent: bytes, received: bytes, peer: at === 0 ? to : from },
       });
-      if (at === 0) sent[rank] = own;
-      else free[rank] = own;
+      if (at === 0) sent[rank] = jittered;
+      else free[rank] = jittered;
     });
   };
   const disaggregated = (bytes: number) => {
@@ -241,8 +241,8 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
       free[rank]! += 3000;
       events[rank]!.steps.push({ start: begins[rank]!, end: free[rank]! });
     });
-    yield events.map((own) => inOwnClock(own));
-    for (const own of events) Object.assign(own, { kernels: [], launches: [], steps: [] });
+    yield events.map((rankEvents) => inOwnClock(rankEvents));
+    for (const rankEvents of events) Object.assign(rankEvents, { kernels: [], launches: [], steps: [] });
   }
 }
 
@@ -252,10 +252,10 @@ function inOwnClock({ rank, clock, kernels, launches, steps, stepName }: RankEve
     rank,
     clock,
     stepName,
-    kernels: kernels.map((one) => ({
-      ...one,
-      start: of(one.start),
-      dur: of(one.start + one.dur) - of(one.start),
+    kernels: kernels.map((kernel) => ({
+      ...kernel,
+      start: of(kernel.start),
+      dur: of(kernel.start + kernel.dur) - of(kernel.start),
     })),
     launches: launches.map(of),
     steps: steps.map(({ start, end }) => ({ start: of(start), end: of(end) })),
@@ -351,23 +351,24 @@ export const kinetoFile = (folder: string, rank: number): string =>
 export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[] {
   mkdirSync(folder, { recursive: true });
   const events = playRanks(planted);
-  for (const own of events) {
-    if (planted.missing?.includes(own.rank)) continue;
-    const shown = inWindow(own, planted.window ?? []);
-    const trace = { ...kinetoHead(own.rank, planted.ranks), traceEvents: kinetoRows(shown) };
+  for (const rankEvents of events) {
+    if (planted.missing?.includes(rankEvents.rank)) continue;
+    const shown = inWindow(rankEvents, planted.window ?? []);
+    const trace = { ...kinetoHead(rankEvents.rank, planted.ranks), traceEvents: kinetoRows(shown) };
     const whole = gzipSync(JSON.stringify(trace), { level: 1 });
-    const cut = planted.truncated?.includes(own.rank) ? Math.round(0.6 * whole.length) : whole.length;
-    writeFileSync(kinetoFile(folder, own.rank), whole.subarray(0, cut));
+    const cut = planted.truncated?.includes(rankEvents.rank) ? Math.round(0.6 * whole.length) : whole.length;
+    writeFileSync(kinetoFile(folder, rankEvents.rank), whole.subarray(0, cut));
   }
   return events;
 }
 
-function inWindow(own: RankEvents, windows: NonNullable<Planted['window']>): RankEvents {
-  const cut = windows.find(({ rank }) => rank === own.rank);
-  if (!cut) return own;
-  const steps = cut.without === 'first' ? own.steps.slice(cut.steps) : own.steps.slice(0, -cut.steps);
+function inWindow(rankEvents: RankEvents, windows: NonNullable<Planted['window']>): RankEvents {
+  const cut = windows.find(({ rank }) => rank === rankEvents.rank);
+  if (!cut) return rankEvents;
+  const steps =
+    cut.without === 'first' ? rankEvents.steps.slice(cut.steps) : rankEvents.steps.slice(0, -cut.steps);
   const [from, to] = [steps[0]!.start, steps.at(-1)!.end];
-  const inside = own.launches.map((at) => at >= from && at < to);
+  const inside = rankEvents.launches.map((at) => at >= from && at < to);
   const kept = <T>(list: readonly T[]) => list.filter((_, at) => inside[at]);
-  return { ...own, steps, kernels: kept(own.kernels), launches: kept(own.launches) };
+  return { ...rankEvents, steps, kernels: kept(rankEvents.kernels), launches: kept(rankEvents.launches) };
 }

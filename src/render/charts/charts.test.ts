@@ -46,15 +46,15 @@ const chartsOf = (blocks: readonly Block[]): Chart[] =>
   blocks.flatMap((block) => (block.t === 'chart' ? [block.chart] : []));
 const allOf = ({ sections }: View): Chart[] => sections.flatMap(({ blocks }) => chartsOf(blocks));
 const drawnIn = (id: string, view = profileView(testProfile())): Option[] =>
-  chartsOf(view.sections.find((one) => one.id === id)!.blocks).map(draw);
+  chartsOf(view.sections.find((section) => section.id === id)!.blocks).map(draw);
 
 const numbers = ({ data }: Drawn): number[] => data.map(({ value }) => value as number);
-const pairs = ({ data }: Drawn) => data.map((one) => (Array.isArray(one) ? one : one.value) as number[]);
+const pairs = ({ data }: Drawn) => data.map((item) => (Array.isArray(item) ? item : item.value) as number[]);
 
 it('classes: the segments of a stage, gaps included, are all of its time', () => {
   const [option] = drawnIn('operators');
   for (const stage of [0, 1]) {
-    const shares = option!.series.map((one) => numbers(one)[stage]!);
+    const shares = option!.series.map((drawn) => numbers(drawn)[stage]!);
     expect(shares.reduce((total, share) => total + share, 0)).toBeCloseTo(1, 9);
   }
 });
@@ -62,7 +62,7 @@ it('classes: the segments of a stage, gaps included, are all of its time', () =>
 it('layers: a stack is the layer', () => {
   const option = drawnIn('layers')[1]!;
   for (const [index, layer] of result.stages[1]!.breakdown!.by_layer.entries()) {
-    const stack = option.series.reduce((total, one) => total + numbers(one)[index]!, 0);
+    const stack = option.series.reduce((total, drawn) => total + numbers(drawn)[index]!, 0);
     expect(stack).toBeCloseTo(layer.ms, 9);
   }
 });
@@ -118,7 +118,7 @@ it('memory: the three points stand at their time and size', () => {
 it('latency: one panel a metric, outliers by another symbol, the interval behind', () => {
   const { series } = drawnIn('latency')[0]!;
   expect(series).toHaveLength(3);
-  const outliers = series[0]!.data.flatMap((one, index) => ('symbol' in one ? [index] : []));
+  const outliers = series[0]!.data.flatMap((item, index) => ('symbol' in item ? [index] : []));
   expect(outliers).toEqual([8]);
   const e2e = result.latency.e2e_ms;
   const [interval] = series[2]!.markArea!.data;
@@ -273,15 +273,15 @@ describe('batch', () => {
 
   it('the thin line is the smallest batch times the batch', () => {
     const [{ series }] = throughputChart(data).panels as [Panel];
-    const values = (name: string) => series.find((one) => one.name === name)!.points.map(([, y]) => y!);
+    const values = (name: string) => series.find((line) => line.name === name)!.points.map(([, y]) => y!);
     const [first] = values('mode=cudagraph');
     expect(values('proportional to the batch')).toEqual([1, 4, 8, 16, 32].map((size) => first! * size));
   });
 
   it('points of other lengths are lines of their own', () => {
-    const other = testBench({ variants: 1 }).data;
-    other.variants[0]!.points[1]!.input_len = 256;
-    expect(batchLines(other).map(({ name }) => name.replaceAll('\u00a0', ' '))).toEqual([
+    const otherBench = testBench({ variants: 1 }).data;
+    otherBench.variants[0]!.points[1]!.input_len = 256;
+    expect(batchLines(otherBench).map(({ name }) => name.replaceAll('\u00a0', ' '))).toEqual([
       '128 in + 64 out',
       '256 in + 64 out',
     ]);

@@ -56,11 +56,11 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
       ...all.map(({ panel, series, index }, nth) => ({
         ...(several ? { xAxisIndex: index, yAxisIndex: index } : {}),
         ...lineSeries(chart, panel, series, at),
-        ...(all.findIndex((one) => one.index === index) === nth && behind(chart, panel, at)),
+        ...(all.findIndex((drawn) => drawn.index === index) === nth && behind(chart, panel, at)),
       })),
       ...all.flatMap(({ series, index }) =>
-        intervals(series, at).map((one) =>
-          several ? { ...one, xAxisIndex: index, yAxisIndex: index } : one,
+        intervals(series, at).map((interval) =>
+          several ? { ...interval, xAxisIndex: index, yAxisIndex: index } : interval,
         ),
       ),
       ...pointMarks(chart, at),
@@ -71,7 +71,7 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
 /** The title of a panel; on a phone with the names of its lines, which have no room at their ends. */
 function titleOf(title: string, { series }: Panel, at: Place) {
   const style = { fontSize: 12, fontWeight: 'normal' as const, color: at.theme.muted };
-  const lines = series.filter((one) => one.style !== 'pale' && one.style !== 'dots');
+  const lines = series.filter((line) => line.style !== 'pale' && line.style !== 'dots');
   if (!isNarrow(at) || lines.length < 2) return { text: title, textStyle: style };
   const names = lines.map(({ name }, index) => `{line${index}|━} ${name.replaceAll(/[{}|]/g, ' ')}`);
   return {
@@ -274,13 +274,13 @@ const labelHeight = 13;
 export function endLabelShifts(panel: Panel): number[] {
   const top = panel.most ?? highest(panel);
   const room = panelHeight - panelTop - panelBottom;
-  const own = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
-  const shifts = own.map(() => 0);
+  const ends = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
+  const shifts = ends.map(() => 0);
   let next = room - 5;
-  const lowestFirst = own.map((_, index) => index).toSorted((a, b) => own[b]! - own[a]!);
+  const lowestFirst = ends.map((_, index) => index).toSorted((a, b) => ends[b]! - ends[a]!);
   for (const index of lowestFirst) {
-    const place = Math.min(own[index]!, next);
-    shifts[index] = place - own[index]!;
+    const place = Math.min(ends[index]!, next);
+    shifts[index] = place - ends[index]!;
     next = place - labelHeight;
   }
   return shifts;

@@ -26,7 +26,7 @@ export function intervals({ points, color }: Series, { theme }: Place): SeriesOp
       clip: true,
       z: 4,
       encode: { x: 0, y: [1, 2] },
-      data: known.map((one) => [...one]),
+      data: known.map((point) => [...point]),
       renderItem: (params, api) => {
         const [at, from, to] = known[params.dataIndex] ?? [0, 0, 0];
         const [x = 0, low = 0] = api.coord([at, from]);
@@ -121,11 +121,11 @@ const nearAxis = 0.15;
 
 /** Named points on a line: the last of the highest and those near the axis above it, the others below; at the edges inside. */
 export function pointMarks({ marks = [], panels }: LinesChart, at: Place): SeriesOption[] {
-  const own = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
-  if (own.length === 0) return [];
+  const markers = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
+  if (markers.length === 0) return [];
   const [from, to] = extentOf(panels);
-  const top = largest(own.map(({ y }) => y));
-  const highest = own.findLastIndex(({ y }) => y === top);
+  const top = largest(markers.map(({ y }) => y));
+  const highest = markers.findLastIndex(({ y }) => y === top);
   return [
     {
       type: 'scatter',
@@ -133,7 +133,7 @@ export function pointMarks({ marks = [], panels }: LinesChart, at: Place): Serie
       symbolSize: 11,
       z: 4,
       tooltip: { show: false },
-      data: own.map(({ x, y, name, color }, index) => {
+      data: markers.map(({ x, y, name, color }, index) => {
         const place = (x - from) / (to - from);
         const align = place > 0.9 ? ('right' as const) : place < 0.1 ? ('left' as const) : undefined;
         return {

@@ -71,11 +71,11 @@ export function keyOf(chart: Chart): KeyEntry[] {
 function entriesOf(chart: Chart): readonly KeyEntry[] {
   switch (chart.form) {
     case 'lines': {
-      const [first, ...others] = chart.panels;
+      const [first, ...otherPanels] = chart.panels;
       const named = first?.series.filter(({ style }) => style !== 'guide') ?? [];
       const shades = new Map(chart.shades?.map(({ name, color }) => [name, color]));
       return [
-        ...(others.length === 0 && first?.title === undefined && named.length > 1 ? named : []),
+        ...(otherPanels.length === 0 && first?.title === undefined && named.length > 1 ? named : []),
         ...[...shades].flatMap(([name, color]) => (color ? [{ name, color }] : [])),
       ];
     }
@@ -84,7 +84,7 @@ function entriesOf(chart: Chart): readonly KeyEntry[] {
     case 'roofline':
       return chart.points
         .flatMap(({ group, color }) => (group === null ? [] : [{ name: group, color }]))
-        .filter(({ name }, index, all) => all.findIndex((one) => one.name === name) === index);
+        .filter(({ name }, index, all) => all.findIndex((entry) => entry.name === name) === index);
     case 'spread':
     case 'timeline':
       return chart.key;

@@ -77,8 +77,8 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
             link === undefined ? '' : 'a click shows it in the timeline',
           ].filter(Boolean),
         ]),
-        data: rows.map(({ value, text, color: own, light, link }) => {
-          const color = painted(own, at.theme);
+        data: rows.map(({ value, text, color: colour, light, link }) => {
+          const color = painted(colour, at.theme);
           return {
             value: Math.abs(value),
             cursor: link === undefined ? 'default' : 'pointer',

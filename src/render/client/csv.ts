@@ -2,7 +2,7 @@ import type { HeatChart } from '../../views/chart.js';
 
 /** A row per cell of a heat map: where it is and its number (RFC 4180); empty where nothing was measured. */
 export function heatCsv({ x, y, cells }: HeatChart): string {
-  const unit = cells.map(({ lines: [first] }) => numberOf(first)?.unit).find((one) => one !== undefined);
+  const unit = cells.map(({ lines: [first] }) => numberOf(first)?.unit).find((found) => found !== undefined);
   const rows = cells.map((cell) => [
     y.values[cell.y] ?? '',
     x.values[cell.x] ?? '',

@@ -21,7 +21,7 @@ export function currentTheme(printing: boolean): Theme {
 function atOnce(option: EChartsOption): EChartsOption {
   return {
     ...option,
-    series: [option.series ?? []].flat().map((one) => ({ ...one, progressive: 0 })),
+    series: [option.series ?? []].flat().map((series) => ({ ...series, progressive: 0 })),
   } as EChartsOption;
 }
 

@@ -17,7 +17,7 @@ function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElem
   const was = head.getAttribute('aria-sort');
   // The largest is what one looks for first; names start with a.
   const order: Order = (was === null ? numeric : was === 'ascending') ? 'descending' : 'ascending';
-  for (const other of table.tHead?.rows[0]?.cells ?? []) other.removeAttribute('aria-sort');
+  for (const header of table.tHead?.rows[0]?.cells ?? []) header.removeAttribute('aria-sort');
   head.setAttribute('aria-sort', order);
   const sign = order === 'ascending' ? 1 : -1;
   const rows = [...body.rows].sort((a, b) => sign * compareKeys(keyOf(a, column), keyOf(b, column)));

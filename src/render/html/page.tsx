@@ -48,7 +48,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({
 }) => {
   const body = safeText(String(<>{children}</>));
   const first = body.includes(' data-chart="') ? clientScript : readingScript;
-  const scripts = [first, ...moreScripts].map((one) => inlineScript(one));
+  const scripts = [first, ...moreScripts].map((script) => inlineScript(script));
   const policy = [
     "default-src 'none'",
     `script-src ${scripts.map(({ cspSource }) => cspSource).join(' ')}`,

@@ -100,7 +100,9 @@ export function sectionOfView(
   id: string,
   { explain = null, places, whatIf }: Pick<PageOptions, 'explain' | 'places' | 'whatIf'>,
 ): string | null {
-  const found = withExplanation(of, explain, { places, whatIf }).sections.find((one) => one.id === id);
+  const found = withExplanation(of, explain, { places, whatIf }).sections.find(
+    (section) => section.id === id,
+  );
   return found ? safeText(String(<SectionOfPage section={found} />)) : null;
 }
 

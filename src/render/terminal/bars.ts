@@ -56,14 +56,14 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   return [
     ...bars.flatMap(({ name, ms, notes = [] }) => {
       const first = `${timed(name, ms)}  ${share(ms)}${cells === 0 ? '' : textBar(ms, full, cells).padEnd(cells)}  `;
-      const said = notes.map((note) => inert(plainText(note)));
+      const noteTexts = notes.map((note) => inert(plainText(note)));
       const room = width - textWidth(first);
-      const fits = (count: number) => textWidth(said.slice(0, count).join(', ')) <= room;
-      const count = [2, 1].find((one) => one <= said.length && fits(one)) ?? 0;
-      const line = `${first}${said.slice(0, count).join(', ')}`.trimEnd();
+      const fits = (count: number) => textWidth(noteTexts.slice(0, count).join(', ')) <= room;
+      const count = [2, 1].find((lines) => lines <= noteTexts.length && fits(lines)) ?? 0;
+      const line = `${first}${noteTexts.slice(0, count).join(', ')}`.trimEnd();
       // Counts are left out where there is no room; a name or a sentence stays whole, on a line of its own.
       return count === 0 && typeof notes[0] === 'string'
-        ? [line, ...hanging('      ', said[0]!, width)]
+        ? [line, ...hanging('      ', noteTexts[0]!, width)]
         : [line];
     }),
     ...totalLines(totals, timed, level),
@@ -91,9 +91,9 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
-      const other = second[kind][index]!.ms;
+      const otherMs = second[kind][index]!.ms;
       const drawn = (of: number) => (kind === 'bars' ? textBar(of, full, pairCells).padEnd(pairCells) : '');
-      return [inert(name), text(ms), drawn(ms), text(other), drawn(other), change(other - ms)];
+      return [inert(name), text(ms), drawn(ms), text(otherMs), drawn(otherMs), change(otherMs - ms)];
     });
   const right = (head: string) => ({ head, align: 'right' as const });
   return textTable(
@@ -114,4 +114,4 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
 const plainMs =
   (shown: readonly { ms: number }[]) =>
   (ms: number): string =>
-    formatMsColumn([ms, ...shown.map((one) => one.ms)])[0]!;
+    formatMsColumn([ms, ...shown.map((shownBar) => shownBar.ms)])[0]!;

@@ -8,8 +8,8 @@ export function headlineLines(
   { sentences, rows = [] }: Extract<Block, { t: 'headline' }>,
   width: number,
 ): string[] {
-  const said = sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
-  if (rows.length === 0) return said;
+  const sentenceLines = sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+  if (rows.length === 0) return sentenceLines;
   const cells = rows.map((row) => row.map((cell) => inert(plainText(cell))));
   const wide = cells[0]!.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? ''))));
   const used = wide.map((one, column) => ({ column, one })).filter(({ one }) => one > 0);
@@ -22,5 +22,9 @@ export function headlineLines(
     }
     return hanging('  ', row.filter((cell) => cell !== '').join(' · '), width);
   });
-  return [...said, ...(said.length > 0 ? [''] : []), ...lines.map((line) => colour.bold(line))];
+  return [
+    ...sentenceLines,
+    ...(sentenceLines.length > 0 ? [''] : []),
+    ...lines.map((line) => colour.bold(line)),
+  ];
 }

@@ -14,8 +14,8 @@ interface Who {
 
 export const shownAt =
   (level: Detail) =>
-  ({ level: own = 1, terminal = true, summary = false }: Who): boolean =>
-    terminal && own <= Math.max(1, level) && (!summary || level < 2);
+  ({ level: blockLevel = 1, terminal = true, summary = false }: Who): boolean =>
+    terminal && blockLevel <= Math.max(1, level) && (!summary || level < 2);
 
 export interface Less {
   view: View;

@@ -29,8 +29,8 @@ const shown = [
 const busy =
   'This machine was busy (other processes kept 1.8 cores busy; medians of launches lie 103 % apart): times are upper bounds; noisy causes are withheld.';
 
-test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those of 120', async (one) => {
-  const view = await viewOf(one);
+test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those of 120', async (example) => {
+  const view = await viewOf(example);
   const explain = testExplain();
   explain.data.preface.push(busy);
   explain.data.machine = { busy: true, usable_cores: 2, signs: [] };

@@ -84,9 +84,10 @@ export function textTable(
   const widths = widthsOf(lines);
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);
   const flexible = columns.findIndex((column) => column.flexible);
-  const own = widths[flexible];
+  const flexibleWidth = widths[flexible];
   const floor = columns[flexible]?.flexible;
-  const spare = own !== undefined && typeof floor === 'number' ? Math.max(0, own - floor) : 0;
+  const spare =
+    flexibleWidth !== undefined && typeof floor === 'number' ? Math.max(0, flexibleWidth - floor) : 0;
   const fewer = total - spare > width ? narrower(columns) : undefined;
   if (fewer) {
     const cells = rows.map((row) => row.toSpliced(fewer.gone, 1));
@@ -97,7 +98,7 @@ export function textTable(
       leftOut: [...leftOut, columns[fewer.gone]!.head],
     });
   }
-  if (own === undefined && headed && total > width) {
+  if (flexibleWidth === undefined && headed && total > width) {
     // Nothing may go: heads take several lines, each at least as wide as what is below it.
     const body = widthsOf(rows);
     lines[0] = columns.map(({ head }, index) =>
@@ -105,8 +106,8 @@ export function textTable(
     );
     widths.splice(0, widths.length, ...widthsOf(lines));
   }
-  if (own !== undefined && total > width) {
-    const room = Math.max(8, own - (total - width));
+  if (flexibleWidth !== undefined && total > width) {
+    const room = Math.max(8, flexibleWidth - (total - width));
     widths[flexible] = room;
     const cut = columns[flexible]!.lines
       ? (cell: string) => wrap(cell, room).join('\n')

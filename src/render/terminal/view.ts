@@ -50,14 +50,14 @@ function viewText(
 ): string {
   const width = readingWidth(columns);
   const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
-  const own = level < 2 ? withoutRepeats(view, explain) : view;
+  const shown = level < 2 ? withoutRepeats(view, explain) : view;
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
   const lines = [
     ...hanging('', title, width),
     '',
     ...(view.explains === 'findings'
       ? viewLines(withExplanation(view, explain), width, level)
-      : [...viewLines(explanation, width, level), '', ...viewLines(own, width, level)]),
+      : [...viewLines(explanation, width, level), '', ...viewLines(shown, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
   return asTyped(withPlainSpaces(once.join('\n').trimEnd()));

@@ -43,8 +43,8 @@ export function numbersChunk(
   values: Float64Array,
   count: number,
 ): ColumnChunk {
-  const seen = survey(values, count);
-  const { present } = seen;
+  const stats = survey(values, count);
+  const { present } = stats;
   const dense = present === count ? values : without(values, count, present, compact);
   let at = definitionLevels(out, values, count, present);
   if (present === 0) return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present });
@@ -56,10 +56,10 @@ export function numbersChunk(
   if (distinct) {
     at = codesInto(out, at, { table: identity, codes }, present, distinct.length);
     const dictionary = dictionaryPage(numbersPlain(distinct, type), distinct.length);
-    return chunkOf(type, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], seen);
+    return chunkOf(type, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], stats);
   }
   at = deltaPacked(out, at, dense, present);
-  return chunkOf(type, count, [dataPage(out, at, count, encodings.delta)], seen);
+  return chunkOf(type, count, [dataPage(out, at, count, encodings.delta)], stats);
 }
 
 /** One value, or null, in every row. */

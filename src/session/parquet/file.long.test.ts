@@ -106,10 +106,10 @@ function sourcesOf(columns: readonly FileColumn[], values: Record<string, Float6
       .map((column) => {
         const all = values[arrayOf(column)]!;
         const codes = Int32Array.from(all, (value) => (Number.isNaN(value) ? -1 : value));
-        const held: HeldColumn = isLookedUp(column)
+        const heldColumn: HeldColumn = isLookedUp(column)
           ? { source: { codes: (from, count) => codes.subarray(from, from + count) } }
           : { source: { numbers: (from, count) => all.subarray(from, from + count) } };
-        return [arrayOf(column), held];
+        return [arrayOf(column), heldColumn];
       }),
   );
 }
@@ -204,12 +204,12 @@ test('types, a table without rows, and rows found by their bounds', async () => 
     ['2457600', '2999990', 0n],
   ]);
   const same = join(testFolder(), 'd.parquet');
-  const one = writeTable(same, [
+  const writtenTable = writeTable(same, [
     { name: 'host', type: 'VARCHAR', texts: ['node-7'], constant: 0 },
     columns[0]!,
   ]);
-  await one.writer.append({ start_ns: new Float64Array(3) }, 3);
-  await one.writer.close();
+  await writtenTable.writer.append({ start_ns: new Float64Array(3) }, 3);
+  await writtenTable.writer.close();
   const ofText = await connection.run(
     `SELECT stats_min_value, stats_max_value FROM parquet_metadata('${same}') WHERE path_in_schema = 'host'`,
   );

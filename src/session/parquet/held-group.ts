@@ -32,8 +32,8 @@ export function heldGroups(
   };
 }
 
-function sourceOf(held: HeldColumns, name: string) {
-  const column = held[name];
+function sourceOf(columns: HeldColumns, name: string) {
+  const column = columns[name];
   if (column === undefined || column === null || typeof column !== 'object')
     throw new Error(`${name} was announced and is not given`);
   return column.source;

@@ -53,7 +53,7 @@ export function heldTables(threadFrom = threadFromRows): HeldTables {
       startEncodeThread({
         encoded: (part, group, encoded) => parts[part]!.take(group, encoded),
         failed(part, error) {
-          for (const one of part === null ? parts : [parts[part]!]) one.fail(error);
+          for (const encoding of part === null ? parts : [parts[part]!]) encoding.fail(error);
         },
       }),
     );
@@ -139,9 +139,9 @@ function writtenInOrder(path: string, rows: number) {
     part(columns: readonly FileColumn[]) {
       parts++;
       return (group: number, { chunks }: EncodedGroup): void => {
-        const own = arrived[group]!;
-        columns.forEach(({ name }, index) => own.chunks.set(name, chunks[index]!));
-        own.parts++;
+        const rowGroup = arrived[group]!;
+        columns.forEach(({ name }, index) => rowGroup.chunks.set(name, chunks[index]!));
+        rowGroup.parts++;
         attempt(() => write?.());
       };
     },

@@ -63,7 +63,7 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
       for (const record of tile.lanes.get(row.lane) ?? [])
         drawRecord(canvas, scene, row, tile, record, from, to, names);
   // After all tiles: the next one would cover what reaches into it.
-  for (const one of names) nameInside(canvas, one);
+  for (const name of names) nameInside(canvas, name);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
   overlays(canvas, scene);
   canvas.restore();
@@ -116,9 +116,9 @@ function drawRecord(
       shares.fill(0);
     };
     for (let i = 0; i < record.start.length; i++) {
-      const own = tile.start + record.start[i]!;
+      const eventStart = tile.start + record.start[i]!;
       const last = xOf(scene, tile.start + record.end[i]!);
-      const start = Math.max(left, xOf(scene, own));
+      const start = Math.max(left, xOf(scene, eventStart));
       const end = Math.min(right, last);
       // Of a neighboring tile's part.
       if (end < left || start > right) continue;
@@ -139,7 +139,7 @@ function drawRecord(
         shares[kind]! += width;
       }
       // Once: in the tile in which the event starts, or the first one that is seen.
-      if (last - start > 24 && (own >= from || from <= scene.range.start))
+      if (last - start > 24 && (eventStart >= from || from <= scene.range.start))
         names.push({
           name: scene.names[record.name[i]!] ?? '',
           left: start,
@@ -194,7 +194,7 @@ function isDark(colour: string): boolean {
   const parts = colour.startsWith('#')
     ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
     : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
-  const [red = 0, green = 0, blue = 0] = parts.map((one) => (one / 255) ** 2.2);
+  const [red = 0, green = 0, blue = 0] = parts.map((channel) => (channel / 255) ** 2.2);
   const dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3;
   darkness.set(colour, dark);
   return dark;
@@ -240,12 +240,12 @@ function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
     canvas.fillText(text, Math.max(scene.gutter + 4, xOf(scene, selected.start) + 4), axisHeight + 9);
   }
   const rowOf = (lane: number) => layout.lanes.find((row) => row.lane === lane);
-  for (const one of [event, launch]) {
-    const row = one && rowOf(one.lane);
-    if (!row || !one) continue;
+  for (const mark of [event, launch]) {
+    const row = mark && rowOf(mark.lane);
+    if (!row || !mark) continue;
     canvas.strokeStyle = theme.ink;
     canvas.lineWidth = 2;
-    const [left, right] = [xOf(scene, one.start), xOf(scene, one.end)];
+    const [left, right] = [xOf(scene, mark.start), xOf(scene, mark.end)];
     canvas.strokeRect(left, row.top, Math.max(2, right - left), laneHeight - 2);
     canvas.lineWidth = 1;
   }

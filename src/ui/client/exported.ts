@@ -29,7 +29,8 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
   const windows = lanes.find((lane) => lane.windows !== null)?.windows ?? null;
   /** Elsewhere the file has sums by class alone. */
   const inside = <T>(start: number, end: number, answer: () => T): Promise<T> =>
-    windows === null || windows.some((one) => one.start <= shown.zero + start && one.end >= shown.zero + end)
+    windows === null ||
+    windows.some((span) => span.start <= shown.zero + start && span.end >= shown.zero + end)
       ? Promise.resolve(answer())
       : Promise.reject(new Refused(`No sums here. ${note}`));
   return {
@@ -72,9 +73,9 @@ const changed = '#what-if=';
 
 /** Draws the waterfalls under the change that the address names. */
 async function followWhatIf(): Promise<void> {
-  const held = document.querySelector('#what-ifs');
-  if (!held) return;
-  const parts = JSON.parse(new TextDecoder().decode(await unpacked(held.textContent ?? ''))) as Record<
+  const switches = document.querySelector('#what-ifs');
+  if (!switches) return;
+  const parts = JSON.parse(new TextDecoder().decode(await unpacked(switches.textContent ?? ''))) as Record<
     string,
     string
   >;

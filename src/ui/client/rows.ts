@@ -55,10 +55,10 @@ export function layoutOf(
   const lanesOf = (of: readonly TrackShown[]): number => of.reduce((sum, { lanes }) => sum + lanes, 0);
   const ranks = [...new Set(tracks.map(({ rank }) => rank ?? 0))].sort((a, b) => a - b);
   for (const rank of ranks) {
-    const own = tracks.filter((track) => (track.rank ?? 0) === rank);
+    const rankTracks = tracks.filter((track) => (track.rank ?? 0) === rank);
     const several = ranks.length > 1;
-    if (several && !head(`rank ${rank}`, `rank ${rank}`, 0, lanesOf(own))) continue;
-    for (const { label, of } of groupsOf(own)) {
+    if (several && !head(`rank ${rank}`, `rank ${rank}`, 0, lanesOf(rankTracks))) continue;
+    for (const { label, of } of groupsOf(rankTracks)) {
       if (!head(`rank ${rank} ${label}`, label, several ? 1 : 0, lanesOf(of))) continue;
       for (const track of of.toSorted((a, b) => tables.indexOf(a.table) - tables.indexOf(b.table))) {
         for (let lane = 0; lane < track.lanes; lane++) {

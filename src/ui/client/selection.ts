@@ -90,7 +90,7 @@ export class SelectionPanel {
       const choose = (text: string, name: string | null): Node =>
         button(text, () => this.choose({ group, name, sort: 'time', page: 1 }));
       if (names.length > 1) body.append(row(choose('all', null), all));
-      for (const one of names) body.append(row(choose(one.name || 'without a name', one.name), one));
+      for (const name of names) body.append(row(choose(name.name || 'without a name', name.name), name));
       if (others) body.append(row(plural(others.names, 'other name'), others));
       columns.append(tableOf(label, ['name', 'count', 'time', 'of the selection'], body));
     }

@@ -11,7 +11,7 @@ interface Result {
 const { api = '' } = document.body.dataset;
 const form = document.querySelector<HTMLFormElement>('#query')!;
 const answer = document.querySelector<HTMLElement>('#answer')!;
-const said = document.querySelector<HTMLElement>('#answered')!;
+const answered = document.querySelector<HTMLElement>('#answered')!;
 const save = document.querySelector<HTMLButtonElement>('#csv')!;
 const rowsShown = 1000;
 let result: Result | null = null;
@@ -24,7 +24,7 @@ const editor = sqlEditor(
 );
 
 async function ask(): Promise<void> {
-  said.textContent = 'running …';
+  answered.textContent = 'running …';
   save.disabled = true;
   answer.replaceChildren();
   const query = encodeURIComponent(editor.text());
@@ -32,7 +32,7 @@ async function ask(): Promise<void> {
   try {
     result = await json<Result>(`${api}/sql?q=${query}`);
     const { columns, rows, truncated } = result;
-    said.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
+    answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
     const row = (cells: (Node | string)[], tag: 'td' | 'th'): HTMLElement =>
       element('tr', {}, ...cells.map((cell, i) => element(tag, numeric[i] ? { class: 'number' } : {}, cell)));
@@ -53,7 +53,7 @@ async function ask(): Promise<void> {
     );
     save.disabled = false;
   } catch (error) {
-    said.textContent = '';
+    answered.textContent = '';
     answer.append(
       element('p', { class: 'fault', role: 'alert' }, error instanceof Error ? error.message : String(error)),
     );

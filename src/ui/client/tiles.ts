@@ -49,12 +49,12 @@ export class Tiles {
 
   private of(level: number, number: number): Tile | null {
     const key = `${level}/${number}`;
-    const held = this.held.get(key);
-    if (held === 'asked') return null;
-    if (held) {
+    const tile = this.held.get(key);
+    if (tile === 'asked') return null;
+    if (tile) {
       this.held.delete(key);
-      this.held.set(key, held);
-      return held;
+      this.held.set(key, tile);
+      return tile;
     }
     this.held.set(key, 'asked');
     void this.fetch(key, level, number);
@@ -64,8 +64,8 @@ export class Tiles {
   private wider(level: number, number: number): Tile | null {
     for (let up = 1; up <= 12; up++) {
       const above = Math.floor(number / 2 ** up);
-      const held = this.held.get(`${level + up}/${above}`);
-      if (held && held !== 'asked') return held;
+      const tile = this.held.get(`${level + up}/${above}`);
+      if (tile && tile !== 'asked') return tile;
     }
     return null;
   }

@@ -178,14 +178,14 @@ async function start(source: TimelineSource): Promise<void> {
       ...(found.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
     );
     // What is asked for is never hidden.
-    if (closed.size > 0 && !scene.layout.lanes.some((one) => one.lane === lane)) {
+    if (closed.size > 0 && !scene.layout.lanes.some((laneRow) => laneRow.lane === lane)) {
       closed.clear();
       arrange();
     }
     if (show) {
       if (found.start < range.start || found.end > range.end || found.end - found.start < range.width / 200)
         goTo(found.start, found.end, 8);
-      const row = scene.layout.lanes.find((one) => one.lane === lane);
+      const row = scene.layout.lanes.find((laneRow) => laneRow.lane === lane);
       if (row && (row.top < box.scrollTop || row.top > box.scrollTop + box.clientHeight - 20))
         box.scrollTop = Math.max(0, row.top - box.clientHeight / 2);
     }

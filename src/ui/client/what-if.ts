@@ -6,13 +6,13 @@ import { redraw } from './redraw.js';
 let asked = 0;
 
 async function show(address: string): Promise<void> {
-  const own = ++asked;
+  const request = ++asked;
   const switches = document.querySelector('#switches')!;
   switches.setAttribute('aria-busy', 'true');
   try {
     const page = new DOMParser().parseFromString(await text(address), 'text/html');
     // A later click has been answered, or will be.
-    if (own !== asked) return;
+    if (request !== asked) return;
     redraw(page);
   } catch {
     // The server's own page says what is wrong.

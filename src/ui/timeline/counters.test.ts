@@ -28,8 +28,8 @@ test('sampled series lose no peak when they are thinned, constant ones and singl
   const { id } = await writer.finish(summary);
   const database = await (await openSession(id, home)).connect();
   try {
-    const [power, host, ...others] = await countersOf(database, await startTimeline(database, 'clean'));
-    expect(others).toEqual([]);
+    const [power, host, ...rest] = await countersOf(database, await startTimeline(database, 'clean'));
+    expect(rest).toEqual([]);
     expect([power!.label, power!.unit]).toEqual(['gpu0 · power (1 s mean)', 'W']);
     expect(host!.label).toBe('host · utilization');
     expect(power!.v.length).toBeLessThanOrEqual(4002);

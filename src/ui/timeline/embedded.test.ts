@@ -63,11 +63,11 @@ test('windows and coarse shares go through the file; a share above 0 is never 0'
   const [read] = file.lanes;
   expect([read!.length, read!.windows, file.note]).toEqual([part.length, part.windows, 'n']);
   for (const [i, { class: kind, shares }] of part.coarse!.classes.entries()) {
-    const other = read!.coarse!.classes[i]!;
-    expect(other.class).toBe(kind);
+    const readShares = read!.coarse!.classes[i]!;
+    expect(readShares.class).toBe(kind);
     for (const [bin, share] of shares.entries()) {
-      expect(other.shares[bin]! > 0).toBe(share > 0);
-      expect(Math.abs(other.shares[bin]! - share)).toBeLessThan(1 / 200);
+      expect(readShares.shares[bin]! > 0).toBe(share > 0);
+      expect(Math.abs(readShares.shares[bin]! - share)).toBeLessThan(1 / 200);
     }
   }
 });

@@ -102,7 +102,7 @@ export function encodeTimeline({ lanes, rows, ...head }: EmbeddedTimeline): Uint
       coarse: coarse && {
         level: coarse.level,
         bins: coarse.classes[0]?.shares.length ?? 0,
-        classes: coarse.classes.map((one) => one.class),
+        classes: coarse.classes.map((shares) => shares.class),
       },
     };
   });

@@ -26,7 +26,7 @@ describe('lanes', () => {
   test('grow beyond their first arrays', () => {
     const lane = laneOf(
       ...Array.from({ length: 1000 }, (_, i) => [2 * i, 2 * i + 1, i % 7, i] as const).map(
-        (one) => [...one] as [number, number, number, number],
+        (event) => [...event] as [number, number, number, number],
       ),
     );
     expect([lane.length, lane.start[999], lane.class[999], lane.name[999]]).toEqual([
@@ -91,7 +91,7 @@ describe('tiles', () => {
     }
     const lane = laneOf(...events);
     const truth = [0, 1, 2].map((kind) =>
-      events.filter((one) => one[2] === kind).reduce((sum, [start, end]) => sum + end - start, 0),
+      events.filter((event) => event[2] === kind).reduce((sum, [start, end]) => sum + end - start, 0),
     );
     for (const level of [8, 12, 14, 16]) {
       const found = [0, 0, 0];
@@ -121,7 +121,7 @@ describe('tiles', () => {
 
   test('of a lane with windows: events inside them, shares of the wider bins elsewhere', () => {
     const events = Array.from({ length: 4096 }, (_, i) => [1000 + 4 * i, 1001 + 4 * i, 1, i] as const);
-    const whole = laneOf(...events.map((one) => [...one] as [number, number, number, number]));
+    const whole = laneOf(...events.map((event) => [...event] as [number, number, number, number]));
     const part = partOf(whole, [{ start: 1200, end: 1300 }], 1000, 8);
     expect(part.length).toBe(25);
     const records = recordsOf(part, { ...at, level: 0 });

@@ -137,7 +137,7 @@ function outsideOf(
       class: kind,
       shares: Float32Array.from(wider, (bin) => shares[bin] ?? 0),
     }))
-    .filter((one) => one.shares.some((share) => share > 0));
+    .filter((part) => part.shares.some((share) => share > 0));
 }
 
 /** A lane with the events of some times alone, and coarse shares of all. @param level of a bin, 2^level ns */

@@ -35,7 +35,7 @@ export function once<T>({ answers }: OpenSession, name: string, compute: () => P
 }
 
 /** More sessions than this are not held at once: a large one takes a gigabyte. */
-const held = 4;
+const maxOpen = 4;
 
 /** Sessions that pages look at, opened once; one that changed on disk is opened anew. */
 export class OpenSessions {
@@ -51,7 +51,7 @@ export class OpenSessions {
     // The one asked for last is dropped last.
     this.sessions.delete(state);
     this.sessions.set(state, known);
-    for (const old of [...this.sessions.keys()].slice(0, -held)) this.sessions.delete(old);
+    for (const old of [...this.sessions.keys()].slice(0, -maxOpen)) this.sessions.delete(old);
     return known;
   }
 
@@ -88,7 +88,7 @@ export async function executionsOf(database: SessionDatabase): Promise<string[]>
          SELECT execution_id, 0, count(*) FROM stages GROUP BY 1)
        GROUP BY 1 ORDER BY sum(kernels) DESC, sum(others) DESC, 1`,
   );
-  return executions.map((one) => one.execution_id);
+  return executions.map((execution) => execution.execution_id);
 }
 
 async function hold(session: Session, execution: string): Promise<HeldTimeline> {

@@ -83,7 +83,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
         const share = (ns: number): string => formatPart(ns, to - from);
         const texts = (ns: number) => ({ text: formatNs(ns), share: share(ns) });
         const sorted = [...names].sort(([, a], [, b]) => b.ns - a.ns);
-        const others = sorted.slice(namesShown);
+        const unlisted = sorted.slice(namesShown);
         return {
           id,
           table,
@@ -92,12 +92,12 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
           classes: most([...classes].map(([id, ns]) => ({ id, ns, share: share(ns) }))),
           names: sorted.slice(0, namesShown).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
           others:
-            others.length === 0
+            unlisted.length === 0
               ? null
               : {
-                  names: others.length,
-                  count: sum(others, ({ count }) => count),
-                  ...texts(sum(others, ({ ns }) => ns)),
+                  names: unlisted.length,
+                  count: sum(unlisted, ({ count }) => count),
+                  ...texts(sum(unlisted, ({ ns }) => ns)),
                 },
           all: { count: sum(sorted, ({ count }) => count), ...texts(total) },
         };
@@ -117,7 +117,12 @@ export function selectedEvents(
   classIds: ClassIds,
   { start, end, group: id, name, sort, page: asked }: EventsAsked,
 ): SelectedEvents {
-  const group = groupsOf(timeline).find((one) => one.id === id) ?? { id, table: '', label: '', lanes: [] };
+  const group = groupsOf(timeline).find((candidate) => candidate.id === id) ?? {
+    id,
+    table: '',
+    label: '',
+    lanes: [],
+  };
   const each = (take: (key: number, ns: number, place: Place, lane: Lane) => void): void =>
     eachEvent(group, timeline.from + start, timeline.from + end, (lane, index, ns, number) => {
       if (name === null || nameOf(timeline, classIds, group.table, lane, index) === name)
@@ -170,8 +175,8 @@ export function selectedEvents(
   };
 }
 
-const sum = <T>(named: readonly [string, T][], of: (one: T) => number): number =>
-  named.reduce((total, [, one]) => total + of(one), 0);
+const sum = <T>(named: readonly [string, T][], of: (item: T) => number): number =>
+  named.reduce((total, [, item]) => total + of(item), 0);
 
 const groupLabels: Record<string, string> = {
   kernels: 'Kernels',

@@ -62,10 +62,10 @@ export function encodeRecords(records: readonly LaneRecord[]): Uint32Array<Array
         words[at + 2] = record.class[i]! * 2 ** nameBits + record.name[i]!;
       }
     } else
-      for (const one of record.classes) {
-        words[at] = one.class;
+      for (const shares of record.classes) {
+        words[at] = shares.class;
         for (let bin = 0; bin < binsPerTile; bin++) {
-          const share = one.shares[bin]!;
+          const share = shares.shares[bin]!;
           bytes[4 * (at + 1) + bin] = share > 0 ? Math.min(full, Math.max(1, Math.round(share * full))) : 0;
         }
         at += wordsPerClass;

@@ -86,7 +86,7 @@ describe('a timeline of an nsys capture', () => {
     const [start, end] = [timeline.from + from, timeline.from + to];
     const { groups } = selection(timeline, trackClasses, from, to);
     for (const table of ['kernels', 'api_calls'] as const) {
-      const { id: group, all } = groups.find((one) => one.table === table)!;
+      const { id: group, all } = groups.find((candidate) => candidate.table === table)!;
       for (const sort of ['time', 'start'] as const) {
         const rows: { start: number; ns: number }[] = [];
         const pageOf = (page: number) =>
@@ -103,7 +103,7 @@ describe('a timeline of an nsys capture', () => {
         const keys = (of: readonly { start: number; ns: number }[]) =>
           of.map(({ start, ns }) => (sort === 'time' ? ns : start));
         expect(keys(rows)).toEqual(keys(inside));
-        const starts = (of: readonly { start: number }[]) => of.map((one) => one.start).sort((a, b) => a - b);
+        const starts = (of: readonly { start: number }[]) => of.map((row) => row.start).sort((a, b) => a - b);
         expect(starts(rows)).toEqual(starts(inside));
         expect(pageOf(pages + 7)).toEqual(pageOf(pages));
       }

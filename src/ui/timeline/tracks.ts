@@ -67,7 +67,7 @@ export async function startTimeline(database: SessionDatabase, execution: string
 export async function readTimeline(database: SessionDatabase, timeline: Timeline): Promise<void> {
   for (const table of readOrder) {
     timeline.reading = table;
-    const source = sources.find((one) => one.table === table)!;
+    const source = sources.find((candidate) => candidate.table === table)!;
     timeline.tracks.push(...(await readTracks(database, source, timeline)));
   }
   timeline.reading = null;
@@ -90,9 +90,9 @@ async function readTracks(
   const found = await database.query<Partial<Track>>(
     'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
   );
-  const tracks = found.map((one): Track => ({
+  const tracks = found.map((row): Track => ({
     ...noKey,
-    ...one,
+    ...row,
     table,
     classes: new Set(),
     lanes: [],
