@@ -65,7 +65,7 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
   const { config } = arithmeticConfig(model!);
-  const ran = dtypes.find((one) => one === model!.dtype) ?? declaredDType(config);
+  const ran = dtypes.find((dtype) => dtype === model!.dtype) ?? declaredDType(config);
   if (ran === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
   const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
   const cache = engine.options['kv_cache_dtype'];
@@ -106,7 +106,7 @@ export function embeddedStorage(
     return { ...float32, weights: { ...quantizedWeights('matmulnbits-int4', 'float32'), compute: 'int8' } };
   }
   const parameters = countParameters(architecture).total;
-  const named = dtypes.find((one) => one === model.dtype);
+  const named = dtypes.find((dtype) => dtype === model.dtype);
   const bytesPerWeight =
     model.weight_bytes === null ? bytesPerElement[named ?? 'int8'] : model.weight_bytes / parameters;
   const format = { ...blocks(bytesPerWeight, Infinity, 0), scale: null };

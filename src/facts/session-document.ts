@@ -25,21 +25,27 @@ const by =
 
 /** How sessions that are mainly about a subject are analyzed, loaded when it is needed; all others are captures. */
 const analyses: Partial<Record<Subject, Analyse>> = {
-  profile: by('profile', async (one) => (await import('./profile.js')).analyzeProfile(one)),
-  validation: by('validate', async (one) => (await import('./validate/history.js')).validationDocument(one)),
-  memory: by('memory', async (one) => (await import('./memory-profile/memory.js')).analyzeMemory(one)),
-  bench: by('bench', async (one) => (await import('./bench/bench.js')).analyzeBench(one)),
-  load: by('serving', async (one) => (await import('./serving/serving.js')).analyzeServing(one)),
-  kernels: by('kernels', async (one) => (await import('./kernels/kernels.js')).analyzeKernels(one)),
-  results: by('results', async (one) => (await import('./benchmark-results/results.js')).analyzeResults(one)),
-  roofline: async (one) => ({
+  profile: by('profile', async (session) => (await import('./profile.js')).analyzeProfile(session)),
+  validation: by('validate', async (session) =>
+    (await import('./validate/history.js')).validationDocument(session),
+  ),
+  memory: by('memory', async (session) =>
+    (await import('./memory-profile/memory.js')).analyzeMemory(session),
+  ),
+  bench: by('bench', async (session) => (await import('./bench/bench.js')).analyzeBench(session)),
+  load: by('serving', async (session) => (await import('./serving/serving.js')).analyzeServing(session)),
+  kernels: by('kernels', async (session) => (await import('./kernels/kernels.js')).analyzeKernels(session)),
+  results: by('results', async (session) =>
+    (await import('./benchmark-results/results.js')).analyzeResults(session),
+  ),
+  roofline: async (session) => ({
     kind: 'roofline',
-    document: await (await import('./roofs.js')).gpuRooflineOfSession(one),
-    session: one.manifest,
+    document: await (await import('./roofs.js')).gpuRooflineOfSession(session),
+    session: session.manifest,
   }),
-  telemetry: by('monitor', async (one) => (await import('./monitor/monitor.js')).analyzeMonitor(one)),
+  telemetry: by('monitor', async (session) => (await import('./monitor/monitor.js')).analyzeMonitor(session)),
 };
-const captures = by('captures', async (one) => (await import('./captures.js')).analyzeCaptures(one));
+const captures = by('captures', async (session) => (await import('./captures.js')).analyzeCaptures(session));
 
 /** The main analysis of a session; an empty list of captures if there is nothing to summarize. */
 export const analyzeSession: Analyse = (session) => {
@@ -51,5 +57,5 @@ export const analyzeSession: Analyse = (session) => {
 export function documentsOf(analysed: Analysed): Document<unknown>[] {
   if (analysed.kind !== 'captures') return [analysed.document];
   const { session: _session, ...documents } = analysed.document;
-  return Object.values(documents).filter((one) => one !== null);
+  return Object.values(documents).filter((document) => document !== null);
 }

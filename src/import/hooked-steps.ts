@@ -66,6 +66,6 @@ function firstReplays<Step extends HookedStep>(steps: readonly Step[]): Map<stri
   return first;
 }
 
-const isBefore = (one: HookedStep, other: HookedStep): boolean =>
-  one.iteration! < other.iteration! ||
-  (one.iteration === other.iteration && one.step_index! < other.step_index!);
+const isBefore = (step: HookedStep, other: HookedStep): boolean =>
+  step.iteration! < other.iteration! ||
+  (step.iteration === other.iteration && step.step_index! < other.step_index!);

@@ -10,7 +10,7 @@ const tensor = (path: string, shape: number[], count = 1, module = 'Linear'): Mo
   type: null,
   shape,
   dtype: 'bfloat16',
-  bytes: 2 * shape.reduce((product, one) => product * one, 1),
+  bytes: 2 * shape.reduce((product, value) => product * value, 1),
   count,
 });
 const embedding = tensor('embed.weight', [1000, 64], 1, 'Embedding');

@@ -19,7 +19,7 @@ export function configOfWeights(tensors: readonly ModelTensor[]): Record<string,
   if (attention === null) return null;
   const { hidden, query, keys } = attention;
   const mlp = mlpOf(
-    inLayers.filter((one) => !attention.used.includes(one)),
+    inLayers.filter((inLayer) => !attention.used.includes(inLayer)),
     hidden,
   );
   if (mlp === null) return null;
@@ -89,7 +89,7 @@ function attentionOf(linears: readonly Matrix[], width: number | null): Attentio
   if (width !== null && width !== hidden) return null;
   if (fused.length === 0 && keys.length !== 1) return null;
   const used = [...fused, ...queries, ...keys, ...values];
-  const rest = linears.filter((one) => !used.includes(one) && one.shape[0] === hidden);
+  const rest = linears.filter((linear) => !used.includes(linear) && linear.shape[0] === hidden);
   const queryRows = queries[0]?.shape[0] ?? null;
   const near = (path: string) => path.split('.').slice(0, -1).join('.');
   const outputs = rest.filter(({ shape }) => queryRows === null || shape[1] === queryRows);
@@ -107,11 +107,11 @@ function attentionOf(linears: readonly Matrix[], width: number | null): Attentio
 /** One projection down, and one or two up to it; a gated one may hold both in one. */
 function mlpOf(linears: readonly Matrix[], hidden: number): { size: number; gated: boolean } | null {
   const down = linears.filter(({ shape }) => shape[0] === hidden);
-  const up = linears.filter((one) => !down.includes(one) && one.shape[1] === hidden);
+  const up = linears.filter((linear) => !down.includes(linear) && linear.shape[1] === hidden);
   if (down.length !== 1 || down.length + up.length !== linears.length) return null;
   const size = down[0]!.shape[1];
   const rows = up.map(({ shape }) => shape[0]);
   if (rows.length === 1 && rows[0] === size) return { size, gated: false };
   if (rows.length === 1 && rows[0] === 2 * size) return { size, gated: true };
-  return rows.length === 2 && rows.every((one) => one === size) ? { size, gated: true } : null;
+  return rows.length === 2 && rows.every((row) => row === size) ? { size, gated: true } : null;
 }

@@ -133,7 +133,7 @@ describe('families', () => {
     const a = presetArchitecture(id);
     expect(a.family).toBe(family);
     expect(countParameters(a).total).toBe(parameters);
-    expect(kvBytesPerToken(a, 'bfloat16')).toBe(kv.reduce((product, one) => product * one, 1));
+    expect(kvBytesPerToken(a, 'bfloat16')).toBe(kv.reduce((product, value) => product * value, 1));
   });
 });
 

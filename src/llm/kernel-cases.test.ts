@@ -80,13 +80,13 @@ test('the operations of Llama 3.1 8B are those listed by hand', () => {
     ['final_norm', 1],
   ]);
   expect(decode.ops.every(({ reason }) => reason === null)).toBe(true);
-  expect(new Set(cases.map((one) => one.case)).size).toBe(cases.length);
+  expect(new Set(cases.map((testCase) => testCase.case)).size).toBe(cases.length);
 
   // Counted over the step, the cases' matrix products are the whole step's.
   for (const { phase, batch_size, new_tokens, context_tokens, ops } of steps) {
     const shape = { phase, batchSize: batch_size, newTokens: new_tokens, contextTokens: context_tokens };
     const total = totalWork(stageWork(architecture, shape, storage));
-    const byCase = new Map(cases.map((one) => [one.case, one]));
+    const byCase = new Map(cases.map((testCase) => [testCase.case, testCase]));
     const products = ops.filter(({ case: id }) => /^(gemm|attention) /.test(id ?? ''));
     expect(products.reduce((sum, op) => sum + op.count * byCase.get(op.case!)!.flops, 0)).toBe(total.flops);
     // And the sampling, which is outside the model.
@@ -122,7 +122,7 @@ test('a sweep is every combination of what a kernel has, each once', () => {
     backends: [null],
   };
   const { cases, points } = sweepCases(['sampling', 'softmax'], sweep, 100);
-  const ids = cases.map((one) => one.case);
+  const ids = cases.map((testCase) => testCase.case);
   // Sampling has no sequence: 2 batch sizes × 2 dtypes; of softmax 16 and 32 tokens at batch 1, 128 and 256 at 8.
   expect(ids).toHaveLength(4 + 8);
   expect(points.find((point) => point.case === 'softmax bfloat16 256x64')).toEqual({

@@ -7,7 +7,7 @@ export type MemoryEngine = (typeof memoryEngines)[number];
 /** By the name that a launch, a server or another tool wrote: 'onnxruntime', 'vLLM'. Null for every other engine. */
 export function knownEngine(name: string | null | undefined): MemoryEngine | null {
   const lower = name?.toLowerCase() ?? '';
-  return memoryEngines.find((one) => lower.includes(one)) ?? null;
+  return memoryEngines.find((memoryEngine) => lower.includes(memoryEngine)) ?? null;
 }
 
 /** Sizes of the groups that share the model. */

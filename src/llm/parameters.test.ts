@@ -57,7 +57,7 @@ describe('countParameters', () => {
     const counted = oracle.presets as Record<string, { parameters: number; router_bias: number }>;
     // One that is stored otherwise than another of the same dimensions has that one's count.
     const own = dimensionsOf(id);
-    const expected = counted[id] ?? counted[presets.find((one) => dimensionsOf(one.id) === own)!.id];
+    const expected = counted[id] ?? counted[presets.find((preset) => dimensionsOf(preset.id) === own)!.id];
     if (!expected) throw new Error(`${id} is not in the oracle: run oracle/transformers_oracle.py again`);
     expect(countParameters(presetArchitecture(id)).total).toBe(expected.parameters + expected.router_bias);
   });

@@ -75,7 +75,7 @@ export function modelTensors(a: Architecture): Tensor[] {
     list.push(vector({ layer: null, component: 'norm' }, 'final_norm', D, a.norm === 'layernorm'));
   }
   if (projected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
-  list.push(...a.extra.map((one) => extraTensor(one, null)));
+  list.push(...a.extra.map((tensor) => extraTensor(tensor, null)));
   if (!a.tiedEmbeddings) list.push(lmHead(a));
   return list;
 }
@@ -91,7 +91,7 @@ export function layerTensors(a: Architecture, layer: Layer): Tensor[] {
     ...attentionTensors(a, layer),
     ...mlpTensors(a, layer),
     ...normTensors(a, layer),
-    ...layer.extra.map((one) => extraTensor(one, layer.index)),
+    ...layer.extra.map((tensor) => extraTensor(tensor, layer.index)),
   ];
 }
 

@@ -14,7 +14,7 @@ export function sendLags(
   if (load.shape.kind !== 'closed' && load.concurrency !== null) return [];
   return exchanges
     .filter(({ warmup }) => !warmup)
-    .map((one) => (one.dispatched_ns - one.scheduled_ns) / 1e6)
+    .map((exchange) => (exchange.dispatched_ns - exchange.scheduled_ns) / 1e6)
     .sort((x, y) => x - y);
 }
 

@@ -50,7 +50,7 @@ export async function probeServer(
     return one;
   }
   const made = () => makePrompt(shape.inputLen, random, tokenizer);
-  const ttft = (one: Exchange) => (one.chunk_ns[0]! - one.sent_ns!) / 1e6;
+  const ttft = (exchange: Exchange) => (exchange.chunk_ns[0]! - exchange.sent_ns!) / 1e6;
   const { usage } = await ask(made());
   const fresh: number[] = [];
   const again: number[] = [];

@@ -51,8 +51,8 @@ export async function runLoad(
 
 function sum(counts: PointCounts[]): PointCounts {
   const total = { done: 0, failed: 0, in_flight: 0, tokens: 0 };
-  for (const one of counts)
-    for (const key of ['done', 'failed', 'in_flight', 'tokens'] as const) total[key] += one[key];
+  for (const count of counts)
+    for (const key of ['done', 'failed', 'in_flight', 'tokens'] as const) total[key] += count[key];
   return total;
 }
 

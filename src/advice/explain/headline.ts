@@ -33,7 +33,7 @@ function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
     .flatMap(({ batch_size: batch, throughput: { output_tokens_per_s: rate } }) =>
       rate.value === null ? [] : [{ batch, rate: rate.value }],
     );
-  const best = rates.toSorted((one, other) => other.rate - one.rate)[0];
+  const best = rates.toSorted((rate, other) => other.rate - rate.rate)[0];
   if (!best) return '';
   const text = formatQuantity(best.rate, 'tok/s');
   return rates.length === 1 ? `, ${text}` : `, up to ${text} at batch ${best.batch}`;

@@ -15,14 +15,14 @@ const profiled = stages.map((stage) => ({
 
 test('suggests a clean run if only a profiled time is known, except for vLLM, where a benchmark times the steps', () => {
   const clean = { value: 12, unit: 'ms', source: 'a clean execution' };
-  expect(commands(null, false, profiled).filter((one) => ofClean.test(one))).toEqual([
+  expect(commands(null, false, profiled).filter((command) => ofClean.test(command))).toEqual([
     'inferscope run --evaluator none,nsys -- <command>',
   ]);
-  expect(commands('vllm', false, profiled).filter((one) => ofClean.test(one))).toEqual([
+  expect(commands('vllm', false, profiled).filter((command) => ofClean.test(command))).toEqual([
     expect.stringMatching(/^inferscope bench latency --engine vllm /),
   ]);
   const timed = profiled.map((stage) => ({ ...stage, clean_ms: clean }));
-  expect(commands(null, false, timed).some((one) => ofClean.test(one))).toBe(false);
+  expect(commands(null, false, timed).some((command) => ofClean.test(command))).toBe(false);
 });
 
 test('without a GPU the machine is looked at first, and no capture of one is offered twice', () => {

@@ -79,9 +79,9 @@ export const isContextCopy = (
   { name, blocks }: Pick<SequenceKernel, 'name' | 'blocks'>,
 ): boolean =>
   copies.some(
-    (one) =>
-      one.name === name &&
-      (one.sizes === null || one.sizes.blocks.includes(blocks ?? -1) !== one.sizes.others),
+    (copy) =>
+      copy.name === name &&
+      (copy.sizes === null || copy.sizes.blocks.includes(blocks ?? -1) !== copy.sizes.others),
   );
 
 /** The same as a condition on kernels. */
@@ -142,7 +142,7 @@ async function growingOf(
         fits.length === 1
           ? null
           : blocks === null
-            ? { blocks: fits.flatMap((one) => one.blocks ?? []), others: true }
+            ? { blocks: fits.flatMap((fit) => fit.blocks ?? []), others: true }
             : { blocks: [blocks], others: false },
     }));
 }

@@ -67,7 +67,9 @@ export function counterRule<M extends string, D extends string>(
       const [largest] = await savingsByStage(context, counters, kernels);
       if (!largest)
         return { outcome: 'not_fired', why: 'Less than 2 % of the time is at stake in such kernels.' };
-      const worst = rows.find(({ kernel_name: name }) => largest.kernels.some((one) => one.name === name))!;
+      const worst = rows.find(({ kernel_name: name }) =>
+        largest.kernels.some((kernel) => kernel.name === name),
+      )!;
       return {
         outcome: 'fired',
         findings: [{ ...draft(context, fault, worst, largest), evidence: [evidence] }],

@@ -74,7 +74,7 @@ async function look({ manifest, scope }: FindingContext) {
   const recorded = recordedProgram(manifest);
   const found =
     marks.find(({ program }) => program.test(recorded)) ??
-    marks.find((one) => some(operators, one.operators) || some(ranges, one.ranges)) ??
+    marks.find((mark) => some(operators, mark.operators) || some(ranges, mark.ranges)) ??
     marks.find(({ kernels }) => some(names, kernels));
   return {
     framework: found?.framework ?? null,

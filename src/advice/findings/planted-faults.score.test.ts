@@ -24,7 +24,7 @@ test('planted faults: the fault is the first finding, its twin is free of it, an
 test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as const)(
   'programs of a seed that was validation before, %s: the score is not worse than the goals',
   async (half, folder) => {
-    const programs = generated.filter((one) => one.half === half);
+    const programs = generated.filter((program) => program.half === half);
     const [rows, notes] = await graded(programs.map(plantedIn), folder);
     const score = scoreOf(rows);
     const text = sentenceOf(score);

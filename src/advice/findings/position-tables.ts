@@ -19,7 +19,7 @@ export function tablesOfPositions(sequence: readonly SequenceKernel[]): Sequence
       if (first >= 0 && last > first) found.push(run.slice(first, last + 1));
       run = [];
     };
-    for (const kernel of sequence.filter((one) => one.stream === stream)) {
+    for (const kernel of sequence.filter((sequenceKernel) => sequenceKernel.stream === stream)) {
       if (touchesEachElement(kernel)) run.push(kernel);
       else close();
     }

@@ -82,7 +82,7 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   const own = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
   const [slow, ...others] = ranks.toSorted((a, b) => own(b) - own(a)) as [RankTime, ...RankTime[]];
   const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(others.map(of)));
-  const blocks = lowerMedian(others.map((one) => one.blocks ?? 0));
+  const blocks = lowerMedian(others.map((time) => time.blocks ?? 0));
   const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
   const compute = beyond(({ compute_ms }) => compute_ms);
   // Work that moves to the others takes them longer: all take the mean.

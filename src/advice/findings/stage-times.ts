@@ -19,7 +19,7 @@ export interface StageTime {
 }
 
 const hostOf = (facts: readonly StageFacts[], kind: WaterfallKind) => {
-  const own = facts.find((one) => one.kind === kind);
+  const own = facts.find((fact) => fact.kind === kind);
   return { launching_ms: own?.launching_ms ?? 0, launches: own?.launches ?? 0 };
 };
 

@@ -55,7 +55,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
     `SELECT DISTINCT hash(name) % 4503599627370496 AS code, coalesce(name, '?') AS name, class, CASE WHEN class = 'copy' THEN ${copyRoleSql} END AS role
      FROM finding_kernels WHERE kind = '${kind}'`,
   );
-  const byCode = new Map(names.map((one) => [one.code, one]));
+  const byCode = new Map(names.map((name) => [name.code, name]));
   return rows.flatMap(({ code, ...row }) => {
     const label = byCode.get(code);
     return label ? [{ ...row, name: label.name, class: label.class, role: label.role }] : [];

@@ -79,7 +79,7 @@ export async function graded(
     if (!ours && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
     const [broken, repaired] = await Promise.all([explained(archive('fault')), explained(archive('fixed'))]);
     const documents = { fault: broken, fixed: repaired };
-    const row = grade(fault, documents, all.find((one) => one.fault === fault.id) ?? null);
+    const row = grade(fault, documents, all.find((timing) => timing.fault === fault.id) ?? null);
     rows.push(row);
     notes.push(details(row, documents));
     for (const { stages } of Object.values(documents)) {

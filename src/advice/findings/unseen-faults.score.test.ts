@@ -10,8 +10,8 @@ test.each([
   '%s programs, which no rule was tuned on: the findings equal the table in the docs',
   async (half, folder, mark) => {
     // Other captures may be of any half.
-    const programs = generated.filter((one) =>
-      ours ? one.half === half : familyOf(one.half) === familyOf(half),
+    const programs = generated.filter((program) =>
+      ours ? program.half === half : familyOf(program.half) === familyOf(half),
     );
     const [rows, notes] = await graded(programs.map(plantedIn), folder);
     publish(rows, notes, mark);

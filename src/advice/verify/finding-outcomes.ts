@@ -37,7 +37,7 @@ export function findingOutcomes(
   const old = outcomes
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
     .map(({ finding, outcome, left }): ChangeVerdict => {
-      const pair = pairs.find((one) => one.before.kind === finding.stage) ?? null;
+      const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
       const together = made.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
       return graded(finding, outcome, left, pair, together);
     });

@@ -58,7 +58,7 @@ async function ofTrace(
   const hosts = await hostTimes(scope);
   const copied = await copiedBytes(scope);
   const jobs = new Map<string, JobState | null>();
-  for (const one of facts) jobs.set(one.kind, await jobState(context, one));
+  for (const fact of facts) jobs.set(fact.kind, await jobState(context, fact));
   return stages.map((waterfall) => {
     const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
     const shape =

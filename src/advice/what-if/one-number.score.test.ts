@@ -20,7 +20,7 @@ test.each([
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
   const session = await openSession(id, home);
   const { findings } = (await explainSession(session)).data;
-  const matching = findings.filter((one) => one.rule === rule);
+  const matching = findings.filter((finding) => finding.rule === rule);
   expect(matching.length).toBeGreaterThan(0);
   const { stages } = (await whatIf(session, [word])).data;
   for (const { stage, gain } of matching) {

@@ -26,7 +26,7 @@ const repairs: [fault: string, change: string][] = [
   ['pageable_copies', 'pinned-copies'],
   ['sync_every_layer', 'no-sync'],
 ];
-const timed = repairs.filter(([fault]) => timings.some((one) => one.fault === fault));
+const timed = repairs.filter(([fault]) => timings.some((timing) => timing.fault === fault));
 
 test.each(timed)('%s: %s predicts what the repair brought', async (fault, change) => {
   const timing = timings.find((one) => one.fault === fault)!;

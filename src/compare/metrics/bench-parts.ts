@@ -18,11 +18,11 @@ export async function variantsOf(session: Session, label: string | null): Promis
   if (!holds(session.manifest, 'bench') && label === null) return null;
   const { variants } = await benchPlanOf(session);
   if (label === null) return variants;
-  const found = variants.filter((one) => one.label === label);
+  const found = variants.filter((variant) => variant.label === label);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no variant "${label}"`,
-    why: `It measured ${variants.map((one) => one.label).join(', ')}.`,
+    why: `It measured ${variants.map((variant) => variant.label).join(', ')}.`,
     fix: `Type for example: inferscope bench compare @last~1 ${session.id}:${variants[0]!.label}`,
   });
 }

@@ -96,7 +96,7 @@ describe('too few launches for ranks', () => {
     expect(all.comparisons.every(({ method }) => method === 'welch')).toBe(true);
     expect(all.power[0]).toContain('(4 metrics corrected together: p ≥ 0.11, 5 on each side could)');
     const gated = compare(low, high, tpot(0.05));
-    const by = Object.fromEntries(gated.comparisons.map((one) => [one.id, one]));
+    const by = Object.fromEntries(gated.comparisons.map((comparison) => [comparison.id, comparison]));
     expect(by['tpot_ms']).toMatchObject({ method: 'mann_whitney', family: 'gate' });
     expect(by['tpot_ms']!.p_adjusted).toBeCloseTo(2 / 70, 14);
     expect(by['ttft_ms']).toMatchObject({ method: 'welch', family: 'other' });

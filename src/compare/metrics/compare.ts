@@ -175,7 +175,7 @@ function headlineOf(
   gates: readonly CompareGate[],
   comparisons: readonly ComparedMetric[],
 ): string {
-  const of = (verdict: CompareVerdict) => comparisons.filter((one) => one.verdict === verdict);
+  const of = (verdict: CompareVerdict) => comparisons.filter((comparison) => comparison.verdict === verdict);
   const named = (list: readonly ComparedMetric[]) =>
     list.map((one) => `${one.id} (${formatSigned(one.change!, 'ratio')})`).join(', ');
   const found = [

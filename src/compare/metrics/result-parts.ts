@@ -58,7 +58,10 @@ export async function resultParts(
   );
   return ordered.map((all): MetricPart => {
     const runs = all.filter(
-      (row, i) => all.findIndex((one) => one.capture_id === row.capture_id && one.point === row.point) === i,
+      (row, i) =>
+        all.findIndex(
+          (comparedRow) => comparedRow.capture_id === row.capture_id && comparedRow.point === row.point,
+        ) === i,
     );
     const [first] = runs as [ComparedRow, ...ComparedRow[]];
     const values = runs.map(({ value }) => value);
@@ -84,12 +87,12 @@ function intervalOf(row: ComparedRow, rows: readonly ComparedRow[]): MetricPart[
   // Rows are sorted so that our own deviation is found first; both are over the same n values.
   const same = (statistic: string) =>
     rows.find(
-      (one) =>
-        one.capture_id === row.capture_id &&
-        one.point === row.point &&
-        one.name === row.name &&
-        one.statistic === statistic &&
-        one.n === n,
+      (comparedRow) =>
+        comparedRow.capture_id === row.capture_id &&
+        comparedRow.point === row.point &&
+        comparedRow.name === row.name &&
+        comparedRow.statistic === statistic &&
+        comparedRow.n === n,
     )?.value;
   const population = same('sd_population');
   const sd = same('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));

@@ -85,9 +85,9 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
 /** Facts that all of the sessions agree on; where they differ, all values are reported. */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
-  const ids = [...new Set(facts.flatMap((one) => [...one.keys()]))];
+  const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
   return ids.map((id) => {
-    const found = facts.flatMap((one) => one.get(id) ?? []);
+    const found = facts.flatMap((fact) => fact.get(id) ?? []);
     const { label, part } = found[0]!;
     return { label, part, value: [...new Set(found.map(({ value }) => value))].join(' | ') };
   });

@@ -35,7 +35,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       fix: 'inferscope session compare @last~1 @last',
     });
   }
-  const repeated = sessions.find(({ id }, i) => sessions.findIndex((one) => one.id === id) !== i);
+  const repeated = sessions.find(({ id }, i) => sessions.findIndex((session) => session.id === id) !== i);
   if (repeated) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${repeated.id} was given twice`,
@@ -107,7 +107,7 @@ const unique = (values: string[]): string[] => [...new Set(values)];
 
 function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
-    const own = sides.map(({ stages }) => stages.find((one) => one.phase === phase));
+    const own = sides.map(({ stages }) => stages.find((stage) => stage.phase === phase));
     // A time without a profiler against one under it would compare the profiler.
     const profiled = own.some((one) => one?.is_clean === false);
     const values = own.map((one) =>
@@ -148,7 +148,8 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
 }
 
 /** Whether the session recorded what ran in a phase: a profile without an operator pass did not. */
-const recorded = ({ kernels }: Side, phase: string): boolean => kernels.some((one) => one.phase === phase);
+const recorded = ({ kernels }: Side, phase: string): boolean =>
+  kernels.some((kernel) => kernel.phase === phase);
 
 /** What the times measure, where the sessions differ in it, and phases with a mean over several batch sizes. */
 export function timingIssues(sides: readonly Side[]): Issue[] {
@@ -156,9 +157,9 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
   const named = (own: readonly Side[]): string =>
     own.map(({ session }) => session.user.name ?? session.id).join(', ');
   const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
-  for (const phase of unique(sides.flatMap(({ stages }) => stages.map((one) => one.phase)))) {
+  for (const phase of unique(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
     const having = (of: (stage: Side['stages'][number]) => boolean): Side[] =>
-      sides.filter(({ stages }) => stages.some((one) => one.phase === phase && of(one)));
+      sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase && of(stage)));
     const lacking = having(({ is_clean }) => is_clean === false);
     const clean = having(({ is_clean }) => is_clean === true);
     if (lacking.length === 0 || clean.length === 0) continue;

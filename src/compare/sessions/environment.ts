@@ -37,12 +37,12 @@ const irrelevant = /^(inferscope|v8|distribution|memory_total|memory_limit)/;
 /** What differs between the sessions' workloads, engines, machines and clocks; what is the same is left out. */
 export function environmentDifferences(sides: readonly Side[]): Difference[] {
   const facts = sides.map(({ session }) => factsOf(session.manifest));
-  const keys = [...new Set(facts.flatMap((one) => [...one.keys()]))];
+  const keys = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
   const found = keys.flatMap((key): Difference[] => {
-    const values = facts.map((one) => one.get(key)?.value ?? null);
+    const values = facts.map((fact) => fact.get(key)?.value ?? null);
     const known = values.filter((value) => value !== null);
     if (new Set(values).size < 2 || known.length === 0) return [];
-    const { label, part } = facts.find((one) => one.has(key))!.get(key)!;
+    const { label, part } = facts.find((fact) => fact.has(key))!.get(key)!;
     return [{ label, part, values, could_explain: explanation(key) }];
   });
   return [...argumentDifference(sides), ...found, ...clockDifferences(sides)];
@@ -111,7 +111,7 @@ function clockDifferences(sides: readonly Side[]): Difference[] {
   const keys = new Map(first.map(({ gpu, metric }) => [`${gpu} ${metric}`, { gpu, metric }]));
   return [...keys.values()].flatMap(({ gpu, metric }): Difference[] => {
     const means = sides.map(
-      ({ clocks }) => clocks.find((one) => one.gpu === gpu && one.metric === metric)?.mean ?? null,
+      ({ clocks }) => clocks.find((clock) => clock.gpu === gpu && clock.metric === metric)?.mean ?? null,
     );
     const known = means.filter((mean) => mean !== null);
     if (known.length < 2 || Math.max(...known) < 1.02 * Math.min(...known)) return [];

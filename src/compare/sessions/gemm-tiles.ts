@@ -11,7 +11,7 @@ type Row = CompareResult['gemm_tiles'][number];
 export function gemmTiles(sides: readonly Side[]): Row[] {
   const phases = [...new Set(sides.flatMap(({ gemms }) => gemms.map(({ phase }) => phase)))];
   return phases.flatMap((phase) => {
-    const sequences = sides.map(({ gemms }) => gemms.find((one) => one.phase === phase)?.tiles ?? []);
+    const sequences = sides.map(({ gemms }) => gemms.find((gemm) => gemm.phase === phase)?.tiles ?? []);
     if (sequences.some((tiles) => tiles.length === 0)) return [];
     const [first] = sequences;
     const byPlace = sequences.every((tiles) => tiles.length === first!.length);

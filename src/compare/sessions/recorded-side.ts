@@ -8,7 +8,7 @@ import type { Side } from './side.js';
 
 /** The command that compares what such a session has. */
 function compareWith({ manifest }: Session): string {
-  const has = (...subjects: Subject[]) => subjects.some((one) => holds(manifest, one));
+  const has = (...subjects: Subject[]) => subjects.some((subject) => holds(manifest, subject));
   if (has('bench', 'load', 'results'))
     return 'Benchmarks and results compare with: inferscope bench compare BASE NEW';
   if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NOW';

@@ -32,12 +32,12 @@ export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
   return kinds
     .filter((kind) => kind !== 'other' && kind !== 'outside')
     .map((kind) => ({ phase: kind, values: valuesOf(sides, kind) }))
-    .filter(({ values }) => values.filter((one) => one !== null).length > 1);
+    .filter(({ values }) => values.filter((value) => value !== null).length > 1);
 }
 
 function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
   const found = sides.map(({ ranks, waterfalls, stages }) => {
-    const own = waterfalls.find((one) => one.kind === kind);
+    const own = waterfalls.find((waterfall) => waterfall.kind === kind);
     const time = own && headlineTime(own).value;
     if (!own || !time || ranks === null) return null;
     const exposed = explainedBars(own.bars).bars.filter(({ id }) => isBarOf(id, 'exposed_comm'));

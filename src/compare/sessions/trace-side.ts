@@ -43,7 +43,7 @@ export async function traceSide(session: Session): Promise<Side> {
         phase: phase.kind,
         ...stageValue(
           phase,
-          scope.source.gpu_used ? null : kernels.filter((one) => one.phase === phase.kind),
+          scope.source.gpu_used ? null : kernels.filter((kernel) => kernel.phase === phase.kind),
           utilization?.stages.filter(({ kind }) => kind === phase.kind) ?? [],
         ),
         is_clean: !phaseTime(phase).profiled,

@@ -38,7 +38,9 @@ export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): 
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
   return kinds
     .filter((kind) => kind !== 'other')
-    .map((kind) => sides.map(({ waterfalls }) => waterfalls.find((one) => one.kind === kind) ?? null))
+    .map((kind) =>
+      sides.map(({ waterfalls }) => waterfalls.find((waterfall) => waterfall.kind === kind) ?? null),
+    )
     .filter((own) => own.filter((one) => one !== null).length > 1)
     .map(compared);
 }

@@ -75,6 +75,6 @@ describe('int4 products', () => {
     const squares = found.map(
       ({ error, weightSquares, largest }) => error ** 2 / (((largest / 127) ** 2 * weightSquares) / 12),
     );
-    expect(squares.reduce((sum, one) => sum + one, 0) / squares.length).toBeLessThan(2);
+    expect(squares.reduce((sum, square) => sum + square, 0) / squares.length).toBeLessThan(2);
   });
 });

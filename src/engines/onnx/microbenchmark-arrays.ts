@@ -9,7 +9,8 @@ export interface HostArray {
   data: Float32Array | BigInt64Array | Int32Array;
 }
 
-export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, one) => product * one, 1);
+export const sizeOf = (shape: readonly number[]): number =>
+  shape.reduce((product, value) => product * value, 1);
 
 /** Uniform with standard deviation `std`: random, never zeros, for data decides what power arithmetic takes. */
 export function floats(name: string, shape: number[], std = 1): HostArray {

@@ -60,7 +60,7 @@ const maxReferenceFlops = 2e9;
  */
 export async function measureCase(
   ort: OnnxRuntime,
-  one: KernelCase,
+  kernelCase: KernelCase,
   settings: CaseSettings,
 ): Promise<CaseMeasured> {
   const now = Number(process.hrtime.bigint());
@@ -73,14 +73,14 @@ export async function measureCase(
     max_error: null,
   };
   const none = { ...empty, rotated_bytes: null, threads: settings.threads };
-  const kernel = kernelNames.find((name) => name === one.kernel);
-  const why = kernel ? unsupported(kernel, one) : `it has no ${one.kernel}`;
+  const kernel = kernelNames.find((name) => name === kernelCase.kernel);
+  const why = kernel ? unsupported(kernel, kernelCase) : `it has no ${kernelCase.kernel}`;
   if (why !== null) return { ...none, outcome: 'unsupported', text: `ONNX Runtime on the CPU: ${why}` };
   const folder = await mkdtemp(join(settings.scratch, 'kernel-'));
   try {
-    const measured = await timed(ort, kernel!, one, settings, folder);
+    const measured = await timed(ort, kernel!, kernelCase, settings, folder);
     if (settings.trace && measured.outcome === 'measured')
-      await watched(ort, kernel!, one, settings, settings.trace);
+      await watched(ort, kernel!, kernelCase, settings, settings.trace);
     return measured;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
@@ -117,18 +117,18 @@ export function caseOfTraceFile(name: string): string | null {
 async function watched(
   ort: OnnxRuntime,
   kernel: KernelName,
-  one: KernelCase,
+  kernelCase: KernelCase,
   settings: CaseSettings,
   { folder, runs }: KernelTrace,
 ): Promise<void> {
-  const built = [kernelNodes(kernel, one.params, 'c0_')];
+  const built = [kernelNodes(kernel, kernelCase.params, 'c0_')];
   const model = await mkdtemp(join(settings.scratch, 'traced-'));
   try {
     await writeOnnx(model, 'model.onnx', graphOf(built));
     const session = await ort.InferenceSession.create(join(model, 'model.onnx'), {
       ...cpuSession(settings.threads),
       enableProfiling: true,
-      profileFilePrefix: join(folder, traceFileOf(one)),
+      profileFilePrefix: join(folder, traceFileOf(kernelCase)),
     });
     const { feeds, fetches } = tensorsOf(ort, built);
     for (let run = 0; run < runs; run++)
@@ -143,12 +143,14 @@ async function watched(
 async function timed(
   ort: OnnxRuntime,
   kernel: KernelName,
-  one: KernelCase,
+  kernelCase: KernelCase,
   settings: CaseSettings,
   folder: string,
 ): Promise<CaseMeasured> {
-  const count = copiesOf(kernel, one, settings);
-  const built = Array.from({ length: count }, (_, copy) => kernelNodes(kernel, one.params, `c${copy}_`));
+  const count = copiesOf(kernel, kernelCase, settings);
+  const built = Array.from({ length: count }, (_, copy) =>
+    kernelNodes(kernel, kernelCase.params, `c${copy}_`),
+  );
   await writeOnnx(folder, 'model.onnx', graphOf(built));
   const path = join(folder, 'model.onnx');
   const session = await ort.InferenceSession.create(path, cpuSession(settings.threads));
@@ -156,7 +158,9 @@ async function timed(
     const { feeds, fetches } = tensorsOf(ort, built);
     const run = () => session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
     await run();
-    const error = settings.check ? largestError(one, built[0]!, fetches[built[0]!.output.name]!) : null;
+    const error = settings.check
+      ? largestError(kernelCase, built[0]!, fetches[built[0]!.output.name]!)
+      : null;
     const t_ns = Number(process.hrtime.bigint());
     const samples = await repeat(run, count, settings);
     const end_ns = Number(process.hrtime.bigint());
@@ -171,7 +175,7 @@ async function timed(
       samples_ns: samples,
       method: count > 1 ? 'graph' : 'host',
       per_sample: count,
-      rotated_bytes: count > 1 ? count * one.bytes : null,
+      rotated_bytes: count > 1 ? count * kernelCase.bytes : null,
       max_error: error,
       threads: settings.threads,
     };
@@ -223,8 +227,8 @@ function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
 }
 
 /** Largest |x − reference| of elements spread over the output, over the largest |reference|; an index must be equal. */
-function largestError(one: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
-  if (one.flops > maxReferenceFlops && one.kernel === 'lstm') return null;
+function largestError(kernelCase: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
+  if (kernelCase.flops > maxReferenceFlops && kernelCase.kernel === 'lstm') return null;
   const total = sizeOf(output.shape);
   const step = Math.max(1, Math.floor(total / checkedElements));
   let [error, largest] = [0, 0];

@@ -62,7 +62,7 @@ async function round(
     recordPath,
     scratch: root,
     signal,
-    onProgress: (one) => progress.push(one),
+    onProgress: (event) => progress.push(event),
   }).ended;
   const lines = readFileSync(recordPath, 'utf8')
     .trim()
@@ -95,8 +95,8 @@ describe('a round against a server of known delays', () => {
     for (const { t_ns, end_ns, first_token_ns, tpot_ns, batch_size } of timed) {
       const own = log.filter(({ read_ns }) => read_ns >= t_ns && read_ns <= end_ns);
       expect(own).toHaveLength(batch_size);
-      const truth = (pick: (one: (typeof own)[number]) => number) =>
-        own.reduce((sum, one) => sum + pick(one), 0) / own.length;
+      const truth = (pick: (request: (typeof own)[number]) => number) =>
+        own.reduce((sum, request) => sum + pick(request), 0) / own.length;
       // Sends and receipts are around the server's stamps, by what the machine takes: how late is no matter of the code.
       const [first, last] = [first_token_ns! - t_ns, first_token_ns! + 7 * tpot_ns! - t_ns];
       expect(first).toBeGreaterThanOrEqual(truth(({ read_ns, writes_ns }) => writes_ns[0]! - read_ns));

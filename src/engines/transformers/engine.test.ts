@@ -85,9 +85,9 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
       recordPath,
       scratch: folder,
       signal: abort.signal,
-      onProgress: (one: BenchProgress) => {
-        progress.push(one);
-        onProgress?.(one);
+      onProgress: (event: BenchProgress) => {
+        progress.push(event);
+        onProgress?.(event);
       },
     };
     const { failure, log } = await prepared.launch(what, control).ended;
@@ -150,7 +150,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
       'measured',
       'measured',
     ]);
-    expect(progress.filter((one) => one.type === 'iteration' && !one.warmup)).toHaveLength(4);
+    expect(progress.filter((event) => event.type === 'iteration' && !event.warmup)).toHaveLength(4);
     expect(progress.at(-1)).toEqual({ type: 'point', point: 'b2-p8-o4', outcome: 'measured', text: null });
   });
 
@@ -158,8 +158,8 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     const abort = new AbortController();
     const points = [benchPoint(['latency'], 1, 8, 4)];
     const what = order(points, { launch: 1, repeats: 100_000 });
-    const { failure, lines } = await launch(what, abort, (one) => {
-      if (one.type === 'iteration' && !one.warmup) abort.abort();
+    const { failure, lines } = await launch(what, abort, (event) => {
+      if (event.type === 'iteration' && !event.warmup) abort.abort();
     });
     expect(failure).toBeNull();
     expect(lines.filter((line) => line.type === 'point')).toMatchObject([{ outcome: 'stopped' }]);

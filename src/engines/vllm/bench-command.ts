@@ -218,13 +218,13 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       const { mtimeMs } = await stat(output);
       const end_ns = monotonicNs() - Math.max(0, Date.now() - mtimeMs) * 1e6;
       write(...requestLines(point, order, iteration, seconds, end_ns));
-      for (const one of seconds) {
+      for (const value of seconds) {
         control.onProgress({
           type: 'iteration',
           point: point.point,
           iteration,
           warmup: false,
-          e2e_ms: one * 1000,
+          e2e_ms: value * 1000,
         });
         iteration++;
       }
@@ -290,9 +290,9 @@ export function requestLines(
   endNs: number,
 ): RecordBody<RequestLineInput>[] {
   let at = endNs - sum(seconds) * 1e9;
-  return seconds.map((one, index) => {
+  return seconds.map((value, index) => {
     const t_ns = Math.round(at);
-    at += one * 1e9;
+    at += value * 1e9;
     return {
       type: 'request',
       t_ns,

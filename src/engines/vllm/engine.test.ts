@@ -245,7 +245,7 @@ describe("vLLM's own commands", () => {
         recordPath,
         scratch: root,
         signal: new AbortController().signal,
-        onProgress: (one) => progress.push(one),
+        onProgress: (event) => progress.push(event),
       },
     );
     const { failure, log } = await launch.ended;

@@ -66,7 +66,7 @@ describe('a benchmark counted by hand', async () => {
   test('throughput: output tokens are the headline', () => {
     const { throughput } = first;
     const rates = [21.75, 23.75, 39.75, 41.75].map((ms) => (2 * 3 * 1000) / ms);
-    const mean = rates.reduce((sum, one) => sum + one, 0) / 4;
+    const mean = rates.reduce((sum, rate) => sum + rate, 0) / 4;
     close(throughput.output_tokens_per_s, mean);
     close(throughput.total_tokens_per_s, (mean * 7) / 3);
     close(throughput.requests_per_s, mean / 3);

@@ -61,7 +61,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
   const database = await session.connect();
   try {
     const variants: BenchVariant[] = [];
-    for (const one of plan.variants) variants.push(await variantOf(database, one, context));
+    for (const variant of plan.variants) variants.push(await variantOf(database, variant, context));
     const result: BenchResult = {
       session: sessionOfKind(session),
       parts: plan.parts,

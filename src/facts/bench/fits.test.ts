@@ -48,7 +48,7 @@ const prompts = (ttft: (tokens: number) => number) =>
     pointOf(
       ['sequence'],
       [1, tokens, 50],
-      noise.map((one) => [ttft(tokens) * one, 5]),
+      noise.map((value) => [ttft(tokens) * value, 5]),
     ),
   );
 

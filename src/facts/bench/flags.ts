@@ -97,7 +97,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
     const own = repeats.filter((repeat) => repeat.launch === launch).map(({ e2e_ms }) => e2e_ms);
     return own.length > 1 ? [cv(own)] : [];
   });
-  const pooled = Math.sqrt(mean(within.map((one) => one * one)));
+  const pooled = Math.sqrt(mean(within.map((value) => value * value)));
   if (within.length > 0 && pooled > largeVariation) {
     found.push(
       flag(

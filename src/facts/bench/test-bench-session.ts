@@ -37,7 +37,7 @@ export function rows(): Rows {
     ...of(101, 1, 6, 3000, [19, 21], [8, 10]),
   ]);
   const inFirst = new Set(
-    made.iterations!.filter(({ point }) => point === b2.point).map((one) => one.iteration),
+    made.iterations!.filter(({ point }) => point === b2.point).map((iteration) => iteration.iteration),
   );
   for (const stage of made.stages!) {
     if (!inFirst.has(stage.iteration)) continue;

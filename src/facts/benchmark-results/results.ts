@@ -79,7 +79,8 @@ function summaries(captures: readonly Capture[]): [summary: Capture, detailed: C
   const found: [Capture, Capture][] = [];
   for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
     const summary = captures.find(
-      (one) => one !== detailed && !found.some(([taken]) => taken === one) && isSummaryOf(one, detailed),
+      (capture) =>
+        capture !== detailed && !found.some(([taken]) => taken === capture) && isSummaryOf(capture, detailed),
     );
     if (summary) found.push([summary, detailed]);
   }

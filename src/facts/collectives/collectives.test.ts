@@ -79,7 +79,13 @@ test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   expect([send!.operation, receive!.operation, send!.complete]).toEqual(['Send', 'Recv', 0]);
   expect(send!.bus_bandwidth.value! / 1e9).toBeCloseTo(8.388608 / 0.1, 6);
   expect(send!.of_roof).toMatchObject({ value: null, reason: { code: 'no_roofline' } });
-  expect(data.communicators.map((one) => [one.operation, one.recorded_ranks, one.recorded])).toEqual([
+  expect(
+    data.communicators.map((communicator) => [
+      communicator.operation,
+      communicator.recorded_ranks,
+      communicator.recorded,
+    ]),
+  ).toEqual([
     ['AllReduce', 4, 120],
     ['AllGather', 4, 28],
     ['Send and Recv', 2, 10],
@@ -176,7 +182,7 @@ test('waiting summed over calls equals the skew of the groups', async () => {
     const sums: number[] = [];
     for (const kind of kinds) {
       const waits = await callsByRank(database, kind);
-      sums.push(waits.reduce((sum, one) => sum + one.waiting_ms * (one.last - one.first + 1), 0));
+      sums.push(waits.reduce((sum, wait) => sum + wait.waiting_ms * (wait.last - wait.first + 1), 0));
     }
     const skews = kinds.map(
       ({ operation, bytes }) =>

@@ -96,7 +96,7 @@ const same = <T extends Group>(
   { operation, bytes, ranks, nodes }: Group,
 ): T | undefined =>
   rows.find(
-    (one) => one.operation === operation && one.bytes === bytes && one.ranks === ranks && one.nodes === nodes,
+    (row) => row.operation === operation && row.bytes === bytes && row.ranks === ranks && row.nodes === nodes,
   );
 
 function group(
@@ -114,8 +114,8 @@ function group(
   { roof, links }: { roof: Collectives | null; links: Links },
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
-  const own = calls.filter((one) => one.operation === row.counted && row.named.includes(one.communicator));
-  const numbers = own.reduce((sum, one) => sum + one.calls, 0);
+  const own = calls.filter((call) => call.operation === row.counted && row.named.includes(call.communicator));
+  const numbers = own.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>
     ns === null ? untimed : figure(ns, 'ns', `${share} of the recorded times`, { n: timed });
   const over = (ns: number | undefined, what: string) =>
@@ -131,7 +131,7 @@ function group(
     communicators,
     recorded,
     recorded_share: recordedShare(
-      own.reduce((sum, one) => sum + one.recorded, 0),
+      own.reduce((sum, callsRow) => sum + callsRow.recorded, 0),
       numbers,
     ),
     timed_by: row.timed_by.filter((one) => one !== null),

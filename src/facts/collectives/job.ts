@@ -177,6 +177,6 @@ export async function pipelineOf(
   const waits = await database.query<StageWaits>(pipelineSql(captures, kind, instances));
   const [least] = waits;
   if (!least || waits.length < ranks) return null;
-  const micro_batches = Math.max(...waits.map((one) => one.micro_batches));
+  const micro_batches = Math.max(...waits.map((wait) => wait.micro_batches));
   return { ranks: waits.length, micro_batches, bubble_ms: least.waiting_ms };
 }

@@ -187,7 +187,7 @@ test('raw and details page of one run are two captures, never one kernel', async
   const { data } = await analyse('ncu-kernels.raw.csv', 'ncu-kernels.details.csv');
   expect(data.kernels).toHaveLength(14);
   const [raw, details] = ['ncu0', 'ncu1'].map((id) =>
-    data.kernels.find((one) => one.capture_id === id && one.name.includes('256x128'))!,
+    data.kernels.find((kernel) => kernel.capture_id === id && kernel.name.includes('256x128'))!,
   );
   expect(value(details!.duration_ns) / value(raw!.duration_ns)).toBeCloseTo(1, 3);
   expect(value(details!.occupancy.achieved)).toBeCloseTo(value(raw!.occupancy.achieved), 1);

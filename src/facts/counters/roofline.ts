@@ -20,7 +20,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
       : combine([flop, bytes], 'FLOP/B', 'FLOP / DRAM bytes', ([f, b]) => f! / b!);
   const achieved = combine([flop, time], 'FLOP/s', 'FLOP / duration', ([f, s]) => f! / s!);
   const busiest = units
-    .filter((one) => (one.flop.value ?? 0) > 0)
+    .filter((unit) => (unit.flop.value ?? 0) > 0)
     .sort((x, y) => y.flop.value! - x.flop.value!)[0];
   const peak =
     flop.value === null

@@ -16,7 +16,7 @@ test('every derived table has the columns that it is documented with', async () 
   const found: Record<string, Record<string, string>> = {};
   for (const name of names) {
     const columns = await database.query<{ column_name: string; column_type: string }>(`DESCRIBE ${name}`);
-    found[name] = Object.fromEntries(columns.map((one) => [one.column_name, one.column_type]));
+    found[name] = Object.fromEntries(columns.map((column) => [column.column_name, column.column_type]));
   }
   expect(found).toEqual(
     Object.fromEntries(

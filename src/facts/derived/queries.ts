@@ -49,7 +49,7 @@ export async function definitionsOf(
   try {
     const { scope } = await timelineScope(session, database, options);
     const add = async (name: TimelineTable): Promise<void> => {
-      if (found.some((one) => one.name === name)) return;
+      if (found.some((table) => table.name === name)) return;
       const { needs, kept, rows } = relations[name];
       for (const need of needs) await add(need);
       // What a table is made by can depend on rows of those it needs.

@@ -38,7 +38,7 @@ export function estimateFits(
 ): Document<EstimateFits> {
   const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
   const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
-  models.sort((one, other) => one.parameters - other.parameters);
+  models.sort((model, other) => model.parameters - other.parameters);
   return document('estimate-fits', '1.0', {
     gpu: { name: gpu.name, total_bytes: gpu.totalBytes, source: gpu.source },
     engine,

@@ -12,7 +12,7 @@ test('single calls of each product sum to its time, and kernels know their produ
   await database.close();
   expect(products.length).toBeGreaterThan(5);
   expect(products.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
-    data.gemms.map((one) => [productKey(one), one.calls, one.total_time_ns.value]).toSorted(),
+    data.gemms.map((gemm) => [productKey(gemm), gemm.calls, gemm.total_time_ns.value]).toSorted(),
   );
   for (const { bins, count } of products) expect(bins.reduce((sum, n) => sum + n, 0)).toBe(count);
   const named = new Set([...ofKernel.values()].flat());

@@ -86,7 +86,7 @@ const h200 = { gpu_name: 'NVIDIA H200', gpu_sm_count: 132 };
 describe('profiled shapes', () => {
   let data: GemmsResult;
   const shape = (m: number, n: number, k: number) =>
-    data.gemms.find((one) => one.m === m && one.n === n && one.k === k)!;
+    data.gemms.find((gemm) => gemm.m === m && gemm.n === n && gemm.k === k)!;
   beforeAll(async () => {
     data = (await analyse(profiler, {}, h200)).data;
   });

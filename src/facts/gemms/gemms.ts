@@ -157,13 +157,13 @@ function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gem
 /** The profiler's time of one call of a logged shape, where it saw that shape with that type. */
 function timeOf(shape: LoggedShape, measured: readonly MeasuredShape[]): Figure {
   const same = measured.filter(
-    (one) =>
-      one.timed_calls > 0 &&
-      one.m === shape.m &&
-      one.n === shape.n &&
-      one.k === shape.k &&
-      one.batch === shape.batch &&
-      one.dtype === shape.dtype,
+    (measuredShape) =>
+      measuredShape.timed_calls > 0 &&
+      measuredShape.m === shape.m &&
+      measuredShape.n === shape.n &&
+      measuredShape.k === shape.k &&
+      measuredShape.batch === shape.batch &&
+      measuredShape.dtype === shape.dtype,
   );
   const longest = same.sort((x, y) => y.timed_calls - x.timed_calls)[0];
   if (!longest)

@@ -91,8 +91,9 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   );
   const made = await analyzeKernels(session);
   expect(() => kernelsDocumentSchema.parse(made)).not.toThrow();
-  const of = (kernel: string, at = 0) => made.data.cases.filter((one) => one.kernel === kernel)[at]!;
-  const gemms = new Map(made.data.cases.map((one) => [one.case, one]));
+  const of = (kernel: string, at = 0) =>
+    made.data.cases.filter((testCase) => testCase.kernel === kernel)[at]!;
+  const gemms = new Map(made.data.cases.map((testCase) => [testCase.case, testCase]));
   // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak; 12 MB would take 1.2 ms.
   expect(gemms.get(square.case)).toMatchObject({
     flops_per_s: 50e9,
@@ -153,8 +154,8 @@ test('a CPU case is judged by the level that holds its working set, which is nam
     ['L3', 20e9],
     ['DRAM', 10e9],
   ]);
-  for (const one of cases) {
-    expect(one.roof_ns.value).toBeCloseTo((one.bytes / one.roof_bytes_per_s.value!) * 1e9, 6);
+  for (const testCase of cases) {
+    expect(testCase.roof_ns.value).toBeCloseTo((testCase.bytes / testCase.roof_bytes_per_s.value!) * 1e9, 6);
   }
   expect(roofs.levels.map(({ level }) => level)).toEqual(['L2', 'L3', 'DRAM']);
   // 3 runs of 100 that were asked for.

@@ -30,7 +30,7 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
       ...resultOf(row, { plan, roofs, conditions }),
       behind: behind.get(row.case_id) ?? null,
     }));
-    const byId = new Map(cases.map((one) => [one.case, one]));
+    const byId = new Map(cases.map((testCase) => [testCase.case, testCase]));
     const { points, model, traces: _, ...settings } = plan;
     const dtypes = [...new Set(cases.map(({ dtype }) => dtype))];
     const result: KernelsResult = {
@@ -114,5 +114,5 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
 const names = (cases: readonly { case: string }[]): string =>
   cases
     .slice(0, 3)
-    .map((one) => one.case)
+    .map((testCase) => testCase.case)
     .join('; ') + (cases.length > 3 ? ` and ${cases.length - 3} more` : '');

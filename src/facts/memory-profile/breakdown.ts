@@ -35,7 +35,8 @@ export function breakdownOf(
   { contradicted = false }: { contradicted?: boolean } = {},
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
   const components = summed(places, estimate);
-  if (contradicted) for (const one of components) if (one.basis === 'formula') one.confidence = 'low';
+  if (contradicted)
+    for (const component of components) if (component.basis === 'formula') component.confidence = 'low';
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
   const residual = measured === null ? null : measured.bytes - known;
   const of = (component: string) => components.find((one) => one.component === component);
@@ -107,7 +108,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
         if (basis === 'formula') known.basis = basis;
         continue;
       }
-      const line = estimate?.lines.find((one) => one.component === component);
+      const line = estimate?.lines.find((line) => line.component === component);
       found.set(component, {
         component,
         bytes,
@@ -143,5 +144,5 @@ function overall(parts: readonly Confidence[], residual: number | null, total: n
   const share = Math.abs(residual) / total;
   const certain: Confidence = share <= smallResidual ? 'high' : share <= largeResidual ? 'medium' : 'low';
   // A component that nobody can tell weighs as much as a formula that may be off.
-  return weakest([certain, ...parts.map((one) => (one === 'unknown' ? 'low' : one))]);
+  return weakest([certain, ...parts.map((part) => (part === 'unknown' ? 'low' : part))]);
 }

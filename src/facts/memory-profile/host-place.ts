@@ -15,7 +15,7 @@ export function hostPlace(
   }: { baselineBytes: number | null; weightBytes: number | null; complete: boolean },
 ): Place {
   const parts: Part[] = [];
-  const line = (component: Part['component']) => estimate?.lines.find((one) => one.component === component);
+  const line = (component: Part['component']) => estimate?.lines.find((line) => line.component === component);
   const weights = tensorBytes(rows.recorded, { what: 'weights', stage: 'load', device: null });
   if (weights !== null) {
     parts.push({

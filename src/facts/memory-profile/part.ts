@@ -22,5 +22,7 @@ export interface Place {
 
 /** The least certain of them. */
 export function weakest(confidences: readonly Confidence[]): Confidence {
-  return profileConfidences[Math.max(...confidences.map((one) => profileConfidences.indexOf(one)), 0)]!;
+  return profileConfidences[
+    Math.max(...confidences.map((confidence) => profileConfidences.indexOf(confidence)), 0)
+  ]!;
 }

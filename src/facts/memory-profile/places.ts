@@ -48,7 +48,7 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
   }
   return gpus.map((gpu, at) => {
     if (hasAllocator(rows, gpu)) {
-      const before = points.baseline.per_gpu_details.find((one) => one.gpu === gpu);
+      const before = points.baseline.per_gpu_details.find((detail) => detail.gpu === gpu);
       return torchDevice(rows, gpu, {
         baselineBytes: before?.used_bytes ?? null,
         warmNs: warmNs(rows, plan),

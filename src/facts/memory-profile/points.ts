@@ -96,7 +96,7 @@ function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): nu
   let at: number | null = null;
   for (const { gpu, t_ns, bytes } of events) {
     now.set(gpu, bytes);
-    const sum = [...now.values()].reduce((total, one) => total + one, 0);
+    const sum = [...now.values()].reduce((total, value) => total + value, 0);
     // The GPUs are read one after the other: the end of a round of equal sums has all of them.
     if (sum >= most) {
       most = sum;
@@ -214,7 +214,7 @@ function byRank(recorded: readonly RecordedRow[]): Reading {
   const most = new Map<number, number>();
   for (const { rank, bytes } of recorded) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
   if (most.size === 0) return null;
-  const bytes = [...most.values()].reduce((sum, one) => sum + one, 0);
+  const bytes = [...most.values()].reduce((sum, value) => sum + value, 0);
   return { bytes, t_ns: Math.max(...recorded.map(({ t_ns }) => t_ns)), source: recorded[0]!.source };
 }
 

@@ -17,7 +17,9 @@ async function recorded(name: string): Promise<MemoryResult> {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 const componentsOf = ({ profile }: MemoryResult) =>
-  Object.fromEntries(profile.memory_breakdown.components.map((one) => [one.component, one]));
+  Object.fromEntries(
+    profile.memory_breakdown.components.map((component) => [component.component, component]),
+  );
 
 // Parameters as published, KV heads × head_dim and layers of config.json, 2 bytes each.
 describe.each([

@@ -65,7 +65,9 @@ function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   const step = Math.ceil(samples.length / mostPoints);
   const kept: Sample[] = [];
   for (let at = 0; at < samples.length; at += step)
-    kept.push(samples.slice(at, at + step).reduce((most, one) => (one.bytes > most.bytes ? one : most)));
+    kept.push(
+      samples.slice(at, at + step).reduce((most, sample) => (sample.bytes > most.bytes ? sample : most)),
+    );
   return kept.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
 }
 

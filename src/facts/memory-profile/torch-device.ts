@@ -142,7 +142,7 @@ interface Peak {
 }
 
 function fullest(peaks: readonly Peak[]): Peak | null {
-  return peaks.reduce<Peak | null>((most, one) => (most && most.bytes >= one.bytes ? most : one), null);
+  return peaks.reduce<Peak | null>((most, peak) => (most && most.bytes >= peak.bytes ? most : peak), null);
 }
 
 /**

@@ -41,7 +41,7 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
   if ((shared && !nameless) || server) {
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
     if (listed.every((bytes) => bytes !== null)) {
-      const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
+      const bytes = listed.reduce<number>((sum, value) => sum + value, 0);
       const source = 'peak of its own processes as listed by the driver';
       return { bytes, source, shared: false, listed: true, newcomers };
     }
@@ -88,12 +88,12 @@ function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: Tota
 
 /** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch reported both. */
 function outsideAllocator({ recorded }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
-  const before = baseline.per_gpu_details.find((one) => one.gpu === gpu)?.used_bytes ?? 0;
+  const before = baseline.per_gpu_details.find((detail) => detail.gpu === gpu)?.used_bytes ?? 0;
   const used = recordedRows(recorded, { what: 'device_used', device: gpu });
   if (new Set(used.map(({ rank }) => rank)).size !== 1) return 0;
   const reserved = recordedRows(recorded, { what: 'reserved', device: gpu });
   return used.reduce((most, { stage, t_ns, bytes }) => {
-    const own = reserved.find((one) => one.stage === stage && Math.abs(one.t_ns - t_ns) < sameMomentNs);
+    const own = reserved.find((row) => row.stage === stage && Math.abs(row.t_ns - t_ns) < sameMomentNs);
     return own ? Math.max(most, bytes - own.bytes - before) : most;
   }, 0);
 }

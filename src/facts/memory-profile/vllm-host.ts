@@ -24,7 +24,7 @@ export function vllmHost(
 }
 
 const line = (estimate: MemoryEstimate | null, component: Part['component']) =>
-  estimate?.lines.find((one) => one.component === component);
+  estimate?.lines.find((line) => line.component === component);
 
 function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
   const of = (what: string) => tensorBytes(rows.recorded, { what, stage: 'load', device: null });

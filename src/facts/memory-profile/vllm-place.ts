@@ -6,7 +6,7 @@ import type { Part, Place } from './part.js';
  * take the run's GPUs in order.
  */
 export function vllmPlace({ ranks }: VllmLogFacts, at: number, gpu: number): Place {
-  const rank = ranks.find((one) => one.rank === at) ?? ranks[0];
+  const rank = ranks.find((vllmRankFacts) => vllmRankFacts.rank === at) ?? ranks[0];
   return { gpu, parts: rank ? partsOf(rank) : [], peakStage: null };
 }
 

@@ -16,21 +16,21 @@ export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): C
   const add = (kernel: string, error: number, name: string) =>
     byKernel.set(kernel, [...(byKernel.get(kernel) ?? []), { error, case: name }]);
   const step = Math.max(1, Math.ceil(table.length / mostCases));
-  table.forEach((one, index) => {
+  table.forEach((kernel, index) => {
     if (index % step !== 0) return;
     const others = table.filter((_, at) => at !== index);
     if (
-      one.kernel in axesOf &&
-      others.some((other) => other.kernel === one.kernel && other.dtype === one.dtype)
+      kernel.kernel in axesOf &&
+      others.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)
     ) {
-      const found = kernelTime(others, one, roof);
-      if (found) add(one.kernel, Math.abs(found.ns / one.ns - 1), one.case);
+      const found = kernelTime(others, kernel, roof);
+      if (found) add(kernel.kernel, Math.abs(found.ns / kernel.ns - 1), kernel.case);
     }
-    const form = elementwiseForm(one);
-    const line = form && affineFit(movePoints(others, one.dtype));
+    const form = elementwiseForm(kernel);
+    const line = form && affineFit(movePoints(others, kernel.dtype));
     if (form && line) {
       const predicted = line.offset + (line.slope * form.bytes) / form.kernels;
-      add('elementwise', Math.abs(predicted / (one.ns / form.kernels) - 1), one.case);
+      add('elementwise', Math.abs(predicted / (kernel.ns / form.kernels) - 1), kernel.case);
     }
   });
   return [...byKernel].map(([kernel, errors]) => {

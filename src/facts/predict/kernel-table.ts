@@ -65,13 +65,13 @@ const identity = ({ kernel, dtype, params }: MeasuredKernel): string =>
 
 export function oneEach(all: readonly MeasuredKernel[]): MeasuredKernel[] {
   const best = new Map<string, MeasuredKernel>();
-  for (const one of all) {
-    const known = best.get(identity(one));
+  for (const kernel of all) {
+    const known = best.get(identity(kernel));
     const better =
-      !known || (one.backend === null) !== (known.backend === null)
-        ? one.backend === null
-        : one.ns < known.ns;
-    if (!known || better) best.set(identity(one), one);
+      !known || (kernel.backend === null) !== (known.backend === null)
+        ? kernel.backend === null
+        : kernel.ns < known.ns;
+    if (!known || better) best.set(identity(kernel), kernel);
   }
   return [...best.values()];
 }
@@ -89,24 +89,24 @@ export const axesOf: Record<string, { family: readonly string[]; axes: readonly 
 };
 
 /** Device kernels of a case that moves bytes, as PyTorch's eager calls launch it, and what they move together. */
-export function elementwiseForm(one: MeasuredKernel): { kernels: number; bytes: number } | null {
-  const of = (name: string) => one.params[name] ?? 0;
-  const b = bytesPerElement[one.dtype as keyof typeof bytesPerElement];
+export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; bytes: number } | null {
+  const of = (name: string) => kernel.params[name] ?? 0;
+  const b = bytesPerElement[kernel.dtype as keyof typeof bytesPerElement];
   if (b === undefined) return null;
-  const whole = { kernels: 1, bytes: one.bytes };
-  switch (one.kernel) {
+  const whole = { kernels: 1, bytes: kernel.bytes };
+  switch (kernel.kernel) {
     case 'swiglu':
-      return one.cpu ? whole : { kernels: 2, bytes: 5 * of('tokens') * of('intermediate') * b };
+      return kernel.cpu ? whole : { kernels: 2, bytes: 5 * of('tokens') * of('intermediate') * b };
     case 'rope':
-      return one.cpu
+      return kernel.cpu
         ? whole
         : { kernels: 10, bytes: 10 * of('tokens') * (of('heads') + of('kv_heads')) * of('head_dim') * b };
     case 'rmsnorm':
-      return one.cpu || of('residual') === 0
+      return kernel.cpu || of('residual') === 0
         ? whole
         : { kernels: 2, bytes: 5 * of('tokens') * of('hidden') * b };
     case 'layernorm-gelu':
-      return one.cpu ? whole : { kernels: 2, bytes: 4 * of('tokens') * of('hidden') * b };
+      return kernel.cpu ? whole : { kernels: 2, bytes: 4 * of('tokens') * of('hidden') * b };
     case 'softmax':
       return whole;
     default:

@@ -58,7 +58,7 @@ test('beyond the measured range at the efficiency of its end, and said so', () =
 
 test('other shapes: a line over the time at the roofs between the two nearest', () => {
   // t = 3 µs + 1.25 × roof, at m = 8, for three matrices; a fourth in between, and one smaller than all.
-  const law = (one: MeasuredKernel) => 3000 + 1.25 * roof(one);
+  const law = (kernel: MeasuredKernel) => 3000 + 1.25 * roof(kernel);
   const shapes: [number, number][] = [
     [2048, 2048],
     [4096, 4096],
@@ -111,7 +111,7 @@ test('leave-one-out: none on a power law, the outlier’s where there is one', (
   expect(inner[0]).toMatchObject({ kernel: 'gemm', cases: 5 });
   // The three inner cases are met; the ends are extrapolated at their neighbor's efficiency.
   expect(inner[0]!.median_error).toBeCloseTo(0, 9);
-  const odd = even.map((one) => (one.params['m'] === 16 ? { ...one, ns: 2 * one.ns } : one));
+  const odd = even.map((kernel) => (kernel.params['m'] === 16 ? { ...kernel, ns: 2 * kernel.ns } : kernel));
   // By its neighbors it takes half of what was measured; theirs, through it, are off by less.
   expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });

@@ -48,14 +48,14 @@ export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roo
   if (wanted.kernel === 'strided') return null;
   const axes = axesOf[wanted.kernel];
   const cases = table.filter(
-    (one) => one.kernel === wanted.kernel && one.dtype === wanted.dtype && samePhase(one, wanted),
+    (kernel) => kernel.kernel === wanted.kernel && kernel.dtype === wanted.dtype && samePhase(kernel, wanted),
   );
   if (!axes || cases.length === 0) return isMove(wanted.kernel) ? elementwiseTime(table, wanted, roof) : null;
   const at = coordinates(wanted.params, axes.axes);
   const families = new Map<string, MeasuredKernel[]>();
-  for (const one of cases) {
-    const key = familyKey(one.params, axes.family);
-    families.set(key, [...(families.get(key) ?? []), one]);
+  for (const testCase of cases) {
+    const key = familyKey(testCase.params, axes.family);
+    families.set(key, [...(families.get(key) ?? []), testCase]);
   }
   const floor = roof(wanted);
   const own = families.get(familyKey(wanted.params, axes.family));
@@ -88,9 +88,9 @@ function coordinates(params: Record<string, number>, axes: readonly string[]): n
 }
 
 function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roof: Roof): Point[] {
-  return cases.flatMap((one) => {
-    const at = coordinates(one.params, axes);
-    return at ? [{ at, ns: one.ns, interval: one.interval, roof: roof(one) }] : [];
+  return cases.flatMap((testCase) => {
+    const at = coordinates(testCase.params, axes);
+    return at ? [{ at, ns: testCase.ns, interval: testCase.interval, roof: roof(testCase) }] : [];
   });
 }
 
@@ -160,7 +160,7 @@ function across(
       const all = pointsOf(cases, axes, roof);
       const found = at ? along(all, at) : null;
       // Without a size in common every case stands for itself.
-      return found ? [{ x: found.roof, y: found.ns }] : all.map((one) => ({ x: one.roof, y: one.ns }));
+      return found ? [{ x: found.roof, y: found.ns }] : all.map((point) => ({ x: point.roof, y: point.ns }));
     })
     .toSorted((a, b) => a.x - b.x);
   const above = points.findIndex(({ x }) => x >= floor);
@@ -194,9 +194,9 @@ function elementwiseTime(table: readonly MeasuredKernel[], wanted: Wanted, roof:
 }
 
 export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {
-  return table.flatMap((one) => {
-    const form = one.dtype === dtype ? elementwiseForm(one) : null;
-    return form ? [{ x: form.bytes / form.kernels, y: one.ns / form.kernels }] : [];
+  return table.flatMap((kernel) => {
+    const form = kernel.dtype === dtype ? elementwiseForm(kernel) : null;
+    return form ? [{ x: form.bytes / form.kernels, y: kernel.ns / form.kernels }] : [];
   });
 }
 

@@ -30,21 +30,21 @@ export function pointsOf(
     points.set(key, known);
     return known;
   };
-  const wanted = (one: MeasuredStageTime): boolean =>
-    (typed.batchSizes?.includes(one.batchSize) ?? true) &&
-    (typed.contextLens?.includes(one.inputLen) ?? true) &&
-    (typed.outputLen === null || typed.outputLen === one.outputLen);
-  for (const one of measured.filter(wanted)) {
+  const wanted = (time: MeasuredStageTime): boolean =>
+    (typed.batchSizes?.includes(time.batchSize) ?? true) &&
+    (typed.contextLens?.includes(time.inputLen) ?? true) &&
+    (typed.outputLen === null || typed.outputLen === time.outputLen);
+  for (const time of measured.filter(wanted)) {
     pointFor({
-      batchSize: one.batchSize,
-      contextLen: one.inputLen,
-      outputLen: one.outputLen,
-      launch: typed.launch ?? one.launch,
-      fusion: typed.fusion ?? one.fusion,
-    }).measured.push(one);
+      batchSize: time.batchSize,
+      contextLen: time.inputLen,
+      outputLen: time.outputLen,
+      launch: typed.launch ?? time.launch,
+      fusion: typed.fusion ?? time.fusion,
+    }).measured.push(time);
   }
   const has = (batch: number, context: number) =>
-    [...points.values()].some((one) => one.batchSize === batch && one.contextLen === context);
+    [...points.values()].some((point) => point.batchSize === batch && point.contextLen === context);
   const asked = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
   if (asked) {
     const sizes = {

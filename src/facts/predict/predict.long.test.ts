@@ -39,10 +39,10 @@ function table(
   contextLens: number[],
   share = 0.7,
 ): MeasuredKernel[] {
-  return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((one) => {
-    const product = one.kernel === 'gemm' || one.kernel === 'attention';
-    const roof = Math.max(product ? one.flops / 989e12 : 0, one.bytes / 4.8e12) * 1e9;
-    return { ...one, ns: 2000 + roof / share, cpu: false, interval: null };
+  return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((testCase) => {
+    const product = testCase.kernel === 'gemm' || testCase.kernel === 'attention';
+    const roof = Math.max(product ? testCase.flops / 989e12 : 0, testCase.bytes / 4.8e12) * 1e9;
+    return { ...testCase, ns: 2000 + roof / share, cpu: false, interval: null };
   });
 }
 
@@ -149,7 +149,7 @@ test('by the table: cases of the model itself are measured ones, and no predicti
   expect(validation.map(({ kernel }) => kernel)).toContain('gemm');
   // Less is launched and moved the more is fused.
   const by = (fusion: string) =>
-    stages.find((one) => one.fusion === fusion && one.phase === 'decode' && one.launch === 'graph')!
+    stages.find((stage) => stage.fusion === fusion && stage.phase === 'decode' && stage.launch === 'graph')!
       .predicted_ms.value!;
   expect(by('none')).toBeGreaterThan(by('standard'));
   expect(by('standard')).toBeGreaterThan(by('full'));

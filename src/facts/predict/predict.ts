@@ -138,7 +138,7 @@ function stageOf(
   const predictedMs = composed ? toFigure(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
   const launchedMs = toFigure(launched.totalNs / 1e6, 'kernels at the roofs, with assumed launches');
   const { low_ratio: low, high_ratio: high } = calibrationOf(roofs, point.fusion);
-  const own = point.measured.filter((one) => one.phase === phase);
+  const own = point.measured.filter((time) => time.phase === phase);
   return {
     phase,
     batch_size: point.batchSize,
@@ -167,9 +167,9 @@ function stageOf(
     beyond_table_share: composed ? beyondShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
-    measured: own.map((one) =>
+    measured: own.map((time) =>
       comparison(
-        one,
+        time,
         { roofline: rooflineMs, predicted: predictedMs, launched: launchedMs },
         composed ?? launched,
       ),
@@ -229,23 +229,25 @@ function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossVa
 }
 
 function comparison(
-  one: MeasuredStageTime,
+  time: MeasuredStageTime,
   { roofline, predicted, launched }: Record<'roofline' | 'predicted' | 'launched', Figure>,
   composed: Composed,
 ): MeasuredStage {
   const ratio = (of: Figure): Figure => {
     if (of.value === null) return of;
-    return one.ms.value === null ? one.ms : figure(of.value / one.ms.value, 'ratio', 'predicted / measured');
+    return time.ms.value === null
+      ? time.ms
+      : figure(of.value / time.ms.value, 'ratio', 'predicted / measured');
   };
   return {
-    session: one.session,
-    what: one.what,
-    ms: one.ms,
+    session: time.session,
+    what: time.what,
+    ms: time.ms,
     roofline_ratio: ratio(roofline),
     table_ratio: ratio(predicted),
     launched_ratio: ratio(launched),
-    above_measurement: roofline.value !== null && one.ms.value !== null && roofline.value > one.ms.value,
-    residual: residual(one, composed),
+    above_measurement: roofline.value !== null && time.ms.value !== null && roofline.value > time.ms.value,
+    residual: residual(time, composed),
   };
 }
 

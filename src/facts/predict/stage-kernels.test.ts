@@ -44,7 +44,7 @@ test('the kernels of a tiny Llama’s decode step, counted by hand', () => {
 });
 
 const launches = (model: typeof tiny, plan: StagePlan) =>
-  stageKernels(model, plan).reduce((sum, one) => sum + one.launches * one.count, 0);
+  stageKernels(model, plan).reduce((sum, stageKernel) => sum + stageKernel.launches * stageKernel.count, 0);
 
 test('unfused: what nsys counted of Hugging Face’s Llama on an H200', () => {
   // tiny.py of test/fixtures: 4 layers, a decode step of 182 kernels.
@@ -79,7 +79,7 @@ test('unfused products keep their FLOPs and weights; each reads the input itself
     [{ m: 2, n: 32, k: 64 }, 4],
   ]);
   const sum = (what: 'flops' | 'bytes', fusion: StagePlan['fusion']) =>
-    of(fusion).reduce((total, one) => total + one[what] * one.count, 0);
+    of(fusion).reduce((total, kernel) => total + kernel[what] * kernel.count, 0);
   expect(sum('flops', 'none')).toBe(sum('flops', 'standard'));
   expect(sum('bytes', 'none') - sum('bytes', 'standard')).toBe(2 * 2 * 512);
 });

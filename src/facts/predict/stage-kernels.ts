@@ -33,11 +33,18 @@ export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] 
 
 function together(kernels: readonly StageKernel[]): StageKernel[] {
   const byKey = new Map<string, StageKernel>();
-  for (const one of kernels) {
-    const key = [one.op, one.kernel, one.dtype, JSON.stringify(one.params), one.flops, one.bytes].join(' ');
+  for (const kernel of kernels) {
+    const key = [
+      kernel.op,
+      kernel.kernel,
+      kernel.dtype,
+      JSON.stringify(kernel.params),
+      kernel.flops,
+      kernel.bytes,
+    ].join(' ');
     const known = byKey.get(key);
-    if (known) known.count += one.count;
-    else byKey.set(key, { ...one });
+    if (known) known.count += kernel.count;
+    else byKey.set(key, { ...kernel });
   }
   return [...byKey.values()];
 }

@@ -41,14 +41,14 @@ function moves(
   kernel: 'elementwise' | 'strided' = 'elementwise',
   more: { name?: string; class?: OpClass } = {},
 ): StageKernel[] {
-  return bytes.map((one) => ({
+  return bytes.map((value) => ({
     op: more.name ?? op.name,
     class: more.class ?? op.class,
     kernel,
     dtype: op.dtype,
     params: {},
     flops: 0,
-    bytes: one,
+    bytes: value,
     launches: 1,
     count: 1,
   }));

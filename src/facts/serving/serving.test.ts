@@ -81,7 +81,13 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
   expect(point.throughput.output_tokens_per_s.value).toBeCloseTo(12 / 0.3, 9);
   expect(point.throughput.total_tokens_per_s.value).toBeCloseTo(42 / 0.3, 9);
   // Good: the first only. The second misses TTFT, the third TPOT, the fourth failed.
-  expect(rows.map((one) => keepsSlo(one, slo, false))).toEqual([false, true, false, false, false]);
+  expect(rows.map((requestRow) => keepsSlo(requestRow, slo, false))).toEqual([
+    false,
+    true,
+    false,
+    false,
+    false,
+  ]);
   // In an open loop the 5 ms before it was sent count: 46 + 5 ms miss 50 ms.
   expect([false, true].map((open) => keepsSlo(row(0, 46, 10), slo, open))).toEqual([true, false]);
   expect(point.goodput).toMatchObject({ share: { value: 0.25, n: 4 }, meets_slo: false });

@@ -81,8 +81,10 @@ describe('a program that uses no GPU', () => {
     expect(mm).toHaveLength(oracle.find(({ key }) => key === 'aten::mm')!.count);
     for (const { lane, start_ns, dur_ns } of events.filter((event) => event.lane > 0)) {
       const around = events.find(
-        (one) =>
-          one.lane === lane - 1 && one.start_ns <= start_ns && one.start_ns + one.dur_ns >= start_ns + dur_ns,
+        (event) =>
+          event.lane === lane - 1 &&
+          event.start_ns <= start_ns &&
+          event.start_ns + event.dur_ns >= start_ns + dur_ns,
       );
       expect(around).toBeDefined();
     }

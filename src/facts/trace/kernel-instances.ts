@@ -16,7 +16,7 @@ export interface NamedKernel extends NamedDurations {
 export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
   const { database } = scope;
   await scope.need('own_kernels', 'kernel_cells');
-  const looks = new Map((await kernelLooks(database)).map((one) => [one.name, one]));
+  const looks = new Map((await kernelLooks(database)).map((kernelLook) => [kernelLook.name, kernelLook]));
   const found = await namedDurations(
     database,
     `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM own_kernels)`,

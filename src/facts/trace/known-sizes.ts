@@ -78,7 +78,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
 /** SQL of the rows; of none, one row that joins nothing. */
 function valuesOf(rows: readonly StageSizes[]): string {
   const tuple = (texts: readonly (string | null)[], numbers: readonly (number | null)[]) =>
-    `(${[...texts.map((text) => `${literal(text)}::VARCHAR`), ...numbers.map((one) => `${literal(one)}::BIGINT`)].join(', ')})`;
+    `(${[...texts.map((text) => `${literal(text)}::VARCHAR`), ...numbers.map((number) => `${literal(number)}::BIGINT`)].join(', ')})`;
   const tuples = rows.map((row) =>
     tuple([row.execution_id, row.capture_id], [row.stage_id, ...sizes.map((size) => row[size])]),
   );

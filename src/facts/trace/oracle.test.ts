@@ -22,8 +22,8 @@ function sameSpread(spread: Spread, row: Record<string, string>, prefix = ''): v
 describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
   '%s against `nsys stats` of the same report',
   (name) => {
-    const analysed = imported(home, 'nsys-sqlite', `${folder}/${name}.sqlite`).then((one) =>
-      analyzeTrace(one),
+    const analysed = imported(home, 'nsys-sqlite', `${folder}/${name}.sqlite`).then((session) =>
+      analyzeTrace(session),
     );
     const stats = (report: string) => nsysStats(`${folder}/nsys-stats/${name}`, report);
 
@@ -115,9 +115,9 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
           if (phase.kind === 'sampling') expect(instance.kernels).toBe(1);
           else expect(instance.kernels + instance.copies).toBe(ops);
         }
-        for (const one of phase.rows) {
-          expect(one.busy_ns + one.idle_ns).toBeCloseTo(one.wall_ns, 3);
-          expect(one.compute_ns).toBeGreaterThanOrEqual(0);
+        for (const row of phase.rows) {
+          expect(row.busy_ns + row.idle_ns).toBeCloseTo(row.wall_ns, 3);
+          expect(row.compute_ns).toBeGreaterThanOrEqual(0);
         }
       }
       expect(compared).toBeGreaterThan(4);

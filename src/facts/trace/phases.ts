@@ -52,7 +52,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   for (const row of found.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
     const { kind } = row;
     const wall = spreadOf(row)!;
-    const { clock = 'host', why = '' } = clocks.find((one) => one.kind === kind) ?? {};
+    const { clock = 'host', why = '' } = clocks.find((phaseClock) => phaseClock.kind === kind) ?? {};
     const clean_ms = await cleanTimeOf(scope, { kind, clock });
     const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
     const device = split(wall.mean_ns, row);

@@ -72,7 +72,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
          LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
     );
     const phases = data.classes.filter(({ kind }) => kind !== null);
-    expect(phases.flatMap((one) => one.rows)).toHaveLength(rows.length);
+    expect(phases.flatMap((phase) => phase.rows)).toHaveLength(rows.length);
     for (const { phase, class: opClass, ns, share } of rows) {
       const row = phases.find(({ kind }) => kind === phase)!.rows.find((one) => one.class === opClass)!;
       expect([phase, opClass, row.total_ns]).toEqual([phase, opClass, ns]);
@@ -90,7 +90,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
        FROM work JOIN (SELECT unnest(range(400)) AS bin) b ON s < (bin + 1) * ${bin} AND e > bin * ${bin} GROUP BY ALL`,
     );
     for (const { class: opClass, bin: at, share } of bins)
-      expect(classes.find((one) => one.class === opClass)!.share[at]).toBeCloseTo(share, 3.9);
+      expect(classes.find((className) => className.class === opClass)!.share[at]).toBeCloseTo(share, 3.9);
     const [whole] = await query<{ ns: number }>(
       `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${own})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${own})::DOUBLE AS ns`,
     );
@@ -120,7 +120,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       for (const part of parts) {
         const waited = waits
           .filter(({ cause }) => cause === part)
-          .reduce((sum, one) => sum + one.total_ns, 0);
+          .reduce((sum, wait) => sum + wait.total_ns, 0);
         expect([part, waited]).toEqual([part, whole![part]]);
       }
     }
@@ -148,7 +148,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         if (from >= origin_ns && from + gap[part]! <= origin_ns + dur_ns) expected += gap[part]!;
       }
       const spans = inside.filter((one) => names[one.name] === part);
-      expect([part, spans.reduce((sum, one) => sum + one.dur_ns, 0)]).toEqual([part, expected]);
+      expect([part, spans.reduce((sum, span) => sum + span.dur_ns, 0)]).toEqual([part, expected]);
     }
   });
 
@@ -169,8 +169,8 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         const [found] = await query<Record<string, number>>(
           `SELECT ${covered(all, from, to)} AS busy, ${covered(kernels, from, to)} AS kernels, ${covered(compute, from, to)} AS compute`,
         );
-        const close = (one: number, other: number) =>
-          expect(Math.abs(one - other)).toBeLessThan(1e-4 * row.wall_ns + 2);
+        const close = (value: number, other: number) =>
+          expect(Math.abs(value - other)).toBeLessThan(1e-4 * row.wall_ns + 2);
         close(row.busy_ns, found!['busy']!);
         close(row.idle_share * row.wall_ns, row.wall_ns - found!['busy']!);
         close(row.compute_ns, found!['compute']!);
@@ -201,7 +201,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       copies: own_copies,
       busy,
     } = found! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
-    const close = (one: number, other: number) => expect(Math.abs(one - other)).toBeLessThan(1000);
+    const close = (value: number, other: number) => expect(Math.abs(value - other)).toBeLessThan(1000);
     close(data.overlap.comm_hidden_ns, own_comm + own_compute - kernels);
     close(data.overlap.copy_hidden_ns, own_copies + kernels - busy);
   });
@@ -221,7 +221,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       const [row] = await query<{ mean: number }>(`SELECT avg(value) AS mean FROM ${samples}`);
       expect(mean).toBeCloseTo(row!.mean, 6);
       for (const { kind, samples: n, mean: ofPhase } of phases) {
-        const { rows, instances } = data.phases.find((one) => one.kind === kind)!;
+        const { rows, instances } = data.phases.find((phase) => phase.kind === kind)!;
         if (rows.length < instances) continue;
         const inside = rows.map(
           ({ start_ns, wall_ns }) => `(t_ns >= ${start_ns} AND t_ns < ${start_ns + wall_ns})`,
@@ -253,8 +253,8 @@ test('a kernel that runs for most of the capture fills the bins it covers', asyn
     await sessionOf({ kernels: [kernel(null, 0, 7900), kernel(null, 9900, 100, { class: 'norm' })] }),
   );
   const mean = (name: string) => {
-    const { share } = data.timeline!.density.classes.find((one) => one.class === name)!;
-    return share.reduce((sum, one) => sum + one, 0) / share.length;
+    const { share } = data.timeline!.density.classes.find((className) => className.class === name)!;
+    return share.reduce((sum, value) => sum + value, 0) / share.length;
   };
   expect(mean('gemm')).toBeCloseTo(0.79, 6);
   expect(mean('norm')).toBeCloseTo(0.01, 6);

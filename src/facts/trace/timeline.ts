@@ -129,7 +129,7 @@ async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns:
     return { start_ns: source.start_ns, end_ns };
   }
   // A prefill far from the next step (another request's, or a pause) is shown without it.
-  const last = windows.findLast((one, i) => i === 0 || one.start_ns - windows[i - 1]!.end_ns < 5e8);
+  const last = windows.findLast((window, i) => i === 0 || window.start_ns - windows[i - 1]!.end_ns < 5e8);
   return { start_ns: first.start_ns, end_ns: Math.max(first.end_ns, last?.end_ns ?? 0) };
 }
 
@@ -164,11 +164,11 @@ async function density(
   return {
     start_ns,
     bin_ns: bin,
-    classes: classes.map((one) => {
+    classes: classes.map((className) => {
       const share = Array.from({ length: bins }, () => 0);
       for (const row of rows)
-        if (row.class === one) share[row.bin] = Math.min(1, Math.round((1e4 * row.ns) / bin) / 1e4);
-      return { class: one, share };
+        if (row.class === className) share[row.bin] = Math.min(1, Math.round((1e4 * row.ns) / bin) / 1e4);
+      return { class: className, share };
     }),
     phases,
   };

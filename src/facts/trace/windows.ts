@@ -120,7 +120,8 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const shared = clocks.filter(({ kind }) => steps.includes(kind));
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
-  if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
+  if (ahead && !blocked)
+    for (const clock of shared) Object.assign(clock, { clock: 'device', why: ahead.why });
   const unmarked = await whyUnmarked(scope, kinds);
   if (unmarked === null) return clocks;
   return [{ kind: 'outside', clock: 'device', why: `${unmarked}: first to last activity` }];

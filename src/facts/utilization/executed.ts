@@ -114,8 +114,8 @@ export async function executedByLog(
      WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ${stepKindsSql}
      GROUP BY ALL`,
   );
-  const own = stages.find((one) => one.kind === kind && one.new_tokens === new_tokens);
-  if (!own || stages.some((one) => one.kind !== kind && (one.new_tokens ?? new_tokens) === new_tokens))
+  const own = stages.find((stage) => stage.kind === kind && stage.new_tokens === new_tokens);
+  if (!own || stages.some((stage) => stage.kind !== kind && (stage.new_tokens ?? new_tokens) === new_tokens))
     return null;
   const rows = await database.query<{
     n: number;

@@ -49,7 +49,7 @@ async function dtypeOf(
   config: Record<string, unknown>,
   recorded: string,
 ): Promise<[DType | null, string]> {
-  const own = dtypes.find((one) => one === recorded);
+  const own = dtypes.find((dtype) => dtype === recorded);
   if (own) return [own, "the workload's record"];
   const [most] = await database.query<{ dtype: string }>(
     `SELECT dtype FROM kernels WHERE class = 'gemm' AND dtype IS NOT NULL GROUP BY dtype ORDER BY sum(dur_ns) DESC LIMIT 1`,

@@ -16,7 +16,9 @@ test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => 
   const { mfu, mbu, bound } = stageShares(work, time, 0, roofs);
   // Each takes 1 ms at its peak; a tie is compute-bound. The interval turns round with 1 / t.
   expect(mfu.value).toBeCloseTo(0.1, 12);
-  expect(mfu.value === null ? null : mfu.ci95?.map((one) => Number(one.toFixed(9)))).toEqual([0.08, 0.125]);
+  expect(mfu.value === null ? null : mfu.ci95?.map((value) => Number(value.toFixed(9)))).toEqual([
+    0.08, 0.125,
+  ]);
   expect(mbu.value).toBeCloseTo(0.1, 12);
   expect(bound).toBe('compute');
 });

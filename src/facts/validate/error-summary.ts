@@ -42,7 +42,9 @@ export function componentSummaries(profiles: readonly ValidatedProfile[]): Valid
 /** Errors of the total on runs that constants were fitted to, apart from those of the others. */
 export function byFit(profiles: readonly ValidatedProfile[]): Validation['total_by_fit'] {
   const summary = (fitted: boolean) =>
-    errorSummary(profiles.flatMap((one) => (one.total && one.fitted === fitted ? [one.total] : [])));
+    errorSummary(
+      profiles.flatMap((profile) => (profile.total && profile.fitted === fitted ? [profile.total] : [])),
+    );
   return profiles.some(({ fitted }) => fitted) ? { fitted: summary(true), others: summary(false) } : null;
 }
 

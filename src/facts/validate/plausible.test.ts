@@ -68,7 +68,8 @@ describe('an inconsistent measurement', () => {
           (sum, { component, bytes }) => sum + (component === 'residual' ? 0 : bytes),
           0,
         );
-      for (const one of parts.components!) if (one.component === 'residual') one.bytes = parts.residual_bytes;
+      for (const component of parts.components!)
+        if (component.component === 'residual') component.bytes = parts.residual_bytes;
     });
     expect(part).toContain('is more than the total');
     const weights = change(({ memory_breakdown: parts }) => {
@@ -85,7 +86,9 @@ describe('an inconsistent measurement', () => {
     profile.model_info.num_layers = 40;
     const [row] = held(profile).profiles;
     expect(row!.reasons.join()).toContain('It states 40 layers, its config 32');
-    expect(new Set(row!.components.map((one) => one.estimate_confidence))).toEqual(new Set(['low']));
+    expect(new Set(row!.components.map((component) => component.estimate_confidence))).toEqual(
+      new Set(['low']),
+    );
   });
 
   it('is skipped for an unknown model', () => {

@@ -42,10 +42,10 @@ interface Observation {
  */
 export function recommendations(held: readonly HeldProfile[]): Recommendation[] {
   const groups = new Map<string, Observation[]>();
-  for (const one of held) {
-    for (const seen of observations(one)) {
+  for (const profile of held) {
+    for (const seen of observations(profile)) {
       const known = groups.get(seen.constant) ?? [];
-      groups.set(seen.constant, [...known, { ...seen, model: one.row.model }]);
+      groups.set(seen.constant, [...known, { ...seen, model: profile.row.model }]);
     }
   }
   return [...groups.values()]

@@ -48,7 +48,7 @@ it.each([
   (name) => {
     const [row] = held(read(`held-out/${name}`)).profiles;
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.002);
-    const errors = new Map(row!.components.map((one) => [one.component, one.error_bytes]));
+    const errors = new Map(row!.components.map((component) => [component.component, component.error_bytes]));
     expect([errors.get('model_weights'), errors.get('kv_cache')]).toEqual([0, 0]);
     // Tensors of a few KiB are omitted from the allocation order that determines activations and reserve.
     expect(Math.abs(errors.get('activations')!)).toBeLessThan(3e6);

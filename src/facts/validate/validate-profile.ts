@@ -68,7 +68,7 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
       components:
         contradictions(profile, held.architecture).length === 0
           ? components
-          : components.map((one) => ({ ...one, estimate_confidence: 'low' as const })),
+          : components.map((component) => ({ ...component, estimate_confidence: 'low' as const })),
       rest,
       not_measured: notMeasured,
       residual_bytes: measured.residualBytes,
@@ -115,7 +115,7 @@ function componentsOf(
 ): ValidatedProfile['components'] {
   const detailed = measured.has('cuda_context') || measured.has('allocator_reserve');
   return estimatedComponents.flatMap((component) => {
-    const line = estimate.lines.find((one) => one.component === component);
+    const line = estimate.lines.find((line) => line.component === component);
     const bytes = measured.get(component);
     if (notMeasured.has(component)) return [];
     if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
@@ -139,7 +139,7 @@ function restOf(
   { component: tolerance }: Tolerance,
 ): ValidatedProfile['rest'] {
   const sum = (of: 'measured_bytes' | 'estimated_bytes') =>
-    components.reduce((left, one) => left - one[of], total[of]);
+    components.reduce((left, component) => left - component[of], total[of]);
   const row = compared(sum('measured_bytes'), sum('estimated_bytes'));
   if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
   return { ...row, within: isWithin(row, tolerance) };

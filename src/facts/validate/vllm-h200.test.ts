@@ -54,7 +54,7 @@ it('rows of a profile sum to its total: what nothing measured by itself is a row
   expect(made.rest?.profiles).toBe(2);
   for (const { total, components, rest } of made.profiles) {
     const sum = (of: 'measured_bytes' | 'error_bytes') =>
-      components.reduce((bytes, one) => bytes + one[of], rest![of]);
+      components.reduce((bytes, component) => bytes + component[of], rest![of]);
     expect(sum('measured_bytes')).toBeCloseTo(total!.measured_bytes, 0);
     expect(sum('error_bytes')).toBeCloseTo(total!.error_bytes, 0);
   }

@@ -71,7 +71,7 @@ export function noteOf(
   const linked = need !== null && 'link' in need;
   if (id === 'roofline') return rooflineNote(group.kind, linked);
   if (id === 'device_dependency' && earlier.size > 0) {
-    const hiddenMs = [...earlier.values()].reduce((sum, one) => sum + one, 0);
+    const hiddenMs = [...earlier.values()].reduce((sum, value) => sum + value, 0);
     return `for ${formatMs(hiddenMs)} of it the device still ran kernels launched before the stage`;
   }
   if (linked && isCopyBar(id, 'htod')) {

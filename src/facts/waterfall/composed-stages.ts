@@ -50,7 +50,7 @@ export function composedStage(
   const ms = new Map<string, number>();
   for (const { stage, times } of ofStages)
     for (const bar of stage.bars) ms.set(bar.id, (ms.get(bar.id) ?? 0) + bar.ms * times);
-  const rest = measured - [...ms.values()].reduce((sum, one) => sum + one, 0);
+  const rest = measured - [...ms.values()].reduce((sum, value) => sum + value, 0);
   const restId = kind === 'request' ? 'host.loop' : 'unattributed';
   ms.set(restId, (ms.get(restId) ?? 0) + rest);
   const parts = [...ms].map(([id, value]) => ({ id, ms: value }));

@@ -104,7 +104,7 @@ function add(
 }
 
 function put(causes: WaterfallBar['parts'], label: string, ms: number, count: number): void {
-  const known = causes.find((one) => one.label === label);
+  const known = causes.find((cause) => cause.label === label);
   if (!known) causes.push({ label, ms, count });
   else {
     known.ms += ms;

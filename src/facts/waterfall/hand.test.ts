@@ -49,7 +49,7 @@ const rows: Rows = {
     // Cut at 100: of the dependency 93 to 105, 7 in decode 0 and 5 in decode 1.
     gap(75, { host: 10, launch_overhead: 5, launch_latency: 3, device_dependency: 12 }),
     gap(125, { unattributed: 25 }),
-  ].map((one, index): Row<'gaps'> => ({ ...one, stage_id: index === 0 ? 1 : 2 })),
+  ].map((row, index): Row<'gaps'> => ({ ...row, stage_id: index === 0 ? 1 : 2 })),
   api_calls: [{ start_ns: 55 * us, dur_ns: 9 * us, name: 'cudaStreamSynchronize', stage_id: 1 }],
 };
 

@@ -22,7 +22,7 @@ export const insideWindows = async (
 /** SQL of (stage_id, parts of gaps …, n_ parts: gaps that have some of it), cut part by part. */
 export async function gapsInside(scope: TraceScope): Promise<string> {
   const clipped = gapParts.map((part, i) => {
-    const start = ['a.start_ns', ...gapParts.slice(0, i).map((one) => `a.${one}`)].join(' + ');
+    const start = ['a.start_ns', ...gapParts.slice(0, i).map((gapPart) => `a.${gapPart}`)].join(' + ');
     return `greatest(0, least(w.end_ns, ${start} + a.${part}) - greatest(w.start_ns, ${start})) AS ${part}`;
   });
   const own = gapParts.map((part) => `coalesce(${part}_ns, 0) AS ${part}`);

@@ -156,7 +156,7 @@ async function stageOf(
   const necessary = 'reason' in need.necessary ? null : need.necessary;
   const raw = partsOf({ times, hosts }, n, wallMs, necessary);
   const parts = withoutProfiler(raw, addedMs);
-  const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
+  const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
   const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);

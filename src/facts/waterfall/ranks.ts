@@ -138,8 +138,8 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
     const job = session.manifest.captures
-      .filter((one) => one.execution_id === execution_id)
-      .map((one) => one.capture_id);
+      .filter((capture) => capture.execution_id === execution_id)
+      .map((capture) => capture.capture_id);
     const { recorded } = await collectiveSource(database, [capture_id]);
     const captures = recorded ? job : [capture_id];
     const found = await database.query<{ rank: number | null; device: number | null; recorded: number }>(

@@ -39,9 +39,9 @@ export function requestStage(
   server: ServerTimes,
   facts: RequestFacts,
 ): StageWaterfall {
-  const all = times.map((one) => one.lag_ms + one.ttft_ms + one.decode_ms);
+  const all = times.map((time) => time.lag_ms + time.ttft_ms + time.decode_ms);
   const measuredMs = mean(all);
-  const of = (value: (one: RequestTimes) => number) => mean(times.map(value));
+  const of = (value: (requestTimes: RequestTimes) => number) => mean(times.map(value));
   const ttftMs = of(({ ttft_ms }) => ttft_ms);
   const split = splitTtft(times, server, ttftMs);
   const parts: Part[] = [
@@ -95,7 +95,7 @@ export function requestStage(
     rows:
       facts.where === null
         ? []
-        : times.slice(0, rowsShown).map((one) => rowOf(one, split, { ttftMs, ids: bars })),
+        : times.slice(0, rowsShown).map((time) => rowOf(time, split, { ttftMs, ids: bars })),
     ranks: [{ rank: null, device: null, measured_ms: measuredMs }],
   };
 }
@@ -156,23 +156,23 @@ function restNote(ms: number, { queueMs, prefillMs }: ServerTimes): string {
 
 /** Figures known only for the mean request are distributed in proportion to each request's TTFT. */
 function rowOf(
-  one: RequestTimes,
+  requestTimes: RequestTimes,
   split: TtftSplit,
   { ttftMs, ids }: { ttftMs: number; ids: readonly string[] },
 ): StageWaterfall['rows'][number] {
-  const share = ttftMs > 0 ? one.ttft_ms / ttftMs : 0;
+  const share = ttftMs > 0 ? requestTimes.ttft_ms / ttftMs : 0;
   const ms: Record<string, number> = {
     'kernels.prefill': split.prefillMs * share,
-    'kernels.decode': one.decode_ms,
-    'host.client': one.lag_ms,
+    'kernels.decode': requestTimes.decode_ms,
+    'host.client': requestTimes.lag_ms,
     'host.network': split.networkMs * share,
     'host.queue': split.queueMs * share,
-    unattributed: ttftMs > 0 ? split.restMs * share : one.ttft_ms,
+    unattributed: ttftMs > 0 ? split.restMs * share : requestTimes.ttft_ms,
   };
   return {
-    stage_id: one.nth,
-    label: `request ${one.nth}`,
-    measured_ms: one.lag_ms + one.ttft_ms + one.decode_ms,
+    stage_id: requestTimes.nth,
+    label: `request ${requestTimes.nth}`,
+    measured_ms: requestTimes.lag_ms + requestTimes.ttft_ms + requestTimes.decode_ms,
     bars: ids.map((id) => ({ id, ms: ms[id] ?? 0 })),
   };
 }

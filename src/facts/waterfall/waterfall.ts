@@ -90,10 +90,10 @@ export async function timelineWaterfalls(
   const copied = groups.some(({ kind }) => kind === 'load') ? await loadedBytes(scope) : 0;
   const shares = await waitShares(scope, new Set(groups.map(({ kind }) => kind)));
   const results: StageWaterfall[] = [];
-  for (const one of sums) {
-    const need = { model, roofs, peaks, steps, loadedBytes: copied / one.instances };
+  for (const groupSums of sums) {
+    const need = { model, roofs, peaks, steps, loadedBytes: copied / groupSums.instances };
     results.push(
-      await waterfallOf(scope, one, {
+      await waterfallOf(scope, groupSums, {
         ...need,
         host,
         waits,
@@ -158,7 +158,7 @@ async function waterfallOf(
   const raw = withWaits(splitOf(mean, need), split);
   const parts = withoutProfiler(raw, addedMs);
   const ids = orderedIds(parts);
-  const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
+  const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
   const explainedMs = explainedBars(parts).ms;
   const bars = ids.map((id): WaterfallBar => {
     const ms = msOf(parts, id);
@@ -260,7 +260,7 @@ function rowsOf(
       stage_id,
       label,
       measured_ms: measured.wallMs,
-      bars: ids.map((id) => ({ id, ms: bars.find((one) => one.id === id)!.ms })),
+      bars: ids.map((id) => ({ id, ms: bars.find((bar) => bar.id === id)!.ms })),
     };
   });
 }

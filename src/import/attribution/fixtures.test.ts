@@ -169,8 +169,8 @@ function profilerOverhead(path: string): Map<string, number> {
   for (const { cat, ts, dur } of traceEvents) {
     if (cat !== 'overhead') continue;
     const around = traceEvents
-      .filter((one) => /^(?:cpu_op|cuda_runtime|cuda_driver)$/.test(one.cat ?? ''))
-      .filter((one) => one.ts <= ts && one.ts + one.dur >= ts + dur)
+      .filter((traceEvent) => /^(?:cpu_op|cuda_runtime|cuda_driver)$/.test(traceEvent.cat ?? ''))
+      .filter((traceEvent) => traceEvent.ts <= ts && traceEvent.ts + traceEvent.dur >= ts + dur)
       .toSorted((a, b) => b.ts - a.ts)[0];
     if (around?.cat === 'cpu_op')
       found.set(around.name, (found.get(around.name) ?? 0) + Math.round(1000 * dur));

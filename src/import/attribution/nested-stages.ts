@@ -63,14 +63,14 @@ export function foldStages(nested: NestedStages): FoldedStages {
   const taken = new Map<number, TakenFields>();
   const held = new Map<OpenStage, OpenStage[]>();
   for (const [outer, direct] of [...nested].toReversed()) {
-    const inner = direct.flatMap((one) => held.get(one) ?? [one]);
+    const inner = direct.flatMap((stage) => held.get(stage) ?? [stage]);
     if (onlyHolds(outer, inner)) {
       held.set(outer, inner);
       phases.set(outer.id, outer.parent?.phase?.id ?? null);
       continue;
     }
-    for (const one of inner) phases.set(one.id, outer.id);
-    const fields = inner.map((one) => taken.get(one.id) ?? ownFields(one));
+    for (const stage of inner) phases.set(stage.id, outer.id);
+    const fields = inner.map((stage) => taken.get(stage.id) ?? ownFields(stage));
     taken.set(outer.id, takenBy(outer, fields));
   }
   for (const [stage, into] of phases) {

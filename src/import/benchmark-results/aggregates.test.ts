@@ -17,7 +17,7 @@ const codes = (found: LoadedResults) => found.issues.map(({ code }) => code);
 const figures = (found: LoadedResults, point = 0) =>
   Object.fromEntries(
     found.metrics
-      .filter((one) => one.point === point)
+      .filter((metric) => metric.point === point)
       .map(({ name, statistic, unit, value }) => [`${name} ${statistic} ${unit}`, value]),
   );
 

@@ -79,16 +79,16 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
   };
 }
 
-function sampleOf(one: JsonObject): RequestSample {
-  const metadata = objectOf(one['metadata']) ?? {};
-  const metrics = objectOf(one['metrics']) ?? {};
+function sampleOf(object: JsonObject): RequestSample {
+  const metadata = objectOf(object['metadata']) ?? {};
+  const metrics = objectOf(object['metrics']) ?? {};
   const value = (name: string) => objectOf(metrics[name])?.['value'];
   const ms = (name: string) => {
     const number = numberOf(value(name));
     const factor = toMs(textOf(objectOf(metrics[name])?.['unit']) ?? '');
     return number === null || factor === null ? null : number * factor;
   };
-  const error = objectOf(one['error']);
+  const error = objectOf(object['error']);
   const cancelled = metadata['was_cancelled'] === true;
   const output = numberOf(value('output_sequence_length')) ?? numberOf(value('output_token_count'));
   const factor = toMs(textOf(objectOf(metrics['inter_chunk_latency'])?.['unit']) ?? '') ?? 1;

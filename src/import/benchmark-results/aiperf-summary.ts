@@ -79,7 +79,7 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
   if (list.metrics.length === 0) throw unreadable(path, 'It contains no metric with a unit.');
   const completed = list.metrics.find(({ name }) => name === 'completed');
   const errors = Array.isArray(file['error_summary']) ? file['error_summary'] : [];
-  const failed = errors.reduce((sum: number, one) => sum + (numberOf(objectOf(one)?.['count']) ?? 0), 0);
+  const failed = errors.reduce((sum: number, error) => sum + (numberOf(objectOf(error)?.['count']) ?? 0), 0);
   if (failed > 0) {
     if (!list.metrics.some(({ name }) => name === 'failed')) {
       list.ours('failed', 'value', failed, { source: 'file: error_summary' });
@@ -166,7 +166,7 @@ function modelOf(file: JsonObject): string | null {
   const names = objectOf(config?.['endpoint'])?.['model_names'];
   // Schema 1.4 (0.13) has models of its own.
   const items = objectOf(config?.['models'])?.['items'];
-  const reported = Array.isArray(items) ? items.map((one) => objectOf(one)?.['name']) : names;
+  const reported = Array.isArray(items) ? items.map((item) => objectOf(item)?.['name']) : names;
   return Array.isArray(reported)
     ? reported.filter((name) => typeof name === 'string').join(', ') || null
     : null;

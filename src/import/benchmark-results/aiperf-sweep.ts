@@ -48,9 +48,9 @@ function aiperfSweep(file: JsonObject, path: string): ResultFile {
 function combinationsOf(file: JsonObject): { label: string; metrics: JsonObject }[] {
   const combinations = file['per_combination_metrics'];
   if (!Array.isArray(combinations)) return [{ label: 'all runs', metrics: objectOf(file['metrics']) ?? {} }];
-  return combinations.map((one: unknown, index) => ({
-    label: labelOf(objectOf(objectOf(one)?.['parameters']) ?? {}) || `combination ${index}`,
-    metrics: objectOf(objectOf(one)?.['metrics']) ?? {},
+  return combinations.map((combination: unknown, index) => ({
+    label: labelOf(objectOf(objectOf(combination)?.['parameters']) ?? {}) || `combination ${index}`,
+    metrics: objectOf(objectOf(combination)?.['metrics']) ?? {},
   }));
 }
 
@@ -81,7 +81,8 @@ function pointOf(label: string, metrics: JsonObject, issues: Issue[]): ResultPoi
     putMetric(list, name, { unit: metric['unit'], [statistic]: metric['mean'] });
     overRuns(list, { name, statistic, metric });
   }
-  const has = (name: keyof typeof aiperfOurs) => list.metrics.some((one) => one.name === aiperfOurs[name]);
+  const has = (name: keyof typeof aiperfOurs) =>
+    list.metrics.some((metric) => metric.name === aiperfOurs[name]);
   if (has('request_latency') && !has('time_to_first_token')) issues.push(notStreamed(`AIPerf, ${label}`));
   return { label, metrics: list.metrics, requests: [], iterations: [] };
 }

@@ -30,7 +30,7 @@ interface Benchmark {
 }
 const benchmarks = (run: string) =>
   (JSON.parse(readFileSync(recorded(run), 'utf8')) as { benchmarks: Benchmark[] }).benchmarks;
-const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+const meanOf = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const codes = (found: Awaited<ReturnType<typeof loaded>>) =>
   found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
 
@@ -40,10 +40,11 @@ describe('GuideLLM 0.8.1', () => {
     const [{ metrics, requests, duration }] = benchmarks('errors') as [Benchmark];
     expect(found.importer).toBe('guidellm');
     const per = requests.successful;
-    const tpot = meanOf(per.map((one) => one.inter_token_latency_ms));
-    const gaps = per.reduce((sum, one) => sum + one.output_tokens - 1, 0);
+    const tpot = meanOf(per.map((request) => request.inter_token_latency_ms));
+    const gaps = per.reduce((sum, request) => sum + request.output_tokens - 1, 0);
     const weighted =
-      per.reduce((sum, one) => sum + one.inter_token_latency_ms * (one.output_tokens - 1), 0) / gaps;
+      per.reduce((sum, request) => sum + request.inter_token_latency_ms * (request.output_tokens - 1), 0) /
+      gaps;
     // By hand: 8 answers of 7, 12, 14, 8, 17, 16, 18 and 6 tokens have 90 gaps. Its table says 7.4 ms.
     expect(metrics['inter_token_latency_ms']!.successful.count).toBe(90);
     expect(found.value('guidellm.inter_token_latency', 'mean')).toBeCloseTo(weighted, 6);
@@ -111,11 +112,11 @@ describe('GuideLLM 0.8.1', () => {
         metrics['inter_token_latency_ms']!.successful.mean,
       );
       expect(found.value('tpot', 'mean', 'recomputed', point)).toBeCloseTo(
-        meanOf(requests.successful.map((one) => one.inter_token_latency_ms)),
+        meanOf(requests.successful.map((request) => request.inter_token_latency_ms)),
         6,
       );
       const reported = found.metrics.find(
-        (one) => one.point === point && one.name === 'tpot' && one.source!.startsWith('file'),
+        (metric) => metric.point === point && metric.name === 'tpot' && metric.source!.startsWith('file'),
       );
       expect(reported!.n).toBe(4);
     }

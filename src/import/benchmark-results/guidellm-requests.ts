@@ -17,7 +17,7 @@ export function measuredWindow(benchmark: JsonObject): Window | null {
     ['warmup_duration', 'cooldown_duration', 'warmup', 'cooldown'].map((key) => numberOf(from?.[key])),
   );
   const durations = reported.some((one) => one !== null) ? reported : asked;
-  return start !== null && end !== null && durations.some((one) => one !== null && one > 0)
+  return start !== null && end !== null && durations.some((duration) => duration !== null && duration > 0)
     ? [start, end]
     : null;
 }

@@ -29,7 +29,7 @@ export const guidellmImporter = resultsImporter({
 
 function guidellm(file: JsonObject, path: string): ResultFile {
   const benchmarks = Array.isArray(file['benchmarks']) ? file['benchmarks'].map(objectOf) : [];
-  if (benchmarks.length === 0 || benchmarks.some((one) => one === null)) {
+  if (benchmarks.length === 0 || benchmarks.some((benchmark) => benchmark === null)) {
     throw unreadable(path, 'It has no "benchmarks".');
   }
   const all = benchmarks as JsonObject[];
@@ -52,7 +52,7 @@ function guidellm(file: JsonObject, path: string): ResultFile {
       python: textOf(metadata?.['python_version']),
       ...backendOf(file),
     },
-    points: all.map((one, index) => pointOf(one, labelOf(one, index), zero, issues)),
+    points: all.map((object, index) => pointOf(object, labelOf(object, index), zero, issues)),
     issues,
   };
 }

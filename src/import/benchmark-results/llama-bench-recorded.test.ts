@@ -26,8 +26,8 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
       const tokens = [32, 8, 40][point % 3]!;
       const rows = found.iterations.slice(3 * point, 3 * point + 3);
       const rates = rows.map(({ start_ns, end_ns }) => tokens / ((end_ns! - start_ns!) / 1e9));
-      const mean = rates.reduce((sum, one) => sum + one, 0) / 3;
-      const sd = Math.sqrt(rates.reduce((sum, one) => sum + (one - mean) ** 2, 0) / 2);
+      const mean = rates.reduce((sum, rate) => sum + rate, 0) / 3;
+      const sd = Math.sqrt(rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / 2);
       expect(found.value(name, 'mean', 'file', point) / mean).toBeCloseTo(1, 6);
       expect(found.value(name, 'sd', 'file', point) / sd).toBeCloseTo(1, 5);
     }

@@ -46,7 +46,7 @@ describe('optimum-benchmark 0.6.0', () => {
     expect(report['per_token']!.latency['count']).toBe(7 + 15 + 23 + 31);
     const last = report['per_token']!.latency.values.slice(-31);
     const within = last.filter((_, i) => ![7, 15, 23].includes(i));
-    const mean = within.reduce((sum, one) => sum + one, 0) / 28;
+    const mean = within.reduce((sum, value) => sum + value, 0) / 28;
     expect(found.value('optimum.per_token_latency', 'mean', 'recomputed', 5)).toBeCloseTo(mean * 1000, 6);
     // Independent of that list: what the decode took, less the end of generate() after the last token.
     const decode = found.value('optimum.decode_latency', 'mean', 'file', 4) / 7;

@@ -42,7 +42,7 @@ export async function loaded(path: string, zero?: bigint): Promise<LoadedResults
     ...rows,
     value(name, statistic, from = 'file', point = 0) {
       const found = of(point).filter(
-        (one) => one.name === name && one.statistic === statistic && one.source!.startsWith(from),
+        (row) => row.name === name && row.statistic === statistic && row.source!.startsWith(from),
       );
       if (found.length !== 1) throw new Error(`${found.length} of ${name} ${statistic} ${from}`);
       return found[0]!.value!;

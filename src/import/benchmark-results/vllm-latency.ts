@@ -19,8 +19,8 @@ export const vllmLatencyImporter = resultsImporter({
 const definition =
   'generate() of the whole batch on the host, prompts to last token; the file records neither batch size nor lengths';
 
-function vllmLatency(one: JsonObject, path: string): ResultFile {
-  const seconds = numbersOf(one['latencies']);
+function vllmLatency(object: JsonObject, path: string): ResultFile {
+  const seconds = numbersOf(object['latencies']);
   if (seconds.length === 0) throw unreadable(path, '"latencies" is empty: no iteration was timed.');
   const list = metricList('vllm');
   const n = seconds.length;
@@ -29,8 +29,8 @@ function vllmLatency(one: JsonObject, path: string): ResultFile {
       n,
       source,
     });
-  put('mean', numberOf(one['avg_latency']), 'file: avg_latency');
-  for (const [share, value] of Object.entries(objectOf(one['percentiles']) ?? {})) {
+  put('mean', numberOf(object['avg_latency']), 'file: avg_latency');
+  for (const [share, value] of Object.entries(objectOf(object['percentiles']) ?? {})) {
     put(share === '50' ? 'median' : `p${share}`, numberOf(value), `file: percentiles.${share}`);
   }
   if (n > 1) put('sd', standardDeviation(seconds), `recomputed from ${n} iterations`);
@@ -40,7 +40,7 @@ function vllmLatency(one: JsonObject, path: string): ResultFile {
     clock: unknownClock,
     hardware: {},
     // Since 2026.
-    software: { benchmark_model: textOf(one['model_id']) },
+    software: { benchmark_model: textOf(object['model_id']) },
     points: [
       {
         label: 'latency',

@@ -42,7 +42,7 @@ test('the chat endpoint keeps its own names, and the client queue time is its ow
   // As it writes them for --percentile-metrics client_queue_time: its times of the requests, by numpy.
   const run = json('vllm-bench-serve');
   const waits = run['queue_times']!.map((seconds: number) => seconds * 1000);
-  const mean = waits.reduce((sum: number, one: number) => sum + one, 0) / waits.length;
+  const mean = waits.reduce((sum: number, wait: number) => sum + wait, 0) / waits.length;
   const path = join(folder, 'queue.json');
   writeFileSync(path, JSON.stringify({ ...run, mean_client_queue_time_ms: mean }));
   const found = await loaded(path);
@@ -65,7 +65,7 @@ test('vllm bench latency: its mean equals that of its repeats', async () => {
   expect(found.importer).toBe('vllm-bench-latency');
   const seconds = json('vllm-bench-latency')['latencies']!;
   expect(found.value('vllm.batch_latency', 'mean')).toBeCloseTo(
-    (seconds.reduce((sum: number, one: number) => sum + one, 0) / 3) * 1000,
+    (seconds.reduce((sum: number, value: number) => sum + value, 0) / 3) * 1000,
     6,
   );
   // numpy's median of three is the one in the middle.
@@ -74,7 +74,7 @@ test('vllm bench latency: its mean equals that of its repeats', async () => {
     6,
   );
   expect(found.iterations.map(({ start_ns, end_ns }) => (end_ns! - start_ns!) / 1e9)).toEqual(
-    seconds.map((one: number) => expect.closeTo(one, 8)),
+    seconds.map((value: number) => expect.closeTo(value, 8)),
   );
   expect(found.facts.software).toEqual({ benchmark_model: 'tiny10k' });
 });

@@ -269,8 +269,8 @@ function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] 
   const good = requests.filter(({ failure }) => failure === null);
   const other = good.filter(({ gaps_ms }) => gaps_ms === null);
   if (other.length === 0) return [];
-  const chunks = good.reduce((sum, one) => sum + (one.chunks ?? 0), 0);
-  const tokens = good.reduce((sum, one) => sum + (one.output_tokens ?? 0), 0);
+  const chunks = good.reduce((sum, sample) => sum + (sample.chunks ?? 0), 0);
+  const tokens = good.reduce((sum, sample) => sum + (sample.output_tokens ?? 0), 0);
   const text = `${label}: ${plural(chunks, 'chunk')} contain ${plural(tokens, 'token')}, so vllm.itl is the gap between chunks; use tpot instead.`;
   return [warning('chunk_is_not_token', text, other.length)];
 }

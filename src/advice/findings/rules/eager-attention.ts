@@ -131,7 +131,7 @@ function overScores(
   if ([before, after].some((product) => product && weightProduct.test(product.name))) return false;
   if (isSoftmax(kernels[softmax]!))
     return kernels.every(
-      (one, i) => !notOfScores.has(one.class) && (i < softmax || !notAfter.has(one.class)),
+      (kernel, i) => !notOfScores.has(kernel.class) && (i < softmax || !notAfter.has(kernel.class)),
     );
   if (elements === null || hidden === null || elements < 4 * hidden) return false;
   return kernels.some(({ class: opClass, blocks, threads }) => {

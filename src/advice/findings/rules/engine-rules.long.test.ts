@@ -65,7 +65,7 @@ const bars = { roofline: 5, 'host.runtime_call': 1.5, 'host.runtime_dispatch': 1
 test('the runtime outside of operators: a finding for each bar of 5 % and more', async () => {
   const { drafts } = await judge(runtimeOverhead, { bars });
   const decode = drafts.filter(({ stage }) => stage === 'decode');
-  expect(decode.map((one) => [one.bars, one.at_stake_ms, one.gain?.expected_ms])).toEqual([
+  expect(decode.map((draft) => [draft.bars, draft.at_stake_ms, draft.gain?.expected_ms])).toEqual([
     [['host.runtime_call'], 1.5, 1.125],
     [['host.runtime_dispatch'], 1, 0.75],
   ]);

@@ -44,8 +44,8 @@ export const kvCacheConcat = stageRule(
   async (context, stage) => {
     if (stage.kind === 'prefill') return 'a prefill creates its keys and values';
     const copies = await contextCopies(context, stage);
-    const time = copies.reduce((sum, one) => sum + one.ms, 0);
-    const n = copies.reduce((sum, one) => sum + one.n, 0);
+    const time = copies.reduce((sum, copy) => sum + copy.ms, 0);
+    const n = copies.reduce((sum, copy) => sum + copy.n, 0);
     const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
     if (time < minShare * stage.wall_ms) return shown;
     const appending = await appends(context);
@@ -81,9 +81,9 @@ async function finding(
   copies: readonly ContextCopies[],
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
-  const time = copies.reduce((sum, one) => sum + one.ms, 0);
-  const n = copies.reduce((sum, one) => sum + one.n, 0);
-  const cats = copies.filter(({ cat }) => cat).reduce((sum, one) => sum + one.ms, 0);
+  const time = copies.reduce((sum, copy) => sum + copy.ms, 0);
+  const n = copies.reduce((sum, copy) => sum + copy.n, 0);
+  const cats = copies.filter(({ cat }) => cat).reduce((sum, copy) => sum + copy.ms, 0);
   const mostlyCats = cats >= time / 2;
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,

@@ -80,9 +80,9 @@ async function finding(
     (rows) => `${rows.length} ranks, the slowest: ${nameOf(slow.time)}`,
   );
   const name = nameOf(slow.time);
-  const others = ranks.filter((one) => one !== slow.time);
+  const others = ranks.filter((rank) => rank !== slow.time);
   const mean = (of: (rank: RankTime) => number) =>
-    others.reduce((sum, one) => sum + of(one), 0) / others.length;
+    others.reduce((sum, time) => sum + of(time), 0) / others.length;
   const usual = mean(({ compute_ms }) => compute_ms);
   const work =
     slow.time.blocks === null

@@ -35,7 +35,7 @@ export const runtimeOverhead = engineRule(
     noise: true,
     profiledParts: true,
   },
-  (context, stage) => Promise.all(causes.map((one) => finding(context, stage, one))),
+  (context, stage) => Promise.all(causes.map((cause) => finding(context, stage, cause))),
 );
 
 async function finding(

@@ -104,7 +104,7 @@ async function finding(
     confidence: 'high',
     removes: 'idle',
     bars: context.waterfalls
-      .find((one) => one.kind === kind)
+      .find((waterfall) => waterfall.kind === kind)
       ?.bars.map(({ id }) => id)
       .filter((id) => isIdleBar(id) || isBarOf(id, 'exposed_copy')) ?? ['synchronization'],
     evidence: [evidence],

@@ -84,9 +84,9 @@ async function finding(
     covers: ['half_precision', 'elementwise_norm_overhead', 'casts_and_layout_copies', 'gemm_shape'],
     bars: [
       ...classBars(context, kind, ['gemm', 'elementwise', 'copy', 'quantization']),
-      ...(context.waterfalls.find((one) => one.kind === kind)?.bars.map(({ id }) => id) ?? []).filter(
-        (id) => id === 'launch_latency' || id === 'device_dependency',
-      ),
+      ...(
+        context.waterfalls.find((waterfall) => waterfall.kind === kind)?.bars.map(({ id }) => id) ?? []
+      ).filter((id) => id === 'launch_latency' || id === 'device_dependency'),
     ],
     evidence: [evidence],
     check: checkAgain,

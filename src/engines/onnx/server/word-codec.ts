@@ -32,6 +32,6 @@ export function wordCodec(vocabSize: number): TextTokenizer {
   }
   return {
     encode: (text) => text.split(/\s+/).filter(Boolean).map(token),
-    decode: (tokens) => Array.from(tokens, (one) => ` ${word(one)}`).join(''),
+    decode: (tokens) => Array.from(tokens, (value) => ` ${word(value)}`).join(''),
   };
 }

@@ -58,7 +58,7 @@ async function* processes(
     const { rows, start_ns: start, dur_ns: dur, shape, shapes } = kernels;
     const own = Array.from(
       shapes['pid'] ?? [],
-      (one, code) => one === pid && shapes['device']![code] === device,
+      (value, code) => value === pid && shapes['device']![code] === device,
     );
     let count = 0;
     for (let i = 0; i < rows; i++) if (own[shape[i]!]) count++;

@@ -23,16 +23,16 @@ export function labelShapes({ shapes }: HeldEvents, names: readonly string[]): S
   const ofShapes = (values: readonly number[]) =>
     ofName.map((code) => values[places.get(code) ?? -1] ?? Number.NaN);
   const classes = ofShapes(labels.class);
-  opaque.forEach((one, shape) => {
-    if (one === 1) classes[shape] = opClasses.indexOf('graph');
+  opaque.forEach((value, shape) => {
+    if (value === 1) classes[shape] = opClasses.indexOf('graph');
   });
   const communication = opClasses.indexOf('communication');
   return {
     class: classes,
     tile: ofShapes(labels.tile),
     dtype: ofShapes(labels.dtype),
-    priority: Uint8Array.from(classes, (one) =>
-      one === communication ? priorities.communication : priorities.compute,
+    priority: Uint8Array.from(classes, (value) =>
+      value === communication ? priorities.communication : priorities.compute,
     ),
     texts: labels.texts,
   };
