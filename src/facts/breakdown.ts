@@ -97,12 +97,12 @@ function classRows(
   const names = [...new Set(counts.map((count) => count.class))];
   return names
     .map((opClass): ClassRow => {
-      const own = counts.filter((count) => count.class === opClass);
-      const ms = own.reduce((sum, count) => sum + count.ns, 0) / instances / 1e6;
+      const classCounts = counts.filter((count) => count.class === opClass);
+      const ms = classCounts.reduce((sum, count) => sum + count.ns, 0) / instances / 1e6;
       const necessary = work.filter((op) => op.class === opClass);
       const row = {
         class: opClass,
-        calls: own.reduce((sum, count) => sum + count.calls, 0) / instances,
+        calls: classCounts.reduce((sum, count) => sum + count.calls, 0) / instances,
         ms,
         share: ms / stageMs,
       };
@@ -124,7 +124,7 @@ function classRows(
     .sort((a, b) => b.ms - a.ms);
 }
 
-/** Null where a roof is not known. */
+/** Null if a roof is unknown. */
 function limitOf(ops: readonly NecessaryWork[], roofs: Roofs | null): Bound | null {
   const limit = roofs && boundOf(totalsOf(ops), roofs.peaks, roofs.bytesPerS);
   return limit && 'bound' in limit ? limit : null;
@@ -145,8 +145,8 @@ function layerRows(counts: ClassCount[], instances: number): Breakdown['by_layer
     (x, y) => (x ?? Infinity) - (y ?? Infinity),
   );
   return layers.map((layer) => {
-    const own = counts.filter((count) => count.layer === layer);
-    const by_class = own
+    const layerCounts = counts.filter((count) => count.layer === layer);
+    const by_class = layerCounts
       .map((count) => ({ class: count.class, ms: count.ns / instances / 1e6 }))
       .sort((a, b) => b.ms - a.ms);
     return { layer, ms: by_class.reduce((sum, row) => sum + row.ms, 0), by_class };

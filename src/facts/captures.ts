@@ -9,14 +9,14 @@ import { analyzeGemms } from './gemms/gemms.js';
 import { analyzeTrace } from './trace/trace.js';
 import { utilizationOfSteps } from './utilization/utilization.js';
 
-/** Which sessions have the document, and how it is made; the most important one first. */
+/** The documents of a capture session with the condition and function of each, most important first. */
 const captures: {
   [K in CaptureKind]: {
     of: (manifest: ManifestData) => boolean;
     made: (session: Session) => Promise<DocumentOf[K] | null>;
   };
 } = {
-  // Operators alone are the timeline of a program without a GPU.
+  // Without a GPU, operators alone make the timeline.
   trace: { of: (manifest) => holds(manifest, 'timeline'), made: traceOf },
   // Steps that a program recorded without a profiler.
   utilization: { of: (manifest) => holds(manifest, 'steps'), made: utilizationOfSteps },

@@ -7,7 +7,10 @@ import { repeatRows } from './bench/rows.js';
 import { outlierTest } from './statistics.js';
 import { decodeSteps } from './utilization/steps.js';
 
-/** How long one request or batch takes, from the clean execution, as a benchmark has it: TTFT, TPOT, end to end, tokens per second. */
+/**
+ * Latency of one request or batch in the clean execution, as a benchmark defines it: TTFT, TPOT, end to end, tokens per
+ * second.
+ */
 export async function latency(database: SessionDatabase): Promise<LatencyResult> {
   const all = await repeatRows(database, 'clean');
   const rows = all.filter(({ warmup }) => !warmup);

@@ -43,13 +43,13 @@ const launches = (medians: number[], point: string | null = null, spread = 3): R
 
 const signsOf = ({ signs }: MachineLoad) => signs.map(({ id, value, reached }) => [id, value, reached]);
 
-test('without samples and launches nothing is known, and nothing is busy', async () => {
+test('without samples and launches the load is unknown and the machine counts as idle', async () => {
   expect(await loadOf({})).toEqual({ busy: false, usable_cores: 4, signs: [] });
-  // A share of cores needs their number.
+  // The share of cores is unknown without the number of cores.
   expect((await loadOf({ telemetry: [sample('other_processes', 'cores_busy', 3)] }, null)).busy).toBe(false);
 });
 
-test('other processes from a quarter of the cores on, of the clean execution where it was sampled', async () => {
+test('other processes count from a quarter of the cores, in the clean execution if it was sampled', async () => {
   const telemetry = [
     sample('other_processes', 'cores_busy', 0.8),
     sample('other_processes', 'cores_busy', 1.2),
@@ -59,18 +59,18 @@ test('other processes from a quarter of the cores on, of the clean execution whe
   expect((await loadOf({ telemetry }, 5)).busy).toBe(false);
 });
 
-test('steal from 5 % on', async () => {
+test('steal time counts from 5 %', async () => {
   const stolen = (percent: number) => loadOf({ telemetry: [sample('host', 'steal_percent', percent)] });
   expect(signsOf(await stolen(5))).toEqual([['steal', 5, true]]);
   expect((await stolen(4.9)).busy).toBe(false);
 });
 
-test('medians of launches, the median over points; a median needs three repeats', async () => {
-  // (125 − 100) / 110 of the median launch.
+test('launch spread is the median over points and needs three repeats per launch', async () => {
+  // (125 − 100) divided by the median launch, 110.
   const found = await loadOf({ iterations: launches([100, 110, 125]) });
   expect(found.signs).toMatchObject([{ id: 'launch_spread', reached: true, threshold: 0.2 }]);
   expect(found.signs[0]!.value).toBeCloseTo(25 / 110, 12);
-  // One slow repeat in each launch moves no median.
+  // One slow repeat per launch does not change the medians.
   expect((await loadOf({ iterations: launches([100, 102, 104], null, 500) })).busy).toBe(false);
   const points = [...launches([100, 101], 'b1'), ...launches([100, 200], 'b2'), ...launches([50, 51], 'b4')];
   expect((await loadOf({ iterations: points })).busy).toBe(false);

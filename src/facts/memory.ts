@@ -43,7 +43,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
   };
 }
 
-/** Names in the document, which predates memory profiles. */
+/** Component names of this document, which is older than memory profiles. */
 const names = {
   model_weights: 'weights',
   kv_cache: 'kv_cache',

@@ -8,8 +8,8 @@ import { repetitions, sessionOf, tinyWorkload } from './test-session.js';
 
 const home = testHome();
 
-describe('what is not known is missing with a reason', () => {
-  test('an architecture without arithmetic: times stay, no number is invented', async () => {
+describe('unknown figures are missing with a reason', () => {
+  test('an unknown architecture: times are reported, figures that need the model are missing', async () => {
     const workload = tinyWorkload();
     workload.model!.config = { model_type: 'frobnicator', hidden_size: 64 };
     const found = await analyzeProfile(await sessionOf(home, wholeRows(), { workload }));
@@ -56,7 +56,7 @@ describe('what is not known is missing with a reason', () => {
     expect([found.data.timeline, found.data.memory, found.data.telemetry]).toEqual([null, null, null]);
   });
 
-  test('a profiled execution that was shorter is compared with the same steps', async () => {
+  test('compares a shorter profiled execution over the steps that both have', async () => {
     const rows = repetitions(clean);
     const short = repetitions([{ ...profiled, decodeMs: [12], samplingMs: [1, 0.5] }]);
     const found = await analyzeProfile(
@@ -83,9 +83,9 @@ describe('what is not known is missing with a reason', () => {
   });
 
   test('one output token: no decode stage, no TPOT', async () => {
-    const one = clean.map((r) => ({ ...r, decodeMs: [], samplingMs: [1] }));
+    const singleToken = clean.map((r) => ({ ...r, decodeMs: [], samplingMs: [1] }));
     const found = await analyzeProfile(
-      await sessionOf(home, repetitions(one), { workload: tinyWorkload({ output_len: 1 }) }),
+      await sessionOf(home, repetitions(singleToken), { workload: tinyWorkload({ output_len: 1 }) }),
     );
     expect(profileDocumentSchema.parse(found)).toEqual(found);
     expect(found.data.stages.map((stage) => stage.kind)).toEqual(['prefill', 'sampling']);
@@ -94,7 +94,7 @@ describe('what is not known is missing with a reason', () => {
     expect(found.data.latency.decode_step_percentiles_ms).toBeNull();
   });
 
-  test('no repeat at all', async () => {
+  test('no completed repeats', async () => {
     const found = await analyzeProfile(await sessionOf(home, repetitions(clean.slice(0, 1))));
     expect(profileDocumentSchema.parse(found)).toEqual(found);
     expect(found.data.latency).toMatchObject({ repeats: 0, warmup_repeats: 1 });
@@ -102,7 +102,7 @@ describe('what is not known is missing with a reason', () => {
     expect(found.data.stages).toEqual([]);
   });
 
-  test('a session of another kind is refused', async () => {
+  test('rejects a session of another kind', async () => {
     const session = await sessionOf(home, {}, { kind: 'import' });
     await expect(analyzeProfile(session)).rejects.toMatchObject({
       code: 'E_USAGE',

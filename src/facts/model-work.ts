@@ -21,7 +21,10 @@ export interface WorkloadModel {
   storage: Storage;
 }
 
-/** The config that the arithmetic of a model is from: its own, or one by the shapes of its weights where that names no known family. */
+/**
+ * The config that a model's work is computed from: its own, or one derived from the shapes of its weights if its own
+ * names an unknown family.
+ */
 export function arithmeticConfig({
   config,
   tensors = [],
@@ -59,8 +62,8 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
 }
 
 /**
- * What vLLM, transformers and other engines on float activations store: the checkpoint's own `quantization_config`, else
- * the scheme that the engine was asked to quantize to, else the dtype that ran. The KV cache as `kv_cache_dtype` has it.
+ * Storage of vLLM, transformers and other engines with float activations: the checkpoint's `quantization_config`, else
+ * the requested quantization, else the dtype that ran. The KV cache as `kv_cache_dtype` says.
  */
 function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   const { quantization } = model!;
@@ -69,8 +72,8 @@ function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
   if (ran === null) return missing('no_dtype', `the dtype of the model is not known (${model!.dtype})`);
   const inMemory = quantization === null ? quantizedTensors(model!.tensors ?? [], model!.dtype) : null;
   const cache = engine.options['kv_cache_dtype'];
-  const unknown = (what: string) =>
-    missing('unknown_storage', `it is not known how this engine stores and computes ${what}`);
+  const unknown = (dtypeField: string) =>
+    missing('unknown_storage', `it is not known how this engine stores and computes ${dtypeField}`);
   const declares = 'quantization_config' in config;
   const quantized = isFloat(ran) ? declaredWeights({ ...config, torch_dtype: ran }) : null;
   if (declares && isFloat(ran) && quantized === null) return unknown("the config's quantization_config");
@@ -93,8 +96,8 @@ function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
 const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
 
 /**
- * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and
- * multiplied in int8. Exports of other quantizations count their file's bytes, spread over their parameters.
+ * Storage of the embedded engine: activations, norms and KV cache in float32; int4 weights in blocks of 32, multiplied
+ * in int8. Exports with other quantizations spread their file's bytes over the parameters.
  */
 export function embeddedStorage(
   model: Pick<NonNullable<Workload['model']>, 'dtype' | 'weight_bytes'>,
@@ -123,7 +126,7 @@ export function embeddedStorage(
   };
 }
 
-/** Necessary operations of a stage; sampling has a stage of its own. */
+/** Necessary operations of a stage, without sampling, which is a separate stage. */
 export function necessaryOps({ architecture, storage }: WorkloadModel, shape: StageShape): NecessaryOp[] {
   return stageWork(architecture, shape, storage);
 }

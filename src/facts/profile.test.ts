@@ -16,12 +16,12 @@ beforeAll(async () => {
   result = await analyzeProfile(await sessionOf(home, wholeRows()));
 });
 
-test('the whole is a document of the published schema', () => {
+test('the result matches the published schema', () => {
   expect(profileDocumentSchema.parse(result)).toEqual(result);
 });
 
 describe('latency, from the clean execution', () => {
-  test('means and their intervals', () => {
+  test('means and their confidence intervals', () => {
     const { latency } = result.data;
     expect(latency).toMatchObject({ repeats: 4, launches: 2, warmup_repeats: 2 });
     // TTFT 10, 12 | 20, 22: launch means 11 and 21, t(1) s/√2 = 12.7062 · 5.
@@ -37,7 +37,7 @@ describe('latency, from the clean execution', () => {
     close(latency.output_tokens_per_s, (6000 / 21.75 + 6000 / 23.75 + 6000 / 39.75 + 6000 / 41.75) / 4);
   });
 
-  test('each repeat in order, outliers marked', () => {
+  test('lists repeats in order and marks outliers', () => {
     const { per_repeat } = result.data.latency;
     expect(per_repeat.map((repeat) => [repeat.iteration, repeat.launch, repeat.ttft_ms])).toEqual([
       [1, 0, 10],
@@ -48,20 +48,20 @@ describe('latency, from the clean execution', () => {
     expect(per_repeat.some((repeat) => repeat.outlier)).toBe(false);
   });
 
-  test('step periods: from one start to the next, the last one to its end', () => {
+  test('step time runs from one start to the next, for the last step to its end', () => {
     const { decode_step_by_index_ms: byIndex, decode_step_percentiles_ms: p } = result.data.latency;
     // 4.75, 6.75, 4.75, 6.75 | 8.75, 10.75, 8.75, 10.75.
     expect(byIndex).toEqual([6.75, 8.75]);
     close(p?.p50, 7.75);
     close(p?.p5, 4.75);
-    // Index 0.9 · 7 = 6.3 of eight: both neighbors are 10.75.
+    // Index 0.9 · 7 = 6.3 of eight values: both neighbors are 10.75.
     close(p?.p90, 10.75);
     close(p?.max, 10.75);
   });
 });
 
 describe('stages', () => {
-  test('decode: duration over repeats, work by hand', () => {
+  test('decode: duration over repeats, and work by hand', () => {
     const decode = stageOf(result, 'decode');
     expect(decode.instances).toBe(8);
     close(decode.duration_ms, 7.75);
@@ -71,14 +71,15 @@ describe('stages', () => {
     close(decode.tokens_per_s, 2000 / 7.75);
     // Linear layers: a layer q 64·64, k and v 64·32, o 64·64, three of 64·192; lm_head 512·64. Two sequences.
     const linear = 2 * 2 * (2 * (4096 + 2048 + 2048 + 4096 + 3 * 64 * 192) + 512 * 64);
-    // Attention: 4 · heads · head_dim a key and layer; 5.5 keys in the mean of steps 5 and 6.
+    // Attention: 4 · heads · head_dim per key and layer; 5.5 keys on average in steps 5 and 6.
     const attention = 4 * 64 * 5.5 * 2 * 2;
     close(decode.flops, linear + attention);
     // 131 392 float32 parameters, and keys and values of 5.5 tokens.
     close(decode.working_set_bytes, 131_392 * 4 + 2 * 2 * 2 * 16 * 4 * 5.5 * 2);
     expect(decode.bandwidth_level).toBe('L2');
     close(decode.bandwidth_bytes_per_s, 100e9);
-    // Read once: all weights (the tied table as lm_head) and two of its rows, 4.5 cached tokens; written: one token.
+    // Read once: all weights (the tied table as lm_head), two rows of the table and 4.5 cached tokens. Written: one
+    // token.
     const least = 131_392 * 4 + 2 * 64 * 4 + 2 * 2 * 2 * 16 * 4 * (4.5 + 1) * 2;
     expect(decode.bytes.value!).toBeGreaterThan(least);
     expect(decode.bytes.value!).toBeLessThan(1.1 * least);
@@ -96,14 +97,14 @@ describe('stages', () => {
     expect(prefill.bound).toBe('compute');
   });
 
-  test('what the profiler added', () => {
+  test('profiler overhead', () => {
     // Profiled periods 12.75 and 14.75.
     close(stageOf(result, 'decode').profiled_ms, 13.75);
     close(stageOf(result, 'decode').profiler_overhead_ms, 6);
     close(stageOf(result, 'prefill').profiler_overhead_ms, 15);
   });
 
-  test('sampling is a stage of its own, without the model', () => {
+  test('sampling is a separate stage without model work', () => {
     const sampling = stageOf(result, 'sampling');
     expect(sampling.instances).toBe(12);
     close(sampling.duration_ms, 2 / 3);
@@ -130,7 +131,7 @@ describe('breakdown, from the profiled execution', () => {
     });
   });
 
-  test('by class, by layer and by operator are the same total', () => {
+  test('totals by class, by layer and by operator are equal', () => {
     const decode = stageOf(result, 'decode').breakdown!;
     expect(decode.by_class.map((row) => [row.class, row.ms, row.calls])).toEqual([
       ['gemm', 7, 1],
@@ -150,7 +151,7 @@ describe('breakdown, from the profiled execution', () => {
       { layer: 1, ms: 4, by_class: [{ class: 'gemm', ms: 4 }] },
       { layer: null, ms: 1, by_class: [{ class: 'copy', ms: 1 }] },
     ]);
-    const total = (of: Breakdown['top_operators']) => of.reduce((sum, row) => sum + row.ms, 0);
+    const total = (rows: Breakdown['top_operators']) => rows.reduce((sum, row) => sum + row.ms, 0);
     expect(total(decode.top_operators)).toBe(10);
     expect(decode.top_operators[0]).toMatchObject({
       name: '/gemm/1',
@@ -188,7 +189,7 @@ test('timeline: the first timed repeat under the profiler, from its prefill', ()
   expect(names[events[1]!.name]).toBe('/gemm/0');
 });
 
-test('memory: three points of the first launch; a negative residual is shown', () => {
+test('memory: three points of the first launch, with a negative residual shown', () => {
   const memory = result.data.memory!;
   close(memory.baseline_bytes, 400_000);
   close(memory.post_warmup_bytes, 800_000);
@@ -210,7 +211,7 @@ test('memory: three points of the first launch; a negative residual is shown', (
   ]);
 });
 
-test('memory of the software: file-backed pages at the largest sample, and what was allocated at the baseline', async () => {
+test('memory of the software: file-backed pages at the largest sample, and memory allocated at the baseline', async () => {
   const rows = wholeRows();
   const sample = (t_ms: number, kind: string, bytes: number): Row<'memory'> => ({
     capture_id: 'clean-host',
@@ -242,7 +243,7 @@ test('telemetry: means over the timed repeats only', () => {
   ]);
 });
 
-describe('what would help', () => {
+describe('expected gains', () => {
   const stream = (format: string, batch_size: number, ms: number) => ({
     format,
     batch_size,
@@ -251,7 +252,7 @@ describe('what would help', () => {
     bytes_per_s: 1e9,
     reached_by: 'MatMul',
   });
-  /** @param slower memory: the roofline is so much more of a step */
+  /** @param slower factor by which memory is slower: the roofline takes that much more of a step */
   const streaming = (streams: ReturnType<typeof stream>[], slower = 1, busy = false) => {
     const roofline = handRoofline();
     const bandwidth = roofline.bandwidth.map((one) => ({
@@ -273,7 +274,7 @@ describe('what would help', () => {
     return sessionOf(home, rows, { roofline: { ...roofline, bandwidth, weight_streams: streams } });
   };
 
-  test('the products follow the measured streams, everything else its necessary work', async () => {
+  test('linear layers scale with the measured streams, everything else with its necessary work', async () => {
     const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25), stream('float32', 8, 8)];
     const session = await streaming(streams, 500);
     const { findings, stages } = (await explainSession(session)).data;
@@ -289,16 +290,16 @@ describe('what would help', () => {
     const [int4, batch] = found.map(({ gain }) => gain!);
     close(int4!.expected_ms + int4!.after_ms, 7.75);
     close(batch!.expected_ms + batch!.after_ms, 7.75 / 2);
-    // Profiled operators take 10 ms, 7 of them products; the clean step of 7.75 holds them at a share of that.
+    // Profiled operators take 10 ms, 7 of them linear layers. The clean step takes 7.75 ms with the same shares.
     const host = stages
       .find(({ kind }) => kind === 'decode')!
       .bars.reduce((sum, { id, ms }) => sum + (id.startsWith('host.') ? ms : 0), 0);
     const share = (7.75 - host) / 10;
     close(int4!.after_ms, host + share * (3 + 7 / 4));
-    // Four times the sequences: products 8 / 5, the rest up to four times as long.
+    // Four times the sequences: linear layers take 8/5 of the time, the rest up to four times as long.
     expect(8 * batch!.after_ms).toBeGreaterThan(host + share * (3 + (7 * 8) / 5));
     expect(8 * batch!.after_ms).toBeLessThan(host + share * (4 * 3 + (7 * 8) / 5) + 1e-9);
-    // One change has one expectation: the finding says what the what-if says.
+    // The finding and the what-if state the same gain.
     for (const gain of [int4!, batch!]) {
       const { data } = await whatIf(session, [gain.what_if!]);
       const after = data.stages.find(({ kind }) => kind === 'decode')!.after_ms;
@@ -311,7 +312,7 @@ describe('what would help', () => {
     }
   });
 
-  test('on a busy machine the advice stays without a gain: its size may be noise', async () => {
+  test('on a busy machine the advice has no gain, because its size may be noise', async () => {
     const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25)];
     const { findings, stages, machine } = (await explainSession(await streaming(streams, 500, true))).data;
     expect(machine?.busy).toBe(true);
@@ -321,7 +322,7 @@ describe('what would help', () => {
     ]);
   });
 
-  test('a gain under a tenth, or no stream, is not worth a line', async () => {
+  test('no advice for a gain under a tenth, or without a measured stream', async () => {
     const small = [stream('float32', 2, 7), stream('int4', 2, 6.5), stream('float32', 8, 29)];
     for (const streams of [small, []]) {
       const { rules } = (await explainSession(await streaming(streams, 500))).data;

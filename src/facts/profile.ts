@@ -60,22 +60,22 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   }
 }
 
-/** Share of a stage: if the profiled and clean pass differ by more, they are not comparable. */
+/** Share of a stage. If profiled and clean passes differ by more, they are not comparable. */
 const doubtful = 0.1;
 
-/** Profiler overhead outside the known gaps: operators took a different time than without it. */
+/** Profiler overhead outside the known gaps: operators take longer or shorter under the profiler. */
 function attributionIssues(found: readonly StageResult[]): Issue[] {
   return found.flatMap(({ kind, duration_ms: time, profiler_overhead_ms: added, breakdown }): Issue[] => {
     if (!time.value || added.value === null || !breakdown) return [];
     const gaps = breakdown.gaps_between_operators_ms + breakdown.gaps_at_edges_ms;
-    const beyond = added.value - Math.min(gaps, Math.max(0, added.value));
-    const share = Math.abs(beyond) / time.value;
+    const unexplained = added.value - Math.min(gaps, Math.max(0, added.value));
+    const share = Math.abs(unexplained) / time.value;
     if (share <= doubtful) return [];
     return [
       {
         code: 'attribution_doubtful',
         severity: 'warning',
-        text: `In ${kind} the profiled pass was ${formatPercent(share)} ${beyond > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+        text: `In ${kind} the profiled pass was ${formatPercent(share)} ${unexplained > 0 ? 'slower' : 'faster'} than the clean one, apart from the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
       },
     ];
   });

@@ -7,15 +7,15 @@ import { handRoofline, mebibyte } from './test-session.js';
 const roofline: MachineRoofline = handRoofline();
 const at = (mib: number) => bandwidthAt(roofline, mib * mebibyte);
 
-test('on a measured size its own rate, outside them the nearest', () => {
+test('uses the measured bandwidth of a size, outside the measured range the nearest', () => {
   expect(at(4)).toEqual({ bytesPerS: 40e9, level: 'L3' });
   expect(at(0.01)).toEqual({ bytesPerS: 100e9, level: 'L2' });
   expect(at(1)).toEqual({ bytesPerS: 100e9, level: 'L2' });
   expect(at(9999)).toEqual({ bytesPerS: 10e9, level: 'DRAM' });
 });
 
-test('between two sizes it is linear over the logarithm of the size', () => {
-  // 2 is half-way from 1 to 4 in the logarithm: (100 + 40) / 2. 8 from 4 to 16: (40 + 20) / 2.
+test('interpolates linearly over the logarithm of the size', () => {
+  // 2 is halfway from 1 to 4 in the logarithm: (100 + 40) / 2. 8 from 4 to 16: (40 + 20) / 2.
   expect(at(2).bytesPerS).toBeCloseTo(70e9, 0);
   expect(at(8).bytesPerS).toBeCloseTo(30e9, 0);
   expect(at(8).level).toBe('L3');
@@ -23,13 +23,13 @@ test('between two sizes it is linear over the logarithm of the size', () => {
   expect(at(32).bytesPerS).toBeCloseTo(15e9, 0);
 });
 
-test('between the last-level cache and DRAM its size decides which is named', () => {
+test('the size names the level, last-level cache or DRAM', () => {
   expect(roofline.last_level_cache_bytes).toBe(32 * mebibyte);
   expect([at(17).level, at(32).level, at(33).level, at(63).level]).toEqual(['L3', 'L3', 'DRAM', 'DRAM']);
   expect(bandwidthAt({ ...roofline, last_level_cache_bytes: null }, 20 * mebibyte).level).toBe('DRAM');
 });
 
-test('a set between two cache levels does not fit the smaller one', () => {
+test('a working set between two cache levels belongs to the larger one', () => {
   expect(at(2).level).toBe('L3');
 });
 
@@ -37,7 +37,7 @@ test('peaks by dtype', () => {
   expect(computePeaks(roofline)).toEqual({ float32: 100e9, int8: 400e9 });
 });
 
-test('MFU divides by the data sheet, a share of the roof by what was measured; each states its source', () => {
+test('MFU divides by the data sheet, roof_share by the measured peak, and each states its source', () => {
   const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline());
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({
     value: 989e12,
@@ -49,7 +49,7 @@ test('MFU divides by the data sheet, a share of the roof by what was measured; e
   });
   expect(roofs.mbuBandwidth).toMatchObject({ value: 4.8e12 });
   expect(roofs.roofBandwidth).toMatchObject({ value: 4e12 });
-  // float8 was not measured: the sheet's value is used, labeled so.
+  // float8 was not measured, so the data sheet's value is used and labeled.
   expect(roofs.roofFlops('float8')).toMatchObject({
     value: 1979e12,
     source: expect.stringContaining('data sheet'),
@@ -62,7 +62,7 @@ test('MFU divides by the data sheet, a share of the roof by what was measured; e
   expect(peaksOf(roofs.roofFlops)).not.toHaveProperty('int4');
 });
 
-test('GPUs of a tensor-parallel group together; latencies stay those of one', () => {
+test('sums the GPUs of a tensor-parallel group, but not their latencies', () => {
   const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline(), { devices: 2 });
   expect(roofs.mfuFlops('bfloat16')).toMatchObject({
     value: 2 * 989e12,
@@ -72,7 +72,7 @@ test('GPUs of a tensor-parallel group together; latencies stay those of one', ()
   expect(roofs.graphNodeNs.value).toBe(1100);
 });
 
-test('a roofline of another GPU is not used, an unknown GPU needs a measurement, its own one is used', () => {
+test('ignores the roofline of another GPU, and needs a measurement of the same GPU if its name is unknown', () => {
   expect(gpuRoofs('NVIDIA H100 80GB HBM3', handGpuRoofline())).toMatchObject({
     measured: null,
     launchNs: { value: null, reason: { code: 'no_roofline' } },

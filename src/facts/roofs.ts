@@ -31,7 +31,7 @@ export function bandwidthAt(
   const points = roofline.bandwidth;
   const above = points.findIndex((point) => point.working_set_bytes >= workingSetBytes);
   if (above === 0) return at(points[0]!);
-  if (above === -1) return beyond(roofline, workingSetBytes, points.at(-1)!);
+  if (above === -1) return aboveLargest(roofline, workingSetBytes, points.at(-1)!);
   const low = points[above - 1]!;
   const high = points[above]!;
   const share =
@@ -48,13 +48,15 @@ function at(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }
 
-/** Above the largest measured size (memory was short): its rate, which is too high if that size still fits a cache. */
-function beyond({ last_level_cache_bytes: llc }: MachineRoofline, bytes: number, last: BandwidthPoint) {
-  const other = last.level !== 'DRAM' && llc !== null && bytes > llc;
-  return { bytesPerS: last.bytes_per_s, level: other ? `${last.level}, the largest measured` : last.level };
+/**
+ * Above the largest measured size (memory was short) its bandwidth, which is too high if that size still fits a cache.
+ */
+function aboveLargest({ last_level_cache_bytes: llc }: MachineRoofline, bytes: number, last: BandwidthPoint) {
+  const inCache = last.level !== 'DRAM' && llc !== null && bytes > llc;
+  return { bytesPerS: last.bytes_per_s, level: inCache ? `${last.level}, the largest measured` : last.level };
 }
 
-/** Between two levels: decided by the size of the last-level cache; other cache sizes are not known. */
+/** Between two levels the size of the last-level cache decides; other cache sizes are unknown. */
 function levelOf(
   { last_level_cache_bytes: llc }: MachineRoofline,
   bytes: number,
@@ -103,11 +105,11 @@ const notMeasured = (name: string | null) =>
 
 /**
  * Limits of a GPU, for MFU, MBU, roof shares and predictions.
- * @param name as the driver or PyTorch reports it; null is unknown, and so are its data-sheet peaks
- * @param roofline measured with the session (storedGpuRoofline), or cached (cachedGpuRoofline of
- *   src/capture/roofline); null when there is none
- * @param which index of the GPU, how many of them work together as one (tensor parallelism), and vendor:device of PCI
- *   where it is known (manifest fact gpu_pci_id): some names are shared by several products
+ * @param name as the driver or PyTorch reports it; without a name there are no data-sheet peaks
+ * @param roofline measured with the session (storedGpuRoofline), or cached (cachedGpuRoofline of src/capture/roofline);
+ * null if there is none
+ * @param which index of the GPU, number of GPUs that work together (tensor parallelism), and PCI vendor:device if known
+ * (manifest fact gpu_pci_id), because some names are shared by several products
  */
 export function gpuRoofs(
   name: string | null,
@@ -163,14 +165,14 @@ export function gpuRoofs(
   };
 }
 
-/** The first known one; if both are missing, the data sheet's reason is more informative. */
-function firstOf(preferred: Figure, other: Figure): Figure {
+/** The preferred figure if known. If both are missing, the data sheet's reason is more informative. */
+function firstOf(preferred: Figure, fallback: Figure): Figure {
   if (preferred.value !== null) return preferred;
-  if (other.value !== null) return other;
-  return preferred.reason.code === 'no_roofline' ? other : preferred;
+  if (fallback.value !== null) return fallback;
+  return preferred.reason.code === 'no_roofline' ? fallback : preferred;
 }
 
-/** Figures by dtype in the form that src/llm takes; dtypes without a peak are absent. */
+/** Figures by dtype as src/llm takes them, without missing peaks. */
 export function peaksOf(flops: (dtype: PeakDType) => Figure): PeakFlops {
   const known = dtypes.map((dtype): [DType, number | null] => [dtype, flops(dtype).value]);
   return Object.fromEntries(known.filter(([, value]) => value !== null));
@@ -182,8 +184,8 @@ function measuredGpu(
   roofline: GpuRoofline | null,
   index: number | null,
 ): MeasuredGpu | null {
-  const same = (roofline?.gpus ?? []).filter((gpu) => gpu.name === name);
-  const full = same.filter((gpu) => gpu.scope === 'full');
+  const sameName = (roofline?.gpus ?? []).filter((gpu) => gpu.name === name);
+  const full = sameName.filter((gpu) => gpu.scope === 'full');
   return full.find((gpu) => gpu.index === index) ?? full[0] ?? null;
 }
 
@@ -196,7 +198,10 @@ export async function storedGpuRoofline(session: Session): Promise<GpuRoofline |
     : null;
 }
 
-/** The document that `roofline --record` printed. @throws E_USAGE in sessions without one */
+/**
+ * The document printed by `roofline --record`.
+ * @throws E_USAGE in sessions without one
+ */
 export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument> {
   const gpu = gpuRooflineSchema.parse(await planOf(session, 'roofline'));
   const ageS = Math.max(0, (Date.now() - Date.parse(gpu.measured_at)) / 1000);

@@ -9,12 +9,12 @@ const units: readonly [RegExp, string][] = [
   [/^cores_busy$/, 'cores'],
 ];
 
-/** Unit of a metric of the table `telemetry`, by its name; "" of counts. */
+/** Unit of a metric of the table `telemetry`, by its name; "" for counts. */
 export function unitOf(metric: string): string {
   return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
 }
 
-/** Constants, counters and bits: their mean is not meaningful. */
+/** Constants, counters and bit masks, which have no meaningful mean. */
 export const notSeries: readonly string[] = [
   'throttle_bits',
   'energy_j',
@@ -37,9 +37,9 @@ export function seriesOf(
   const found = new Map<string, Series>();
   for (const { scope, metric, t, value } of rows) {
     const key = `${scope} ${metric}`;
-    const one = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
-    one.points.push([t, value]);
-    found.set(key, one);
+    const series = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
+    series.points.push([t, value]);
+    found.set(key, series);
   }
   return [...found.values()];
 }

@@ -23,7 +23,7 @@ const by =
   async (session: Session): Promise<Analysed> =>
     ({ kind, document: await analyse(session) }) as Analysed;
 
-/** How sessions that are mainly about a subject are analyzed, loaded when it is needed; all others are captures. */
+/** Analyses by a session's main subject, loaded on use. All other sessions are captures. */
 const analyses: Partial<Record<Subject, Analyse>> = {
   profile: by('profile', async (session) => (await import('./profile.js')).analyzeProfile(session)),
   validation: by('validate', async (session) =>

@@ -33,10 +33,10 @@ export async function stages(
     const { kind } = used;
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const ofKind = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
-    const own = { clean: ofKind(steps.clean), profiled: ofKind(steps.profiled) };
+    const recorded = { clean: ofKind(steps.clean), profiled: ofKind(steps.profiled) };
     // A run that was stopped in its first repeat has no timed stages.
-    if (own.clean.length > 0)
-      results.push(await modelStage(session, database, { used: { ...used, kind }, own, roofline }));
+    if (recorded.clean.length > 0)
+      results.push(await modelStage(session, database, { used: { ...used, kind }, own: recorded, roofline }));
   }
   const sampling = await recorded(database, ['sampling']);
   if (sampling.clean.length > 0) results.push(samplingStage(sampling));
@@ -44,11 +44,11 @@ export async function stages(
 }
 
 async function recorded(database: SessionDatabase, kinds: readonly StageResult['kind'][]): Promise<Recorded> {
-  const of = async (executionId: string) =>
+  const stepsOf = async (executionId: string) =>
     (await recordedSteps(database, executionId, { rank: 0, toIterationEnd: true, kinds })).filter(
       ({ launch }) => launch !== null,
     );
-  return { clean: await of('clean'), profiled: await of('profiled') };
+  return { clean: await stepsOf('clean'), profiled: await stepsOf('profiled') };
 }
 
 /** Mean of each timed repeat, so that a repeat counts once. */
@@ -64,7 +64,7 @@ async function modelStage(
   database: SessionDatabase,
   {
     used,
-    own,
+    own: recorded,
     roofline,
   }: {
     used: UtilizationStage & { kind: 'prefill' | 'decode' };
@@ -75,14 +75,14 @@ async function modelStage(
   const { kind, flops, bytes, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = used;
   const source =
     kind === 'decode' ? 'stages: start of a step to start of the next' : 'stages: the prefill call';
-  const duration = meanOverLaunches(windows(own.clean), 'ms', source);
+  const duration = meanOverLaunches(windows(recorded.clean), 'ms', source);
   const model = workload ? workloadModel(workload) : missing('no_model', 'no model');
   const set =
     'reason' in model || !batch || context === null ? null : workingSetBytes(model, batch, context / batch);
   const roof = roofline && set !== null ? bandwidthAt(roofline, set) : null;
   return {
     kind,
-    instances: own.clean.length,
+    instances: recorded.clean.length,
     duration_ms: duration,
     tokens_per_s: mapFigure(
       duration,
@@ -90,7 +90,7 @@ async function modelStage(
       'tokens computed / duration',
       (ms) => (1e3 * (tokens ?? 0)) / ms,
     ),
-    ...overhead(own),
+    ...overhead(recorded),
     flops,
     bytes,
     intensity_flop_per_byte:
@@ -113,16 +113,16 @@ async function modelStage(
   };
 }
 
-/** Over the decode steps that both have: the profiled execution may have generated fewer tokens. */
+/** Overhead over the decode steps that both have, because the profiled execution may have generated fewer tokens. */
 function overhead({ clean, profiled }: Recorded): Pick<StageResult, 'profiled_ms' | 'profiler_overhead_ms'> {
   if (profiled.length === 0) {
     const none = missing('not_profiled', 'the run stopped before its profiled pass');
     return { profiled_ms: none, profiler_overhead_ms: none };
   }
   const last = Math.max(...profiled.map(({ step_index }) => step_index ?? 0));
-  const same = clean.filter(({ step_index }) => (step_index ?? 0) <= last);
+  const sameSteps = clean.filter(({ step_index }) => (step_index ?? 0) <= last);
   const under = meanOverLaunches(windows(profiled), 'ms', 'the same in the profiled execution');
-  const without = meanOverLaunches(windows(same), 'ms', 'clean');
+  const without = meanOverLaunches(windows(sameSteps), 'ms', 'clean');
   return {
     profiled_ms: under,
     profiler_overhead_ms:
@@ -132,15 +132,15 @@ function overhead({ clean, profiled }: Recorded): Pick<StageResult, 'profiled_ms
   };
 }
 
-function samplingStage(own: Recorded): StageResult {
+function samplingStage(recorded: Recorded): StageResult {
   const none = missing('host_stage', 'sampling runs on the host, outside the model');
-  const duration = meanOverLaunches(windows(own.clean), 'ms', 'stages: argmax over the logits');
+  const duration = meanOverLaunches(windows(recorded.clean), 'ms', 'stages: argmax over the logits');
   return {
     kind: 'sampling',
-    instances: own.clean.length,
+    instances: recorded.clean.length,
     duration_ms: duration,
     tokens_per_s: none,
-    ...overhead(own),
+    ...overhead(recorded),
     flops: none,
     bytes: none,
     intensity_flop_per_byte: none,

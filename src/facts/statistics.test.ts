@@ -12,7 +12,7 @@ const printed =
     .split(/\s+/)
     .map(Number);
 
-test("Student's t is the printed table to its last digit", () => {
+test("Student's t equals the printed table in every digit", () => {
   expect(printed).toHaveLength(40);
   for (const [i, t] of printed.entries()) {
     expect(Math.abs(studentT95(i + 1) - t), `df ${i + 1}`).toBeLessThanOrEqual(0.00051);
@@ -32,7 +32,7 @@ describe('percentiles of type 7', () => {
     expect([percentile(ten, 0), percentile(ten, 1), percentile([5], 0.99)]).toEqual([1, 10, 5]);
   });
 
-  test('the same as quantile_cont of DuckDB', async () => {
+  test("equals DuckDB's quantile_cont", async () => {
     const values = Array.from({ length: 101 }, (_, i) => Math.sin(i * 12.9898) * 43.5).sort((x, y) => x - y);
     const database = await openDatabase();
     try {
@@ -51,7 +51,7 @@ describe('percentiles of type 7', () => {
 });
 
 describe('mean over launches', () => {
-  const of = (...values: [launch: number, value: number][]) =>
+  const figureOf = (...values: [launch: number, value: number][]) =>
     meanOverLaunches(
       values.map(([launch, value]) => ({ launch, value })),
       'ms',
@@ -59,27 +59,27 @@ describe('mean over launches', () => {
     );
 
   test("several launches: Student's t over their means", () => {
-    const found = of([0, 10], [0, 12], [1, 20], [1, 22]);
+    const found = figureOf([0, 10], [0, 12], [1, 20], [1, 22]);
     // Launch means 11 and 21: s = √50, s/√2 = 5, t(1) = 12.7062. Over repeats sd = √(104/3).
     expect(found).toMatchObject({ value: 16, unit: 'ms', n: 4, ci95_over: { unit: 'launches', n: 2 } });
     if (found.value === null) throw new Error('missing');
     expect(found.sd).toBeCloseTo(Math.sqrt(104 / 3), 12);
-    // 16 − 63.5: no time is below 0.
+    // 16 − 63.5 is below 0, and the interval stops at 0.
     expect(found.ci95![0]).toBe(0);
     expect(found.ci95![1]).toBeCloseTo(16 + 63.531, 3);
   });
 
-  test('one launch: over its repeats', () => {
-    const found = of([0, 1], [0, 2], [0, 3]);
+  test('one launch: the interval is over its repeats', () => {
+    const found = figureOf([0, 1], [0, 2], [0, 3]);
     if (found.value === null) throw new Error('missing');
     expect(found.ci95_over).toBeUndefined();
     // s = 1, t(2) = 4.3027, √3.
     expect(found.ci95![1] - 2).toBeCloseTo(4.3027 / Math.sqrt(3), 4);
   });
 
-  test('one repeat has no spread, none is missing with a reason', () => {
-    expect(of([0, 7])).toEqual({ value: 7, unit: 'ms', source: 's', n: 1 });
-    expect(of()).toMatchObject({ value: null, reason: { code: 'no_repeats' } });
+  test('one repeat has no interval; no repeat is missing with a reason', () => {
+    expect(figureOf([0, 7])).toEqual({ value: 7, unit: 'ms', source: 's', n: 1 });
+    expect(figureOf()).toMatchObject({ value: null, reason: { code: 'no_repeats' } });
   });
 });
 
@@ -89,7 +89,7 @@ test('sample standard deviation', () => {
 });
 
 test("Tukey's fences: quartiles 2.5 and 5.5, fences at −2 and 10", () => {
-  // Sorted 1 2 3 4 5 6 100 without one: n = 7, q1 = 2.5, q3 = 5.5.
+  // Sorted 1 2 3 4 5 6 100: n = 7, q1 = 2.5, q3 = 5.5.
   const isOutlier = outlierTest([1, 2, 3, 4, 5, 6, 100]);
   expect([100, 10.01, 10, -2, -2.01].map(isOutlier)).toEqual([true, true, false, false, true]);
   expect(outlierTest([1, 2, 1000])(1000)).toBe(false);

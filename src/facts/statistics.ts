@@ -8,9 +8,9 @@ export interface Repeat {
 }
 
 /**
- * Mean over repeats with a 95 % confidence interval. Repeats of one process share its memory layout and its moment, so
- * they are not independent: the unit is the launch, and the interval is Student's t over the launches' means. With one
- * launch it is over the repeats, and says only how steady that process was.
+ * Mean over repeats with a 95 % confidence interval. Repeats of one process share its memory layout and time of run, so
+ * they are not independent. The unit is the launch: the interval is Student's t over the launches' means. With one
+ * launch it is over repeats, and covers only the variation within that process.
  */
 export function meanOverLaunches(repeats: readonly Repeat[], unit: string, source: string): Figure {
   if (repeats.length === 0) return missing('no_repeats', 'no timed repeat was completed');
@@ -31,12 +31,16 @@ export function meanOverLaunches(repeats: readonly Repeat[], unit: string, sourc
 }
 
 /** Mean of each group of values with the same key. */
-export function meansBy<T>(rows: readonly T[], key: (row: T) => unknown, of: (row: T) => Repeat): Repeat[] {
+export function meansBy<T>(
+  rows: readonly T[],
+  key: (row: T) => unknown,
+  repeatOf: (row: T) => Repeat,
+): Repeat[] {
   const groups = new Map<unknown, Repeat[]>();
   for (const row of rows) {
     const group = groups.get(key(row));
-    if (group) group.push(of(row));
-    else groups.set(key(row), [of(row)]);
+    if (group) group.push(repeatOf(row));
+    else groups.set(key(row), [repeatOf(row)]);
   }
   return [...groups.values()].map((group) => ({
     launch: group[0]!.launch,
@@ -44,7 +48,7 @@ export function meansBy<T>(rows: readonly T[], key: (row: T) => unknown, of: (ro
   }));
 }
 
-/** Statistics of every distribution apart from its mean; percentiles are linear (type 7). Needs at least one value. */
+/** Order statistics of a distribution, without its mean. Percentiles are linear (type 7). Needs at least one value. */
 export function orderStatistics(values: readonly number[]) {
   const sorted = [...values].sort((x, y) => x - y);
   return {
@@ -57,7 +61,7 @@ export function orderStatistics(values: readonly number[]) {
   };
 }
 
-/** Tukey's fences: outside 1.5 interquartile ranges of the quartiles. Outliers are marked, never removed. */
+/** Tukey's fences, 1.5 interquartile ranges outside the quartiles. Outliers are marked, never removed. */
 export function outlierTest(values: readonly number[]): (value: number) => boolean {
   if (values.length < 4) return () => false;
   const sorted = [...values].sort((x, y) => x - y);

@@ -35,7 +35,7 @@ const edge = (ms: number): Piece => ({ gap: 'host.runtime_call', ms });
 const dispatch = (ms: number): Piece => ({ gap: 'host.runtime_dispatch', ms });
 const op = (name: string, layer: number | null, ms: number): Piece => ({ op: name, layer, ms });
 
-/** Operators and gaps of a profiled stage, one after another from its start. */
+/** Operators and gaps of a profiled stage in sequence from its start. */
 function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' | 'gaps'>> {
   const rows = { ops: [] as Row<'ops'>[], gaps: [] as Row<'gaps'>[] };
   let at = stage.start_ns!;
@@ -73,7 +73,7 @@ export function wholeRows(): Rows {
   const prefill = timed.find((stage) => stage.kind === 'prefill')!;
   const [first, second] = timed.filter((stage) => stage.kind === 'decode');
   const made = [
-    // One of 30 ms is in no operator and no gap.
+    // One of 30 ms is in neither an operator nor a gap.
     pieces(prefill, [op('gemm', 0, 29)]),
     pieces(first!, [
       edge(1),
@@ -91,7 +91,7 @@ export function wholeRows(): Rows {
       op('copy', null, 1),
       edge(1),
     ]),
-    // Of the warm-up: in no result.
+    // A warm-up stage, which must not be in any result.
     pieces(
       under.stages!.find((stage) => stage.kind === 'decode')!,
       [op('other', 0, 7)],
@@ -123,12 +123,12 @@ export function wholeRows(): Rows {
       point(500, 700_000, null),
       point(900, 800_000, 'post_warmup'),
       point(1200, 850_000, 'peak'),
-      // The second launch is another process: not the one reported.
+      // The second launch is another process, which the result must not use.
       point(2000, 1, 'baseline', 101),
       point(3200, 9e9, 'peak', 101),
     ],
     telemetry: [
-      // Repeat 1 runs from 1000 to 1021.75 ms: two samples in it, one before.
+      // Repeat 1 runs from 1000 to 1021.75 ms: two samples are inside, one is before.
       sample(500, 'host', 'utilization_percent', 10),
       sample(1005, 'host', 'utilization_percent', 50),
       sample(1015, 'host', 'utilization_percent', 60),
@@ -138,7 +138,7 @@ export function wholeRows(): Rows {
   };
 }
 
-/** Figures are compared to nine digits: the sums are of doubles. */
+/** Compares to nine digits, because figures are sums of doubles. */
 export function close(found: Figure | number | null | undefined, expected: number): void {
   const value = typeof found === 'object' && found !== null ? found.value : found;
   expect(value).not.toBeNull();

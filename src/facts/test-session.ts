@@ -82,7 +82,7 @@ export function handRoofline(): MachineRoofline {
 
 export type { Rows };
 
-/** Those of the summary, and those that rows of operators name. */
+/** Captures of the summary, and those that rows of operators name. */
 function capturesOf({ ops = [] }: Rows): SessionSummary['captures'] {
   const [first] = summary.captures;
   const named = new Map(
@@ -124,7 +124,7 @@ export interface Repetition {
   launch: number;
   iteration: number;
   warmup?: boolean;
-  /** Session time it starts at, ms. */
+  /** Start in session time, ms. */
   at: number;
   prefillMs: number;
   /** Sampling of the first token, then after each decode step. */
@@ -138,7 +138,7 @@ export interface Repetition {
 
 const million = 1e6;
 
-/** Rows of one repeat as the recording protocol leaves them: prefill, sampling, then decode and sampling each step. */
+/** Rows of one repeat in the form of the recording protocol: prefill, sampling, then decode and sampling per step. */
 function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'stages' | 'iterations'>> {
   const { batch = 2, inputLen = 4, warmup = false } = r;
   const keys = {
@@ -192,11 +192,11 @@ function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'sta
   return { stages, iterations: [iteration] };
 }
 
-/** Several repeats, with stage ids that count on. */
+/** Several repeats with consecutive stage ids. */
 export function repetitions(all: Repetition[]): Rows {
   const rows = { stages: [] as Row<'stages'>[], iterations: [] as Row<'iterations'>[] };
-  for (const one of all) {
-    const made = repetition(one, rows.stages.length);
+  for (const repeat of all) {
+    const made = repetition(repeat, rows.stages.length);
     rows.stages.push(...made.stages);
     rows.iterations.push(...made.iterations);
   }

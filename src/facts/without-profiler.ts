@@ -5,7 +5,10 @@ interface Part {
   ms: number;
 }
 
-/** A runtime's own profiler adds to each operator's start, then to its calls; sampling and the loop lie outside of it. */
+/**
+ * Bars that a runtime's profiler makes longer, in order: start of operators, then calls. Sampling and loop are outside
+ * of its calls.
+ */
 const takenFrom: readonly ((id: string) => boolean)[] = [
   (id) => id === 'host.runtime_dispatch',
   (id) => id === 'host.runtime_call',
@@ -15,24 +18,24 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
 ];
 
 /**
- * Removes profiler overhead from bars: host first, then launches, then waits for them. The remainder, or extra time of the
- * clean execution, goes to `unattributed`: the bars always sum to the clean time.
+ * Removes profiler overhead from bars: host first, then launches, then waits for them. The remainder, or extra time of
+ * the clean execution, goes to `unattributed`, so the bars always sum to the clean time.
  * @param overheadMs W minus the clean time; 0 without one
  */
 export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
   if (overheadMs === 0) return [...parts];
-  let left = overheadMs;
+  let remaining = overheadMs;
   const taken = new Map<string, number>();
   for (const group of takenFrom) {
-    const own = parts.filter(({ id, ms }) => group(id) && ms > 0);
-    const sum = own.reduce((total, { ms }) => total + ms, 0);
-    const share = sum > 0 ? Math.min(1, Math.max(0, left) / sum) : 0;
-    for (const { id, ms } of own) taken.set(id, ms * share);
-    left -= sum * share;
+    const groupParts = parts.filter(({ id, ms }) => group(id) && ms > 0);
+    const sum = groupParts.reduce((total, { ms }) => total + ms, 0);
+    const share = sum > 0 ? Math.min(1, Math.max(0, remaining) / sum) : 0;
+    for (const { id, ms } of groupParts) taken.set(id, ms * share);
+    remaining -= sum * share;
   }
   const rest = parts.map(({ id, ms }) => ({
     id,
-    ms: ms - (id === 'unattributed' ? left : (taken.get(id) ?? 0)),
+    ms: ms - (id === 'unattributed' ? remaining : (taken.get(id) ?? 0)),
   }));
   return [...rest, { id: 'profiler_overhead', ms: overheadMs }];
 }

@@ -25,7 +25,7 @@ const flagsOf = (points: Points) =>
 const sweep = (tpots: [batch: number, tpot: number][]): Points =>
   tpots.map(([batch, tpot]) => pointOf(['throughput'], [batch, 8, 11], [[10, tpot]]));
 
-test('the knee: where a doubling gives less than 1.5 times the decode tokens/s', () => {
+test('the knee: where doubling the batch gives less than 1.5 times the decode tokens/s', () => {
   // 100, 200, 333 and 333 tok/s: gains of 2, 1.67 and 1.
   const points = sweep([
     [1, 10],
@@ -68,7 +68,7 @@ test('quadrupling counts as two doublings; without a knee the largest batch is n
   expect(good.figures).not.toHaveProperty('knee_batch');
 });
 
-test('the crossover: TPOT = 10 + 0.5 b costs as much for its sequences as for the rest at batch 20', () => {
+test('the crossover: with TPOT = 10 + 0.5 b, the sequences cost as much as the fixed part at batch 20', () => {
   const points = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.5 * batch]));
   const knee = answer(points, 'batch_knee');
   close(knee.figures['crossover_batch'], 20);
@@ -93,7 +93,7 @@ test('twice the prompt and twice the output, measured and by the fit', () => {
   expect(output.answer).toContain('100 → 200: 519 ms → 1.02 s');
 });
 
-test('sizes that cost nothing measurable are said to, never with a slope below 0', () => {
+test('a size without measurable cost is reported as such, never with a negative slope', () => {
   // The H200 with CUDA graphs: 12.2, 12.2, 12.1, 11.9 ms from 10 to 1000 prompt tokens.
   const prompts = (noise: number) =>
     [12.2, 12.2, 12.1, 11.9].map((ttft, i) =>
@@ -115,7 +115,7 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
   );
   expect(falls.answer).toContain('(1.00× a doubling)');
   expect(falls.figures).not.toHaveProperty('per_token_ms');
-  // No fixed part: 5 ms per token and nothing else, each launch a few percent off.
+  // No fixed part: 5 ms per token, with a few percent of noise per launch.
   const outputs = [50, 100, 200].map((n) =>
     pointOf(
       ['sequence'],
@@ -129,8 +129,8 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
   expect(answer(outputs, 'output_cost').answer).toContain('no fixed part can be distinguished from 0');
 });
 
-test('a knee by decode and scaling by output tokens are distinguished', () => {
-  // Steps as long at every batch, but prefill as long as batch² asks for.
+test('distinguishes the knee by decode from scaling by output tokens', () => {
+  // Steps take the same time at every batch, but prefill grows with batch².
   const points = [1, 4, 8].map((batch) =>
     pointOf(['throughput'], [batch, 8, 11], [[10 * batch * batch, 10]]),
   );
@@ -151,7 +151,7 @@ test('a small utilization keeps its digits', () => {
   expect(formatPercent(0)).toBe('0 %');
 });
 
-test('idle and bound say what is missing instead of inventing it', () => {
+test('idle and bound report what is missing', () => {
   const points = sweep([
     [1, 10],
     [2, 10],
@@ -163,7 +163,7 @@ test('idle and bound say what is missing instead of inventing it', () => {
   expect(answer([pointOf(['latency'], [1, 8, 1], [[10, 0]])], 'regimes').answer).toContain('Not enough data');
 });
 
-test('idle by batch: 2 ms of work in steps of 10 and 12 ms', () => {
+test('idle time by batch: 2 ms of work in steps of 10 and 12 ms', () => {
   const of = (batch: number, tpot: number) => {
     const { point } = benchPoint([], batch, 8, 11);
     const work = [
@@ -194,21 +194,21 @@ const variant = (label: string, tpots: number[]): BenchVariant => ({
   flags: [],
 });
 
-test('variants: a real difference with its interval, and none', () => {
+test('variants: a real difference with its interval, and no difference', () => {
   const eager = variant('mode=eager', [20, 20.4, 19.6]);
   const [graph, same] = variantAnswers([
     eager,
     variant('mode=cudagraph', [10, 10.2, 9.8]),
     variant('mode=other', [20.3, 19.7, 20.1]),
   ]);
-  // Each launch is half of the other's: the geometric means are a half, too.
+  // Each launch takes half the time, so the geometric means differ by a factor of two.
   close(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
   expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 in + 11 out');
   expect(graph!.answer).toMatch(/TPOT 0\.500× \(95 % 0\.4\d+ to 0\.5\d+×\)/);
   expect(graph!.answer).toContain('TTFT not significant (1.00×');
   expect(graph!.answer).toContain('At the other points');
   expect(same!.answer).toContain('TPOT not significant');
-  // Two launches of each, half the time, and six comparisons: by itself a difference, but not proven among them.
+  // Two launches each, half the time, six comparisons: significant alone, but not after correction.
   const [few] = variantAnswers([variant('a', [20, 23]), variant('b', [10, 11.5])]);
   expect(few!.answer).toMatch(
     /TPOT 0\.500× \(95 % .* alone; too few launches for significance among 6 comparisons\)/,
@@ -218,7 +218,7 @@ test('variants: a real difference with its interval, and none', () => {
   expect(once!.answer).toContain('Not enough data: at least two launches of each');
 });
 
-test('a mean above the range that is known to less than that is said so', () => {
+test('reports a mean more uncertain than the range of means', () => {
   const point = pointOf(['latency'], [1, 8, 11], [[10, 10]]);
   const { tpot_ms: tpot } = point.latency;
   if (!('p50' in tpot)) throw new Error('no TPOT');

@@ -33,7 +33,7 @@ export function benchAnswers(points: Points, fits: readonly BenchFit[]): BenchVa
 }
 
 /** Whether any point was measured for a question; otherwise the question is left out. */
-const asked = (points: Points, part: BenchPointResult['parts'][number]): boolean =>
+const isMeasured = (points: Points, part: BenchPointResult['parts'][number]): boolean =>
   points.some(({ parts }) => parts.includes(part));
 
 function latencyAnswer(point: BenchPointResult): BenchAnswer {
@@ -127,7 +127,7 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
     return 'p50' in one ? [{ x: point[size], mean: one.mean, point }] : [];
   });
   if (sweep.length < 2) {
-    return asked(points, 'sequence')
+    return isMeasured(points, 'sequence')
       ? notEnough(id, question, `fewer than two numbers of ${things} were measured`)
       : null;
   }
@@ -142,7 +142,9 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
     );
     return `${from.x} → ${to.x}: ${formatMs(from.mean)} → ${formatMs(to.mean)}${to.x === 2 * from.x ? ` (${formatFactor(ratio)})` : ` (${formatFactor(ratio)} a doubling)`}`;
   });
-  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
+  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter(
+    (dimension) => dimension !== size,
+  );
   const at = fixed.map(
     (one) =>
       `${{ batch_size: 'batch', input_len: 'prompt', output_len: 'output' }[one]} ${sweep[0]!.point[one]}`,

@@ -12,13 +12,13 @@ describe('a benchmark counted by hand', async () => {
   const [variant] = data.variants;
   const [first, second, third] = variant!.points as [BenchPointResult, BenchPointResult, BenchPointResult];
 
-  test('the document has its published form', async () => {
+  test('the document matches its schema', async () => {
     const found = await analyzeBench(await gpuSession());
     expect(benchDocumentSchema.parse(structuredClone(found))).toEqual(found);
     expect(data.engine).toMatchObject({ device_name: 'NVIDIA H200', model: 'tiny', dtype: 'float16' });
   });
 
-  test('of several ranks the first speaks: steps of the others are no tokens more', async () => {
+  test('with several ranks the first counts: steps of others are not more tokens', async () => {
     const made = rows();
     const { stages = [], iterations = [] } = made;
     const ofRank1 = <T extends { pid?: number | null }>(row: T) => ({
@@ -35,7 +35,7 @@ describe('a benchmark counted by hand', async () => {
     expect(other!.points[0]!.latency).toEqual(first.latency);
   });
 
-  test('latency: warm-up and other points are left out, launches are the unit', () => {
+  test('latency: excludes warm-up and other points, with launches as the unit', () => {
     const { latency } = first;
     expect(latency.ttft_ms).toMatchObject({
       n: 4,
@@ -75,7 +75,7 @@ describe('a benchmark counted by hand', async () => {
     close(second.throughput.output_tokens_per_s, 2 * mean);
   });
 
-  test('device work is of one step, idle is of the clean period', () => {
+  test('device work is per step, idle time is of the clean repeats', () => {
     const work = first.device_work;
     close(work.decode_kernel_ms, 1.5);
     close(work.decode_kernels, 10);
@@ -85,7 +85,7 @@ describe('a benchmark counted by hand', async () => {
     expect(reasonOf(second.device_work.decode_idle_share)).toBe('not_watched');
   });
 
-  test('idle shares are those of SQL over the same rows', async () => {
+  test('idle shares equal SQL over the same rows', async () => {
     const database = await session.connect();
     const busy = (kind: string) =>
       `(SELECT sum(busy_ns) / sum(stages) FROM device_work WHERE point = '${b2.point}' AND kind = '${kind}')`;
@@ -101,7 +101,7 @@ describe('a benchmark counted by hand', async () => {
     close(first.device_work.decode_idle_share, row!.decode);
   });
 
-  test('what did not fit is a limit, not a zero', () => {
+  test('a point that did not fit is a limit, not a zero', () => {
     expect(third).toMatchObject({ outcome: 'out_of_memory', text: 'CUDA out of memory.\nTried 2 GiB' });
     expect(third.latency.ttft_ms).toMatchObject({ value: null });
     expect(third.throughput.output_tokens_per_s).toMatchObject({ value: null });
@@ -115,13 +115,13 @@ describe('a benchmark counted by hand', async () => {
     );
   });
 
-  test('flags fire where they should, and only there', () => {
+  test('flags appear on the expected points only', () => {
     expect(codes(first)).toEqual([
       'high_variance warning',
       'high_variance warning',
       'unstable_warmup warning',
     ]);
-    // The samples of the second are 80 and 90 %, none of them settled: neither good nor low.
+    // Samples of the second point are 80 and 90 %, none of them settled: neither good nor low.
     expect(codes(second)).toEqual([
       'high_variance warning',
       'high_variance warning',
@@ -137,7 +137,7 @@ describe('a benchmark counted by hand', async () => {
   });
 });
 
-test('reasons come from the engine; a session without a plan is refused', async () => {
+test('takes reasons from the engine, and rejects a session without a plan', async () => {
   const cannot: BenchPlan['cannot'] = [
     { figure: 'device_time', code: 'seen_from_outside', text: 'over HTTP only' },
     { figure: 'idle_share', code: 'seen_from_outside', text: 'over HTTP only' },
@@ -151,7 +151,7 @@ test('reasons come from the engine; a session without a plan is refused', async 
   const [point] = data.variants[0]!.points;
   expect(point!.latency.decode_device_ms).toMatchObject({ reason: { code: 'seen_from_outside' } });
   expect(point!.latency.itl_ms).toMatchObject({ reason: { code: 'no_steps' } });
-  // Rounds against one server say nothing of another server process.
+  // Rounds against one server do not vary the server process.
   expect(point!.latency.ttft_ms).toMatchObject({ launches: 2, ci95_over_launches: false });
   expect(reasonOf(point!.device_work.decode_idle_share)).toBe('seen_from_outside');
   const idle = data.variants[0]!.answers.find(({ id }) => id === 'idle');

@@ -4,7 +4,7 @@ import { queryRows } from '../../session/query.js';
 import { aicc, benchFits, coefficientIntervals, leastSquares, trendOf, valueAt } from './fits.js';
 import { pointOf } from './test-bench.js';
 
-test('the same line as regr_slope and regr_intercept of DuckDB', async () => {
+test("the line equals DuckDB's regr_slope and regr_intercept", async () => {
   const xs = [10, 50, 200, 1000, 10, 50, 200, 1000];
   const ys = [3.1, 4.9, 11.2, 47.3, 2.8, 5.3, 10.7, 48.1];
   const values = xs.map((x, i) => `(${x}, ${ys[i]})`).join(', ');
@@ -22,7 +22,7 @@ test('the same line as regr_slope and regr_intercept of DuckDB', async () => {
   expect(rss).toBeCloseTo(row!.sse, 8);
 });
 
-test('a parabola by hand: 7 + 0.02 x + 3e-6 x² is found again', () => {
+test('recovers a parabola: 7 + 0.02 x + 3e-6 x²', () => {
   const xs = [10, 50, 200, 1000, 4000];
   const { coefficients, rss } = leastSquares(
     xs,
@@ -38,7 +38,7 @@ test('a parabola by hand: 7 + 0.02 x + 3e-6 x² is found again', () => {
 
 test('AICc by hand: 6 ln(12 / 6) + 2 · 3 + 2 · 3 · 4 / 2', () => {
   expect(aicc(6, 2, 12)).toBeCloseTo(6 * Math.log(2) + 6 + 12, 12);
-  // Four values leave a parabola with its variance nothing.
+  // With four values a parabola and its variance leave no degrees of freedom.
   expect(aicc(4, 3, 1)).toBe(Infinity);
 });
 
@@ -52,7 +52,7 @@ const prompts = (ttft: (tokens: number) => number) =>
     ),
   );
 
-test('a square is taken only when it is worth its parameter', () => {
+test('uses a quadratic term only if AICc supports it', () => {
   const [line] = benchFits(prompts((n) => 5 + 0.05 * n));
   expect(line).toMatchObject({ id: 'prompt', n: 12, unit: 'ms' });
   expect(line!.coefficients).toHaveLength(2);
@@ -75,7 +75,7 @@ test('a fit reports its error', () => {
   const fit = benchFits(bent).find(({ id }) => id === 'batch_tpot')!;
   expect(fit.coefficients[1]).toBeCloseTo(19 / 14, 9);
   expect(fit.rms_error).toBeCloseTo(Math.sqrt((1 / 49 + 9 / 196 + 1 / 196) / 3) / (38 / 3), 9);
-  // Two sizes have no error to tell.
+  // The error of a fit to two sizes is unknown.
   expect(benchFits(points.slice(0, 2))).toEqual([]);
 });
 
@@ -89,7 +89,7 @@ test('intervals of a line by hand', () => {
   expect(coefficientIntervals(leastSquares([1, 2], [3, 4], 1), 2)).toBeNull();
 });
 
-test('a slope within the scatter is not reported', () => {
+test('does not report a slope within the noise', () => {
   const trend = (ttft: (tokens: number) => number) => trendOf(benchFits(prompts(ttft))[0]!);
   expect(trend((n) => 10 + 1e-5 * n)).toBe('none');
   expect(trend(() => 10)).toBe('none');

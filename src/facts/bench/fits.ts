@@ -7,7 +7,7 @@ interface Fitted {
   /** y = c[0] + c[1] x + c[2] x². */
   coefficients: number[];
   rss: number;
-  /** Diagonal of (XᵀX)⁻¹: times the variance of the residuals it is that of each coefficient. */
+  /** Diagonal of (XᵀX)⁻¹; times the residual variance it is the variance of each coefficient. */
   unscaled: number[];
 }
 
@@ -68,10 +68,10 @@ export function coefficientIntervals(
   { coefficients, rss, unscaled }: Fitted,
   n: number,
 ): [low: number, high: number][] | null {
-  const left = n - coefficients.length;
-  if (left < 1) return null;
+  const degrees = n - coefficients.length;
+  if (degrees < 1) return null;
   return coefficients.map((value, i) => {
-    const half = studentT95(left) * Math.sqrt((rss / left) * Math.max(0, unscaled[i]!));
+    const half = studentT95(degrees) * Math.sqrt((rss / degrees) * Math.max(0, unscaled[i]!));
     return [value - half, value + half];
   });
 }
@@ -98,7 +98,7 @@ export function trendOf({
 /** Scatter around a fit, as a share of the mean, above which coefficients are not reported as costs. */
 export const poorFit = 0.25;
 
-const asked: {
+const fitSpecs: {
   id: BenchFit['id'];
   size: Size;
   x: string;
@@ -113,15 +113,15 @@ const asked: {
 
 /** Growth of times with each swept size, over launch means, so that the error includes scatter between launches. */
 export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
-  return asked.flatMap(({ id, size, x, y, of }): BenchFit[] => {
+  return fitSpecs.flatMap(({ id, size, x, y, of }): BenchFit[] => {
     const sweep = sweepOver(points, size) ?? [];
-    const own = sweep
+    const sizes = sweep
       .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[of]) }))
       .filter(({ values }) => values.length > 0);
-    // Two sizes always fit a line: its error is unknown.
-    if (own.length < 3) return [];
-    const xs = own.flatMap((one) => one.values.map(() => one.x));
-    const ys = own.flatMap(({ values }) => values);
+    // Two sizes always fit a line, so its error is unknown.
+    if (sizes.length < 3) return [];
+    const xs = sizes.flatMap((one) => one.values.map(() => one.x));
+    const ys = sizes.flatMap(({ values }) => values);
     const fitted = fit(xs, ys, id === 'prompt');
     const { coefficients, rss } = fitted;
     const intervals = coefficientIntervals(fitted, xs.length);
@@ -138,7 +138,7 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
         n: xs.length,
         r2: spread > 0 ? 1 - rss / spread : 1,
         rms_error: Math.sqrt(rss / xs.length) / center,
-        at: own.map((one) => ({
+        at: sizes.map((one) => ({
           x: one.x,
           measured: mean(one.values),
           fitted: valueAt(coefficients, one.x),

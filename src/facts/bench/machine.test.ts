@@ -8,10 +8,10 @@ import { analyzeBench } from './bench.js';
 import { gpuWorkload, planOf } from './test-bench.js';
 import { b2, codes, gpuSession, million } from './test-bench-session.js';
 
-test('the machine: only samples in the timed repeats of the point, only the GPU that worked', async () => {
+test("machine state: only samples in the point's timed repeats, and only the GPU in use", async () => {
   const { points } = (await analyzeBench(await gpuSession())).data.variants[0]!;
   const [first, second] = points as [BenchPointResult, BenchPointResult];
-  // Repeats of some 20 ms, and NVML averages over up to 1 s: its samples include what ran around them.
+  // Repeats take some 20 ms and NVML averages over up to 1 s, so samples include neighboring work.
   expect(reasonOf(first.machine.gpu_utilization_percent)).toBe('too_short');
   expect(reasonOf(second.machine.gpu_utilization_percent)).toBe('too_short');
   close(first.machine.gpu_memory_used_bytes, 6 * 2 ** 30);
@@ -24,7 +24,7 @@ test('the machine: only samples in the timed repeats of the point, only the GPU 
   expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_told');
 });
 
-test('energy and utilization: over stretches of one point, from a second on', async () => {
+test('energy and utilization: over periods of one point of at least a second', async () => {
   const repeat = {
     samplingMs: [0, 0],
     loopMs: 0,
@@ -48,9 +48,9 @@ test('energy and utilization: over stretches of one point, from a second on', as
     });
   const energy = of('energy_j');
   const busy = of('utilization_percent');
-  // 200 J in 1.6 s between samples of an unbroken stretch: 125 W; the one at 5 s is in no repeat.
+  // 200 J in 1.6 s between samples of an unbroken period: 125 W. The sample at 5 s is in no repeat.
   const telemetry = [energy(200, 5000), energy(900, 5080), energy(1800, 5200), energy(5000, 9000)];
-  // Settled from 1 s into the stretch on: 30 and 40 %, not what the first second says.
+  // Settled from 1 s into the period: 30 and 40 %, without the first second.
   telemetry.push(busy(200, 2), busy(900, 3), busy(1100, 30), busy(1800, 40), busy(5000, 99));
   const point = benchPoint(['latency'], 2, 4, 2);
   for (const row of made.iterations!) row.point = point.point;
@@ -60,7 +60,7 @@ test('energy and utilization: over stretches of one point, from a second on', as
   close(machine.power_w, 125);
   expect(machine.gpu_utilization_percent).toMatchObject({ value: 35, n: 2 });
   expect(codes(data.variants[0]!.points[0]!)).toContain('low_utilization warning');
-  // The plan ordered 2 launches; one ran.
+  // The plan requested 2 launches; one ran.
   expect(data.protocol).toMatchObject({ launches: 1, repeats: 2 });
   // 1 s for 4 tokens.
   close(machine.joules_per_output_token, 125 / 4);
@@ -68,7 +68,7 @@ test('energy and utilization: over stretches of one point, from a second on', as
   expect(issues.map(({ code }) => code)).toContain('one_launch');
 });
 
-test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
+test('a CPU run: measured roofs, and a warning only if a GPU was expected', async () => {
   const workload = { ...gpuWorkload(), device: 'cpu', threads: 2, model: tinyWorkload().model };
   const of = async (command: string[], engine = workload.engine) => {
     const session = await gpuSession({
@@ -87,9 +87,9 @@ test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
   expect(point!.expected.tpot).toMatchObject({
     how: expect.stringContaining('high = 2 × Σ over operations') as string,
   });
-  const meant = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
-  expect(codes(meant)).toEqual(['out_of_memory warning']);
-  // One that is built for GPUs would not have started.
+  const intended = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
+  expect(codes(intended)).toEqual(['out_of_memory warning']);
+  // A build for GPUs would not have started.
   const vllm = await of(['inferscope', 'bench', 'latency', '--engine', 'vllm'], {
     ...workload.engine,
     name: 'vllm',

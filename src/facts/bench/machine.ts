@@ -18,11 +18,11 @@ export function machineFigures(
 ): BenchPointResult['machine'] {
   const { point, workload, secondsPerToken } = about;
   const because = reasons(about.plan.cannot);
-  const own = telemetry.metrics.filter((row) => row.point === point);
+  const pointMetrics = telemetry.metrics.filter((row) => row.point === point);
   const energy = telemetry.energy.filter((row) => row.point === point);
-  const gpu = gpuFigures(own, energy, telemetry.gpus, noGpu(workload, because));
-  const cores = own.find(({ scope, metric }) => scope === 'process' && metric === 'cores_busy');
-  const cache = own.filter(({ metric }) => metric === 'kv_cache_usage_ratio');
+  const gpu = gpuFigures(pointMetrics, energy, telemetry.gpus, noGpu(workload, because));
+  const cores = pointMetrics.find(({ scope, metric }) => scope === 'process' && metric === 'cores_busy');
+  const cache = pointMetrics.filter(({ metric }) => metric === 'kv_cache_usage_ratio');
   return {
     gpu_utilization_percent: gpu.utilization,
     gpu_memory_used_bytes: gpuMemory(rows.memory, point, telemetry.gpus, gpu.none),
@@ -56,7 +56,6 @@ export function machineFigures(
   };
 }
 
-/** Reason for missing GPU figures. */
 function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
   if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
   if (device === remote && !thisMachine.test(String(engine.options['url']))) {

@@ -5,7 +5,7 @@ import { planOf } from '../artifact.js';
 
 /**
  * Facts from the run's plan: variants, points, protocol, and what the engine cannot measure.
- * @throws E_USAGE if the session has no benchmark of ours
+ * @throws E_USAGE if the session has no inferscope benchmark
  */
 export async function benchPlanOf(session: Session): Promise<BenchPlan> {
   return benchPlanSchema.parse(await planOf(session, 'bench'));

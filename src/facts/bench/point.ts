@@ -30,24 +30,24 @@ export interface PointContext {
 /** All figures of one point of one variant. Unfinished launches are named in `text` and never averaged in. */
 export function pointResult(facts: BenchPoint, all: BenchRows, context: PointContext): BenchPointResult {
   const { plan, workload } = context;
-  const of = <T extends { point: string | null }>(rows: readonly T[]) =>
+  const pointRows = <T extends { point: string | null }>(rows: readonly T[]) =>
     rows.filter(({ point }) => point === facts.point);
-  const iterations = of(all.iterations);
+  const iterations = pointRows(all.iterations);
   const timed = iterations.filter(({ warmup }) => !warmup);
-  const outcomes = of(all.points);
+  const outcomes = pointRows(all.points);
   const because = reasons(plan.cannot);
   const { outcome, text } = outcomeOf(outcomes, timed.length, context);
   const absent = missing('not_measured', text ?? 'no timed repeat was completed');
   const latency = latencies(
     timed,
-    { ...all, steps: of(all.steps), prefills: of(all.prefills) },
+    { ...all, steps: pointRows(all.steps), prefills: pointRows(all.prefills) },
     absent,
     plan.cannot,
   );
   const ttft = meanOf(latency.ttft_ms);
   const tpot = meanOf(latency.tpot_ms);
   const period = !('p50' in latency.itl_ms) ? tpot : meanOf(latency.itl_ms);
-  const work = timed.length === 0 ? noWork(absent) : deviceWork(of(all.work), ttft, period, because);
+  const work = timed.length === 0 ? noWork(absent) : deviceWork(pointRows(all.work), ttft, period, because);
   const tokens = facts.batch_size * facts.output_len;
   const seconds = mean(timed.map(({ e2e_ns }) => e2e_ns / 1e9));
   const result: BenchPointResult = {
@@ -126,7 +126,7 @@ function warmupOf(
 ): BenchPointResult['warmup'] {
   const counted = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
-  const seen = iterations.filter(({ warmup }) => warmup).length;
+  const warmups = iterations.filter(({ warmup }) => warmup).length;
   const judged = outcomes.filter(({ stable }) => stable !== null);
   return {
     iterations:
@@ -140,13 +140,13 @@ function warmupOf(
             },
           )
         : launches > 0
-          ? figure(seen / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
+          ? figure(warmups / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
           : because(['warmup'], missing('not_told', 'the engine does not report its warm-up')),
     stable: judged.length === 0 ? null : judged.every(({ stable }) => stable),
   };
 }
 
-/** Of timed repeats, their decode steps and the device time of their prefills. */
+/** Latencies of timed repeats, their decode steps, and the device time of their prefills. */
 export function latencies(
   timed: readonly RepeatRow[],
   { steps, prefills }: Pick<BenchRows, 'steps' | 'prefills'>,
@@ -285,11 +285,11 @@ function deviceWork(
     of: (row: DeviceWorkRow) => number,
     names: string[],
   ): Figure => {
-    const own = rows.filter((row) => row.kind === kind);
-    return own.length === 0
+    const kindRows = rows.filter((row) => row.kind === kind);
+    return kindRows.length === 0
       ? because([...names, 'device_work'], unwatched)
       : meanOverLaunches(
-          own.map((row) => ({ launch: row.launch, value: of(row) / row.stages })),
+          kindRows.map((row) => ({ launch: row.launch, value: of(row) / row.stages })),
           unit,
           source,
         );

@@ -6,10 +6,10 @@ import { usesGraphs } from './roof.js';
 import { gpuWorkload, planOf } from './test-bench.js';
 import { b2, gpuSession } from './test-bench-session.js';
 
-test('MFU against the dense peak of the sheet, and the range to expect', async () => {
+test("MFU against the data sheet's dense peak, and the expected range", async () => {
   const [variant] = (await analyzeBench(await gpuSession())).data.variants;
   const [first, second] = variant!.points as [BenchPointResult, BenchPointResult];
-  // Linear layers 2 · (12288 + 36864) and lm_head 32768 weights, attention 512 FLOP a key over two layers, 5.5 keys.
+  // Linear layers 2 · (12288 + 36864) and lm_head 32768 weights; attention 512 FLOP per key over two layers, 5.5 keys.
   const flops = 2 * (2 * (2 * (12_288 + 36_864) + 32_768) + 512 * 5.5);
   close(first.model_utilization.decode_mfu, flops / 7.875e-3 / 989e12);
   expect(first.model_utilization.decode_bound).toBe('memory');
@@ -18,17 +18,17 @@ test('MFU against the dense peak of the sheet, and the range to expect', async (
   // At least the 131 392 parameters of 2 bytes at 4.8 TB/s.
   expect(tpot.low).toBeGreaterThan((131_392 * 2e3) / 4.8e12);
   expect(tpot.low).toBeLessThan((1.2 * 131_392 * 2e3) / 4.8e12);
-  // Every operation is memory-bound here, so one by one they take as long as all at once.
+  // Every operation is memory-bound here, so their sum equals the whole.
   close(tpot.high, tpot.low / 0.58 + 0.25);
   expect(tpot.how).toContain('10 launches (counted in a decode step)');
-  // Nothing was counted at batch 4: 42 launches a layer, two layers.
-  const other = second.expected.tpot;
-  if (!('low' in other)) throw new Error('no range');
-  close(other.high, other.low / 0.58 + (84 * 25) / 1000);
+  // Nothing was counted at batch 4: 42 launches per layer, two layers.
+  const batch4 = second.expected.tpot;
+  if (!('low' in batch4)) throw new Error('no range');
+  close(batch4.high, batch4.low / 0.58 + (84 * 25) / 1000);
   expect(variant!.answers.find(({ id }) => id === 'latency')!.answer).toContain('TPOT is above the');
 });
 
-test('decode steps of a CUDA graph cost a node, not a launch, each', async () => {
+test('each kernel of a CUDA graph costs a node instead of a launch', async () => {
   const plan = planOf([b2]);
   plan.variants[0]!.engine_args = { mode: 'cudagraph' };
   const { data } = await analyzeBench(await gpuSession({ artifacts: { 'bench-plan': plan } }));

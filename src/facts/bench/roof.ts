@@ -15,19 +15,19 @@ import { onCpu, remote } from './machine.js';
 import { formatSetting, plural } from '../../vocabulary/format.js';
 
 /**
- * Share of the data sheet's roofs that kernels reach, operation by operation: the lowest of 13 stages of repaired programs on an H200
- * and an H100 (test/fixtures/diagnosis, explain; 0.58 to 0.80). Left out: three decode steps of kernels too short to fill the GPU,
- * which the launches of the range hold, and a planted slow kernel.
+ * Share of the data sheet's roofs that kernels reach, per operation: the lowest of 13 stages of fixed programs on an
+ * H200 and an H100 (test/fixtures/diagnosis, explain; 0.58 to 0.80). Excluded are three decode steps with kernels too
+ * short to fill the GPU, which the launch costs cover, and a deliberately slow kernel.
  */
 const kernelShare = { value: 0.58, source: 'the lowest of 13 stages on an H200' };
-/** Kernels of an eager decode step per decoder layer: 924 of TinyLlama's 22 layers, one model. */
+/** Kernels per decoder layer of an eager decode step: 924 for TinyLlama's 22 layers, one model. */
 const launchesPerLayer = 42;
-/** Host time per launch, the upper end of what eager PyTorch takes: it bounds a range, `predict` has the value that was seen. */
+/** Host time per launch, the upper end for eager PyTorch. It bounds a range; `predict` uses the measured value. */
 const launchUs = 25;
 const nodeUs = graphNodeNs / 1e3;
 /**
- * Operators of a CPU runtime take this multiple of their own roofs: 1.8 in prefill and decode of float32 at batch 1 (llama-24m, one
- * thread, a machine with other work on it). Batch 8 took 2.3 and 4.1, int4 10 to 21: those are above the range, and said to be.
+ * Ratio of CPU operators to their roofs: 1.8 in float32 prefill and decode at batch 1 (llama-24m, one thread, other
+ * load on the machine). Batch 8 took 2.3 and 4.1, int4 10 to 21; those are reported as above the range.
  */
 const cpuExcess = { value: 2, source: '1.8 in 2 float32 stages at batch 1 on one CPU' };
 
@@ -61,10 +61,10 @@ export function pointRoof(
 ): Utilization {
   const { batch_size: batchSize, input_len, output_len } = point;
   const prefill: StageShape = { phase: 'prefill', batchSize, newTokens: input_len, contextTokens: 0 };
-  // Step i of output_len − 1 reads a cache of input_len + i tokens: their mean.
+  // Step i of output_len − 1 reads a cache of input_len + i tokens. This is the mean.
   const cached = input_len + Math.max(0, output_len - 2) / 2;
   const decode: StageShape = { phase: 'decode', batchSize, newTokens: 1, contextTokens: cached };
-  const one = stageRoof(
+  const decodeRoof = stageRoof(
     prefill,
     measured.ttft,
     { kernels: measured.decodeKernels, graphs: false },
@@ -83,18 +83,18 @@ export function pointRoof(
         );
   return {
     model_utilization: {
-      prefill_mfu: one.mfu,
-      prefill_mbu: one.mbu,
+      prefill_mfu: decodeRoof.mfu,
+      prefill_mbu: decodeRoof.mbu,
       decode_mfu: step.mfu,
       decode_mbu: step.mbu,
-      prefill_bound: one.bound,
+      prefill_bound: decodeRoof.bound,
       decode_bound: step.bound,
     },
-    expected: { ttft: one.expected, tpot: step.expected },
+    expected: { ttft: decodeRoof.expected, tpot: step.expected },
   };
 }
 
-/** Prefill is launched kernel by kernel even if decode is a graph: prompts have any length. */
+/** Prefill is launched kernel by kernel even if decode is a graph, because prompts vary in length. */
 interface Launched {
   kernels: Figure;
   graphs: boolean;

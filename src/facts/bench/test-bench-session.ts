@@ -10,8 +10,8 @@ export const b4 = benchPoint(['throughput'], 4, 4, 3);
 export const b8 = benchPoint(['throughput'], 8, 4, 3);
 
 /**
- * Two launches of two points in turn: TTFT 10 and 12 ms, then 20 and 22; steps of 4.75 and 6.75 ms, then 8.75 and 10.75
- * (decode, half a millisecond of sampling, a quarter of loop). Batch 4 takes as long as batch 2.
+ * Two launches of two points, alternating: TTFT 10 and 12 ms, then 20 and 22; steps of 4.75 and 6.75 ms, then 8.75 and
+ * 10.75 (decode, 0.5 ms of sampling, 0.25 ms of loop). Batch 4 takes as long as batch 2.
  */
 export function rows(): Rows {
   const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25, inputLen: 4 };

@@ -38,8 +38,8 @@ interface Comparison {
 
 /** Compares each variant with the first, at all common points. */
 export function variantAnswers(variants: readonly BenchVariant[]): BenchAnswer[] {
-  const [base, ...others] = variants;
-  return base ? others.map((other) => comparison(base, other)) : [];
+  const [base, ...variantsToCompare] = variants;
+  return base ? variantsToCompare.map((other) => comparison(base, other)) : [];
 }
 
 function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
@@ -62,10 +62,16 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   const tested = compared.flatMap(({ name, key, of }) =>
     pairs.flatMap(([from, to]) => {
       const [before, after] = [from, to].map((point) => unitsOf(point, (repeat) => of(repeat, point)));
-      const [one, two] = [logMeanOf(before!), logMeanOf(after!)];
-      if (!one || !two) return [];
+      const [fromMean, two] = [logMeanOf(before!), logMeanOf(after!)];
+      if (!fromMean || !two) return [];
       return [
-        { name, key, point: from, test: ratioTest(one, two), permutation: permutationP(before!, after!) },
+        {
+          name,
+          key,
+          point: from,
+          test: ratioTest(fromMean, two),
+          permutation: permutationP(before!, after!),
+        },
       ];
     }),
   );

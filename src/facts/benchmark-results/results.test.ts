@@ -27,7 +27,7 @@ const metric = (change: Row<'metrics'>): Row<'metrics'> => ({
   ...change,
 });
 
-test("the tool's figure and ours side by side, ours first, warm-up requests not counted", async () => {
+test("lists the tool's figure and the recomputed one, inferscope's metrics first, without warm-up requests", async () => {
   const session = await kept({
     metrics: [
       metric({ name: 'vllm.itl', defined_as_ours: false }),

@@ -22,7 +22,10 @@ interface RequestRow {
   failed: number;
 }
 
-/** Imported results of other benchmark tools. @throws E_USAGE if the session has none */
+/**
+ * Imported results of other benchmark tools.
+ * @throws E_USAGE if the session has none
+ */
 export async function analyzeResults(session: Session): Promise<Document<BenchmarkResults>> {
   const { manifest } = session;
   requireSubject(session, 'results');
@@ -56,8 +59,8 @@ async function capturesOf(
   const requests = await requestCounts(database);
   return known
     .map(({ capture_id, tool }) => {
-      const own = rows.filter((row) => row.capture_id === capture_id);
-      return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
+      const captureRows = rows.filter((row) => row.capture_id === capture_id);
+      return { capture_id, tool, points: pointsOf(captureRows, requests.get(capture_id) ?? null) };
     })
     .filter(({ points }) => points.length > 0);
 }
@@ -87,23 +90,26 @@ function summaries(captures: readonly Capture[]): [summary: Capture, detailed: C
   return found;
 }
 
-/** A summary and the requests of one run, which a tool writes to two files, are one capture: the file's figures with the recomputed ones. */
+/**
+ * Merges a summary and the requests of one run, which a tool writes to two files, into one capture: the file's figures
+ * with the recomputed ones.
+ */
 function mergeRuns(captures: Capture[]): void {
   for (const [summary, detailed] of summaries(captures)) {
     captures.splice(captures.indexOf(summary), 1);
     const { tool, points } = summary;
     const [point] = detailed.points as [BenchmarkPoint];
-    const own = points[0]!.metrics.map((metric) => ({
+    const merged = points[0]!.metrics.map((metric) => ({
       ...metric,
       recomputed: point.metrics.find((one) => one.name === metric.name)?.recomputed ?? [],
     }));
-    const rest = point.metrics.filter(({ name }) => !own.some((metric) => metric.name === name));
+    const rest = point.metrics.filter(({ name }) => !merged.some((metric) => metric.name === name));
     detailed.tool = tool;
-    point.metrics = [...own, ...rest].toSorted(inOrder);
+    point.metrics = [...merged, ...rest].toSorted(inOrder);
   }
 }
 
-/** By tool, label and mean latency, which both have to the last digits. */
+/** Matches by tool, label and mean latency, which are equal to the last digit. */
 function isSummaryOf(summary: Capture, detailed: Capture): boolean {
   const [[point, ...others], [other]] = [summary.points, detailed.points] as [
     BenchmarkPoint[],
@@ -121,7 +127,7 @@ function isSummaryOf(summary: Capture, detailed: Capture): boolean {
   );
 }
 
-/** ms; null where the point has no end-to-end latency. */
+/** ms; null if the point has no end-to-end latency. */
 function meanLatency({ metrics }: BenchmarkPoint): number | null {
   const metric = metrics.find(({ name, defined_as_ours }) => name === 'e2e' && defined_as_ours);
   const all = metric ? [...metric.file, ...metric.recomputed] : [];
@@ -136,15 +142,15 @@ async function requestCounts(database: SessionDatabase): Promise<Map<string, Req
   return new Map(rows.map((row) => [row.capture_id, row]));
 }
 
-/** Requests are only counted if a file has one point, because rows do not name theirs. */
+/** Requests are counted only if a file has one point, because request rows do not name their point. */
 function pointsOf(rows: readonly MetricRow[], requests: RequestRow | null): BenchmarkPoint[] {
   const points = [...new Set(rows.map(({ point }) => point))].sort((a, b) => a - b);
   return points.map((point) => {
-    const own = rows.filter((row) => row.point === point);
+    const pointRows = rows.filter((row) => row.point === point);
     return {
-      label: own[0]!.label,
+      label: pointRows[0]!.label,
       requests: requests && points.length === 1 ? { ok: requests.ok, failed: requests.failed } : null,
-      metrics: metricsOf(own),
+      metrics: metricsOf(pointRows),
     };
   });
 }
@@ -152,12 +158,12 @@ function pointsOf(rows: readonly MetricRow[], requests: RequestRow | null): Benc
 function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
   const names = [...new Set(rows.map(({ name }) => name))];
   const metrics = names.map((name): BenchmarkMetric => {
-    const own = rows.filter((row) => row.name === name);
+    const metricRows = rows.filter((row) => row.name === name);
     const statistics = (recomputed: boolean) =>
-      own
+      metricRows
         .filter(({ source }) => isRecomputed(source) === recomputed)
         .map(({ statistic, value, n, source }) => ({ statistic, value, n, source }));
-    const [{ unit, definition, defined_as_ours }] = own as [MetricRow];
+    const [{ unit, definition, defined_as_ours }] = metricRows as [MetricRow];
     return {
       name,
       unit,
@@ -175,7 +181,7 @@ const inOrder = (a: BenchmarkMetric, b: BenchmarkMetric): number =>
 
 const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
 
-/** Our metrics first, in request order. */
+/** inferscope's metrics first, in request order. */
 export function rank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
   const known = order.indexOf(name);
   if (known >= 0) return known;

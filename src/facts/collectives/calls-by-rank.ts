@@ -5,13 +5,13 @@ import { makeCollectives } from '../trace/collective-tables.js';
 export interface CollectiveKind {
   operation: string;
   bytes: number;
-  /** On all communicators. */
+  /** Number of calls on all communicators. */
   calls: number;
   /** Sum over ranks, ns. */
   total_ns: number;
 }
 
-/** Kinds of collectives that all ranks leave together, those with the longest sum of times first. */
+/** Kinds of collectives that all ranks finish together, by total time. */
 export async function collectiveKinds(database: SessionDatabase): Promise<CollectiveKind[]> {
   await makeCollectives(database);
   return database.query<CollectiveKind>(
@@ -20,28 +20,28 @@ export async function collectiveKinds(database: SessionDatabase): Promise<Collec
   );
 }
 
-/** What a rank waited in neighboring calls: beyond the shortest time of the same call on any rank of its communicator. */
+/** Waits of a rank in neighboring calls: time beyond the shortest of the same call on any rank of its communicator. */
 export interface RankWaits {
   rank: number;
-  /** Column of calls, from 0: the same calls on all ranks. */
+  /** Column of calls, from 0; a column has the same calls on all ranks. */
   bin: number;
-  /** Calls are counted from 1 in each communicator's order. */
+  /** Call numbers count from 1 within each communicator. */
   first: number;
   last: number;
   waiting_ms: number;
-  /** The call of these with the longest wait. */
+  /** The longest wait among these calls. */
   longest_ms: number;
   execution: string;
-  /** Null where the source has none. */
+  /** Null if the source has no times. */
   start_ns: number | null;
   dur_ns: number;
 }
 
-/** Cells of a picture, and columns of calls at most: neighbors of longer captures are one. */
+/** Maximum cells of the picture, and maximum columns of calls. Longer captures merge neighboring calls. */
 const cellsShown = 8192;
 const columnsShown = 200;
 
-/** @returns by rank, then in the order of calls */
+/** @returns by rank, then in call order */
 export async function callsByRank(
   database: SessionDatabase,
   { operation, bytes }: Pick<CollectiveKind, 'operation' | 'bytes'>,

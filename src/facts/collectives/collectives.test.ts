@@ -28,10 +28,10 @@ const rows = (count: number, row: (nth: number) => Row<'collectives'>): Row<'col
     operation: 'AllReduce',
     ...row(nth),
   }));
-const fault = async (of: Session) =>
-  (await explainSession(of)).data.rules.find(({ rule }) => rule === 'collective_late_rank')!.outcome;
+const fault = async (faultOf: Session) =>
+  (await explainSession(faultOf)).data.rules.find(({ rule }) => rule === 'collective_late_rank')!.outcome;
 
-test('bandwidths of the two records that NCCL publishes', () => {
+test('bandwidths equal the two records that NCCL publishes', () => {
   // plugins/profiler/inspector/README.md: 8 ranks; 41057 µs, 61974 µs.
   const scatter = collectiveTraffic('ReduceScatter', 2147483648, 8)!;
   expect(scatter.algorithm / 41057e-6 / 1e9).toBeCloseTo(418.439467, 5);
@@ -67,7 +67,7 @@ test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   expect(reduce!.recorded_share.value).toBeCloseTo(30 / 33, 12);
   expect(reduce!.last).toMatchObject({ rank: 3, host: 'node-a', operations: 27, of: 30 });
   expect(reduce!.longest).toMatchObject({ rank: 2, operations: 30, of: 30 });
-  // All ranks take as long: none was last.
+  // All ranks take equally long, so none was last.
   expect(gather).toMatchObject({
     operation: 'AllGather',
     recorded: 28,
@@ -92,7 +92,7 @@ test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   ]);
 });
 
-test('a rank that is last in 27 of 30 is a finding: 100 µs of 540 each', async () => {
+test('a rank that is last in 27 of 30 calls is a finding: 100 of 540 µs each', async () => {
   expect(leadOf(session.manifest)).toBe('collectives');
   const { findings } = (await explainSession(session)).data;
   const late = findings.find(({ rule }) => rule === 'collective_late_rank')!;
@@ -105,12 +105,12 @@ test.each<[string, string, (nth: number, rank: number) => number]>([
   ['by turns', 'not_fired', (nth, rank) => (nth % 2 === rank ? 400_000 : 500_000)],
   ['always the same, by less than a twentieth', 'not_fired', (_nth, rank) => 500_000 - 20_000 * rank],
   ['always the same', 'fired', (_nth, rank) => 500_000 - 100_000 * rank],
-])('of two ranks the last is %s: %s', async (_who, outcome, dur_ns) => {
+])('with two ranks, the last rank is %s: %s', async (_who, outcome, dur_ns) => {
   const of = (rank: number) => rows(20, (nth) => ({ rank, dur_ns: dur_ns(nth, rank) }));
   expect(await fault(await sessionOf(testHome(), { collectives: [...of(0), ...of(1)] }))).toBe(outcome);
 });
 
-test('too few calls, one rank, or host clocks: no rank is named as the cause', async () => {
+test('with too few calls, one rank, or host clocks no rank is named as the cause', async () => {
   const of = (count: number, more: Row<'collectives'>, ranks = [0, 1]) =>
     sessionOf(testHome(), {
       collectives: ranks.flatMap((rank) =>
@@ -123,7 +123,7 @@ test('too few calls, one rank, or host clocks: no rank is named as the cause', a
   expect(await fault(await of(30, { operation: 'Broadcast' }))).toBe('not_applicable');
 });
 
-test('a log that was imported twice counts once; another definition of bandwidth is said', async () => {
+test('a log imported twice counts once, and another definition of bandwidth is stated', async () => {
   const once = rows(3, () => ({ dur_ns: 1_000_000, bus_bytes_per_s: 5e9 }));
   const { data: twice, issues } = await analyzeCollectives(
     await sessionOf(testHome(), { collectives: [...once, ...once] }),
@@ -135,9 +135,9 @@ test('a log that was imported twice counts once; another definition of bandwidth
   ]);
 });
 
-test('a bus bandwidth above the rate of the link is an accounting fault; switches may halve what an all-reduce moves', async () => {
+test("a bus bandwidth above the link's is reported as an error; switches may halve the traffic of an all-reduce", async () => {
   const of = async (bytesPerSecond: number, operation: string) => {
-    // With 2 ranks the bus carries as much as the call has, whatever the operation.
+    // With 2 ranks the bus carries the bytes of the call for every operation.
     const bytes = bytesPerSecond / 1e3;
     const call = (rank: number) => rows(1, () => ({ rank, operation, bytes, dur_ns: 1_000_000 }));
     const session = await sessionOf(
@@ -154,9 +154,9 @@ test('a bus bandwidth above the rate of the link is an accounting fault; switche
   expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
 });
 
-test('over several hosts the link is what the network adapters of one carry together', async () => {
+test("over several hosts the link is the sum of one host's network adapters", async () => {
   const of = async (hosts: [string, string], adapters?: string) => {
-    // 100 GB/s: with 2 ranks the bus carries what the call has.
+    // 100 GB/s: with 2 ranks the bus carries the bytes of the call.
     const call = (rank: number) =>
       rows(1, () => ({ rank, nodes: null, host: hosts[rank]!, device: 0, bytes: 1e8, dur_ns: 1_000_000 }));
     const session = await sessionOf(
@@ -169,13 +169,13 @@ test('over several hosts the link is what the network adapters of one carry toge
     return (await analyzeCollectives(session)).data.groups[0]!;
   };
   expect((await of(['a', 'a'])).of_link.value).toBeCloseTo(100 / 450, 12);
-  const apart = await of(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
+  const twoHosts = await of(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
   // Four ports of 400 Gbit/s.
-  expect([apart.nodes, apart.of_link.value]).toEqual([2, 0.5]);
+  expect([twoHosts.nodes, twoHosts.of_link.value]).toEqual([2, 0.5]);
   expect((await of(['a', 'b'])).of_link).toMatchObject({ value: null, reason: { code: 'no_network' } });
 });
 
-test('waiting summed over calls equals the skew of the groups', async () => {
+test('waits summed over calls equal the skew of the groups', async () => {
   const database = await session.connect();
   try {
     const kinds = await collectiveKinds(database);

@@ -50,8 +50,8 @@ interface CompleteRow extends Group {
 type CallsRow = Omit<CommunicatorCalls, 'recorded_share'> & { calls: number };
 
 /**
- * Collectives recorded by NCCL, by operation, size and ranks: times, bandwidths as nccl-tests defines them, recorded share of
- * the calls, and the rank that the others wait for.
+ * Collectives recorded by NCCL, by operation, size and ranks: times, bandwidths as nccl-tests defines them, the
+ * recorded share of calls, and the rank that the others wait for.
  */
 export async function analyzeCollectives(session: Session): Promise<Document<CollectivesResult>> {
   const database = await session.connect();
@@ -71,14 +71,18 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
       groups: rows.map((row) =>
         group(
           row,
-          { complete: same(complete, row), last: same(last, row), longest: same(longest, row) },
+          {
+            complete: sameGroup(complete, row),
+            last: sameGroup(last, row),
+            longest: sameGroup(longest, row),
+          },
           calls,
           { roof, links },
         ),
       ),
-      communicators: calls.map(({ calls: numbers, ...own }) => ({
-        ...own,
-        recorded_share: recordedShare(own.recorded, numbers),
+      communicators: calls.map(({ calls: numbers, ...row }) => ({
+        ...row,
+        recorded_share: recordedShare(row.recorded, numbers),
       })),
     };
     return document('collectives', collectivesVersion, data, [
@@ -91,7 +95,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
   }
 }
 
-const same = <T extends Group>(
+const sameGroup = <T extends Group>(
   rows: readonly T[],
   { operation, bytes, ranks, nodes }: Group,
 ): T | undefined =>
@@ -114,8 +118,10 @@ function group(
   { roof, links }: { roof: Collectives | null; links: Links },
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
-  const own = calls.filter((call) => call.operation === row.counted && row.named.includes(call.communicator));
-  const numbers = own.reduce((sum, callsRow) => sum + callsRow.calls, 0);
+  const groupCalls = calls.filter(
+    (call) => call.operation === row.counted && row.named.includes(call.communicator),
+  );
+  const numbers = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>
     ns === null ? untimed : figure(ns, 'ns', `${share} of the recorded times`, { n: timed });
   const over = (ns: number | undefined, what: string) =>
@@ -131,7 +137,7 @@ function group(
     communicators,
     recorded,
     recorded_share: recordedShare(
-      own.reduce((sum, callsRow) => sum + callsRow.recorded, 0),
+      groupCalls.reduce((sum, callsRow) => sum + callsRow.recorded, 0),
       numbers,
     ),
     timed_by: row.timed_by.filter((one) => one !== null),
@@ -160,16 +166,16 @@ function group(
 const untimed = missing('no_time', 'no operation has a time');
 const incomplete = missing('not_all_ranks', 'the GPU clock timed no call on all ranks');
 
-/** nccl-tests' definition over a time. */
-function bandwidth({ operation, bytes, ranks }: Group, time: Figure, which: 'algorithm' | 'bus'): Figure {
+/** Bandwidth as nccl-tests defines it, over a time. */
+function bandwidth({ operation, bytes, ranks }: Group, time: Figure, kind: 'algorithm' | 'bus'): Figure {
   if (time.value === null) return time;
   const traffic = collectiveTraffic(operation, bytes, ranks);
   if (traffic === null) return missing('no_definition', 'nccl-tests defines no bandwidth for this operation');
-  if (traffic[which] === 0 || time.value === 0) return missing('no_traffic', 'no data moves between ranks');
+  if (traffic[kind] === 0 || time.value === 0) return missing('no_traffic', 'no data moves between ranks');
   return figure(
-    traffic[which] / (time.value / 1e9),
+    traffic[kind] / (time.value / 1e9),
     'B/s',
-    `bytes by the nccl-tests definition of ${which}, over: ${time.source}`,
+    `bytes by the nccl-tests definition of ${kind}, over: ${time.source}`,
   );
 }
 
@@ -184,7 +190,7 @@ function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null):
 }
 
 interface Links {
-  /** NVLink or its like, else that to the host. */
+  /** NVLink or similar, else the link to the host. */
   gpus: Figure;
   hosts: Figure;
 }
@@ -211,8 +217,8 @@ function ofLink(bus: Figure, link: Figure): Figure {
 }
 
 /**
- * A rate that the link cannot have: bytes, ranks or times are wrong. Switches that reduce (NVLS) halve what an all-reduce moves,
- * so its limit is 2(n − 1)/n of the link.
+ * Whether a bandwidth exceeds the link, so bytes, ranks or times are wrong. Switches that reduce (NVLS) halve the
+ * traffic of an all-reduce, so its limit is 2(n − 1)/n of the link.
  */
 const isOverLink = ({ operation, ranks, of_link: { value } }: CollectiveGroup): boolean =>
   value !== null && value > (operation === 'AllReduce' ? busFactor(ranks) : 1) * (1 + tolerance);
@@ -233,7 +239,7 @@ const shareOf = (one: RankShare | undefined): RankShare | null =>
         of: one.of,
       };
 
-/** A tenth of a percent is the rounding of the source's own figures. */
+/** Tolerance for the rounding in the source's figures. */
 const tolerance = 0.001;
 
 function overLink(groups: readonly CollectiveGroup[]): Issue[] {

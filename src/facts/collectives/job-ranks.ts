@@ -12,16 +12,16 @@ import { rankSteps, stepSpans } from './rank-steps.js';
 
 type Job = NonNullable<CollectivesResult['job']>;
 
-/** Beyond the median rank's, as a share of a step, below which a rank does not compute longer or wait for its host. */
+/** Minimum excess over the median rank, as a share of a step, for a rank to compute longer or wait for its host. */
 const minExcess = 0.02;
 
-/** Share of a rank's operations that it is last in, below which no reason is looked for. */
+/** Minimum share of operations in which a rank is last, for a reason to be given. */
 const minLast = 0.1;
 
 const rankFiles = (session: Session): Promise<unknown> =>
   artifactJson(session, 'ranks', 'the files and clocks of the ranks');
 
-/** The execution with the collectives; of several without any, one with kernels. */
+/** The execution with collectives; without any, one with kernels. */
 async function executionOf(database: SessionDatabase): Promise<string> {
   const tables = ['collectives', 'kernels', 'stages'];
   const [first] = await database.query<{ execution_id: string }>(
@@ -31,7 +31,7 @@ async function executionOf(database: SessionDatabase): Promise<string> {
   return first?.execution_id ?? '';
 }
 
-/** Its kind of step that took longest in all; null where it has none. */
+/** The execution's kind of step with the most total time; null if it has none. */
 async function stepKind(database: SessionDatabase, execution: string): Promise<string | null> {
   const [longest] = await database.query<{ kind: string }>(
     `SELECT kind FROM stages WHERE execution_id = '${execution}' AND (kind IN ${stepKindsSql} OR kind = 'training') AND NOT coalesce(warmup, false)
@@ -40,16 +40,22 @@ async function stepKind(database: SessionDatabase, execution: string): Promise<s
   return longest?.kind ?? null;
 }
 
-/** Own time of each rank in each step of a job (import --ranks), and when that was; null where it has no such steps. */
+/**
+ * Each rank's step times without communication in a job (import --ranks), and their start and end; null without such
+ * steps.
+ */
 export async function ownTimesOf(database: SessionDatabase) {
   const execution = await executionOf(database);
   const kind = await stepKind(database, execution);
   if (kind === null) return null;
-  const own = await rankSteps(database, { kind, execution });
-  return own && { own, spanOf: await stepSpans(database, { kind, execution }) };
+  const steps = await rankSteps(database, { kind, execution });
+  return steps && { own: steps, spanOf: await stepSpans(database, { kind, execution }) };
 }
 
-/** The ranks of a job (import --ranks); null for other sessions. @param link between ranks, B/s */
+/**
+ * The ranks of a job (import --ranks); null for other sessions.
+ * @param link between ranks, B/s
+ */
 export async function jobOf(session: Session, database: SessionDatabase, link: Figure): Promise<Job | null> {
   const stored = await rankFiles(session);
   if (stored === null) return null;
@@ -86,16 +92,16 @@ export async function jobOf(session: Session, database: SessionDatabase, link: F
 }
 
 /**
- * SQL of the ranks in one execution; sums over the whole capture where it has no steps.
- * @param boundNs error of the clocks: who was last is not stated where the others waited no longer
+ * SQL of the ranks in one execution, or of sums over the whole capture without steps.
+ * @param boundNs error of the clocks; the last rank is unknown if the others waited no longer than this
  */
 function ranksSql({ kind, execution }: { kind: string | null; execution: string }, boundNs: number): string {
-  const own = `execution_id = '${execution}'`;
+  const condition = `execution_id = '${execution}'`;
   const steps =
     kind === null
-      ? `SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${own} GROUP BY capture_id, rank`
+      ? `SELECT capture_id, 0 AS stage_id, rank, NULL::BIGINT AS ns FROM kernels WHERE ${condition} GROUP BY capture_id, rank`
       : `SELECT capture_id, stage_id, rank, coalesce(device_end_ns, end_ns) - coalesce(device_start_ns, start_ns) AS ns
-         FROM stages WHERE ${own} AND kind = '${kind}' AND NOT coalesce(warmup, false)`;
+         FROM stages WHERE ${condition} AND kind = '${kind}' AND NOT coalesce(warmup, false)`;
   const inSteps = (row: string) =>
     kind === null
       ? ''
@@ -104,8 +110,8 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
   const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
   return `WITH steps AS (${steps}),
    counted AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
-   computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${own} AND k.class <> 'communication' GROUP BY k.rank),
-   idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${own} AND g.device IS NOT NULL GROUP BY g.rank),
+   computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${condition} AND k.class <> 'communication' GROUP BY k.rank),
+   idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${condition} AND g.device IS NOT NULL GROUP BY g.rank),
    talking AS (
      SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(c.dur_ns - c.exposed_ns) AS overlapped, sum(k.shortest_ns) AS wire, sum(c.dur_ns - k.shortest_ns) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(c.dur_ns - k.shortest_ns) FILTER (c.operation = '${sendAndRecv}') AS stages,
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last

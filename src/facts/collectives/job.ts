@@ -15,15 +15,17 @@ export interface LinkUse extends Record<string, string | number | null> {
   calls: number;
   /** Median of the shortest time over ranks, µs. */
   wire_us: number;
-  /** The smallest of the other communicators that call the same operation with as many bytes and ranks; null without one. */
+  /**
+   * The smallest of the other communicators that call the same operation with equal bytes and ranks; null without one.
+   */
   other_us: number | null;
-  /** Exposed time beyond that of the others, ms per instance of the kind (mean). */
+  /** Exposed time beyond that of the others, ms, mean per instance of the kind. */
   lost_ms: number;
 }
 
-/** Slower than the others by this factor: a link at fault, not the noise of groups. */
+/** Minimum factor to the other communicators; smaller differences are noise. */
 const slowFactor = 1.5;
-/** Calls of a communicator, below which its median is not judged. */
+/** Minimum calls of a communicator for its median to be used. */
 const minCalls = 8;
 
 const inKind = (captures: readonly string[], kind: PhaseKind): string =>
@@ -52,7 +54,7 @@ export const linksSql = (
      coalesce(greatest(wire_us - other_us, 0), 0) * calls * exposed_share / 1e3 / ${instances} AS lost_ms
    FROM compared JOIN members USING (communicator) ORDER BY lost_ms DESC, communicator, operation`;
 
-/** The communicator with an exchange slower than that of its equals, if any. */
+/** The communicator with a slower exchange than its equals, if any. */
 export async function slowLink(
   database: SessionDatabase,
   captures: readonly string[],
@@ -63,25 +65,25 @@ export async function slowLink(
   return most.wire_us >= slowFactor * most.other_us ? most : null;
 }
 
-/** How unevenly the ranks of a communicator receive in all-to-all calls, in a kind of stage of a job. */
+/** Imbalance of what the ranks of a communicator receive in all-to-all calls, in a kind of stage of a job. */
 export interface ExpertLoad extends Record<string, string | number | null> {
   communicator: string;
   name: string | null;
   ranks: number;
-  /** Calls in which the ranks receive different amounts. */
+  /** Calls in which ranks receive different amounts. */
   uneven: number;
-  /** Mean over them of the largest over the mean. */
+  /** Mean of largest / mean over these calls. */
   imbalance: number;
-  /** The rank that receives most, most often, and in how many of them. */
+  /** The rank that receives the most in most calls, and the number of these calls. */
   rank: number;
   most: number;
-  /** Time of the exchange that the largest part takes beyond the mean part, ms per instance (mean). */
+  /** Exchange time of the largest part beyond the mean part, ms, mean per instance. */
   wire_ms: number;
-  /** Time that ranks wait in all-to-all calls until that rank arrives, beyond even work, ms per instance (mean). */
+  /** Time that other ranks wait in all-to-all calls for that rank, beyond balanced work, ms, mean per instance. */
   waiting_ms: number;
 }
 
-/** Received over the mean, below which ranks count as even. */
+/** Minimum ratio of received bytes to the mean; below it ranks count as balanced. */
 const minImbalance = 1.1;
 
 /** SQL of ExpertLoad, the largest loss first. */
@@ -105,10 +107,10 @@ export const expertsSql = (
      coalesce(sum(exposed_share * (longest_ns - shortest_ns) * (1 - 1 / ranks)) FILTER (last_rank = rank), 0) / 1e6 / ${instances} AS waiting_ms
    FROM judged JOIN hot USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
 
-/** The rank that receives most in at least so many of the uneven calls is named. */
+/** Minimum share of uneven calls in which the same rank receives the most. */
 const minMost = 0.6;
 
-/** The communicator that loses most to uneven work, if one rank receives most in most of its uneven calls. */
+/** The communicator that loses the most to uneven work, if one rank receives the most in most of its uneven calls. */
 export async function hotExpert(
   database: SessionDatabase,
   captures: readonly string[],
@@ -120,9 +122,9 @@ export async function hotExpert(
 }
 
 /**
- * SQL of what each call costs each rank of a job, ns of its exposed time: `skew_ns` waiting for a late rank, `imbalance_ns`
- * waiting for the rank with the busiest experts, and the exchange of its larger part. Of calls that some rank did not record no
- * waiting is known.
+ * SQL of the exposed time that each call costs each rank of a job, ns: `skew_ns` waiting for a late rank,
+ * `imbalance_ns` waiting for the rank with the busiest experts, and the exchange of its larger part. Waiting is unknown
+ * in calls that some rank did not record.
  */
 export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `WITH sizes AS (
      SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
@@ -141,7 +143,7 @@ export const callLossesSql = (captures: readonly string[], kind: PhaseKind): str
      LEFT JOIN hot h ON h.communicator = c.communicator
      WHERE c.capture_id IN (${captureList(captures)}))`;
 
-/** What a rank of a pipeline waits for other stages in its sends and receives, ms per instance of the kind (mean). */
+/** Time that a pipeline rank waits for other stages in sends and receives, ms, mean per instance of the kind. */
 export interface StageWaits extends Record<string, string | number | null> {
   rank: number;
   waiting_ms: number;
@@ -149,7 +151,7 @@ export interface StageWaits extends Record<string, string | number | null> {
   micro_batches: number;
 }
 
-/** SQL of StageWaits, the rank that waits least first: transfers with both ends in the kind of stage. */
+/** SQL of StageWaits, the rank that waits least first, over transfers with both ends in the kind of stage. */
 export const pipelineSql = (
   captures: readonly string[],
   kind: PhaseKind,
@@ -161,14 +163,14 @@ export const pipelineSql = (
    FROM (SELECT rank, communicator, sum(skew_ns) AS skew_ns, count(*) AS n FROM ends SEMI JOIN whole USING (communicator) GROUP BY ALL)
    GROUP BY rank ORDER BY waiting_ms, rank`;
 
-/** The bubble of a pipeline: what even the rank that waits least waits. */
+/** The bubble of a pipeline: the wait of the rank that waits least. */
 export interface Pipeline {
   ranks: number;
   micro_batches: number;
   bubble_ms: number;
 }
 
-/** Null where some rank of the captures sends and receives nothing within the kind of stage. */
+/** Null if a rank of the captures sends and receives nothing in this kind of stage. */
 export async function pipelineOf(
   database: SessionDatabase,
   captures: readonly string[],

@@ -5,20 +5,20 @@ export const groupsSql = `SELECT operation, bytes, ranks, nodes, any_value(count
      min(bus_bytes_per_s * dur_ns) / 1e9 AS least_bus_bytes, max(bus_bytes_per_s * dur_ns) / 1e9 AS most_bus_bytes
    FROM collective_rows GROUP BY operation, bytes, ranks, nodes ORDER BY sum(dur_ns) DESC NULLS LAST, operation, bytes, ranks, nodes`;
 
-/** The same groups, of complete operations. */
+/** The same groups over operations that every rank recorded. */
 export const completeSql = `SELECT operation, bytes, ranks, nodes, count(*) AS complete, median(shortest_ns) AS transfer, median(longest_ns - shortest_ns) AS waiting,
      sum(time_ns)::BIGINT AS time_ns, sum(among * shortest_ns)::BIGINT AS wire_ns
    FROM collective_calls GROUP BY operation, bytes, ranks, nodes`;
 
-/** The rank of each group that most often was the last (`last`) or had the longest time (`longest`). */
-export const rankSharesSql = (which: 'last' | 'longest'): string => `WITH counts AS (
-     SELECT operation, bytes, ranks, nodes, communicator, ${which}_rank AS rank, any_value(${which}_host) AS host, count(*) AS operations
-     FROM collective_calls GROUP BY operation, bytes, ranks, nodes, communicator, ${which}_rank)
+/** The rank of each group that was `last`, or took `longest`, most often. */
+export const rankSharesSql = (kind: 'last' | 'longest'): string => `WITH counts AS (
+     SELECT operation, bytes, ranks, nodes, communicator, ${kind}_rank AS rank, any_value(${kind}_host) AS host, count(*) AS operations
+     FROM collective_calls GROUP BY operation, bytes, ranks, nodes, communicator, ${kind}_rank)
    SELECT *, sum(operations) OVER (PARTITION BY operation, bytes, ranks, nodes, communicator)::BIGINT AS "of"
    FROM counts
    QUALIFY rank IS NOT NULL AND row_number() OVER (PARTITION BY operation, bytes, ranks, nodes ORDER BY rank IS NULL, operations DESC, communicator, rank) = 1`;
 
-/** How many numbers of each rank's sequence lie between its first and last recorded one, summed over ranks. */
+/** Length of each rank's recorded sequence, from its first to its last number, summed over ranks. */
 export const communicatorsSql = `WITH by_rank AS (
      SELECT communicator, counted, rank, count(*) AS recorded, max(sequence) - min(sequence) + 1 AS calls, any_value(communicator_name) AS name,
        any_value(ranks) AS ranks, any_value(nodes) AS nodes

@@ -8,24 +8,24 @@ interface Steps {
   execution: string;
 }
 
-/** Columns of a strip; of large jobs fewer, so that a page stays small. */
+/** Maximum columns of a strip; large jobs get fewer, to keep the page small. */
 const maxColumns = 64;
 const maxCells = 8192;
 
 /**
- * Own time of every rank in every step of a kind: what a step takes without exposed communication, so without waiting for other
- * ranks. Of more steps than columns, neighbors are averaged.
- * @returns null where no rank has such steps
+ * Step times of every rank without exposed communication, so without waiting for other ranks. With more steps than
+ * columns, neighbors are averaged.
+ * @returns null if no rank has such steps
  */
-export async function rankSteps(database: SessionDatabase, of: Steps): Promise<RankSteps | null> {
+export async function rankSteps(database: SessionDatabase, steps: Steps): Promise<RankSteps | null> {
   const [count] = await database.query<{ ranks: number; steps: number | null }>(
-    `${stepsSql(of)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
+    `${stepsSql(steps)} SELECT count(DISTINCT rank) AS ranks, max(step) AS steps FROM steps`,
   );
   if (!count?.steps) return null;
   const columns = Math.min(maxColumns, Math.max(1, Math.floor(maxCells / count.ranks)), count.steps);
   const width = Math.ceil(count.steps / columns);
   const rows = await database.query<{ rank: number; column: number; ms: number }>(
-    `${stepsSql(of)},
+    `${stepsSql(steps)},
      exposed AS (
        SELECT s.capture_id, s.phase_id, s.rank, sum(c.exposed_ns) AS ns
        FROM collectives c JOIN stages s ON s.capture_id = c.capture_id AND s.stage_id = c.stage_id AND s.rank IS NOT DISTINCT FROM c.rank
@@ -50,23 +50,25 @@ export async function rankSteps(database: SessionDatabase, of: Steps): Promise<R
   };
 }
 
-/** When a rank was in one of its steps, ns since the session's start. */
+/** Start and end of a rank's step, ns since the session's start. */
 export interface StepSpan {
   execution: string;
   start_ns: number;
   end_ns: number;
 }
 
-/** Times of all steps, by rank and by their number from 1. */
+/** Times of all steps, by rank and by step number from 1. */
 export async function stepSpans(
   database: SessionDatabase,
-  of: Steps,
+  steps: Steps,
 ): Promise<(rank: number, step: number) => StepSpan | undefined> {
   const rows = await database.query<{ rank: number; step: number; start_ns: number; end_ns: number }>(
-    `${stepsSql(of)} SELECT rank, step, start_ns, end_ns FROM steps`,
+    `${stepsSql(steps)} SELECT rank, step, start_ns, end_ns FROM steps`,
   );
   const keyOf = (rank: number, step: number): string => `${rank} ${step}`;
-  const spans = new Map(rows.map((row) => [keyOf(row.rank, row.step), { execution: of.execution, ...row }]));
+  const spans = new Map(
+    rows.map((row) => [keyOf(row.rank, row.step), { execution: steps.execution, ...row }]),
+  );
   return (rank, step) => spans.get(keyOf(rank, step));
 }
 

@@ -9,8 +9,8 @@ interface TransferRow extends Omit<JobTransfer, 'bandwidth' | 'of_link' | 'kv_ca
 }
 
 /**
- * What each rank of a job sends to another, the longest sum of times first. A rank that only computes prefills sends the KV cache to one that
- * decodes: disaggregated serving.
+ * Transfers from each rank of a job to another, by total time. In disaggregated serving a rank that only computes
+ * prefills sends the KV cache to one that decodes.
  * @param link between the ranks, B/s
  */
 export async function transfersOf(

@@ -41,5 +41,5 @@ export function speedOfLightBound(metrics: Metrics): Bound {
 export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';
 export const memoryThroughput = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed';
 
-/** ncu rounds to hundredths: 0.00 means less than that. */
+/** ncu rounds to hundredths, so 0.00 may be any smaller value. */
 const part = (waves: number) => (waves < 0.005 ? 'under 1 %' : `${formatPercent(waves)}`);

@@ -38,7 +38,7 @@ async function analyse(...names: string[]): Promise<Document<CountersResult>> {
   return analyzeCounters(await openSession(id, home));
 }
 
-/** NVIDIA's rules of the details page: rule name -> description, one map a kernel name. */
+/** NVIDIA's rules from the details page: rule name -> descriptions, one map per kernel name. */
 async function rules(name: string): Promise<Map<string, Map<string, string[]>>> {
   const kernels = new Map<string, Map<string, string[]>>();
   let header: string[] = [];
@@ -62,7 +62,7 @@ const value = (figure: Figure) => {
 describe.each([
   ['ncu-kernels.raw.csv', 'ncu-kernels.details.csv', 7],
   ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv', 4],
-])("%s against NVIDIA's own rules", (raw, details, groups) => {
+])("%s against NVIDIA's rules", (raw, details, groups) => {
   let kernels: KernelCounters[] = [];
   let nvidia: Awaited<ReturnType<typeof rules>>;
   beforeAll(async () => {
@@ -128,19 +128,19 @@ describe.each([
   });
 });
 
-describe('the 4096³ GEMM and the others', () => {
+describe('the 4096³ GEMM and other kernels', () => {
   let data: CountersResult;
   const kernel = (name: string) => data.kernels.find((one) => one.name.includes(name))!;
   beforeAll(async () => {
     data = (await analyse('ncu-kernels.raw.csv')).data;
   });
 
-  test('its FLOP are 2·4096³, and its place on the roofline is by hand', () => {
+  test('the GEMM has 2·4096³ FLOP, and its roofline position equals the hand calculation', () => {
     const { roofline, ...gemm } = kernel('256x128');
     expect(value(roofline.flop)).toBe(2 * 4096 ** 3);
     const seconds = value(gemm.duration_ns) / 1e9;
     expect(value(roofline.achieved_flops)).toBeCloseTo((2 * 4096 ** 3) / seconds, -6);
-    // Dense: 132 SMs × 4096 FLOP a clock × 1.585 GHz; the data sheet's 989 TFLOP/s are at 1.83 GHz.
+    // Dense: 132 SMs × 4096 FLOP per clock × 1.585 GHz; the data sheet's 989 TFLOP/s are at 1.83 GHz.
     expect(value(roofline.peak_flops) / (132 * 4096 * 1.585316e9)).toBeCloseTo(1, 6);
     expect(roofline.roof_side).toBe('compute');
     expect(value(roofline.roof_share)).toBeCloseTo(0.9, 1);
@@ -151,21 +151,21 @@ describe('the 4096³ GEMM and the others', () => {
     expect(value(gemm.shared_memory_per_block)).toBe(214_212);
   });
 
-  test('the GEMV streams its weights: 33.6 MB, one FLOP a byte, under the bandwidth', () => {
+  test('the GEMV reads its weights, 33.6 MB at one FLOP per byte, below the memory bandwidth', () => {
     const { roofline, bound } = kernel('splitK');
     expect(value(roofline.dram_bytes) / (2 * 4096 * 4096)).toBeCloseTo(1, 1);
     expect(roofline.roof_side).toBe('memory');
     expect(bound.by).toBe('memory');
   });
 
-  test('the device', () => {
+  test("the device's name, SMs and clocks", () => {
     expect(data.devices).toEqual([{ device: 0, compute_capability: '9.0', sm_count: 132 }]);
     expect(data.launches).toHaveLength(7);
     expect(data.launches[0]).toMatchObject({ launch_ordinal: 0, nvtx_path: 'prefill' });
   });
 });
 
-test('launches of a name and grid are one kernel with a spread; another grid is another kernel', async () => {
+test('launches with equal name and grid are one kernel with a spread; another grid is another kernel', async () => {
   const { data } = await analyse('ncu-tiny.raw.csv');
   const small = data.kernels.find(({ grid }) => grid === '8,2,1')!;
   expect(small.launches).toBe(2);
@@ -183,7 +183,7 @@ test('launches of a name and grid are one kernel with a spread; another grid is 
   ]);
 });
 
-test('raw and details page of one run are two captures, never one kernel', async () => {
+test('raw and details page of one run are two captures with separate kernels', async () => {
   const { data } = await analyse('ncu-kernels.raw.csv', 'ncu-kernels.details.csv');
   expect(data.kernels).toHaveLength(14);
   const [raw, details] = ['ncu0', 'ncu1'].map((id) =>
@@ -218,7 +218,7 @@ test('bounds at their thresholds', () => {
   expect(speedOfLightBound(new Map()).by).toBeNull();
 });
 
-test('tensor work alone is used for the whole where only it was counted, with a note', () => {
+test('uses tensor FLOP alone, with a note, if nothing else was counted', () => {
   const some = { 'sm__ops_path_tensor_src_bf16_dst_fp32.sum': 1e9, 'dram__bytes.sum': 1e7 };
   const { flop, arithmetic_intensity } = kernelRoofline(metrics(some));
   expect(flop).toMatchObject({ value: 1e9, source: 'tensor instructions; others not collected' });
@@ -230,19 +230,19 @@ test('tensor work alone is used for the whole where only it was counted, with a 
   });
 });
 
-describe('tensor FLOP that the counters do not tell are missing, not 0', () => {
+describe('uncounted tensor FLOP are missing, not 0', () => {
   const tensor = (values: Record<string, number>) => flopByUnit(metrics(values), 1e-3)[0]!.flop;
   const pipe = 'sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed';
   const capability = 'device__attribute_compute_capability_major';
 
-  test('a GB100 counts utchmma; hmma alone says nothing', () => {
+  test('a GB100 counts utchmma; hmma alone is not enough', () => {
     const hmma = 'sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off.sum';
     expect(tensor({ [capability]: 10, [hmma]: 0 })).toMatchObject({ reason: { code: 'no_tensor_counters' } });
     const utchmma = 'sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off.sum';
     expect(tensor({ [capability]: 10, [hmma]: 0, [utchmma]: 5e9 }).value).toBe(5e9);
   });
 
-  test('a busy pipe without an operation', () => {
+  test('a busy tensor pipe without a counted operation', () => {
     const sum = 'sm__ops_path_tensor_src_fp16.sum';
     expect(tensor({ [capability]: 9, [sum]: 0, [pipe]: 40 })).toMatchObject({
       reason: { code: 'tensor_not_counted' },
@@ -250,12 +250,12 @@ describe('tensor FLOP that the counters do not tell are missing, not 0', () => {
     expect(tensor({ [capability]: 9, [sum]: 0, [pipe]: 0.8 }).value).toBe(0);
   });
 
-  test('no counters at all, idle pipe or not', () => {
+  test('no counters, with and without a busy pipe', () => {
     expect(tensor({ [pipe]: 0 }).value).toBe(0);
     expect(tensor({}).value).toBeNull();
   });
 
-  test('aggregates are not counted twice; fp8 has nothing but its aggregate', () => {
+  test('counts aggregates once; fp8 has only its aggregate', () => {
     expect(
       tensor({
         [capability]: 9,
@@ -270,7 +270,7 @@ describe('tensor FLOP that the counters do not tell are missing, not 0', () => {
   });
 });
 
-test('a page that its file holds twice is counted in the document', async () => {
+test('counts a page once if its file has it twice', async () => {
   const page = readFileSync(fixture('ncu-kernels.raw.csv'), 'utf8');
   const path = join(testFolder(), 'twice.csv');
   writeFileSync(path, page + page);
@@ -281,7 +281,7 @@ test('a page that its file holds twice is counted in the document', async () => 
   );
 });
 
-test('a session without counters says so', async () => {
+test('a session without counters reports that', async () => {
   const { data, issues } = await analyse();
   expect(data.kernels).toEqual([]);
   expect(issues).toEqual([expect.objectContaining({ code: 'no_counters' })]);

@@ -15,7 +15,7 @@ const tensorCounters: Record<number, { needs: RegExp; name: string }> = {
 
 /** Integer and one-bit products are operations, not FLOP. */
 const integer = /src_u?int\d|_[ib]g?mma_/;
-/** Instruction (if the metric is for one) and input type. */
+/** Groups: instruction (if the metric is for one), and input type. */
 const tensorSum = /^sm__ops_path_tensor_(op_[a-z]+_)?src_([a-z]+\d+)\w*\.sum$/;
 
 /** A tensor pipe this busy without counted operations: the counters are for another instruction. */
@@ -59,14 +59,14 @@ function tensorFlop(metrics: Metrics): Figure {
     );
   }
   const major = valueOf(metrics, 'device__attribute_compute_capability_major');
-  const wanted = major === null ? undefined : tensorCounters[major];
-  if (wanted && !sums.some(({ name }) => wanted.needs.test(name))) {
+  const tensorCounter = major === null ? undefined : tensorCounters[major];
+  if (tensorCounter && !sums.some(({ name }) => tensorCounter.needs.test(name))) {
     return missing(
       'no_tensor_counters',
-      `on compute capability ${major} tensor work is counted by ${wanted.name}, which ncu did not collect`,
+      `on compute capability ${major} tensor work is counted by ${tensorCounter.name}, which ncu did not collect`,
     );
   }
-  // …_tensor_src_fp16 is the sum of the ones by instruction (…_op_hgmma_src_fp16_sparsity_off); fp8 and fp64 have it alone.
+  // …_tensor_src_fp16 is the sum over instructions (…_op_hgmma_src_fp16_sparsity_off). fp8 and fp64 have only the sum.
   const split = new Set(sums.filter((sum) => sum.byInstruction).map(({ type }) => type));
   const counted = sums.filter(({ byInstruction, type }) => byInstruction || !split.has(type));
   const flop = counted.reduce((total, { value }) => total + value, 0);
@@ -100,8 +100,8 @@ function threadInstructions(metrics: Metrics, op: string, seconds: number | null
 }
 
 /**
- * Peak of a unit at the clock of this run, dense. The tensor peak is that of the instruction used: …sparsity_off; an
- * undecorated aggregate states the sparse peak, twice as large.
+ * Dense peak of a unit at the clock of this run. The tensor peak is that of the instruction in use (…sparsity_off),
+ * because the aggregate states the sparse peak, twice as large.
  */
 export function peakOf(metrics: Metrics, unit: Unit): Figure {
   const clock = valueOf(metrics, 'sm__cycles_elapsed.avg.per_second');

@@ -4,7 +4,7 @@ import type { Mean } from './metrics.js';
 
 /** Launches of one kernel name with one grid and block, in one capture, on one device. */
 export interface KernelGroup {
-  /** Its number in the queries. */
+  /** Number of the group in the queries. */
   key: number;
   execution_id: string;
   capture_id: string;
@@ -100,7 +100,7 @@ const usedMetrics = `^(${[
   'device__attribute_compute_capability_major',
 ].join('|')})$`;
 
-/** The first 2000 launches in the order of profiling, each with the place of its group in `groups`. */
+/** The first 2000 launches in profiling order, each with the index of its group in `groups`. */
 export async function launchesOf(
   database: SessionDatabase,
   groups: readonly { key: number }[],

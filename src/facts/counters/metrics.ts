@@ -34,7 +34,7 @@ export function valueOf(metrics: Metrics, name: string): number | null {
   return metrics.get(name)?.value ?? null;
 }
 
-/** f over the values of figures; the first missing one passes through with its reason. */
+/** Applies f to the values of figures; the first missing figure is returned instead, with its reason. */
 export function combine(
   parts: readonly Figure[],
   unit: string,

@@ -29,7 +29,10 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
         ? peakOf(metrics, busiest.unit)
         : missing('no_flop', 'it has no floating-point operations');
   const bandwidth = combine(
-    [of(metrics, 'dram__bytes.sum.peak_sustained'), of(metrics, 'dram__cycles_elapsed.avg.per_second')],
+    [
+      metric(metrics, 'dram__bytes.sum.peak_sustained'),
+      metric(metrics, 'dram__cycles_elapsed.avg.per_second'),
+    ],
     'B/s',
     'dram__bytes.sum.peak_sustained × DRAM clock of the run',
     ([perCycle, clock]) => perCycle! * clock!,
@@ -56,7 +59,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
 }
 
 /**
- * The sum over the units. If only tensor work was counted, it is used alone: the source states this, and other work is small
+ * The sum over the units. If only tensor work was counted, it is used alone and the source says so: other work is small
  * compared with a matrix product. Without tensor work every unit must be known.
  */
 function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
@@ -72,7 +75,7 @@ function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
   );
 }
 
-/** dram__bytes.sum is often absent: then reads and writes, or the rate and the time. */
+/** DRAM bytes: dram__bytes.sum, which is often absent, else reads and writes, else rate × time. */
 function dramBytes(metrics: Metrics, seconds: number | null): Figure {
   const sum = valueOf(metrics, 'dram__bytes.sum');
   if (sum !== null) return figure(sum, 'B', 'dram__bytes.sum');
@@ -89,7 +92,7 @@ function dramBytes(metrics: Metrics, seconds: number | null): Figure {
   );
 }
 
-function of(metrics: Metrics, name: string): Figure {
+function metric(metrics: Metrics, name: string): Figure {
   const value = valueOf(metrics, name);
   return value === null ? missing('not_collected', `ncu did not collect ${name}`) : figure(value, '', name);
 }

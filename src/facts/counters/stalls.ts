@@ -7,8 +7,8 @@ const shown = 5;
 
 /**
  * Warp stall reasons. A warp takes `smsp__average_warp_latency_per_inst_issued` cycles from one instruction to the
- * next; the ratios are the warps in each state per issue-active cycle, and sum to it. "selected" is the cycle of the
- * issue itself, no stall, but part of the whole. Without the ratios, program-counter samples give the shares.
+ * next. The ratios are the warps in each state per issue-active cycle and sum to it. "selected" is the issue cycle: not
+ * a stall, but part of the sum. Without the ratios, program-counter samples give the shares.
  */
 export function stalls(metrics: Metrics): { stalls: Stall[]; missing: string | null } {
   const ratios = states(metrics, perIssue);

@@ -10,7 +10,7 @@ import { userDatabase } from './test-queries.js';
 const home = testHome();
 const names = Object.keys(derivedTables) as DerivedTable[];
 
-test('every derived table has the columns that it is documented with', async () => {
+test('every derived table has its documented columns', async () => {
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {});
   const database = await userDatabase(session);
   const found: Record<string, Record<string, string>> = {};
@@ -31,7 +31,7 @@ test('every derived table has the columns that it is documented with', async () 
   await database.close();
 });
 
-test('a table is made after all that it needs, and nothing else is made', async () => {
+test('makes a table after the tables it needs, and no others', async () => {
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {});
   const made = (await definitionsOf(session, ['windows', 'phase_of'])).map(({ name }) => name);
   expect(made).toEqual(['place_of', 'phase_of', 'focus_stages', 'instances', 'windows']);
@@ -42,7 +42,7 @@ test('a warm-up repeat of the embedded engine is one window, and its last step e
   const rows = await database.query<{ kind: string; ms: number }>(
     'SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows ORDER BY start_ns, stage_id',
   );
-  // Prefill 30, sampling 1, then 0.25 before each step of 12 and 14, 0.5 of sampling after it, 0.25 at the end.
+  // Prefill 30, sampling 1, then 0.25 before each step of 12 and 14, 0.5 of sampling after each, 0.25 at the end.
   expect(rows.map(({ kind, ms }) => [kind, ms])).toEqual([
     ['warmup', 58.75],
     ['prefill', 30],
@@ -55,7 +55,7 @@ test('a warm-up repeat of the embedded engine is one window, and its last step e
   await database.close();
 });
 
-test('tables of several sessions are refused: ids of their windows are the same', async () => {
+test('rejects derived tables of several sessions, because window ids repeat', async () => {
   const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {});
   await expect(derivedOf([session, session]).make(['windows'])).rejects.toMatchObject({ code: 'E_USAGE' });
 });

@@ -12,10 +12,7 @@ import { timelineScope } from '../waterfall/ranks.js';
 import { collectiveTables } from '../trace/collective-tables.js';
 import { relations } from './relations.js';
 
-/**
- * The derived tables that a query over these sessions may name: of the rank and device that the session's explanation is
- * about, or of those asked for.
- */
+/** Derived tables for a query over these sessions: of the rank and device that explain shows, or those asked for. */
 export function derivedOf(sessions: readonly Session[], options: ScopeOptions = {}): Makes {
   return {
     names: Object.keys(derivedTables),
@@ -34,8 +31,8 @@ export function derivedOf(sessions: readonly Session[], options: ScopeOptions = 
 }
 
 /**
- * What makes the tables and those that they are made of, in an order in which each finds its own.
- * @throws E_USAGE when the session has no timeline, or none of the rank and device asked for
+ * SQL of the tables and of the tables they need, in dependency order.
+ * @throws E_USAGE if the session has no timeline, or none of the rank and device asked for
  */
 export async function definitionsOf(
   session: Session,
@@ -52,7 +49,7 @@ export async function definitionsOf(
       if (found.some((table) => table.name === name)) return;
       const { needs, kept, rows } = relations[name];
       for (const need of needs) await add(need);
-      // What a table is made by can depend on rows of those it needs.
+      // A table's SQL can depend on rows of the tables it needs.
       await scope.need(...needs);
       found.push({ name, as: kept === 'view' ? 'view' : 'table', ...(await rows(scope)) });
     };

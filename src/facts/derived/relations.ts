@@ -26,7 +26,7 @@ import {
   windowIdleSql,
 } from '../waterfall/window-sums.js';
 
-/** How a derived table is made of others and of the session's. */
+/** How a derived table is made from other tables. */
 interface Relation {
   needs: readonly TimelineTable[];
   /** view: a name for its SELECT; table: rows of one connection; shared: made once for all connections to the session. */
@@ -51,9 +51,9 @@ function relation(
   };
 }
 
-/** Rows of a recorded table that are of the scope's rank, and of its device where the table is the device's. */
-const own = (table: string, of: 'rank' | 'device'): Relation =>
-  relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, of)}`);
+/** Rows of a recorded table for the scope's rank, and for its device in tables with devices. */
+const recordedRows = (table: string, level: 'rank' | 'device'): Relation =>
+  relation('view', [], ({ source }) => `SELECT * FROM ${table} WHERE ${whereOf(source, level)}`);
 
 const withPhase = (table: TimelineTable): Relation =>
   relation(
@@ -63,7 +63,7 @@ const withPhase = (table: TimelineTable): Relation =>
       `SELECT t.*, p.phase, p.phase_id, p.step_id FROM ${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`,
   );
 
-/** The steps that time alone knows are those of rows without a stage: most have one, and are found faster by it. */
+/** Finds the step by time only for rows without a stage. Most rows have one, and a lookup by id is faster. */
 const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
   relation('view', [`own_${table}`, 'place_of', 'windows', 'instances'], async (scope) =>
     (await isUnmarked(scope))
@@ -74,7 +74,7 @@ const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
          ASOF LEFT JOIN (${nearest[table]}) near ON ${near} >= near.from_ns`,
   );
 
-/** Kernels are placed by the windows' clock, copies by the host's, on which they were called. */
+/** Kernels are placed on the windows' clock; copies on the host clock, on which they were called. */
 const nearest = {
   kernels: "SELECT kind, start_ns AS from_ns, end_ns AS until_ns FROM windows WHERE kind <> 'sampling'",
   copies: "SELECT kind, start_ns AS from_ns, host_end_ns AS until_ns FROM instances WHERE kind <> 'sampling'",
@@ -82,7 +82,7 @@ const nearest = {
 
 function whereOf(
   { attribution, focus }: TraceSource,
-  of: 'capture' | 'rank' | 'device',
+  level: 'capture' | 'rank' | 'device',
   captureId = attribution.capture_id,
 ): string {
   const equals = (column: string, value: number | null) =>
@@ -90,16 +90,19 @@ function whereOf(
   return [
     `execution_id = ${literal(attribution.execution_id)}`,
     `capture_id = ${literal(captureId)}`,
-    ...(of === 'capture' ? [] : [equals('rank', focus.rank)]),
-    ...(of === 'device' ? [equals('device', focus.device)] : []),
+    ...(level === 'capture' ? [] : [equals('rank', focus.rank)]),
+    ...(level === 'device' ? [equals('device', focus.device)] : []),
   ].join(' AND ');
 }
 
-/** The stages that the capture's rows name. */
-const stagesOf = (source: TraceSource, of: 'capture' | 'rank'): string =>
-  whereOf(source, of, source.attribution.stages_capture_id);
+/** The stages that the capture's rows refer to. */
+const stagesOf = (source: TraceSource, level: 'capture' | 'rank'): string =>
+  whereOf(source, level, source.attribution.stages_capture_id);
 
-/** Of all stages of the capture, and of none: an inner join that loses no row takes half of the time of an outer one. */
+/**
+ * The place of every stage, and of rows without a stage. An inner join that loses no row takes half the time of an
+ * outer one.
+ */
 const placesSql = (source: TraceSource): string => `WITH named AS (
        SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${stagesOf(source, 'rank')}),
      phases AS (SELECT * FROM named WHERE stage_id = phase_id),
@@ -130,7 +133,7 @@ const ofRanges = (table: 'kernels' | 'copies', groups: Record<string, string>): 
     insideWindows(scope, table, groups),
   );
 
-/** How each derived table is made; model/derived-tables.ts says what its rows are. */
+/** How to make each derived table; model/derived-tables.ts describes the rows. */
 export const relations: Readonly<Record<TimelineTable, Relation>> = {
   place_of: relation('shared', [], ({ source }) => placesSql(source)),
   phase_of: relation(
@@ -138,12 +141,12 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
     ['place_of'],
     () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM place_of WHERE phase_id IS NOT NULL',
   ),
-  own_kernels: own('kernels', 'device'),
-  own_copies: own('copies', 'device'),
-  own_gaps: own('gaps', 'device'),
-  own_api: own('api_calls', 'rank'),
-  own_ops: own('ops', 'rank'),
-  // The database cannot know that the join with place_of adds no rows, and would make it for queries that ask for no phase.
+  own_kernels: recordedRows('kernels', 'device'),
+  own_copies: recordedRows('copies', 'device'),
+  own_gaps: recordedRows('gaps', 'device'),
+  own_api: recordedRows('api_calls', 'rank'),
+  own_ops: recordedRows('ops', 'rank'),
+  // Queries that do not use the phase would still pay for the join with place_of, which adds no rows.
   focus_kernels: withPhase('own_kernels'),
   focus_copies: withPhase('own_copies'),
   step_kernels: withStep('kernels', 't.start_ns'),
@@ -210,7 +213,7 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   ),
 };
 
-/** What every analysis of a timeline reads: rows of the recorded tables, with and without their phase. */
+/** Tables that every timeline analysis reads: rows of the recorded tables, with and without their phase. */
 export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[])
   .filter(isTimelineTable)
   .filter(

@@ -20,10 +20,10 @@ interface KernelCount {
   end_ns: number;
 }
 
-/** nsys records with the least overhead, so its timeline is taken before that of a framework's profiler. */
+/** Timelines in order of preference. nsys has the least overhead. */
 const preferredTools = ['nsys', 'kineto', 'torch'];
 
-/** Other captures that a reason names. */
+/** Maximum other captures named in the reason. */
 const mostNamed = 8;
 
 function toolRank({ tool, importer }: Capture): number {
@@ -32,11 +32,11 @@ function toolRank({ tool, importer }: Capture): number {
 }
 
 /**
- * Chooses what is analyzed, and makes the tables that every analysis of it reads.
+ * Chooses the timeline to analyze, and makes the tables that every analysis reads.
  *
- * A phase inside a warm-up or marked as one is of kind warmup; what is in no phase is `outside`. step_id is the phase,
- * or the prefill or decode step around it: sampling inside a step belongs to the step.
- * @throws E_USAGE when the session has no kernels, or none of the rank and device asked for
+ * A phase inside a warm-up, or marked as one, has kind warmup; rows outside phases have `outside`. step_id is the
+ * phase, or the prefill or decode step around it: sampling inside a step belongs to the step.
+ * @throws E_USAGE if the session has no kernels, or none of the rank and device asked for
  */
 export async function traceScope(
   database: SessionDatabase,
@@ -89,7 +89,7 @@ export function scopeOn(database: SessionDatabase, source: TraceSource): TraceSc
   return scope;
 }
 
-/** A program that uses no GPU still has operators under PyTorch's profiler. */
+/** A program without a GPU still has operators under PyTorch's profiler. */
 async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]> {
   return database.query<KernelCount>(
     `SELECT execution_id, capture_id, rank, NULL AS device, count(*) AS kernels, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS kernel_ns,
@@ -98,7 +98,7 @@ async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]>
   );
 }
 
-/** The embedded engine records its stages, and its runtime the operators in them: two captures of one execution. */
+/** The embedded engine records its stages, and its runtime records operators: two captures of one execution. */
 async function stagesElsewhere(
   database: SessionDatabase,
   { execution_id, capture_id }: Capture,
@@ -119,12 +119,12 @@ async function chooseSource(
 ): Promise<Omit<TraceSource, 'gpu_used'>> {
   const kernelsOf = (captureId: string) =>
     counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
-  const asked = (row: KernelCount) =>
+  const isRequested = (row: KernelCount) =>
     (rank === undefined || row.rank === rank) && (device === undefined || row.device === device);
   const having = manifest.captures.filter(({ capture_id }) => kernelsOf(capture_id) > 0);
-  // Each rank of a job may be a capture of its own.
+  // Each rank of a job may have its own capture.
   const withRank = having.filter(({ capture_id }) =>
-    counts.some((row) => row.capture_id === capture_id && asked(row)),
+    counts.some((row) => row.capture_id === capture_id && isRequested(row)),
   );
   const candidates = (withRank.length > 0 ? withRank : having).toSorted(
     (a, b) => toolRank(a) - toolRank(b) || kernelsOf(b.capture_id) - kernelsOf(a.capture_id),
@@ -135,13 +135,13 @@ async function chooseSource(
   const named = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
   if (candidates.length > 1) {
     const rest = candidates.slice(1).map(named);
-    const others = `${rest.slice(0, mostNamed).join(', ')}${rest.length > mostNamed ? ', …' : ''}`;
+    const otherNames = `${rest.slice(0, mostNamed).join(', ')}${rest.length > mostNamed ? ', …' : ''}`;
     why.push(
-      `Kernels, stages and gaps are taken from ${named(chosen)}, not from ${others}: no sums over captures.`,
+      `Kernels, stages and gaps are taken from ${named(chosen)}, not from ${otherNames}: no sums over captures.`,
     );
   }
-  const own = counts.filter((row) => row.capture_id === chosen.capture_id && asked(row));
-  const focus = own.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
+  const captureCounts = counts.filter((row) => row.capture_id === chosen.capture_id && isRequested(row));
+  const focus = captureCounts.toSorted((a, b) => b.kernel_ns - a.kernel_ns)[0];
   if (!focus) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no kernels of rank ${rank ?? 'any'}, device ${device ?? 'any'}`,
@@ -149,9 +149,9 @@ async function chooseSource(
       fix: 'Omit --rank and --device, or give one of these.',
     });
   }
-  if (own.length > 1) {
+  if (captureCounts.length > 1) {
     why.push(
-      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the longest compute time of ${own.length}; ranks and devices are never summed.`,
+      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the longest compute time of ${captureCounts.length}; ranks and devices are never summed.`,
     );
   }
   const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');
@@ -169,7 +169,7 @@ async function chooseSource(
   );
   const purposeOf = (id: string) =>
     manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';
-  // Copies count as activity too: loading has hardly anything else.
+  // Copies count as activity too: loading has few kernels.
   const [span] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
     `SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies
      WHERE capture_id = $1 AND rank IS NOT DISTINCT FROM $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER`,

@@ -5,7 +5,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { definitionsOf } from './queries.js';
 
-/** What a query of a user finds: the session's tables, and the derived ones of a timeline. */
+/** Tables that a user's query can read: the session's tables, and the derived tables of a timeline. */
 export async function userDatabase(session: Session): Promise<SessionDatabase> {
   const database = await session.connect();
   const names = Object.keys(derivedTables) as DerivedTable[];

@@ -1,7 +1,9 @@
 import type { Figure } from '../../model/figure.js';
 import { halfInterval } from '../../model/half-interval.js';
 
-/** Half of the 95 % interval over the value; from sd and n where the figure has no interval; null without either. */
+/**
+ * Half of the 95 % interval relative to the value; from sd and n if the figure has no interval; null without either.
+ */
 export function halfWidth(figure: Figure): number | null {
   if (figure.value === null || figure.value <= 0) return null;
   const half = halfInterval(figure);
@@ -10,8 +12,11 @@ export function halfWidth(figure: Figure): number | null {
   return sd === undefined || !n || n < 2 ? null : (1.96 * sd) / Math.sqrt(n) / figure.value;
 }
 
-/** Half of the 95 % interval of the difference of two independent figures, in their unit; null without a spread of both. */
+/**
+ * Half of the 95 % interval of the difference of two independent figures, in their unit; null unless both have a
+ * spread.
+ */
 export function noiseOfDifference(from: Figure, to: Figure): number | null {
-  const [one, other] = [halfWidth(from), halfWidth(to)];
-  return one === null || other === null ? null : Math.hypot(one * from.value!, other * to.value!);
+  const [fromHalf, toHalf] = [halfWidth(from), halfWidth(to)];
+  return fromHalf === null || toHalf === null ? null : Math.hypot(fromHalf * from.value!, toHalf * to.value!);
 }

@@ -7,8 +7,8 @@ const wideBefore = [10.1, 10.9, 9.9, 10.6];
 const wideAfter = [11.0, 10.2, 11.3, 10.4, 11.1];
 
 // scipy 1.17.1: stats.mannwhitneyu(after, before, method='exact'). Estimate and interval with numpy: the median of the
-// sorted differences of logarithms, and the k-th from each end, k counted by itertools.combinations over the ranks.
-describe('exact, as scipy and an enumeration have it', () => {
+// sorted differences of logarithms, and the k-th from each end, with k from itertools.combinations over the ranks.
+describe('exact test, against scipy and an enumeration', () => {
   test('no overlap: 2 of 126 arrangements', () => {
     const found = rankTest(before, after)!;
     expect(found.exact).toBe(true);
@@ -26,22 +26,22 @@ describe('exact, as scipy and an enumeration have it', () => {
     expect(found.ci95![0]).toBeCloseTo(0.9541284403669725, 12);
     expect(found.ci95![1]).toBeCloseTo(1.121212121212121, 12);
   });
-  test('ties by midranks: 20 of 924 arrangements', () => {
+  test('ties use midranks: 20 of 924 arrangements', () => {
     const found = rankTest([10, 10, 11, 12, 12, 13], [12, 13, 13, 14, 15, 15])!;
     expect(found.p).toBeCloseTo(20 / 924, 14);
     expect(found.ratio).toBeCloseTo(1.2, 12);
     expect(found.ci95![0]).toBeCloseTo(14 / 13, 12);
     expect(found.ci95![1]).toBeCloseTo(1.4, 12);
   });
-  test('with sides swapped the ratio is the reciprocal, and the interval agrees with p', () => {
-    const [there, back] = [rankTest(before, after)!, rankTest(after, before)!];
-    expect(back.ratio).toBeCloseTo(1 / there.ratio, 12);
-    expect(back.ci95![0]).toBeCloseTo(1 / there.ci95![1], 12);
-    expect(back.p).toBe(there.p);
+  test('swapping the sides gives the reciprocal ratio, and the interval agrees with p', () => {
+    const [forward, back] = [rankTest(before, after)!, rankTest(after, before)!];
+    expect(back.ratio).toBeCloseTo(1 / forward.ratio, 12);
+    expect(back.ci95![0]).toBeCloseTo(1 / forward.ci95![1], 12);
+    expect(back.p).toBe(forward.p);
   });
 });
 
-test('many values: normal approximation with ties and continuity, as scipy has it', () => {
+test('many values: normal approximation with ties and continuity correction, against scipy', () => {
   const from = Array.from({ length: 40 }, (_, k) => 1 + ((k * 37) % 101) / 1000);
   const to = Array.from({ length: 45 }, (_, k) => 1.01 + ((k * 53) % 97) / 1000);
   const found = rankTest(from, to)!;
@@ -53,7 +53,7 @@ test('many values: normal approximation with ties and continuity, as scipy has i
   expect(found.ci95![1]).toBeCloseTo(1.0177690029615005, 12);
 });
 
-test('what ranks can reach: 2 / C(n + m, n)', () => {
+test('the smallest p that ranks can reach: 2 / C(n + m, n)', () => {
   expect(minP(3, 3)).toBeCloseTo(0.1, 14);
   expect(minP(4, 4)).toBeCloseTo(2 / 70, 14);
   expect(minP(5, 4)).toBeCloseTo(2 / 126, 14);
@@ -62,7 +62,7 @@ test('what ranks can reach: 2 / C(n + m, n)', () => {
   expect(rankTest([1, 2, 3], [10, 20, 30])).toMatchObject({ p: 0.1, ci95: null });
 });
 
-test('nothing to rank', () => {
+test('inputs that cannot be ranked', () => {
   expect(rankTest([1], [1, 2])).toBeNull();
   expect(rankTest([1, 0], [1, 2])).toBeNull();
   expect(rankTest([5, 5, 5, 5], [5, 5, 5, 5])).toMatchObject({

@@ -1,26 +1,28 @@
 export interface RankTest {
   /** Second side / first side: the Hodges–Lehmann estimate, the median of all pairwise ratios. */
   ratio: number;
-  /** Exact inversion of the test over the pairwise ratios; null where so few values bound nothing. */
+  /** Exact inversion of the test over the pairwise ratios; null with too few values. */
   ci95: [number, number] | null;
   /** Mann–Whitney, two-sided. */
   p: number;
-  /** Whether p counts every arrangement; else the normal approximation with corrections for ties and continuity. */
+  /**
+   * Whether p counts every arrangement; otherwise the normal approximation with corrections for ties and continuity.
+   */
   exact: boolean;
-  /** Share of pairs in which the second side is the larger one, ties half: 0.5 is no difference. */
+  /** Share of pairs in which the second value is larger, ties count half. 0.5 means no difference. */
   superiority: number;
 }
 
-/** Beyond it the normal approximation is good to the third digit. */
+/** Above this number of values the normal approximation is correct to three digits. */
 const exactUpTo = 60;
 const mostPairs = 4_000_000;
 const z975 = 1.959963984540054;
 
 /**
- * Mann and Whitney's rank test (1947) with the estimate and interval of Hodges and Lehmann (1963), which belong
- * together: the interval excludes 1 where p is below 0.05. It takes no shape of the scatter, and one wild value weighs no
- * more than any other. Times are compared as ratios.
- * @returns null for fewer than two values on a side, one that is not positive, or more pairs than are worth sorting
+ * Mann and Whitney's rank test (1947) with the estimate and interval of Hodges and Lehmann (1963), which agree: the
+ * interval excludes 1 if p is below 0.05. It assumes no distribution, and one outlier weighs no more than any other
+ * value. Times are compared as ratios.
+ * @returns null with fewer than two values on a side, a value that is not positive, or too many pairs to sort
  */
 export function rankTest(from: readonly number[], to: readonly number[]): RankTest | null {
   const [n, m] = [from.length, to.length];
@@ -41,21 +43,21 @@ export function rankTest(from: readonly number[], to: readonly number[]): RankTe
   };
 }
 
-/** The smallest p that ranks can give: the two most extreme of all arrangements. */
+/** The smallest possible p: the two most extreme arrangements. */
 export function minP(n: number, m: number): number {
   let arrangements = 1;
   for (let i = 1; i <= n; i++) arrangements = (arrangements * (m + i)) / i;
   return Math.min(1, 2 / arrangements);
 }
 
-/** Values on each side with which ranks can reach 0.05 after Holm's correction for this many metrics. */
+/** Values needed on each side for ranks to reach 0.05 after Holm's correction over this many metrics. */
 export function neededEach(metrics: number): number {
   let each = 2;
   while (minP(each, each) * Math.max(1, metrics) >= 0.05) each++;
   return each;
 }
 
-/** Twice the midranks, whole numbers also for ties, and Σ(t³ − t) over groups of ties. */
+/** Twice the midranks, which are integers even with ties, and Σ(t³ − t) over groups of ties. */
 function midranks(values: readonly number[]): { doubled: number[]; tieTerm: number } {
   const order = values.map((_, index) => index).sort((a, b) => values[a]! - values[b]!);
   const doubled = Array.from<number>({ length: values.length });
@@ -70,15 +72,15 @@ function midranks(values: readonly number[]): { doubled: number[]; tieTerm: numb
   return { doubled, tieTerm };
 }
 
-/** How many subsets of `size` have each sum, by dynamic programming over the values. */
+/** Number of subsets of `size` with each sum, by dynamic programming over the values. */
 function subsetCounts(values: readonly number[], size: number): Float64Array {
   const most = values.reduce((sum, value) => sum + value, 0);
   const counts = Array.from({ length: size + 1 }, () => new Float64Array(most + 1));
   counts[0]![0] = 1;
   for (const value of values) {
     for (let taken = size; taken >= 1; taken--) {
-      const [own, fewer] = [counts[taken]!, counts[taken - 1]!];
-      for (let sum = most; sum >= value; sum--) own[sum]! += fewer[sum - value]!;
+      const [current, fewer] = [counts[taken]!, counts[taken - 1]!];
+      for (let sum = most; sum >= value; sum--) current[sum]! += fewer[sum - value]!;
     }
   }
   return counts[size]!;
@@ -98,7 +100,7 @@ function exactP(doubled: readonly number[], n: number, second: number): number {
   return Math.min(1, extreme / all);
 }
 
-/** The largest k with P(U ≤ k − 1) ≤ 0.025 under no difference and no ties; 0 where there is none. */
+/** The largest k with P(U ≤ k − 1) ≤ 0.025 under the null hypothesis without ties; 0 if there is none. */
 function exactOrder(n: number, m: number): number {
   const ranks = Array.from({ length: n + m }, (_, index) => index + 1);
   const counts = subsetCounts(ranks, n);
@@ -121,7 +123,7 @@ function normalP(n: number, m: number, rankSum: number, tieTerm: number): number
   return spread === 0 || away <= 0 ? 1 : Math.min(1, 2 * normalTail(away / spread));
 }
 
-/** P(Z > z): complementary error function by its continued fraction or series (A&S 7.1.5, 7.1.14). */
+/** P(Z > z): complementary error function by continued fraction or series (A&S 7.1.5, 7.1.14). */
 function normalTail(z: number): number {
   const x = z / Math.SQRT2;
   if (x > 2) {

@@ -10,7 +10,7 @@ import {
 } from './ratio-test.js';
 
 // scipy 1.17.1: 2 * stats.t.sf(t, v), stats.t.ppf(0.975, v)
-describe("Student's t as scipy has it", () => {
+describe("Student's t equals scipy's", () => {
   test.each([
     [2, 3.5, 0.12613852257591343],
     [1, 1, 0.5],
@@ -40,7 +40,7 @@ const wideAfter = [11.0, 10.2, 11.3, 10.4, 11.1];
 
 describe('ratio of two sides', () => {
   // scipy 1.17.1: stats.ttest_ind(log(after), log(before), equal_var=False), exp(confidence_interval(0.95))
-  test('a change beyond the scatter', () => {
+  test('a change larger than the noise', () => {
     const found = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
     expect(found.ratio).toBeCloseTo(1.0843183387184558, 12);
     expect(found.p).toBeCloseTo(0.0005695355017232194, 10);
@@ -48,31 +48,31 @@ describe('ratio of two sides', () => {
     expect(found.ci95[0]).toBeCloseTo(1.05008298, 7);
     expect(found.ci95[1]).toBeCloseTo(1.11966985, 7);
   });
-  test('a change within it', () => {
+  test('a change within the noise', () => {
     const found = ratioTest(logMeanOf(wideBefore)!, logMeanOf(wideAfter)!);
     expect(found.p).toBeCloseTo(0.22007225147253234, 10);
     expect(found.degrees_of_freedom).toBeCloseTo(6.58234632966571, 9);
     expect(found.ci95[0]).toBeCloseTo(0.96968379, 7);
     expect(found.ci95[1]).toBeCloseTo(1.11736856, 7);
   });
-  test('turned round it is the reciprocal', () => {
-    const there = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
+  test('swapping the sides gives the reciprocal', () => {
+    const forward = ratioTest(logMeanOf(before)!, logMeanOf(after)!);
     const back = ratioTest(logMeanOf(after)!, logMeanOf(before)!);
-    expect(back.ratio).toBeCloseTo(1 / there.ratio, 12);
-    expect(back.ci95[0]).toBeCloseTo(1 / there.ci95[1], 12);
-    expect(back.p).toBeCloseTo(there.p, 12);
+    expect(back.ratio).toBeCloseTo(1 / forward.ratio, 12);
+    expect(back.ci95[0]).toBeCloseTo(1 / forward.ci95[1], 12);
+    expect(back.p).toBeCloseTo(forward.p, 12);
   });
-  test('an interval alone: 100 ± 12.706 over two values has the standard error 1, 1 % of it', () => {
+  test('an interval alone: 100 ± 12.706 over two values has a standard error of 1, 1 % of the value', () => {
     const found = logMeanOfInterval(100, 2, [100 - 12.706204736, 100 + 12.706204736])!;
     expect(found.standard_error).toBeCloseTo(0.01, 9);
     expect(found.degrees_of_freedom).toBe(1);
   });
-  test('sizes without any scatter are equal or not', () => {
-    const same = logMeanOf([4096, 4096])!;
-    expect(ratioTest(same, logMeanOf([4096, 4096])!).p).toBe(1);
-    expect(ratioTest(same, logMeanOf([8192, 8192])!)).toMatchObject({ p: 0, ci95: [2, 2] });
+  test('sizes without noise are equal or different', () => {
+    const constant = logMeanOf([4096, 4096])!;
+    expect(ratioTest(constant, logMeanOf([4096, 4096])!).p).toBe(1);
+    expect(ratioTest(constant, logMeanOf([8192, 8192])!)).toMatchObject({ p: 0, ci95: [2, 2] });
   });
-  test('one value, or none that has a logarithm, has no scatter', () => {
+  test('one value, or values without a logarithm, have no spread', () => {
     expect(logMeanOf([3])).toBeNull();
     expect(logMeanOf([3, 0])).toBeNull();
     expect(logMeanOfInterval(100, 2, [0, 227.06204736])!.standard_error).toBeCloseTo(0.1, 8);
@@ -81,7 +81,7 @@ describe('ratio of two sides', () => {
 });
 
 describe('permutation test', () => {
-  // All C(9, 4) = 126 arrangements counted with itertools.combinations: 1 and 30 differ as much.
+  // All C(9, 4) = 126 arrangements counted with itertools.combinations. 1 and 30 are equally extreme.
   test('counts every arrangement', () => {
     expect(permutationP(before, after)).toBeCloseTo(1 / 126, 12);
     expect(permutationP(wideBefore, wideAfter)).toBeCloseTo(30 / 126, 12);
@@ -89,7 +89,7 @@ describe('permutation test', () => {
   test('three against three have 20 arrangements: 2 / 20 is never below 0.05', () => {
     expect(permutationP([1, 2, 3], [10, 20, 30])).toBeNull();
   });
-  test('draws where there are too many: a clear difference stays clear, none stays none', () => {
+  test('samples arrangements if there are too many, and still separates a clear difference from none', () => {
     const low = Array.from({ length: 12 }, (_, i) => 10 + (i % 4) * 0.1);
     const high = low.map((value) => value * 1.2);
     expect(permutationP(low, high)).toBeLessThan(0.001);
@@ -98,14 +98,14 @@ describe('permutation test', () => {
   });
 });
 
-test("Holm's correction by hand: 0.01 × 3, 0.03 × 2, then not below the one before", () => {
+test("Holm's correction by hand: 0.01 × 3, 0.03 × 2, and never below the previous p", () => {
   const found = holm([0.01, 0.04, 0.03]);
   for (const [i, p] of [0.03, 0.06, 0.06].entries()) expect(found[i]).toBeCloseTo(p, 12);
   expect(holm([0.7, 0.9])).toEqual([1, 1]);
   expect(holm([])).toEqual([]);
 });
 
-test('real is below 5 % after the correction, unless a permutation test that could tell disagrees', () => {
+test('a difference is real below 5 % after the correction, unless an applicable permutation test disagrees', () => {
   const decided = realDifferences([
     { p: 0.01, permutation: null },
     { p: 0.001, permutation: 0.2 },

@@ -19,8 +19,8 @@ export interface RatioTest {
 }
 
 /**
- * Of repeated values. Times and rates are positive, and their scatter is a share of them: on the logarithm it is even,
- * and a difference is a ratio. Null for fewer than two values, or one that is not positive.
+ * Mean logarithm of repeated values. Times and rates are positive with proportional noise, so logarithms have constant
+ * variance and a difference is a ratio. Null with fewer than two values, or a value that is not positive.
  */
 export function logMeanOf(values: readonly number[]): LogMean | null {
   if (values.length < 2 || values.some((value) => !(value > 0))) return null;
@@ -32,7 +32,7 @@ export function logMeanOf(values: readonly number[]): LogMean | null {
   };
 }
 
-/** Of a figure that kept only its 95 % interval over n values: d ln x = dx / x (delta method). */
+/** Mean logarithm of a figure with a 95 % interval over n values: d ln x = dx / x (delta method). */
 export function logMeanOfInterval(value: number, n: number, ci95: readonly [number, number]): LogMean | null {
   const half = halfInterval({ value, ci95 });
   if (!(value > 0) || n < 2 || half === null) return null;
@@ -41,19 +41,19 @@ export function logMeanOfInterval(value: number, n: number, ci95: readonly [numb
 }
 
 /**
- * Welch's t-test, which does not take the two scatters as equal (Welch 1947): t = Δ / √(s₁² + s₂²),
- * ν = (s₁² + s₂²)² / (s₁⁴/ν₁ + s₂⁴/ν₂), s the standard errors.
+ * Welch's t-test for unequal variances (Welch 1947): t = Δ / √(s₁² + s₂²), ν = (s₁² + s₂²)² / (s₁⁴/ν₁ + s₂⁴/ν₂), s the
+ * standard errors.
  */
 export function ratioTest(from: LogMean, to: LogMean): RatioTest {
   const delta = to.mean - from.mean;
   const [a, b] = [from.standard_error ** 2, to.standard_error ** 2];
   const error = Math.sqrt(a + b);
   const ratio = Math.exp(delta);
-  // Counts and sizes can be the same in every launch; rounding of their logarithms is no scatter.
+  // Counts and sizes can be equal in every launch; rounding of their logarithms is not noise.
   if (error < 1e-12) {
-    const same = Math.abs(delta) < 1e-12;
+    const equalMeans = Math.abs(delta) < 1e-12;
     const freedom = from.degrees_of_freedom + to.degrees_of_freedom;
-    return { ratio, ci95: [ratio, ratio], p: same ? 1 : 0, degrees_of_freedom: freedom };
+    return { ratio, ci95: [ratio, ratio], p: equalMeans ? 1 : 0, degrees_of_freedom: freedom };
   }
   const freedom = (a + b) ** 2 / (a ** 2 / from.degrees_of_freedom + b ** 2 / to.degrees_of_freedom);
   const half = studentTwoSidedT(0.05, freedom) * error;
@@ -65,16 +65,16 @@ export function ratioTest(from: LogMean, to: LogMean): RatioTest {
   };
 }
 
-/** A difference is called real when chance makes one as large in fewer than 5 % of comparisons. */
+/** A difference is called real if chance makes one as large in fewer than 5 % of comparisons. */
 export const level = 0.05;
 
 const enumerated = 20_000;
 const sampled = 10_000;
 
 /**
- * Permutation test of the difference of mean logarithms: how often would labels dealt at random differ as much? It
- * needs no shape of the scatter. All arrangements where there are up to 20 000, else 10 000 drawn with a fixed seed.
- * @returns two-sided p; null where even the most extreme arrangement could not fall below 0.05
+ * Permutation test of the difference of mean logarithms: how often do randomly assigned labels differ by as much? It
+ * assumes no distribution. Up to 20 000 arrangements are all counted, otherwise 10 000 are drawn with a fixed seed.
+ * @returns two-sided p; null if even the most extreme arrangement cannot be below 0.05
  */
 export function permutationP(from: readonly number[], to: readonly number[]): number | null {
   if ([...from, ...to].some((value) => !(value > 0))) return null;
@@ -84,7 +84,7 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
   const logs = [...from, ...to].map(Math.log);
   const whole = logs.reduce((sum, value) => sum + value, 0);
   const difference = (first: number) => Math.abs(first / n - (whole - first) / m);
-  // Rounding must not make an arrangement less extreme than itself.
+  // The factor keeps rounding from making the observed arrangement less extreme than itself.
   const observed = difference(logs.slice(0, n).reduce((sum, value) => sum + value, 0)) * (1 - 1e-9);
   if (arrangements <= enumerated) {
     let extreme = 0;
@@ -95,8 +95,8 @@ export function permutationP(from: readonly number[], to: readonly number[]): nu
   let extreme = 1;
   for (let draw = 0; draw < sampled; draw++) {
     for (let i = 0; i < n; i++) {
-      const other = i + Math.floor(random() * (logs.length - i));
-      [logs[i], logs[other]] = [logs[other]!, logs[i]!];
+      const swapIndex = i + Math.floor(random() * (logs.length - i));
+      [logs[i], logs[swapIndex]] = [logs[swapIndex]!, logs[i]!];
     }
     let sum = 0;
     for (let i = 0; i < n; i++) sum += logs[i]!;
@@ -133,8 +133,8 @@ function mulberry32(seed: number): () => number {
 }
 
 /**
- * Holm's correction (1979): the chance that any of the tests errs stays below the level. Sorted ascending, the i-th of
- * m is multiplied by m − i, and none may be smaller than the one before.
+ * Holm's correction (1979) keeps the probability of any false positive below the level. Sorted ascending, the i-th p of
+ * m is multiplied by m − i, and none may be smaller than the previous one.
  */
 export function holm(ps: readonly number[]): number[] {
   const order = ps.map((p, index) => ({ p, index })).toSorted((a, b) => a.p - b.p);
@@ -147,15 +147,15 @@ export function holm(ps: readonly number[]): number[] {
   return adjusted;
 }
 
-/** A difference with the p of the test that decides it, and of a permutation test where that could tell. */
+/** A difference with the p of its test, and of a permutation test if that applies. */
 interface Claim {
   p: number;
   permutation: number | null;
 }
 
 /**
- * Which of the differences that are claimed together are real: p below 5 % after Holm's correction, and a permutation
- * test that could tell does not disagree.
+ * Which of several differences are real: p is below 5 % after Holm's correction, and an applicable permutation test
+ * agrees.
  */
 export function realDifferences(claims: readonly Claim[]): { p_adjusted: number; real: boolean }[] {
   const adjusted = holm(claims.map(({ p }) => p));

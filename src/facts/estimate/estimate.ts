@@ -20,7 +20,7 @@ import type { SizedModel } from '../../llm/model-files.js';
 import type { KnownGpu } from './known-gpu.js';
 
 /**
- * Arithmetic of a model that is not run: nothing is measured or loaded, of files only headers are read.
+ * Computes a model's size and work without running it. Of weight files only headers are read.
  * @throws E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_LENGTHS, E_USAGE
  */
 export function estimate(
@@ -70,7 +70,7 @@ function layersOf(architecture: Architecture, shape: StageShape, storage: Storag
     new_tokens: shape.newTokens,
     context_tokens: shape.contextTokens,
     groups,
-    // A row of the table has more than the document says of a module.
+    // Rows of the table have more fields than the document.
     outside: outside.map((row) => estimateModuleSchema.parse(row)),
     total,
   };
@@ -78,16 +78,16 @@ function layersOf(architecture: Architecture, shape: StageShape, storage: Storag
 
 function shapeOf({ phase, batchSize, inputLen, contextLen }: EstimateOptions): StageShape {
   const decode = phase === 'decode';
-  const input = one('--input-len', inputLen);
+  const input = singleValue('--input-len', inputLen);
   return {
     phase,
-    batchSize: one('--batch-size', batchSize),
+    batchSize: singleValue('--batch-size', batchSize),
     newTokens: decode ? 1 : input,
-    contextTokens: contextLen === undefined ? (decode ? input : 0) : one('--context-len', contextLen),
+    contextTokens: contextLen === undefined ? (decode ? input : 0) : singleValue('--context-len', contextLen),
   };
 }
 
-function one(flag: string, values: readonly number[]): number {
+function singleValue(flag: string, values: readonly number[]): number {
   const [value, ...more] = values;
   if (value !== undefined && more.length === 0) return value;
   throw new InferscopeError('E_USAGE', {
@@ -104,8 +104,8 @@ function issuesOf(
   { dtype, quantization }: EstimateOptions,
 ): Issue[] {
   const issues: Issue[] = unreadKeysIssues(architecture);
-  const asked = dtype !== undefined || quantization !== undefined;
-  if (config['quantization_config'] && !asked && declaredWeights(config) === null && weights === null) {
+  const isRequested = dtype !== undefined || quantization !== undefined;
+  if (config['quantization_config'] && !isRequested && declaredWeights(config) === null && weights === null) {
     issues.push({
       code: 'quantization_unknown',
       severity: 'warning',
@@ -126,12 +126,12 @@ function issuesOf(
       text: `The files' headers were not read; sizes come from the config: ${withoutWeights}`,
     });
   }
-  const held = weights?.parameters ?? null;
-  if (held !== null && held !== parameters) {
+  const headerParameters = weights?.parameters ?? null;
+  if (headerParameters !== null && headerParameters !== parameters) {
     issues.push({
       code: 'files_differ',
       severity: 'warning',
-      text: `The files have ${held} parameters and the config implies ${parameters}: the files are used for the weights.`,
+      text: `The files have ${headerParameters} parameters and the config implies ${parameters}: the files are used for the weights.`,
     });
   }
   return issues;

@@ -12,7 +12,7 @@ import type { EstimatedComponent } from '../../model/memory-components.js';
 import type { KnownGpu } from './known-gpu.js';
 import type { EstimateOptions } from './memory.js';
 
-/** What the table compares: unquantized, and the two widths that are published most. */
+/** Formats compared: float32, float16 and the two most common quantized widths. */
 const formats: { format: string; storage: Storage }[] = [
   { format: 'float32', storage: floatStorage('float32') },
   { format: 'bfloat16', storage: floatStorage('bfloat16') },
@@ -26,7 +26,7 @@ const formats: { format: string; storage: Storage }[] = [
   })),
 ];
 
-/** Which bundled models fit a GPU, from bundled dimensions alone: nothing is downloaded. */
+/** Which bundled models fit a GPU. Uses only bundled dimensions, and downloads nothing. */
 export function estimateFits(
   gpu: KnownGpu,
   {
@@ -38,7 +38,7 @@ export function estimateFits(
 ): Document<EstimateFits> {
   const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
   const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
-  models.sort((model, other) => model.parameters - other.parameters);
+  models.sort((model, a) => model.parameters - a.parameters);
   return document('estimate-fits', '1.0', {
     gpu: { name: gpu.name, total_bytes: gpu.totalBytes, source: gpu.source },
     engine,
@@ -65,13 +65,13 @@ function modelRow(
     published_dtype: declaredWeights(preset.config)?.name ?? declaredDType(preset.config) ?? 'float32',
     gated: preset.gated,
     formats: formats.map(({ format, storage }) => {
-      // A share in place of the simulation: two hundred models and formats are to take a second.
+      // A fixed reserve instead of the simulation, so that two hundred models and formats take a second.
       const request: MemoryRequest = { ...shape, storage, gpu, reserve: 'share' };
       const made = estimateMemory(architecture, request);
-      const of = (component: EstimatedComponent): number => fullestOf(made, component);
-      const weights = of('model_weights');
+      const bytesOf = (component: EstimatedComponent): number => fullestOf(made, component);
+      const weights = bytesOf('model_weights');
       const kv = made.kvNeededBytes;
-      const activations = of('activations');
+      const activations = bytesOf('activations');
       return {
         format,
         weight_bytes: weights,

@@ -2,6 +2,6 @@ import type { GpuRoom } from '../../llm/memory-request.js';
 
 export interface KnownGpu extends GpuRoom {
   totalBytes: number;
-  /** Where the memory is known from. */
+  /** Where the memory size comes from. */
   source: string;
 }

@@ -29,7 +29,7 @@ export interface EstimateOptions {
   maxModelLen?: number;
 }
 
-/** More combinations of batch and lengths than a table shows are a slip of the keyboard. */
+/** Maximum combinations of batch and lengths; more are probably a typing error. */
 const mostPoints = 400;
 
 export function memoryOf(
@@ -79,7 +79,7 @@ function requestOf(
   };
 }
 
-/** The file's own bytes, or its parameters in the dtype that they are loaded in when that is another. */
+/** The file's bytes, or its parameters in the dtype that they are loaded as. */
 function headerBytes(
   weights: HeaderWeights | null,
   storage: Storage,
@@ -89,14 +89,14 @@ function headerBytes(
   const loaded = storage.weights.rest;
   const width = bytesPerElement[loaded];
   if (weights.parameters === null || weights.format === 'gguf') {
-    // Quantized files are loaded as they are; another dtype is another model.
+    // Quantized files are loaded unchanged; another dtype is another model.
     return dtype === undefined ? { bytes: weights.bytes, source: weights.source } : null;
   }
   const bytes = weights.parameters * width;
-  const same = bytes === weights.bytes;
+  const unchanged = bytes === weights.bytes;
   return {
     bytes,
-    source: same ? weights.source : `parameters of the ${weights.source}, loaded in ${loaded}`,
+    source: unchanged ? weights.source : `parameters of the ${weights.source}, loaded in ${loaded}`,
   };
 }
 
@@ -161,7 +161,7 @@ function pointOf(
   };
 }
 
-/** Changes of one thing that make it fit: cache and weights in fewer bytes, more GPUs. */
+/** Single changes that make the model fit: KV cache or weights in fewer bytes, or more GPUs. */
 function changesThatFit(a: Architecture, request: MemoryRequest): EstimatePoint['would_fit'] {
   const { storage, parallel } = request;
   const quantized = (scheme: SchemeName): Partial<MemoryRequest> => ({

@@ -3,7 +3,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { type NamedDurations, namedDurations } from '../trace/named-durations.js';
 import { gemmOperators, operatorShape, operatorType } from './shape.js';
 
-/** A product of a profiler's capture, as addresses and maps name it. */
+/** Key of a product of a profiler's capture, for URLs and maps. */
 export const productKey = ({
   capture_id,
   m,
@@ -15,13 +15,13 @@ export const productKey = ({
   `${m}×${n}×${k}×${batch} ${dtype ?? 'unknown'} ${capture_id}`;
 
 export interface GemmCalls {
-  /** Device time of single calls; `name` is the product's key. */
+  /** Device times of single calls; `name` is the product's key. */
   products: NamedDurations[];
-  /** Keys of the products that kernels of a name ran for. */
+  /** Keys of the products of each kernel name. */
   ofKernel: Map<string, string[]>;
 }
 
-/** Single calls of matrix products, from operators with the shapes of their inputs and the kernels that they launched. */
+/** Single calls of matrix products, from operators with input shapes and the kernels that they launched. */
 export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
   const ops = `SELECT DISTINCT capture_id, name, input_shapes, input_types FROM ops
     WHERE input_shapes IS NOT NULL AND list_contains(string_split('${gemmOperators.join(',')}', ','), name)`;

@@ -91,7 +91,7 @@ describe('profiled shapes', () => {
     data = (await analyse(profiler, {}, h200)).data;
   });
 
-  test("time and calls of an operator are torch's own (key_averages)", () => {
+  test("time and calls of an operator equal torch's (key_averages)", () => {
     const averages = JSON.parse(readFileSync(`${kineto}.key_averages.json`, 'utf8')) as {
       key: string;
       count: number;
@@ -118,7 +118,7 @@ describe('profiled shapes', () => {
     expect(value(gate.arithmetic_intensity)).toBeCloseTo(1_441_792 / 1_445_632, 9);
   });
 
-  test('linear, which only calls mm, is not counted again', () => {
+  test('counts mm but not the linear that only calls it', () => {
     expect(data.gemms.flatMap(({ made_by }) => made_by.map(({ name }) => name))).not.toContain(
       'aten::linear',
     );
@@ -126,21 +126,21 @@ describe('profiled shapes', () => {
   });
 });
 
-test("tiles and waves are the grid and waves that ncu saw for the same model's layers", () => {
+test("tiles and waves equal the grid and waves in ncu for the same model's layers", () => {
   const sms = figure(132, 'SMs', 'test');
-  const of = (n: number, tile: string) => tiling({ m: 64, n, k: 512, batch: 1 }, tile, 1, 1, sms)!;
+  const tilingOf = (n: number, tile: string) => tiling({ m: 64, n, k: 512, batch: 1 }, tile, 1, 1, sms)!;
   // ncu-tiny: grids (8,8), (8,2), (8,11); launch__waves_per_multiprocessor 0.48, 0.12, 0.67
-  const seen: [number, string, number, string][] = [
+  const profiled: [number, string, number, string][] = [
     [512, '64x8x64', 64, '0.48'],
     [128, '64x8x64', 16, '0.12'],
     [1408, '64x16x64', 88, '0.67'],
   ];
-  for (const [n, tile, blocks, waves] of seen) {
-    expect(value(of(n, tile).tiles)).toBe(blocks);
-    expect(value(of(n, tile).waves).toFixed(2)).toBe(waves);
-    expect(value(of(n, tile).tile_efficiency)).toBe(1);
+  for (const [n, tile, blocks, waves] of profiled) {
+    expect(value(tilingOf(n, tile).tiles)).toBe(blocks);
+    expect(value(tilingOf(n, tile).waves).toFixed(2)).toBe(waves);
+    expect(value(tilingOf(n, tile).tile_efficiency)).toBe(1);
   }
-  expect(value(of(1408, '64x16x64').wave_efficiency)).toBeCloseTo(88 / 132, 6);
+  expect(value(tilingOf(1408, '64x16x64').wave_efficiency)).toBeCloseTo(88 / 132, 6);
   // 4096³ in 256x128: 512 tiles, 3.88 waves of 132, the last one nearly full
   const large = tiling({ m: 4096, n: 4096, k: 4096, batch: 1 }, '256x128', 1, 1, sms)!;
   expect([value(large.tiles), value(large.wave_efficiency).toFixed(3)]).toEqual([512, '0.970']);
@@ -155,7 +155,7 @@ test("tiles and waves are the grid and waves that ncu saw for the same model's l
 });
 
 describe('logs', () => {
-  test('a shape has its algorithms; its time is that of the profiler, if it saw the shape', async () => {
+  test('a shape has its algorithms, and its time if the profiler has the same shape', async () => {
     const { data, issues } = await analyse(
       async (writer) => {
         await profiler(writer);
@@ -188,7 +188,7 @@ describe('logs', () => {
     expect(issues.map(({ code }) => code)).toContain('several_gemm_sources');
   });
 
-  test('without a GPU name or SMs: missing, with the reason', async () => {
+  test('without GPU name or SM count, figures are missing with a reason', async () => {
     const { data } = await analyse(log(cublasLogImporter, 'cublas.log', 'blas'), { blas: 'cublas-log' });
     expect(data.gemms[0]).toMatchObject({ source: 'cublas-log', tilings: [] });
     expect(data.sm_count).toMatchObject({ value: null, reason: { code: 'no_sm_count' } });
@@ -227,7 +227,7 @@ test('alignment: 16 bytes of K and N', () => {
   expect(alignmentFaults(shape, 'float64')).toEqual([]);
 });
 
-test('operators without shapes are counted, and a session without any names what to record', async () => {
+test('counts operators without shapes, and says what to record in a session without any', async () => {
   const { data, issues } = await analyse(async ({ sink }) => {
     sink.append('ops', { execution_id: 'e', capture_id: 'c', op_id: 1, name: 'aten::mm' });
   });

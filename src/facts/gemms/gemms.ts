@@ -13,9 +13,9 @@ import { splitsOf, tiling } from './tiling.js';
 import { whatIfs } from './what-if.js';
 
 /**
- * Which matrix products the workload makes, how fast they run, and how they fit tiles, waves and tensor cores. Shapes
- * come from the profiler's operators (with the time of their kernels) and from cuBLAS logs (with the algorithms, no
- * times); the sources are listed separately and never summed.
+ * The workload's matrix products: how fast they run, and how they fit tiles, waves and tensor cores. Shapes come from
+ * the profiler's operators (with kernel times) and from cuBLAS logs (with algorithms, without times). The sources are
+ * listed separately and never summed.
  */
 export async function analyzeGemms(
   session: Session,
@@ -154,9 +154,9 @@ function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gem
   };
 }
 
-/** The profiler's time of one call of a logged shape, where it saw that shape with that type. */
+/** The profiler's time per call for a logged shape, if it has that shape with that type. */
 function timeOf(shape: LoggedShape, measured: readonly MeasuredShape[]): Figure {
-  const same = measured.filter(
+  const matching = measured.filter(
     (measuredShape) =>
       measuredShape.timed_calls > 0 &&
       measuredShape.m === shape.m &&
@@ -165,7 +165,7 @@ function timeOf(shape: LoggedShape, measured: readonly MeasuredShape[]): Figure 
       measuredShape.batch === shape.batch &&
       measuredShape.dtype === shape.dtype,
   );
-  const longest = same.sort((x, y) => y.timed_calls - x.timed_calls)[0];
+  const longest = matching.sort((x, y) => y.timed_calls - x.timed_calls)[0];
   if (!longest)
     return missing('log_has_no_times', 'a cuBLAS log has no times, and no profiler capture has this shape');
   const source = `mean time of this shape in capture ${longest.capture_id}`;

@@ -2,7 +2,7 @@ import type { Gemm } from '../../model/documents/gemms.js';
 import type { Capture } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** A shape of a BLAS log, with the algorithms it was given. */
+/** A shape in a BLAS log with the algorithms chosen for it. */
 export interface LoggedShape extends Pick<
   Gemm,
   | 'source'

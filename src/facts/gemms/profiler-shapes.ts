@@ -1,18 +1,18 @@
 import type { SessionDatabase } from '../../session/query.js';
 import { type GemmShape, gemmOperators, operatorShape, operatorType } from './shape.js';
 
-/** Calls of one shape, from operators with their inputs' shapes and the kernels they launched. */
+/** Calls of one shape, from operators with input shapes and the kernels that they launched. */
 export interface MeasuredShape extends GemmShape {
   execution_id: string;
   capture_id: string;
   dtype: string | null;
   calls: number;
-  /** Device time of the calls that launched kernels, and how many did. */
+  /** Device time of the calls that launched kernels, and the number of these calls. */
   time_ns: number;
   timed_calls: number;
   operators: Map<string, number>;
   stages: Set<string>;
-  /** Tile and kernel name of the longest kernel of a call -> calls. */
+  /** Tile and longest kernel of a call -> number of calls. */
   tiles: Map<string, { tile: string; kernel: string; calls: number }>;
 }
 
@@ -31,8 +31,8 @@ interface OperatorRow {
 }
 
 /**
- * @param stage only operators inside stages of this kind; null: all
- * `aten::linear` counts only where it launched kernels itself: elsewhere the mm inside it is the product.
+ * @param stage only operators inside stages of this kind; null: all. `aten::linear` counts only if it launched kernels
+ * itself; otherwise the mm inside it is the product.
  */
 export async function profilerShapes(
   database: SessionDatabase,
@@ -55,11 +55,11 @@ export async function profilerShapes(
   );
   const shapes = new Map<string, MeasuredShape>();
   for (const row of rows) add(shapes, row);
-  const [left] = await database.query<{ n: number }>(
+  const [unshaped] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM ops WHERE list_contains(string_split($1, ','), name) AND input_shapes IS NULL`,
     [gemmOperators.join(',')],
   );
-  return { shapes: [...shapes.values()], withoutShapes: left?.n ?? 0 };
+  return { shapes: [...shapes.values()], withoutShapes: unshaped?.n ?? 0 };
 }
 
 function add(shapes: Map<string, MeasuredShape>, row: OperatorRow): void {

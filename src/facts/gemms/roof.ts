@@ -9,12 +9,12 @@ export function gemmBytes({ m, n, k, batch }: GemmShape, elementSize: number): n
   return batch * elementSize * (m * k + k * n + m * n);
 }
 
-/** float8_e4m3 -> float8, which data sheets have; others are named alike. */
+/** Data-sheet name of a dtype: float8_e4m3 -> float8, others unchanged. */
 export function peakType(dtype: string | null): PeakDType {
   return (dtype ?? '').replace(/^(float8).*/, '$1') as PeakDType;
 }
 
-/** Peak and bandwidth that a product of a type is held against; null with the reason where one is not known. */
+/** Peak and bandwidth for products of a type; null with the reason if unknown. */
 export interface ProductRoof {
   peak: number;
   bandwidth: number;
@@ -41,7 +41,7 @@ export function productRoof(dtype: string | null, roofs: GpuRoofs): ProductRoof 
   };
 }
 
-/** Seconds a product needs at least: the longer of arithmetic and memory traffic. */
+/** Minimum time of a product, s: the longer of arithmetic and memory traffic. */
 export function roofSeconds(
   shape: GemmShape,
   { peak, bandwidth, elementSize }: Pick<ProductRoof, 'peak' | 'bandwidth' | 'elementSize'>,

@@ -1,4 +1,4 @@
-/** A matrix product as frameworks mean it, row-major: (m × k) · (k × n), `batch` times. */
+/** A row-major matrix product: (m × k) · (k × n), `batch` times. */
 export interface GemmShape {
   m: number;
   n: number;
@@ -17,15 +17,15 @@ const operators: Record<string, { a: number; b: number; transposed?: boolean }> 
   'aten::_addmm_activation': { a: 1, b: 2 },
   'aten::_scaled_mm': { a: 0, b: 1 },
   'aten::_int_mm': { a: 0, b: 1 },
-  // Launches kernels itself only where it does not call one of the above; its weight is (out, in).
+  // Launches kernels itself only if it does not call one of the above; its weight is (out, in).
   'aten::linear': { a: 0, b: 1, transposed: true },
 };
 
 export const gemmOperators = Object.keys(operators);
 
 /**
- * @param inputShapes JSON as `ops.input_shapes` has it: `[[64,512],[512,1408]]`, `[]` for what is no tensor
- * @returns null when the shapes are not those of a matrix product
+ * @param inputShapes JSON of `ops.input_shapes`: `[[64,512],[512,1408]]`, with `[]` for inputs that are not tensors
+ * @returns null if the shapes are not those of a matrix product
  */
 export function operatorShape(name: string, inputShapes: string): GemmShape | null {
   const operator = operators[name];
@@ -70,16 +70,16 @@ export function flopOf({ m, n, k, batch }: GemmShape): number {
   return 2 * m * n * k * batch;
 }
 
-/** Bytes of an element; null for a type nobody knows. */
+/** Bytes per element; null for an unknown type. */
 export function elementBytes(dtype: string | null): number | null {
   const bits = /(\d+)/.exec(dtype?.replace(/^b/, '') ?? '')?.[1];
   return bits === undefined ? null : Number(bits) / 8;
 }
 
 /**
- * Tensor cores load 16 bytes at a time: the dimensions that lie together in memory, K of both operands and N of the
- * output, must be multiples of 16 bytes, or the library takes slower kernels (NVIDIA, Matrix Multiplication
- * Background User's Guide, section 3.1). M only costs a part of a tile.
+ * Tensor cores load 16 bytes at a time. The contiguous dimensions, K of both operands and N of the output, must be
+ * multiples of 16 bytes, otherwise the library uses slower kernels (NVIDIA, Matrix Multiplication Background User's
+ * Guide, section 3.1). M only costs part of a tile.
  */
 export function alignmentFaults({ n, k }: GemmShape, dtype: string | null): string[] {
   const bytes = elementBytes(dtype);

@@ -4,10 +4,10 @@ import type { GemmShape } from './shape.js';
 
 /**
  * Tiles of the output and how they fill the SMs (NVIDIA, Matrix Multiplication Background User's Guide, sections 3.2
- * and 3.3: tile and wave quantization). The library works column-major: the tile's rows lie along our N, its columns
- * along our M. One tile on an SM at a time, as is so for the large tiles of tensor-core kernels.
+ * and 3.3: tile and wave quantization). The library is column-major: rows of its tile are along our N, columns along
+ * our M. An SM runs one tile at a time, as is so for the large tiles of tensor-core kernels.
  * @param tile MxN or MxNxK as the library writes it
- * @param splits thread blocks that share one tile's K; null when the kernel splits K in an unknown number
+ * @param splits thread blocks that share one tile's K; null if the number is unknown
  */
 export function tiling(
   shape: GemmShape,
@@ -52,7 +52,7 @@ function over(
   return b.value === null ? b : figure(f(a.value, b.value), unit, source);
 }
 
-/** Number of parts K is split into: from the log's algorithm; unknown for a kernel named …splitK…. */
+/** Number of parts that K is split into, from the log's algorithm; unknown for a kernel named …splitK…. */
 export function splitsOf(algoOrKernel: string | null): number | null {
   const stated = /\b(?:num)?splitsk=(\d+)/i.exec(algoOrKernel ?? '')?.[1];
   if (stated !== undefined) return Math.max(1, Number(stated));

@@ -51,7 +51,7 @@ test('the roof of a product is the longer of arithmetic and traffic', () => {
   expect(prefill.roof!.share.value).toBeNull();
 });
 
-test('rows until the ridge: there arithmetic and traffic take equally long', () => {
+test('rows at the ridge point, where arithmetic and traffic take equally long', () => {
   const roof = { peak: 989e12, bandwidth: 4.8e12, elementSize: 2 };
   const rows = ridgeRows({ n: 4096, k: 4096 }, roof);
   const ratio = (m: number) =>
@@ -63,10 +63,10 @@ test('rows until the ridge: there arithmetic and traffic take equally long', () 
 });
 
 test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ridge point', () => {
-  const one = gemm(1, 4096, 4096, 10_000);
+  const decode = gemm(1, 4096, 4096, 10_000);
   // 0.05 × (2 × 4096 + 4096²) / 8192 = 102.45
-  expect(flatRows(one)).toBe(103);
-  const [rows] = whatIfs(one, [one], sms, roofs);
+  expect(flatRows(decode)).toBe(103);
+  const [rows] = whatIfs(decode, [decode], sms, roofs);
   expect(rows).toMatchObject({ change: 'rows', m: 103, n: 4096, k: 4096 });
   const bytes = (m: number) => m * 4096 + 4096 * 4096 + m * 4096;
   expect(rows!.time_ratio.value).toBeCloseTo(bytes(103) / bytes(1), 12);
@@ -74,41 +74,41 @@ test('rows that a decode GEMM can add for 5 % more traffic, at most up to the ri
 });
 
 test('a compute-bound product: rows until its last wave is full', () => {
-  // 32 × 5 tiles of 128 × 128 on 132 SMs: 160 = 1.21 waves; two whole waves hold 8 rows of tiles.
-  const one = gemm(640, 4096, 8192, 60_000);
-  expect(one.roof!.bound).toBe('compute');
-  expect(one.tilings[0]!.tiles.value).toBe(160);
-  expect(waveRows(one, sms)).toBe(8 * 128);
-  const [rows] = whatIfs(one, [one], sms, roofs);
+  // 32 × 5 tiles of 128 × 128 on 132 SMs are 160 tiles, 1.21 waves. Two full waves have 8 rows of tiles.
+  const computeBound = gemm(640, 4096, 8192, 60_000);
+  expect(computeBound.roof!.bound).toBe('compute');
+  expect(computeBound.tilings[0]!.tiles.value).toBe(160);
+  expect(waveRows(computeBound, sms)).toBe(8 * 128);
+  const [rows] = whatIfs(computeBound, [computeBound], sms, roofs);
   expect(rows).toMatchObject({ change: 'rows', m: 1024 });
   expect(rows!.time_ratio.value).toBe(1);
   expect(rows!.rate_ratio.value).toBeCloseTo(1.6, 12);
-  // 8 rows of tiles fill 256 of 264 places: nothing to gain.
+  // 8 rows of tiles fill 256 of 264 places, so there is no gain.
   const full = gemm(1024, 4096, 8192, 60_000);
   expect(whatIfs(full, [full], sms, roofs)).toEqual([]);
 });
 
-test('a misaligned product: at the share of the roof that aligned ones of its rows reach', () => {
-  // Roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic; it takes 100, aligned ones reach 60 %.
+test('a misaligned product is expected to reach the roof share of aligned ones with similar rows', () => {
+  // The roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic. It takes 100 µs; aligned products reach 60 %.
   const odd = gemm(512, 4097, 4096, 100_000);
   expect(odd.alignment_faults).toHaveLength(1);
   const aligned = [4096, 4104, 8192].map((n) => {
     const ns = (2 * 512 * n * 4096) / 989e3;
     return gemm(512, n, 4096, ns / 0.6);
   });
-  const change = whatIfs(odd, [odd, ...aligned], sms, roofs).find((one) => one.change === 'align')!;
+  const change = whatIfs(odd, [odd, ...aligned], sms, roofs).find((option) => option.change === 'align')!;
   expect(change).toMatchObject({ m: 512, n: 4104, k: 4096 });
   const predicted = (2 * 512 * 4104 * 4096) / 989e3 / 0.6;
   expect(change.time_ratio.value).toBeCloseTo(predicted / 100_000, 9);
   expect(change.text).toContain('N 4097 → 4104');
-  // With nothing to compare with, the size is reported but no gain.
-  const alone = whatIfs(odd, [odd], sms, roofs).find((one) => one.change === 'align')!;
-  expect(alone.rate_ratio.value).toBeNull();
+  // Without an aligned product the size is reported, but no gain.
+  const unpaired = whatIfs(odd, [odd], sms, roofs).find((option) => option.change === 'align')!;
+  expect(unpaired.rate_ratio.value).toBeNull();
 });
 
 test('output features that fill their last tile only partly', () => {
-  const one = gemm(4096, 160, 4096, 50_000);
-  const change = whatIfs(one, [one], sms, roofs).find((found) => found.change === 'fill_n')!;
+  const partial = gemm(4096, 160, 4096, 50_000);
+  const change = whatIfs(partial, [partial], sms, roofs).find((found) => found.change === 'fill_n')!;
   expect(change).toMatchObject({ n: 256 });
   expect(change.rate_ratio.value).toBeCloseTo(1.6, 12);
   expect(change.text).toContain('38 % of its tiles unused');
@@ -116,7 +116,7 @@ test('output features that fill their last tile only partly', () => {
 
 test('an unknown GPU has no roof and no predictions for other sizes', () => {
   const unknown = gpuRoofs('NVIDIA Nobody', null);
-  const one = gemm(1, 4096, 4096, 10_000);
-  expect(gemmRoof(one, 'float16', figure(1, 'ns', 'test'), unknown).share.value).toBeNull();
-  expect(whatIfs(one, [one], sms, unknown)).toEqual([]);
+  const decode = gemm(1, 4096, 4096, 10_000);
+  expect(gemmRoof(decode, 'float16', figure(1, 'ns', 'test'), unknown).share.value).toBeNull();
+  expect(whatIfs(decode, [decode], sms, unknown)).toEqual([]);
 });

@@ -5,15 +5,15 @@ import { type ProductRoof, productRoof, roofSeconds } from './roof.js';
 import { elementBytes } from './shape.js';
 import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
-/** Gains below are within what another run of the same program differs by. */
+/** Minimum gain; smaller ones are within run-to-run variation. */
 const worthwhile = 1.05;
-/** Shapes that move at least this of their roof show what the library reaches with aligned sizes. */
+/** Minimum number of aligned shapes for an expected roof share. */
 const representative = 3;
 
 /**
- * What another size of a product would give: more rows (tokens) in the same time, sizes that tensor cores load at once, and
- * output features that fill the tiles. Models, not measurements: the figures' source says which.
- * @param all products of the session: aligned ones among them are what a padded one is expected to reach
+ * Expected gain of other sizes of a product: more rows (tokens) in the same time, sizes that tensor cores load at once,
+ * and output features that fill the tiles. These are models, not measurements; the figures' source names the model.
+ * @param all products of the session; the aligned ones give the expected roof share of a padded product
  */
 export function whatIfs(gemm: Gemm, all: readonly Gemm[], smCount: Figure, roofs: GpuRoofs): GemmWhatIf[] {
   const roof = productRoof(gemm.dtype, roofs);
@@ -24,8 +24,8 @@ export function whatIfs(gemm: Gemm, all: readonly Gemm[], smCount: Figure, roofs
 }
 
 /**
- * Rows up to which a call takes about the same time. Memory-bound: until the traffic has grown by `flat`, or arithmetic
- * takes as long as the traffic. Compute-bound: until the tiles fill their last wave.
+ * Maximum rows for about the same time. Memory-bound: until the traffic has grown by `flat`, or arithmetic takes as
+ * long as the traffic. Compute-bound: until the tiles fill their last wave.
  */
 function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | null {
   if (gemm.batch !== 1) return null;
@@ -68,8 +68,9 @@ export function flatRows({ m, n, k }: Pick<Gemm, 'm' | 'n' | 'k'>): number {
 const alignModel = 'padded products reach the same share of the roof as aligned ones of this session';
 
 /**
- * Rows at which arithmetic takes as long as the traffic: M* = r·b·K·N / (2·N·K − r·b·(K + N)), r the ridge in FLOP/byte and
- * b bytes a value, from 2MNK / (b(MK + KN + MN)) = r. Infinity where it is memory-bound at any number of rows.
+ * Rows at which arithmetic takes as long as the traffic: M* = r·b·K·N / (2·N·K − r·b·(K + N)), with the ridge r in
+ * FLOP/byte and b bytes per value, from 2MNK / (b(MK + KN + MN)) = r. Infinity if it is memory-bound at any number of
+ * rows.
  */
 export function ridgeRows(
   { n, k }: Pick<Gemm, 'n' | 'k'>,
@@ -80,7 +81,7 @@ export function ridgeRows(
   return rest <= 0 ? Infinity : Math.floor((bytesAtRidge * k * n) / rest);
 }
 
-/** Rows that fit without another wave of tiles; null where tile, splits or SMs are not known. */
+/** Rows that fit without another wave of tiles; null if tile, splits or SMs are unknown. */
 export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: Figure): number | null {
   const [tiling] = tilings;
   const tile = /^(\d+)x(\d+)/.exec(tiling?.tile ?? '');
@@ -93,7 +94,7 @@ export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: F
   return Math.floor(room / aRow) * alongM;
 }
 
-/** N and K at the next multiples of 16 bytes, at the share of the roof that aligned products reach. */
+/** N and K padded to multiples of 16 bytes, at the roof share of aligned products. */
 function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatIf | null {
   if (gemm.alignment_faults.length === 0) return null;
   const multiple = 16 / (elementBytes(gemm.dtype) ?? 2);
@@ -107,7 +108,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
         one.dtype === gemm.dtype &&
         one.source === gemm.source &&
         one.roof?.bound === gemm.roof?.bound &&
-        // Rows decide which kernels a library takes; those of quite other sizes say nothing.
+        // The library chooses kernels by rows, so only products with similar rows compare.
         one.m <= 4 * gemm.m &&
         gemm.m <= 4 * one.m,
     )
@@ -143,7 +144,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
   };
 }
 
-/** The edge tile computes its whole width: more output features up to it are free by the wave model. */
+/** The edge tile computes its full width, so additional output features in it are free in the wave model. */
 function filledN(gemm: Gemm): GemmWhatIf | null {
   const [tiling] = gemm.tilings;
   const alongN = Number(/^(\d+)x/.exec(tiling?.tile ?? '')?.[1] ?? Number.NaN);

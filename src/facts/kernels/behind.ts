@@ -4,17 +4,17 @@ import type { SessionDatabase } from '../../session/query.js';
 
 type Behind = NonNullable<KernelResult['behind']>[number];
 
-/** Ranges of PyTorch's traces are named after their case; a trace of ONNX Runtime is of one case alone. */
+/** PyTorch's traces name the range of each case; a trace of ONNX Runtime has a single case. */
 const rangePrefix = 'case:';
 const mostRows = 12;
 
-/** Stages of capture $1 that are runs of a case; $2: the case that all of them are of, or null. */
+/** Stages of capture $1 that are runs of a case; $2: the case of all of them, or null. */
 export const runsSql = `SELECT stage_id, coalesce($2, substr(raw_name, ${rangePrefix.length + 1})) AS "case" FROM stages
          WHERE capture_id = $1 AND ($2 IS NOT NULL OR starts_with(raw_name, '${rangePrefix}'))`;
 
 /**
- * Kernels, and operators with time of their own, of one run of each traced case: totals over its ranges (or calls of
- * the model) divided by their number.
+ * Kernels, and operators with self time, of one run of each traced case: totals over its ranges (or calls of the model)
+ * divided by their number.
  */
 export async function behindCases(
   database: SessionDatabase,
@@ -37,11 +37,11 @@ export async function behindCases(
        FROM parts p JOIN counted USING ("case") ORDER BY p."case", what, ns DESC, name`,
       [capture_id, only],
     );
-    for (const { case: name, what, class: of, ...row } of rows) {
-      const own = found.get(name) ?? [];
-      if (own.filter((one) => one.what === what).length < mostRows)
-        own.push({ what, ...row, class: of as OpClass | null });
-      found.set(name, own);
+    for (const { case: name, what, class: opClass, ...row } of rows) {
+      const caseRows = found.get(name) ?? [];
+      if (caseRows.filter((one) => one.what === what).length < mostRows)
+        caseRows.push({ what, ...row, class: opClass as OpClass | null });
+      found.set(name, caseRows);
     }
   }
   return found;

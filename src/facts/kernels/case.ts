@@ -70,7 +70,7 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
   };
 }
 
-/** Runs of one process are not independent launches: the interval says how steady this process was. */
+/** Runs of one process are not independent launches: the interval covers only the variation within it. */
 function meanOf({ mean_ns, sd_ns, runs, outcome }: CaseRow): Figure {
   if (mean_ns === null)
     return missing(
@@ -86,7 +86,7 @@ function shareOf(roof: Figure, median: number | null): Figure {
   return figure(roof.value / median, 'ratio', `${roof.source}; over the median`);
 }
 
-/** Shorter by the roofs than a launch (a node of a graph, where graphs are replayed): then neither roof is met. */
+/** A case is launch-bound if its roofline limit is shorter than a launch (with graphs: a node). */
 function boundOf(
   { method, runs }: CaseRow,
   bound: KernelResult['bound'],
@@ -99,13 +99,13 @@ function boundOf(
 }
 
 function conditionsOf(caseId: string, gpu: string | null, all: readonly ConditionRow[]) {
-  const own = all.filter(
+  const sameCase = all.filter(
     ({ case_id, scope }) => case_id === caseId && (gpu === null ? /^cpu\d/.test(scope) : scope === gpu),
   );
   const none = missing('no_samples', 'no sample during the case');
   const mean = (unit: string, ...names: string[]): Figure => {
     for (const name of names) {
-      const rows = own.filter(({ metric }) => metric === name);
+      const rows = sameCase.filter(({ metric }) => metric === name);
       const n = rows.reduce((sum, row) => sum + row.n, 0);
       if (n === 0) continue;
       const value = rows.reduce((sum, row) => sum + row.mean * row.n, 0) / n;
@@ -113,7 +113,7 @@ function conditionsOf(caseId: string, gpu: string | null, all: readonly Conditio
     }
     return none;
   };
-  const bits = own.reduce((set, row) => set | row.bits, 0);
+  const bits = sameCase.reduce((set, row) => set | row.bits, 0);
   return {
     clock_mhz: mean('MHz', gpu === null ? 'clock_mhz' : 'sm_clock_mhz'),
     power_w:

@@ -31,7 +31,7 @@ const onCpu: KernelPlan = {
   model: null,
 };
 
-/** Three runs: 90 %, 100 % and 110 % of `ns`. */
+/** Three runs of 90 %, 100 % and 110 % of `ns`. */
 function row(one: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}): Row<'microbenchmarks'> {
   return {
     execution_id: 'kernels',
@@ -62,7 +62,7 @@ function row(one: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}): 
 const unmeasured = { runs: 0, mean_ns: null, median_ns: null, min_ns: null, max_ns: null, sd_ns: null };
 
 test('rates, roofs and bounds of a CPU, by hand', async () => {
-  // 100 GFLOP/s float32; the 96 MiB rotated are past the largest set of the roofline: 10 GB/s.
+  // 100 GFLOP/s float32. The 96 MiB of rotated buffers exceed the largest measured set: 10 GB/s.
   const square = kernelCase('gemm', 'float32', { m: 1000, n: 1000, k: 1000 });
   const flat = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
   const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
@@ -91,10 +91,10 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   );
   const made = await analyzeKernels(session);
   expect(() => kernelsDocumentSchema.parse(made)).not.toThrow();
-  const of = (kernel: string, at = 0) =>
+  const caseOf = (kernel: string, at = 0) =>
     made.data.cases.filter((testCase) => testCase.kernel === kernel)[at]!;
   const gemms = new Map(made.data.cases.map((testCase) => [testCase.case, testCase]));
-  // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak; 12 MB would take 1.2 ms.
+  // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak. 12 MB would take 1.2 ms.
   expect(gemms.get(square.case)).toMatchObject({
     flops_per_s: 50e9,
     bytes_per_s: 0.3e9,
@@ -108,19 +108,19 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
     bound: 'memory',
     roof_share: { value: expect.closeTo(0.8016, 9) },
   });
-  // Its FLOPs are no matrix product's: bytes alone. (200 000 + 1000) × 4 bytes.
-  expect(of('rmsnorm')).toMatchObject({
+  // No matrix product, so only its bytes count: (200 000 + 1000) × 4.
+  expect(caseOf('rmsnorm')).toMatchObject({
     bound: 'memory',
     roof_ns: { value: expect.closeTo(80_400, 6) },
     intensity: expect.closeTo(400_000 / 804_000, 12),
     max_error: 1e-7,
   });
   // n = 3: t = 4.3027 at two degrees of freedom; 4.3027 · 0.1 / √3.
-  const { mean_ns: mean } = of('rmsnorm');
+  const { mean_ns: mean } = caseOf('rmsnorm');
   expect(mean).toMatchObject({ n: 3, ci95: [expect.closeTo(75_158.6, 0), expect.closeTo(124_841.4, 0)] });
   // ± 248 µs around 100 µs: no duration is negative.
   expect(kernelFiles(made)[0]!.text).not.toMatch(/,-\d/);
-  expect(of('softmax')).toMatchObject({
+  expect(caseOf('softmax')).toMatchObject({
     outcome: 'failed',
     text: 'its process died',
     median_ns: null,
@@ -130,7 +130,7 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   });
 });
 
-test('a CPU case is judged by the level that holds its working set, which is named', async () => {
+test('a CPU case uses the bandwidth of the cache level of its working set, and names it', async () => {
   const norm = (tokens: number) => kernelCase('rmsnorm', 'float32', { tokens, hidden: 1000, residual: 0 });
   // The hand roofline: 1 MiB L2 100 GB/s, 4 MiB L3 40, 16 MiB L3 20, 64 MiB DRAM 10.
   const sets: [number, number, string][] = [
@@ -158,14 +158,14 @@ test('a CPU case is judged by the level that holds its working set, which is nam
     expect(testCase.roof_ns.value).toBeCloseTo((testCase.bytes / testCase.roof_bytes_per_s.value!) * 1e9, 6);
   }
   expect(roofs.levels.map(({ level }) => level)).toEqual(['L2', 'L3', 'DRAM']);
-  // 3 runs of 100 that were asked for.
+  // 3 runs of the 100 requested.
   expect(made.issues.find(({ code }) => code === 'runs_cut')).toMatchObject({
     severity: 'warning',
     count: 3,
   });
 });
 
-test('a GPU without a measured roofline is held against its data sheet; throttling is said', async () => {
+test('a GPU without a measured roofline uses its data sheet, and throttling is reported', async () => {
   const one = kernelCase('gemm', 'bfloat16', { m: 4096, n: 4096, k: 4096 });
   const facts = { name: 'NVIDIA H200', device: 'cuda:0', framework: 'torch', driver: null };
   const unknown = { sm_count: null, l2_bytes: null, memory_bytes: null, compute_capability: null };
@@ -206,7 +206,7 @@ test('a GPU without a measured roofline is held against its data sheet; throttli
   expect(issues.map(({ code }) => code)).toContain('kernels_throttled');
 });
 
-test('a step is the sum of its counted operations; what lacks is counted and said', async () => {
+test('a step is the sum of its measured operations, and missing ones are counted and named', async () => {
   const gemm = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
   const lost = kernelCase('swiglu', 'float32', { tokens: 1, intermediate: 10 });
   const op = (name: string, count: number, one: string | null, reason: string | null = null) => ({
@@ -250,7 +250,7 @@ test('a step is the sum of its counted operations; what lacks is counted and sai
   expect(step!.ops.map(({ reason }) => reason)).toEqual([null, 'out of memory: too large', 'no kernel']);
 });
 
-test('a map for each combination beyond two axes', async () => {
+test('one map for each combination of further parameters', async () => {
   const points = [1, 8].flatMap((batch) =>
     [128, 512].flatMap((seq) =>
       ['float32', 'bfloat16'].map((dtype) => ({
@@ -278,7 +278,7 @@ test('a map for each combination beyond two axes', async () => {
   expect(maps[1]!.cells).toContainEqual({ x: 1, y: 0, case: 'softmax bfloat16 8 128' });
 });
 
-test('behind a traced case: kernels and operators of one run, of its own ranges only', async () => {
+test('kernels and operators of one run of a traced case come only from its own ranges', async () => {
   const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
   const keys = { execution_id: 'traced', capture_id: 'torch' };
   const range = (stage_id: number, raw_name: string) => ({ ...keys, stage_id, raw_name, kind: 'other' });
@@ -295,7 +295,7 @@ test('behind a traced case: kernels and operators of one run, of its own ranges 
     testHome(),
     {
       microbenchmarks: [row(norm, 1e5)],
-      // Two runs of three kernels, and the inputs' own before them.
+      // Two runs of three kernels, after the kernels of the inputs.
       stages: [range(0, 'setup'), range(1, `case:${norm.case}`), range(2, `case:${norm.case}`)],
       kernels: [
         kernel(0, 'fill', 9000),

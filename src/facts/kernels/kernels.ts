@@ -17,7 +17,7 @@ import { stepOf } from './steps.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 import { sessionOfKind } from '../session-identity.js';
 
-/** What each operation of a `kernels` session took and reached, and what a model's steps add up to. */
+/** Time and roof share of each operation of a `kernels` session, and the sums for a model's steps. */
 export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
   const plan = kernelPlanSchema.parse(await planOf(session, 'kernels'));
   const roofs = await roofsFor(session, plan);
@@ -58,14 +58,18 @@ async function roofsFor(session: Session, plan: KernelPlan): Promise<CaseRoofs> 
   return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await storedGpuRoofline(session));
 }
 
-/** The levels that hold the cases' working sets, fastest first. */
+/** Memory levels of the cases' working sets, fastest first. */
 function levelsOf(cases: KernelsResult['cases']): KernelsResult['roofs']['levels'] {
   const rates = new Map<string, number[]>();
   for (const { roof_level: level, roof_bytes_per_s: rate } of cases) {
     if (level !== null && rate.value !== null) rates.set(level, [...(rates.get(level) ?? []), rate.value]);
   }
   return [...rates]
-    .map(([level, of]) => ({ level, low_bytes_per_s: Math.min(...of), high_bytes_per_s: Math.max(...of) }))
+    .map(([level, rates]) => ({
+      level,
+      low_bytes_per_s: Math.min(...rates),
+      high_bytes_per_s: Math.max(...rates),
+    }))
     .toSorted((a, b) => b.high_bytes_per_s - a.high_bytes_per_s);
 }
 
@@ -74,7 +78,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const report = (code: IssueCode, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
-  const some = (of: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(of);
+  const some = (condition: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(condition);
   const throttled = some(({ throttled_by }) => throttled_by.length > 0);
   const reasons = [...new Set(throttled.flatMap(({ throttled_by }) => throttled_by))].join(', ');
   report(

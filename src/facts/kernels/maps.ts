@@ -12,14 +12,14 @@ const words: Record<Axis, string> = {
   backend: 'backend',
 };
 
-/** Maps of what was swept over two sizes or more: the first two are the axes, each combination of the others a map. */
+/** Maps over two or more swept sizes: the first two are the axes, and each combination of the others has a map. */
 export function mapsOf(points: readonly Point[]): KernelMap[] {
   return groups(points, ({ series }) => series).flatMap(({ key: series, own }) => {
     const swept = axes.filter((axis) => valuesOf(own, axis).length > 1);
-    const [x, y, ...others] = swept;
+    const [x, y, ...otherSizes] = swept;
     if (!x || !y) return [];
     return groups(own, (point) =>
-      others.map((axis) => `${words[axis]} ${String(point[axis])}`).join(', '),
+      otherSizes.map((axis) => `${words[axis]} ${String(point[axis])}`).join(', '),
     ).map(({ key: fixed, own: shown }) => mapOf(series, fixed, shown, x, y));
   });
 }

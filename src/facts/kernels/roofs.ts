@@ -7,16 +7,19 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** What a case's time is held against. */
+/** Peaks and bandwidths that a case is compared with. */
 export interface CaseRoofs {
   flopsPerS(dtype: string): Figure;
-  /** At a working set, and the level that holds it: on a CPU a small one is read from a cache. Null: the memory itself. */
+  /** Bandwidth at a working set, and its level: on a CPU a small set is read from a cache. Null: main memory. */
   bytesPerS(workingSetBytes: number | null): { rate: Figure; level: string | null };
   launchNs: Figure;
   graphNodeNs: Figure;
 }
 
-/** Measured roofs of the GPU, its data sheet where there are none. @param device cuda:1 */
+/**
+ * Measured roofs of the GPU, else its data sheet.
+ * @param device cuda:1
+ */
 export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoofline | null): CaseRoofs {
   const index = Number(/:(\d+)$/.exec(device)?.[1] ?? 0);
   const roofs = gpuRoofs(name, roofline, { index });
@@ -28,7 +31,7 @@ export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoo
   };
 }
 
-/** Measured roofs of a CPU through the embedded engine; no sheet states them. */
+/** Roofs of a CPU measured through the embedded engine; there is no data sheet. */
 export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | null): CaseRoofs {
   const nothing = missing('cpu', 'a CPU has no kernel launches');
   if (roofline === null) {
@@ -79,15 +82,19 @@ export function roofOf(
 ): CaseRoof {
   const workingSet = one.rotated_bytes ?? one.bytes;
   const { rate, level } = roofs.bytesPerS(workingSet);
-  const held = { working_set_bytes: workingSet, roof_level: level, roof_bytes_per_s: rate };
-  if (rate.value === null) return { ...held, roof_ns: rate, bound: null };
+  const workingSetRoof = { working_set_bytes: workingSet, roof_level: level, roof_bytes_per_s: rate };
+  if (rate.value === null) return { ...workingSetRoof, roof_ns: rate, bound: null };
   const memoryNs = (one.bytes / rate.value) * 1e9;
   const moved = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
-  if (!isProduct(one.kernel)) return { ...held, roof_ns: moved, bound: 'memory' };
+  if (!isProduct(one.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
   const peak = roofs.flopsPerS(one.dtype);
-  if (peak.value === null) return { ...held, roof_ns: peak, bound: null };
+  if (peak.value === null) return { ...workingSetRoof, roof_ns: peak, bound: null };
   const computeNs = (one.flops / peak.value) * 1e9;
   return computeNs > memoryNs
-    ? { ...held, roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`), bound: 'compute' }
-    : { ...held, roof_ns: moved, bound: 'memory' };
+    ? {
+        ...workingSetRoof,
+        roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`),
+        bound: 'compute',
+      }
+    : { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
 }

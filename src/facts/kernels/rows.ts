@@ -27,7 +27,7 @@ export interface CaseRow {
   start_ns: number;
 }
 
-/** In the order in which they ran; of a case that was tried twice the measured attempt. */
+/** In run order. A case tried twice has its measured attempt. */
 export async function caseRows(database: SessionDatabase): Promise<CaseRow[]> {
   return database.query<CaseRow>(
     `SELECT case_id, name, backend, dtype, params, outcome, text, flops, bytes, runs, mean_ns, median_ns, min_ns, max_ns,
@@ -43,14 +43,14 @@ export interface ConditionRow {
   scope: string;
   metric: string;
   mean: number;
-  /** Of throttle_bits: all bits that were set. */
+  /** All bits that were set in throttle_bits. */
   bits: number;
   n: number;
 }
 
 /**
- * What the samplers saw while each case was timed. NVML's power_w is a mean over the last second on Ampere and newer:
- * of a case only where that lasted longer.
+ * Sampled conditions while each case was timed. NVML's power_w is a mean over the last second on Ampere and newer, so
+ * it is used only for cases that took longer.
  */
 export async function conditionRows(database: SessionDatabase): Promise<ConditionRow[]> {
   return database.query<ConditionRow>(

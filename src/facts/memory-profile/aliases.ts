@@ -1,6 +1,6 @@
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';
 
-/** The short names that jq lines of users read, with the values of B6's names. */
+/** Short field names for users' jq lines, with the same values. */
 export function withAliases({
   memory_breakdown: parts,
 }: MemoryProfile): Pick<MemoryProfile, 'memory' | 'memory_breakdown'> {

@@ -8,14 +8,14 @@ import type { MemoryRows } from './rows.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 
 function breakdown(rows: MemoryRows, plan: MemoryPlan = planOf()) {
-  const own = ownPids(rows, plan);
-  const gpus = gpusOfRun(rows, plan, own);
+  const enginePids = ownPids(rows, plan);
+  const gpus = gpusOfRun(rows, plan, enginePids);
   const points = gpuPoints(rows, plan, gpus);
-  const measured = totalMeasured(rows, plan, { gpus, own, points });
+  const measured = totalMeasured(rows, plan, { gpus, enginePids, points });
   const facts = {
     gpus,
     points,
-    own,
+    enginePids,
     measured,
     log: null,
     estimate: null,
@@ -29,15 +29,15 @@ function breakdown(rows: MemoryRows, plan: MemoryPlan = planOf()) {
 const bytesOf = ({ components }: ReturnType<typeof breakdown>) =>
   Object.fromEntries(components.map(({ component, bytes }) => [component, bytes / mb]));
 
-// The driver: 20 MB before, 2240 when warm, 2250 at most.
+// Driver samples: 20 MB before, 2240 MB when warm, 2250 MB at the peak.
 const used = samples({ 0.5: 20, 1: 20, 2: 1640, 3: 2240, 4: 2240, 5: 2250, 6: 2250 });
 
-test('at the peak of the allocator, in prefill, everything has its place and the sum is what was measured', () => {
+test("splits memory at the allocator's peak in prefill into parts that sum to the measured total", () => {
   const found = breakdown(rowsOf({ used: new Map([[0, used]]), recorded: torchRecorded() }));
   expect(found.gpus).toEqual([0]);
   expect(found.points.baseline.total_bytes).toBe(20 * mb);
   expect(found.points.peak.total_bytes).toBe(2250 * mb);
-  // 2240 − 20 − 1700 reserved = 520 of context; 1500 − 1000 − 40 − 100 that stay = 360; 1700 − 1500 = 200.
+  // 2240 − 20 − 1700 reserved = 520 of context; 1500 − 1000 − 40 − 100 kept = 360; 1700 − 1500 = 200.
   expect(bytesOf(found)).toEqual({
     model_weights: 1000,
     kv_cache: 40,
@@ -57,7 +57,7 @@ test('at the peak of the allocator, in prefill, everything has its place and the
   );
 });
 
-test('blocks are given out whole: the rounding is the allocator’s, and what loading held for a moment too', () => {
+test('assigns rounding to whole blocks, and memory held only while loading, to the allocator', () => {
   const lines = [
     ...torchRecorded().filter(({ what }) => what !== 'max_reserved' && what !== 'max_allocated'),
     ...['prefill', 'decode'].map((stage) =>
@@ -81,7 +81,7 @@ test('blocks are given out whole: the rounding is the allocator’s, and what lo
   );
 });
 
-test('a residual is never of high confidence, and a negative one is shown', () => {
+test('gives a residual at most medium confidence and shows a negative one', () => {
   const shrunk = samples({ 1: 20, 3: 2240, 4: 2240.001, 5: 2240 });
   const late = torchRecorded().map((row) => (row.stage === 'post_warmup' ? { ...row, t_ns: 3e9 } : row));
   const recorded = [
@@ -91,18 +91,18 @@ test('a residual is never of high confidence, and a negative one is shown', () =
   const found = breakdown(rowsOf({ used: new Map([[0, shrunk]]), recorded }));
   const residual = found.components.at(-1)!;
   expect(residual).toMatchObject({ component: 'residual', confidence: 'low' });
-  // 2220.001 measured; 50 MB more were reserved after the quiet moment than the driver saw.
+  // 2220.001 MB measured. Torch reserved 50 MB more after the driver's last sample.
   expect(residual.bytes).toBeCloseTo(-49.999 * mb, 0);
   expect(found.residual_bytes).toBe(residual.bytes);
   expect(found.residual_gb).toBeLessThan(0);
 });
 
-test('two ranks: each GPU has its own, and the points have sum, max, mean and deviation', () => {
-  const other = samples({ 1: 40, 3: 2460, 4: 2460, 5: 2470 });
+test('two ranks: each GPU has a place, and points have sum, max, mean and standard deviation', () => {
+  const secondGpu = samples({ 1: 40, 3: 2460, 4: 2460, 5: 2470 });
   const rows = rowsOf({
     used: new Map([
       [0, used],
-      [1, other],
+      [1, secondGpu],
     ]),
     recorded: [...torchRecorded(), ...torchRecorded({ device: 1, rank: 1 })],
   });
@@ -116,13 +116,13 @@ test('two ranks: each GPU has its own, and the points have sum, max, mean and de
   expect(found.components.find(({ component }) => component === 'model_weights')?.evidence).toEqual([
     'gpu0, gpu1: parameter tensors on the GPU (float16 + float32)',
   ]);
-  // 520 on the first, 2460 − 40 − 1700 on the second.
+  // 520 on the first GPU, 2460 − 40 − 1700 on the second.
   expect(bytesOf(found)['cuda_context']).toBe(520 + 720);
   const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);
   expect(sum).toBe(found.total_measured_bytes);
 });
 
-test('what collectives add to a rank is the framework’s, not the context’s', () => {
+test('counts memory that collectives add to a rank as framework overhead, not context', () => {
   const rows = rowsOf({
     used: new Map([[0, used]]),
     recorded: [
@@ -133,7 +133,7 @@ test('what collectives add to a rank is the framework’s, not the context’s',
     ],
   });
   const found = breakdown(rows);
-  // Outside torch: 400 alone, 540 with the others; the driver's 520 of context hold the difference.
+  // Outside torch: 400 MB alone and 540 with the other ranks. The difference is inside the driver's 520 of context.
   expect(bytesOf(found)).toMatchObject({
     framework_overhead: 100 + 140,
     cuda_context: 520 - 140,
@@ -142,14 +142,14 @@ test('what collectives add to a rank is the framework’s, not the context’s',
   expect(found.components.reduce((total, { bytes }) => total + bytes, 0)).toBe(found.total_measured_bytes);
 });
 
-test('where others came after the launch, growth of the whole GPU is not taken for collectives', () => {
-  const alone = { t_ns: 1.1e9 };
+test('does not count growth of the whole GPU as collectives if other processes started after the launch', () => {
+  const soloReading = { t_ns: 1.1e9 };
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 20, 3: 7240, 4: 7240, 5: 7250 })]]),
     recorded: [
       ...torchRecorded(),
-      memoryRow('device_used:alone', 420, alone),
-      memoryRow('reserved:alone', 20, alone),
+      memoryRow('device_used:alone', 420, soloReading),
+      memoryRow('reserved:alone', 20, soloReading),
       memoryRow('device_used:post_warmup', 7240),
     ],
     processes: [
@@ -162,7 +162,7 @@ test('where others came after the launch, growth of the whole GPU is not taken f
   expect(found.components.find(({ component }) => component === 'cuda_context')?.evidence[0]).toContain(
     'buffers of NCCL are in it',
   );
-  // Those that were there before the launch hold what they held.
+  // Processes from before the launch kept their memory.
   const others_before = [{ gpu: 0, pid: 7, name: 'python', used_bytes: 5000 * mb }];
   const known = breakdown(
     { ...rows, used: new Map([[0, samples({ 1: 5020, 4: 7240, 5: 7250 })]]) },
@@ -171,7 +171,7 @@ test('where others came after the launch, growth of the whole GPU is not taken f
   expect(bytesOf(known)).toMatchObject({ framework_overhead: 100 + 7240 - 1700 - 400, residual: 5 });
 });
 
-test('a GPU that others use too: their growth is not the run’s where the driver lists processes', () => {
+test('leaves out the growth of other processes on a shared GPU if the driver lists processes', () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 5020, 3: 7240, 4: 7240, 5: 9250 })]]),
     recorded: torchRecorded(),
@@ -184,8 +184,8 @@ test('a GPU that others use too: their growth is not the run’s where the drive
   const found = breakdown(rows, planOf({ others_before }));
   expect(found.measured).toMatchObject({ bytes: 2225 * mb, shared: false });
   const plan = planOf({ others_before });
-  const own = ownPids(rows, plan);
-  expect(otherIssues(rows, plan, { gpus: [0], own, points: found.points })).toEqual([
+  const enginePids = ownPids(rows, plan);
+  expect(otherIssues(rows, plan, { gpus: [0], enginePids, points: found.points })).toEqual([
     {
       code: 'gpu_shared',
       severity: 'warning',
@@ -195,7 +195,7 @@ test('a GPU that others use too: their growth is not the run’s where the drive
   expect(bytesOf(found)['residual']).toBe(2225 - 2220);
 });
 
-test('in a container, where a process that comes later looks like the run’s own: torch knows what it has not taken', () => {
+test("bounds the total by torch's records if later processes in a container look like the run's", () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 20, 3: 2240, 4: 6340, 5: 6350 })]]),
     recorded: [...torchRecorded(), memoryRow('device_used:post_warmup', 6340)],
@@ -206,19 +206,23 @@ test('in a container, where a process that comes later looks like the run’s ow
   });
   const plan = planOf({ pid_namespace: 'nested' });
   const found = breakdown(rows, plan);
-  // 6340 − 1700 of torch's reserve − 20 of before are no context.
+  // 6340 − 1700 of torch's reserve − 20 before launch is not context.
   expect(found.measured).toMatchObject({ bytes: (6350 - 20) * mb, shared: true });
   expect(found.confidence_levels.overall).toBe('low');
   const context = found.components.find(({ component }) => component === 'cuda_context')!;
   expect(context).toMatchObject({ bytes: (6340 - 20 - 1700) * mb, confidence: 'low' });
   expect(context.evidence[0]).toContain('others came to the GPU');
-  const issues = otherIssues(rows, plan, { gpus: [0], own: ownPids(rows, plan), points: found.points });
+  const issues = otherIssues(rows, plan, {
+    gpus: [0],
+    enginePids: ownPids(rows, plan),
+    points: found.points,
+  });
   expect(issues.map(({ code, text }) => `${code}: ${text}`)).toEqual([
     'gpu_shared: gpu0 was also used by a process that is not visible from here: figures of the whole GPU include it.',
   ]);
 });
 
-test('a tool that answers once a second: what was read before warm-up ended is no sample of it', () => {
+test('ignores samples from before the end of warm-up if the tool samples once a second', () => {
   const slow = samples({ 0.9: 20, 2.4: 1640, 3.4: 1900, 4.4: 2240, 5.4: 2250, 6.4: 20 });
   const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), recorded: torchRecorded() }));
   expect(points.post_warmup.total_bytes).toBe(2240 * mb);
@@ -226,7 +230,7 @@ test('a tool that answers once a second: what was read before warm-up ended is n
   expect(points.baseline.total_bytes).toBe(20 * mb);
 });
 
-test('a cache that is kept between repeats is no overhead, and a graph’s pool has a line', () => {
+test('does not count a cache kept between repeats as overhead, and lists a graph pool separately', () => {
   const base = torchRecorded().map((row) => {
     if (row.stage === 'post_warmup' && row.what === 'allocated') return { ...row, bytes: 1220 * mb };
     if (row.what === 'kv_cache') return { ...row, bytes: 120 * mb };
@@ -248,7 +252,7 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
     cuda_graphs: 60,
     allocator_reserve: 140,
   });
-  // 40 of the 100 that stay lie in the pool: they are the graph's, once.
+  // 40 of the 100 MB that stay allocated are in the graph pool, and count there once.
   const recorded40 = { ...rows, recorded: [...rows.recorded, memoryRow('graph_allocated:post_warmup', 40)] };
   const split = bytesOf(breakdown(recorded40));
   expect(split).toMatchObject({
@@ -260,7 +264,7 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
   });
 });
 
-test('a run that ran out of memory in warm-up keeps what was recorded', () => {
+test('keeps what was recorded before a run ran out of memory in warm-up', () => {
   const lines = torchRecorded().filter(
     ({ stage, what }) => ['load'].includes(stage ?? '') || what === 'weights',
   );
@@ -285,7 +289,7 @@ test('a run that ran out of memory in warm-up keeps what was recorded', () => {
   expect(sum).toBe(found.total_measured_bytes);
 });
 
-test('dimensions that contradict each other leave formulas, and the whole, at low confidence', () => {
+test('gives formulas and the total low confidence if model dimensions contradict each other', () => {
   const part = { bytes: 1, confidence: 'medium' as const, evidence: '' };
   const place = {
     gpu: null,

@@ -6,27 +6,28 @@ import { formatGb } from '../../vocabulary/format.js';
 
 export interface Measured {
   bytes: number;
-  /** How the total was found. */
+  /** How the total was measured. */
   source: string;
-  /** The part of others on the same GPUs is in it. */
+  /** The total includes memory of other processes on the same GPUs. */
   shared: boolean;
-  /** Of processes that the driver lists: nobody else's part is in it. */
+  /** The total is of processes that the driver lists, so it includes no others. */
   listed: boolean;
-  /** Others came to the GPUs after the launch: what the whole GPU grew by is not the run's alone. */
+  /** Other processes started on the GPUs after the launch, so growth of the whole GPU includes them. */
   newcomers: boolean;
 }
 
 const named = ['model_weights', 'kv_cache', 'activations'] as const;
-/** What framework_overhead_gb sums up. */
+/** Components summed in framework_overhead_gb. */
 const overheads = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'] as const;
 
-/** A residual of less than this share leaves the whole as certain as its parts. */
+/** A residual below this share does not lower the confidence of the total. */
 const smallResidual = 0.02;
 const largeResidual = 0.1;
 
 /**
- * Components over all GPUs of the run, and what is left of the measured total: components and residual sum to it exactly, a
- * negative residual is shown as it is. Where dimensions of the model contradict each other, formulas and the whole have low confidence.
+ * Components over all GPUs of the run, and the residual to the measured total. Components and residual sum exactly to
+ * the total; the residual may be negative. If model dimensions contradict each other, formulas and the total have low
+ * confidence.
  */
 export function breakdownOf(
   places: readonly Place[],
@@ -39,10 +40,10 @@ export function breakdownOf(
     for (const component of components) if (component.basis === 'formula') component.confidence = 'low';
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
   const residual = measured === null ? null : measured.bytes - known;
-  const of = (component: string) => components.find((one) => one.component === component);
-  const overhead = components.filter(({ component }) => overheads.some((one) => one === component));
+  const componentOf = (component: string) => components.find((one) => one.component === component);
+  const overhead = components.filter(({ component }) => overheads.some((name) => name === component));
   const overheadBytes = overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0);
-  const confidence = (component: string): Confidence => of(component)?.confidence ?? 'unknown';
+  const confidence = (component: string): Confidence => componentOf(component)?.confidence ?? 'unknown';
   if (residual !== null) {
     components.push({
       component: 'residual',
@@ -68,18 +69,18 @@ export function breakdownOf(
     total_measured_source: measured?.source ?? null,
     total_measured_basis:
       measured === null ? null : measured.listed ? ('own_processes' as const) : ('points' as const),
-    model_weights_gb: gb(of('model_weights')?.bytes ?? null),
-    model_weights_bytes: of('model_weights')?.bytes ?? null,
-    kv_cache_gb: gb(of('kv_cache')?.bytes ?? null),
-    kv_cache_bytes: of('kv_cache')?.bytes ?? null,
-    activations_gb: gb(of('activations')?.bytes ?? null),
-    activations_bytes: of('activations')?.bytes ?? null,
+    model_weights_gb: gb(componentOf('model_weights')?.bytes ?? null),
+    model_weights_bytes: componentOf('model_weights')?.bytes ?? null,
+    kv_cache_gb: gb(componentOf('kv_cache')?.bytes ?? null),
+    kv_cache_bytes: componentOf('kv_cache')?.bytes ?? null,
+    activations_gb: gb(componentOf('activations')?.bytes ?? null),
+    activations_bytes: componentOf('activations')?.bytes ?? null,
     framework_overhead_gb: gb(overheadBytes),
     framework_overhead_bytes: overheadBytes,
     residual_gb: gb(residual),
     residual_bytes: residual,
     confidence_levels: {
-      // What others took is in it, and nobody can tell how much.
+      // The total includes an unknown amount of other processes.
       overall: weakest([
         overall(named.map(confidence), residual, measured?.bytes ?? null),
         ...(measured?.shared || contradicted ? (['low'] as const) : []),
@@ -87,9 +88,10 @@ export function breakdownOf(
       weights: confidence('model_weights'),
       kv_cache: confidence('kv_cache'),
       activations: confidence('activations'),
-      framework_overhead: overhead.length === 0 ? 'unknown' : weakest(overhead.map((one) => one.confidence)),
+      framework_overhead:
+        overhead.length === 0 ? 'unknown' : weakest(overhead.map((component) => component.confidence)),
     },
-    /** Stage in which the framework held most, where reported; the cache is counted at that moment. */
+    /** Stage of the framework's peak, if reported. The cache is counted at that moment. */
     peak_stage: stages.size === 1 ? [...stages][0]! : null,
     components,
     per_gpu: perGpu,
@@ -123,7 +125,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
   return [...found.values()];
 }
 
-/** GPUs of a group mostly have the same evidence: `gpu0, gpu1: …`, once. */
+/** GPUs of a group with the same evidence are listed once: `gpu0, gpu1: …`. */
 function evidenceOf(places: readonly Place[], component: MemoryComponent['component']): string[] {
   const found = new Map<string, Set<number>>();
   for (const { gpu, parts } of places)
@@ -143,6 +145,6 @@ function overall(parts: readonly Confidence[], residual: number | null, total: n
   if (residual === null || total === null || total <= 0) return 'unknown';
   const share = Math.abs(residual) / total;
   const certain: Confidence = share <= smallResidual ? 'high' : share <= largeResidual ? 'medium' : 'low';
-  // A component that nobody can tell weighs as much as a formula that may be off.
+  // An unknown component lowers the confidence as much as a formula.
   return weakest([certain, ...parts.map((part) => (part === 'unknown' ? 'low' : part))]);
 }

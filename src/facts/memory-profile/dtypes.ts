@@ -6,7 +6,7 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { MemoryRows } from './rows.js';
 import { recordedDtypes } from './torch-device.js';
 
-/** dtypes by component and the quantization: of the tensors where they were counted, else of the log, else as declared. */
+/** dtypes by component, and the quantization: from counted tensors, else from the log, else as declared. */
 export function dtypesOfRun(
   rows: Pick<MemoryRows, 'recorded'>,
   { config }: MemoryPlan,
@@ -19,7 +19,7 @@ export function dtypesOfRun(
   const declared = log?.dtype?.value ?? workload?.model?.dtype ?? null;
   const dtype = declared === 'auto' ? null : declared;
   const storage = estimate?.request.storage;
-  // A server's page lists it among its startup arguments.
+  // A server lists it among its startup arguments.
   const logged = log?.kv_cache_dtype?.value ?? served(workload);
   const kv = logged === 'auto' ? dtype : logged;
   return {

@@ -1,7 +1,7 @@
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 
-/** Servers that name their metrics, as their projects are called. */
+/** Engines by the prefix of the metrics they serve. */
 const servers: Readonly<Record<string, string>> = {
   vLLM: 'vllm',
   SGLang: 'sglang',
@@ -10,7 +10,7 @@ const servers: Readonly<Record<string, string>> = {
   'inferscope serve': 'inferscope',
 };
 
-/** Behind a URL the server is the engine, where its metrics tell which it is; `openai` is how it is asked. */
+/** The engine's name. Behind a URL the server's metrics name it; `openai` is only the client. */
 export function engineType(
   workload: Pick<Workload, 'engine'> | null,
   { where, engine }: Pick<MemoryPlan, 'where' | 'engine'>,

@@ -11,7 +11,7 @@ import { vllmPlace } from './vllm-place.js';
 const gib = 2 ** 30;
 const fact = (value: number, line: string) => ({ value, line, line_number: 1, rounding_bytes: 0 });
 
-/** Lines of vLLM 0.11 on one GPU: 0.9 × 139.8 GiB. */
+/** Log lines of vLLM 0.11 on one GPU: 0.9 × 139.8 GiB. */
 const rank = {
   rank: 0,
   weights: fact(14.9889 * gib, 'Model loading took 14.9889 GiB and 5.5 seconds'),
@@ -23,26 +23,26 @@ const rank = {
   cuda_graphs: fact(0.6 * gib, 'Graph capturing finished in 5 secs, took 0.60 GiB'),
 } as VllmRankFacts;
 
-test('vLLM: the components are those in its log, each with its line; the rest is a residual', () => {
+test('vLLM: components come from its log, with the log line as evidence, plus a residual', () => {
   const log = { ranks: [rank] } as VllmLogFacts;
   const measured = { bytes: 127 * gib, source: 'NVML device: peak − baseline', shared: false, listed: false };
   const found = breakdownOf([vllmPlace(log, 0, 3)], measured, null);
-  const of = (name: string) => found.components.find(({ component }) => component === name)!;
-  expect(of('model_weights')).toMatchObject({
+  const componentOf = (name: string) => found.components.find(({ component }) => component === name)!;
+  expect(componentOf('model_weights')).toMatchObject({
     bytes: 14.9889 * gib,
     confidence: 'high',
     evidence: ['log: Model loading took 14.9889 GiB and 5.5 seconds'],
   });
-  // The estimate for graphs is in that line's figure.
-  expect(of('activations').bytes).toBe(1 * gib);
-  expect(of('activations').confidence).toBe('medium');
+  // vLLM's figure for activations includes its estimate for graphs.
+  expect(componentOf('activations').bytes).toBe(1 * gib);
+  expect(componentOf('activations').confidence).toBe('medium');
   expect(found.framework_overhead_gb).toBeCloseTo((0.73 * gib) / 1e9, 9);
   const known = 14.9889 + 109.1 + 1 + 0.13 + 0.6;
   expect(found.residual_bytes! / gib).toBeCloseTo(127 - known, 9);
   expect(found.confidence_levels.overall).toBe('medium');
 });
 
-test('a server: its pool by the tokens that it reports, the rest by arithmetic of low confidence', () => {
+test('a server: KV pool from its reported tokens, other components computed with low confidence', () => {
   const architecture = readArchitecture(tinyConfig);
   const request = { batchSize: 2, inputLen: 8, outputLen: 4, storage: floatStorage('float16') };
   const estimate = estimateMemory(architecture, request);
@@ -57,7 +57,7 @@ test('a server: its pool by the tokens that it reports, the rest by arithmetic o
   expect(parts[0]!.confidence).toBe('low');
 });
 
-test('a server that reports the bytes of its pool: no arithmetic for that', () => {
+test('a server that reports the bytes of its KV pool: the pool is not computed', () => {
   const pool = { tokens: 524_288, bytes: 2 ** 30, used_share: 0, max_concurrency: null, source: '/metrics' };
   const { parts } = serverPlace(null, pool);
   expect(parts).toMatchObject([{ component: 'kv_cache', bytes: 2 ** 30, confidence: 'medium' }]);

@@ -39,7 +39,7 @@ function run(change: Partial<Workload> = {}, options: Record<string, string> = {
   };
 }
 
-/** As vLLM 0.32.0 printed them on a CPU, a line for each worker. */
+/** Log lines of vLLM 0.32.0 on a CPU, one per worker. */
 const logOf = (word: string, ranks: number): VllmLogFacts => {
   const line = `(Worker pid=13199) INFO 11-21 15:00:21 [cpu_worker.py:260] ${word} set (1.0/23.54) GiB for KV cache on node 0.`;
   const fact = { value: gib, line, line_number: 1, rounding_bytes: 0 };
@@ -54,26 +54,26 @@ describe('vLLM on a CPU', () => {
     return new Map(lines.map(({ component, bytes }) => [component, bytes]));
   };
 
-  test('VLLM_CPU_KVCACHE_SPACE, of each worker', () => {
+  test('uses VLLM_CPU_KVCACHE_SPACE for each worker', () => {
     expect(bytesOf(run(), logOf('Explicitly', 1)).get('kv_cache')).toBe(gib);
     const two = bytesOf(run({ tensor_parallel_size: 2 }), logOf('Explicitly', 2));
     expect(two.get('kv_cache')).toBe(2 * gib);
-    // Recorded with one rank and with two: 2.229 and 2.599 GB of its other processes and of code.
+    // Recorded with one rank and with two: 2.229 and 2.599 GB of its other processes and code.
     expect(Math.abs(bytesOf(run(), null).get('framework_overhead')! - 2.229e9)).toBeLessThan(15e6);
     expect(Math.abs(two.get('framework_overhead')! - 2.599e9)).toBeLessThan(15e6);
     expect([...two.keys()]).toEqual(['model_weights', 'kv_cache', 'activations', 'framework_overhead']);
   });
 
-  test('a pool size that vLLM chose is not a figure of the calculator', () => {
+  test('has no figure for a pool size that vLLM chose itself', () => {
     for (const log of [logOf('Auto', 1), null]) expect(bytesOf(run(), log).has('kv_cache')).toBe(false);
     const given = run({}, { kv_cache_memory_bytes: '500000000' });
     expect(bytesOf(given, null).get('kv_cache')).toBe(500_000_000);
   });
 });
 
-describe('vLLM on a GPU: arguments as it ran', () => {
+describe('vLLM on a GPU: arguments of the run', () => {
   const plan = planOf({ engine: 'vllm' });
-  const of = (options: Record<string, string>) => {
+  const expectedWith = (options: Record<string, string>) => {
     const found = expectedMemory(run({ device: 'cuda' }, options), plan, {
       architecture,
       gpus: [0],
@@ -83,9 +83,9 @@ describe('vLLM on a GPU: arguments as it ran', () => {
     return { request: found.request, components: found.lines.map(({ component }) => component) };
   };
 
-  test('numbers and booleans that are kept as text', () => {
-    expect(of({}).components).toContain('cuda_graphs');
-    const eager = of({
+  test('reads numbers and booleans that are stored as text', () => {
+    expect(expectedWith({}).components).toContain('cuda_graphs');
+    const eager = expectedWith({
       enforce_eager: 'true',
       max_num_seqs: '8',
       max_num_batched_tokens: '512',
@@ -100,7 +100,7 @@ describe('vLLM on a GPU: arguments as it ran', () => {
   });
 });
 
-test('vLLM in FP8: the same figures next to the measurement as by validate of its file', () => {
+test("vLLM in FP8: the figures equal those of validate for the profile's file", () => {
   const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', 'tiny-fp8.json'), 'utf8');
   const profile = profileFieldsSchema.parse(JSON.parse(text));
   const config = profile.model_info.config!;
@@ -136,7 +136,7 @@ describe('a server behind a URL', () => {
   const plan = planOf({ engine: 'openai', where: 'url' });
   const server = (options: Record<string, string> = {}) => run({ device: 'server' }, options, 'vLLM');
 
-  test('its pool is what it was given, in tokens or bytes', () => {
+  test('takes its pool in tokens or bytes', () => {
     const kv = (tokens: number | null, bytes: number | null) => {
       const pool = { tokens, bytes, used_share: 0, max_concurrency: null, source: '/metrics' };
       const { lines } = expectedMemory(server(), plan, { architecture, gpus: [], log: null, pool })!;
@@ -146,7 +146,7 @@ describe('a server behind a URL', () => {
     expect(kv(524_288, gib)).toBe(gib);
   });
 
-  test('the engine is the server, and its KV-cache dtype the one that it reported', () => {
+  test("uses the server's engine and its reported KV-cache dtype", () => {
     expect(engineType(server(), plan)).toBe('vllm');
     const unknown = run({ device: 'server' }, {}, 'openai-compatible');
     expect(engineType(unknown, plan)).toBe('openai');

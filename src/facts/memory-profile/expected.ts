@@ -15,7 +15,7 @@ interface ExpectedFacts {
   pool: KvPool | null;
 }
 
-/** The calculator's figures for the same run; null where the model's arithmetic is not known. */
+/** The calculator's figures for the same run; null if it cannot compute the model. */
 export function expectedMemory(
   workload: Workload | null,
   plan: MemoryPlan,
@@ -46,7 +46,7 @@ export function expectedMemory(
       gpu: first ? { name: first.name, totalBytes: first.total_bytes } : null,
       onCpu,
       randomWeights: model.weights === 'random',
-      // The engine wrapper makes an LLM of its own; what a URL answers is a server.
+      // The engine wrapper runs vLLM as a library; a URL is a server.
       usage: plan.where === 'url' ? 'server' : 'library',
       engineVersion: workload.engine.version,
       gpuMemoryUtilization: gpu_memory_utilization,
@@ -58,7 +58,7 @@ export function expectedMemory(
     const given =
       request.kvPoolBytes ?? givenPool(log) ?? (plan.where === 'url' ? servedPool(made, pool) : null);
     if (given !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: given });
-    // A share of the main memory that was free when it started: the batch's own cache is no figure of it.
+    // The pool is a share of the main memory free at start, which the calculator does not know.
     return onCpu ? { ...made, lines: made.lines.filter(({ component }) => component !== 'kv_cache') } : made;
   } catch (error) {
     if (error instanceof InferscopeError) return null;
@@ -67,8 +67,8 @@ export function expectedMemory(
 }
 
 /**
- * What VLLM_CPU_KVCACHE_SPACE set, which only the log of a CPU build shows: `Explicitly set (1.0/23.54) GiB for KV
- * cache`. A pool that vLLM chose itself (`Auto set`) is a measurement, and none of the calculator's.
+ * KV pool set by VLLM_CPU_KVCACHE_SPACE, bytes. Only the log of a CPU build shows it: `Explicitly set (1.0/23.54) GiB
+ * for KV cache`. A pool that vLLM chose (`Auto set`) depends on the machine, so the calculator cannot know it.
  */
 function givenPool(log: VllmLogFacts | null): number | null {
   const recorded = log?.ranks
@@ -77,7 +77,7 @@ function givenPool(log: VllmLogFacts | null): number | null {
   return recorded?.value ?? null;
 }
 
-/** A server was given its pool when it was started: bytes of each device, or tokens. */
+/** KV pool that a server was started with: bytes per device, or tokens. */
 function servedPool({ kvBytesPerToken }: MemoryEstimate, pool: KvPool | null): number | null {
   if (pool === null) return null;
   return pool.bytes ?? (pool.tokens === null ? null : pool.tokens * kvBytesPerToken);

@@ -2,9 +2,9 @@ import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { weakest, type Place } from './part.js';
 
 /**
- * Memory of one GPU by the calculator's formulas, for an engine that reports none itself.
+ * Memory of one GPU by the calculator's formulas, for engines that report none.
  * @param at index of the GPU in the estimate's `gpuBytes`
- * @param complete whether the KV cache follows from the model's dimensions
+ * @param complete whether the model's dimensions determine the KV cache
  */
 export function formulaPlace(
   estimate: MemoryEstimate | null,

@@ -4,7 +4,7 @@ import { dtypesOf } from './torch-device.js';
 import { highest, maxRecorded, sampleAt, tensorBytes, recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
-/** Main memory of an engine on the CPU: tensors where the engine counts them, arithmetic where it does not. */
+/** Main memory of an engine on the CPU: tensors that the engine counts, else computed sizes. */
 export function hostPlace(
   rows: MemoryRows,
   estimate: MemoryEstimate | null,
@@ -68,7 +68,7 @@ export function hostPlace(
   return { gpu: null, parts, peakStage: null };
 }
 
-/** The engine's own code and data: what was resident before the model was loaded, and the runtime's files mapped later. */
+/** The engine's code and data: resident memory before the model was loaded, and the runtime's files mapped later. */
 function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null {
   const baseline = rows.recorded.find(({ point }) => point === 'baseline');
   const byTorch = maxRecorded(rows.recorded, { what: 'rss', stage: 'baseline' });

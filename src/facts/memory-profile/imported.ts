@@ -8,13 +8,15 @@ import { artifactJson } from '../artifact.js';
 import { withAliases } from './aliases.js';
 import { sessionOfKind } from '../session-identity.js';
 
-/** Sessions that `memory` made, and sessions with an imported profile. */
+/** Sessions of `memory`, and sessions with an imported profile. */
 export const memoryProfiles: Usable = {
   name: 'memory profiles',
   holds: (manifest) => holds(manifest, 'memory'),
 };
 
-/** A memory profile that `import` read: the file says all there is, without samples. Null where the session has none. */
+/**
+ * A memory profile read by `import`: the whole result is in the file, without samples. Null if the session has none.
+ */
 export async function importedMemory(session: Session): Promise<Document<MemoryResult> | null> {
   const found = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
   if (found === null) return null;

@@ -2,19 +2,19 @@ import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** The KV pool of an engine that sets one aside, and how full it was. */
+/** The KV pool that an engine reserves, and its peak use. */
 export interface KvPool {
   tokens: number | null;
-  /** Its size, where the server reports it; null otherwise. */
+  /** Null if the server does not report it. */
   bytes: number | null;
-  /** Most that was in use, of `tokens`. */
+  /** Peak use as a share of `tokens`. */
   used_share: number | null;
-  /** Requests of `tokens` tokens that fit at once. */
+  /** Requests of `tokens` tokens that fit at the same time. */
   max_concurrency: { tokens: number; requests: number } | null;
   source: string;
 }
 
-/** By the engine's log, else by the page of a server. Null where neither reports a pool. */
+/** From the engine's log, else from a server's metrics. Null if neither reports a pool. */
 export async function kvPool(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,

@@ -4,7 +4,7 @@ import { analyzeBench } from '../bench/bench.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 
-/** Latency and throughput of the same run, as `bench latency` reports them. */
+/** Latency and throughput of the same run, like `bench latency`. */
 export async function latencyStats(
   session: Session,
 ): Promise<{ stats: MemoryProfile['latency_stats']; why: string | null }> {

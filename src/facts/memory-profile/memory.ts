@@ -27,9 +27,9 @@ import { formatGb } from '../../vocabulary/format.js';
 import { sessionOfKind } from '../session-identity.js';
 
 /**
- * Profile (schema 2.0), timeline and allocator facts of a memory session, always computed from its tables. An imported profile
- * is shown as it is.
- * @throws E_USAGE when the session holds no memory profile
+ * Profile (schema 2.0), timeline and allocator facts of a memory session, always computed from its tables. An imported
+ * profile is returned unchanged.
+ * @throws E_USAGE if the session has no memory profile
  */
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
   const imported = await importedMemory(session);
@@ -54,18 +54,18 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   } finally {
     await database.close();
   }
-  const own = ownPids(rows, plan);
+  const enginePids = ownPids(rows, plan);
   const onHost = workload?.device === 'cpu' && plan.where === 'host';
-  const gpus = onHost ? [] : gpusOfRun(rows, plan, own);
+  const gpus = onHost ? [] : gpusOfRun(rows, plan, enginePids);
   const points = gpus.length > 0 ? gpuPoints(rows, plan, gpus) : hostPoints(rows, plan);
   const model = knownModel(workload, plan);
   const { architecture } = model;
   const estimate = expectedMemory(workload, plan, { architecture, gpus, log, pool });
-  const measured = totalMeasured(rows, plan, { gpus, own, points });
+  const measured = totalMeasured(rows, plan, { gpus, enginePids, points });
   const places = placesOf(rows, plan, {
     gpus,
     points,
-    own,
+    enginePids,
     measured,
     log,
     estimate,
@@ -78,7 +78,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     // `runIssues` reports the failure in full.
     ...session.issues.filter(({ code }) => plan.failure === null || !reportedInFull.has(code)),
     ...model.issues,
-    ...otherIssues(rows, plan, { gpus, own, points }),
+    ...otherIssues(rows, plan, { gpus, enginePids, points }),
     ...runIssues(plan, places, measured),
   ];
   const profile = profileOf({ session, plan, rows, gpus, points });
@@ -142,11 +142,11 @@ function headline(session: Session, total: number | null): void {
  */
 function withModel(
   workload: Workload | null,
-  { model_config: config, config: asked }: MemoryPlan,
+  { model_config: config, config: requestedConfig }: MemoryPlan,
 ): Workload | null {
   if (!workload || workload.model || config === null) return workload;
-  const { model: name, quantization } = asked;
-  const dtype = asked.dtype ?? declaredDType(config) ?? 'float16';
+  const { model: name, quantization } = requestedConfig;
+  const dtype = requestedConfig.dtype ?? declaredDType(config) ?? 'float16';
   const sizes = { num_parameters: null, weight_bytes: null };
   return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
 }
@@ -228,7 +228,7 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
   return issues;
 }
 
-/** The first three sentences, at most 400 characters: error messages of allocators are long. */
+/** The first three sentences, at most 400 characters, because allocator errors are long. */
 function shortened(text: string): string {
   const sentences = text.split(/(?<=\.) (?=[A-Z])/);
   const short = sentences.slice(0, 3).join(' ');

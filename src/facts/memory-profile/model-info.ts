@@ -22,16 +22,16 @@ interface KnownModel {
     | 'sources'
     | 'family'
   >;
-  /** With the given dimensions in place of the config's; null where its arithmetic is not known. */
+  /** With given dimensions replacing the config's; null if it cannot be computed. */
   architecture: Architecture | null;
-  /** KV heads are known: a formula of the cache may be certain. */
+  /** Whether KV heads are known, so that the cache formula is exact. */
   complete: boolean;
   issues: Issue[];
 }
 
 type Dimension = keyof GivenDimensions;
 
-/** Field of config.json for each dimension, by the names that families use; the flag that goes before it. */
+/** Names of each dimension in config.json across model families, and the flag that overrides them. */
 const fields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; flag: string }> = {
   num_layers: { names: ['num_hidden_layers', 'n_layer'], flag: '--num-layers' },
   num_heads: { names: ['num_attention_heads', 'n_head'], flag: '--num-heads' },
@@ -41,8 +41,8 @@ const fields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; fl
 };
 
 /**
- * Dimensions of the model: as typed, else as its config.json or preset has them. KV heads that nobody names are all heads,
- * with low confidence. A typed dimension that the config contradicts is a warning.
+ * Dimensions of the model: as typed, else from config.json or a preset. Without a number of KV heads it assumes all
+ * heads, with low confidence. A typed dimension that contradicts the config is a warning.
  */
 export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownModel {
   const config = textConfig(workload?.model?.config ?? {});
@@ -108,7 +108,7 @@ function parametersOf(
 ): number | null {
   const counted = workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
   const { num_parameters: typed } = given;
-  // A count like 7B is rounded: only what is off by more than its rounding contradicts.
+  // A typed count like 7B is rounded, so only larger differences contradict it.
   if (typed !== null && counted !== null && Math.abs(typed - counted) > 0.1 * counted)
     issues.push(disagreement(`--model-params ${typed}`, `${counted} parameters by its dimensions`));
   if (typed !== null) sources['num_parameters'] = 'flag';
@@ -137,7 +137,7 @@ function architectureOf(config: Record<string, unknown>, given: GivenDimensions)
   }
 }
 
-/** Multimodal configs hold the decoder's fields in `text_config`. */
+/** Multimodal configs have the decoder's fields in `text_config`. */
 function textConfig(config: Record<string, unknown>): Record<string, unknown> {
   const inner = config['text_config'];
   return typeof inner === 'object' && inner !== null && !Array.isArray(inner)

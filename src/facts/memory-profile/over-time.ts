@@ -1,6 +1,6 @@
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Memory in use over time, as one source counts it. */
+/** Memory use over time from one source. */
 export interface MemoryOverTime {
   execution: string;
   /** A device, or the host. */
@@ -8,14 +8,14 @@ export interface MemoryOverTime {
   rank: number | null;
   /** allocated, reserved, used, rss, … */
   kind: string;
-  /** [s since the first sample of the execution, bytes], in the order of time. */
+  /** [s since the first sample of the execution, bytes], ordered by time. */
   points: [number, number][];
 }
 
-/** Points of a line; of several in one bin the highest is shown, so that no peak is lost. */
+/** Maximum points per line. A bin shows its highest sample, so that peaks remain. */
 const pointsShown = 1000;
 
-/** Samples of memory captures, of an allocator, and of the driver: every series on its own, none summed. */
+/** Samples of memory captures, allocators and the driver, one series each. */
 export async function memoryOverTime(database: SessionDatabase): Promise<MemoryOverTime[]> {
   const rows = await database.query<{
     execution: string;
@@ -37,9 +37,9 @@ export async function memoryOverTime(database: SessionDatabase): Promise<MemoryO
      GROUP BY execution_id, place, rank, kind, ((t_ns - low)::HUGEINT * ${pointsShown} // width) ORDER BY 1, 2, 3, 4, 5`,
   );
   const series = new Map<string, MemoryOverTime>();
-  for (const { s, bytes, ...of } of rows) {
-    const key = JSON.stringify(of);
-    const known = series.get(key) ?? { ...of, points: [] };
+  for (const { s, bytes, ...labels } of rows) {
+    const key = JSON.stringify(labels);
+    const known = series.get(key) ?? { ...labels, points: [] };
     series.set(key, known);
     known.points.push([s, bytes]);
   }

@@ -2,25 +2,24 @@ import { type MemoryComponent, profileConfidences } from '../../model/documents/
 
 export type Confidence = (typeof profileConfidences)[number];
 
-/** One component of one GPU, or of the host; `evidence` is what it rests on, in words. */
+/** One component of one GPU or of the host; `evidence` says what the bytes come from. */
 export interface Part {
   component: MemoryComponent['component'];
   bytes: number;
   confidence: Confidence;
   evidence: string;
-  /** formula: of the calculator, nothing measured it; left out where it was measured. */
+  /** Set if the bytes come from the calculator, not from a measurement. */
   basis?: 'formula';
 }
 
-/** What one GPU (or the host) held, and when the framework held most. */
+/** Memory of one GPU (or the host), and the stage of the framework's peak. */
 export interface Place {
   gpu: number | null;
   parts: Part[];
-  /** Stage of the allocator's peak; null where not reported. */
+  /** Stage of the allocator's peak; null if not reported. */
   peakStage: string | null;
 }
 
-/** The least certain of them. */
 export function weakest(confidences: readonly Confidence[]): Confidence {
   return profileConfidences[
     Math.max(...confidences.map((confidence) => profileConfidences.indexOf(confidence)), 0)

@@ -18,23 +18,23 @@ interface PlaceFacts {
   gpus: readonly number[];
   points: MemoryPoints;
   /** Process ids of the engine. */
-  own: ReadonlySet<number>;
-  /** The total that the components are of. */
+  enginePids: ReadonlySet<number>;
+  /** The total that the components should sum to. */
   measured: Measured | null;
   log: VllmLogFacts | null;
   estimate: MemoryEstimate | null;
   workload: Workload | null;
   pool: KvPool | null;
-  /** KV heads are known. */
+  /** Whether KV heads are known. */
   complete: boolean;
 }
 
-/** Where the memory of each GPU went, or of the host: by the allocator, else by the engine's log, else by arithmetic. */
+/** Memory of each GPU or of the host by component: from the allocator, else from the engine's log, else computed. */
 export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
-  const { gpus, points, own, measured, log, estimate, workload, pool, complete } = facts;
+  const { gpus, points, enginePids, measured, log, estimate, workload, pool, complete } = facts;
   if (plan.where === 'url') return [serverPlace(estimate, pool)];
   if (gpus.length === 0 && plan.engine === 'vllm') {
-    // The arithmetic is of a whole run.
+    // The estimate is for a complete run.
     return [vllmHost(rows, log, { estimate: plan.failure === null ? estimate : null, complete })];
   }
   if (gpus.length === 0) {
@@ -52,12 +52,12 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
       return torchDevice(rows, gpu, {
         baselineBytes: before?.used_bytes ?? null,
         warmNs: warmNs(rows, plan),
-        own: measured?.listed ? own : null,
+        enginePids: measured?.listed ? enginePids : null,
         newcomers: measured?.newcomers ?? false,
       });
     }
     if (log && log.ranks.length > 0) return vllmPlace(log, at, gpu);
-    // The arithmetic is of a whole run.
+    // The estimate is for a complete run.
     if (plan.failure !== null) return { gpu, parts: [], peakStage: null };
     return formulaPlace(estimate, at, gpu, complete);
   });

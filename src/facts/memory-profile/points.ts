@@ -17,20 +17,20 @@ export interface MemoryPoints {
   baseline: MemoryPoint;
   post_warmup: MemoryPoint;
   peak: MemoryPoint;
-  /** Why a point is not there. */
+  /** Reason for each missing point. */
   missing: Partial<Record<PointName, string>>;
 }
 
-/** A GPU that grew by less than this while the engine ran was not used by it. */
+/** A GPU counts as used if it grew by at least this much while the engine ran. */
 const grownBytes = 32 * 2 ** 20;
-/** A GPU that holds this much before the first request may be the server's. */
+/** A GPU with this much in use before the first request may be the server's. */
 const servedBytes = 2 ** 30;
 
-/** GPUs that the run used: those that the engine named, that its processes were listed on, or that grew. */
-export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<number>): number[] {
+/** GPUs of the run: named by the engine, listed by the driver for its processes, or grown in use. */
+export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: ReadonlySet<number>): number[] {
   const named = new Set<number>();
   for (const { device } of rows.recorded) if (device !== null) named.add(device);
-  for (const { gpu, pid } of rows.processes) if (own.has(pid)) named.add(gpu);
+  for (const { gpu, pid } of rows.processes) if (enginePids.has(pid)) named.add(gpu);
   if (named.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
@@ -42,12 +42,15 @@ export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<n
   return [...named].filter((gpu) => reachable === null || reachable.includes(gpu)).sort((a, b) => a - b);
 }
 
-/** Processes of the engine as the driver numbers them: in a container those that came after the start. */
+/**
+ * Process ids of the engine as the driver numbers them. In a container these are the processes that appeared after the
+ * start.
+ */
 export function ownPids(rows: MemoryRows, plan: MemoryPlan): Set<number> {
-  const own = new Set(plan.own_pids);
+  const pids = new Set(plan.own_pids);
   const before = new Set(plan.others_before.map(({ pid }) => pid));
   const listed = rows.processes.map(({ pid }) => pid);
-  if (plan.pid_namespace === 'initial' || listed.some((pid) => own.has(pid))) return own;
+  if (plan.pid_namespace === 'initial' || listed.some((pid) => pids.has(pid))) return pids;
   return new Set(listed.filter((pid) => !before.has(pid)));
 }
 
@@ -55,7 +58,7 @@ function within(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
   return samples.filter(({ t_ns }) => t_ns >= plan.launch_ns && t_ns <= plan.ended_ns);
 }
 
-/** When warm-up was over: as the engine recorded it, else when it began to time; null when it did not come to it. */
+/** End of warm-up: as recorded by the engine, else the start of timing; null if the run did not get there. */
 export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): number | null {
   const marked = recorded.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
   if (marked.length > 0) return Math.max(...marked);
@@ -63,10 +66,10 @@ export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): numb
   return timed?.start_ns ?? plan.phases.find(({ phase }) => phase === 'timed')?.t_ns ?? null;
 }
 
-/** Memory of the whole GPUs at the three points; the peak is the moment of the largest sum. */
+/** Memory of the whole GPUs at the three points. The peak is the moment of the largest sum. */
 export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): MemoryPoints {
-  const at = (t_ns: number | null, of: (gpu: number) => Sample | null) =>
-    gpuPoint(rows, plan, gpus, t_ns, of);
+  const at = (t_ns: number | null, sampleOf: (gpu: number) => Sample | null) =>
+    gpuPoint(rows, plan, gpus, t_ns, sampleOf);
   const nearest = (t_ns: number) => (gpu: number) => sampleAt(rows.used.get(gpu) ?? [], t_ns);
   const warm = warmNs(rows, plan);
   const peak = peakNs(rows, plan, gpus);
@@ -97,7 +100,7 @@ function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): nu
   for (const { gpu, t_ns, bytes } of events) {
     now.set(gpu, bytes);
     const sum = [...now.values()].reduce((total, value) => total + value, 0);
-    // The GPUs are read one after the other: the end of a round of equal sums has all of them.
+    // GPUs are sampled in turn, so the last of several equal sums includes all of them.
     if (sum >= most) {
       most = sum;
       at = t_ns;
@@ -111,11 +114,11 @@ function gpuPoint(
   plan: MemoryPlan,
   gpus: readonly number[],
   t_ns: number | null,
-  of: (gpu: number) => Sample | null,
+  sampleOf: (gpu: number) => Sample | null,
 ): MemoryPoint {
   const details = gpus.map((gpu) => {
-    const facts = plan.gpus.find((one) => one.gpu === gpu);
-    const used = of(gpu)?.bytes ?? null;
+    const facts = plan.gpus.find((facts) => facts.gpu === gpu);
+    const used = sampleOf(gpu)?.bytes ?? null;
     const total = facts?.total_bytes ?? null;
     return {
       gpu,
@@ -135,7 +138,7 @@ function gpuPoint(
   };
 }
 
-/** Sum, max, mean and the standard deviation of the population, in 10^9 bytes; null without a value. */
+/** Sum, max, mean and population standard deviation, in 10^9 bytes; null without a value. */
 function spread(
   values: readonly number[],
 ): Pick<
@@ -176,20 +179,21 @@ function spread(
   };
 }
 
-/** Host memory of the engine's own processes: as they read it themselves at the points, else as they were sampled. */
+/** Host memory of the engine's processes: as they recorded it at the points, else as sampled. */
 export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const warm = warmNs(rows, plan);
-  const seen = within(rows.rss, plan);
-  const most = highest(seen);
-  const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
+  const samples = within(rows.rss, plan);
+  const most = highest(samples);
+  const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(samples, t_ns));
   const recorded = (point: PointName) => byRank(rows.recorded.filter((row) => row.point === point));
-  const own = recorded('peak');
-  // The kernel's own mark is exact, and of the engine alone; samples also cover a process that was killed before it reported.
+  const recordedPeak = recorded('peak');
+  // The kernel's peak counter is exact and covers only the engine. Samples also cover a process that was killed before
+  // it reported.
   const peak =
-    own && plan.failure === null
-      ? own
+    recordedPeak && plan.failure === null
+      ? recordedPeak
       : most && { ...most, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
-  const first = seen[0] ?? null;
+  const first = samples[0] ?? null;
   const baseline =
     recorded('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
   const after = sampled(warm);
@@ -209,7 +213,7 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
 
 type Reading = (Sample & { source: string }) | null;
 
-/** Ranks are processes of their own: their memory adds up. */
+/** Ranks are separate processes, so their memory is summed. */
 function byRank(recorded: readonly RecordedRow[]): Reading {
   const most = new Map<number, number>();
   for (const { rank, bytes } of recorded) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
@@ -229,23 +233,27 @@ function hostPoint(reading: Reading): MemoryPoint {
 
 export const gb = (bytes: number | null): number | null => (bytes === null ? null : bytes / 1e9);
 
-/** Bytes that the engine's own processes held on a GPU at most, as the driver lists them; null where it does not. */
-export function processPeak(rows: MemoryRows, gpu: number, own: ReadonlySet<number>): number | null {
-  const mine = rows.processes.filter((one) => one.gpu === gpu && own.has(one.pid));
-  if (mine.length === 0) return null;
-  return mine.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
+/** Peak bytes of the engine's processes on a GPU, as the driver lists them; null if it does not. */
+export function processPeak(rows: MemoryRows, gpu: number, enginePids: ReadonlySet<number>): number | null {
+  const engineProcesses = rows.processes.filter(
+    (process) => process.gpu === gpu && enginePids.has(process.pid),
+  );
+  if (engineProcesses.length === 0) return null;
+  return engineProcesses.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
 }
 
-/** The same at a quiet moment: the driver is asked for its list once a second. */
+/** The same at a moment without allocations: the driver's list is read once a second. */
 export function processAt(
   rows: MemoryRows,
   gpu: number,
-  own: ReadonlySet<number>,
+  enginePids: ReadonlySet<number>,
   t_ns: number,
 ): number | null {
-  const mine = rows.processes.filter((one) => one.gpu === gpu && own.has(one.pid));
-  if (mine.length === 0) return null;
-  return mine.reduce((sum, { samples }) => sum + (quietSample(samples, t_ns)?.bytes ?? 0), 0);
+  const engineProcesses = rows.processes.filter(
+    (process) => process.gpu === gpu && enginePids.has(process.pid),
+  );
+  if (engineProcesses.length === 0) return null;
+  return engineProcesses.reduce((sum, { samples }) => sum + (quietSample(samples, t_ns)?.bytes ?? 0), 0);
 }
 
 /** Whether the engine reported this GPU's allocator. */

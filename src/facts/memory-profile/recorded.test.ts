@@ -7,7 +7,7 @@ import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { analyzeMemory } from './memory.js';
 
-/** Sessions of an H200 (see their ORIGIN.md); what they must say follows from the models' dimensions. */
+/** Sessions of an H200 (see their ORIGIN.md). The expected values follow from the models' dimensions. */
 async function recorded(name: string): Promise<MemoryResult> {
   const home = testHome();
   const path = join(packageRoot(), 'test', 'fixtures', 'memory-torch2.11-h200', `${name}.tgz`);
@@ -21,7 +21,7 @@ const componentsOf = ({ profile }: MemoryResult) =>
     profile.memory_breakdown.components.map((component) => [component.component, component]),
   );
 
-// Parameters as published, KV heads × head_dim and layers of config.json, 2 bytes each.
+// Published parameter counts; KV heads × head_dim and layers from config.json, 2 bytes each.
 describe.each([
   { name: 'llama-2-7b', parameters: 6_738_415_616, kv: 2 * 32 * 32 * 128, batch: 4, input: 512, output: 48 },
   {
@@ -38,40 +38,40 @@ describe.each([
     result = await recorded(name);
   });
 
-  test('weights are the parameters, the cache is its tokens, to the byte', () => {
+  test('weights equal the parameters, and the KV cache its tokens, to the byte', () => {
     const { model_weights, kv_cache } = componentsOf(result);
     expect(result.profile.model_info.num_parameters).toBe(parameters);
     expect(model_weights).toMatchObject({ bytes: 2 * parameters, confidence: 'high' });
     expect(result.profile.memory_breakdown['peak_stage']).toBe('prefill');
     expect(kv_cache).toMatchObject({ bytes: batch * input * kv * 2, confidence: 'high' });
-    // At the end of decode; the last token is never fed back.
+    // At the end of decode, without the last token, which is not fed back.
     const end = result.allocator.find(({ stage }) => stage === 'decode');
     expect(end?.kv_cache_bytes).toBe(batch * (input + output - 1) * kv * 2);
   });
 
-  test('components and residual are what the driver counted', () => {
+  test("components and residual sum to the driver's count", () => {
     const { memory_breakdown, memory_measurements } = result.profile;
     const { components, total_measured_bytes } = memory_breakdown;
     expect(sum(components.map(({ bytes }) => bytes))).toBe(total_measured_bytes);
     expect(total_measured_bytes).toBe(memory_measurements.memory_increase_bytes);
     expect(Math.abs(memory_breakdown.residual_bytes!)).toBeLessThan(4 * 2 ** 20);
-    // What an idle torch 2.11 process holds on this GPU outside its allocator.
+    // An idle torch 2.11 process uses this much on this GPU outside its allocator.
     expect(componentsOf(result)['cuda_context']!.bytes).toBeGreaterThan(690 * 2 ** 20);
     expect(componentsOf(result)['cuda_context']!.bytes).toBeLessThan(705 * 2 ** 20);
-    // cuBLAS on compute capability 9.0: 4096 KiB × 8.
+    // cuBLAS workspace on compute capability 9.0: 4096 KiB × 8.
     const workspace = componentsOf(result)['framework_overhead']!.bytes / 2 ** 20;
     expect(workspace).toBeGreaterThanOrEqual(32);
     expect(workspace).toBeLessThan(33.5);
   });
 
-  test('the calculator is within 10 % or 64 MiB of weights, cache and activations', () => {
+  test('the calculator is within 10 % or 64 MiB of weights, KV cache and activations', () => {
     for (const component of ['model_weights', 'kv_cache', 'activations'] as const) {
       const { bytes, estimate_bytes } = componentsOf(result)[component]!;
       expect(Math.abs(bytes - estimate_bytes!)).toBeLessThan(Math.max(0.1 * bytes, 64 * 2 ** 20));
     }
   });
 
-  test('points, timeline and latency', () => {
+  test('reports points, timeline and latency', () => {
     const { memory_measurements, latency_stats, metadata, missing } = result.profile;
     const { baseline, post_warmup, peak } = memory_measurements;
     expect(baseline.total_gb).toBeLessThan(0.01);
@@ -85,13 +85,13 @@ describe.each([
     expect(result.timeline.phases.map(({ label }) => label)).toEqual(['load', 'warm-up', 'timed']);
     expect(result.timeline.marks.map(({ point }) => point)).toEqual(['baseline', 'post_warmup', 'peak']);
     const used = result.timeline.series.find(({ kind }) => kind === 'used')!;
-    // From before the process to after its end.
+    // From before the process started until after it exited.
     expect(used.points[0]!.bytes).toBe(baseline.total_bytes);
     expect(used.points.at(-1)!.bytes).toBeLessThan(0.1 * peak.total_bytes!);
   });
 });
 
-test('out of memory in warm-up: the attempt is the peak, nothing that was seen is lost', async () => {
+test('out of memory in warm-up: the failed attempt is the peak, and all samples stay', async () => {
   const { profile, session } = await recorded('llama-3.1-8b-out-of-memory');
   expect([profile.metadata.status, session.status]).toEqual(['partial', 'failed']);
   const { components, total_measured_bytes } = profile.memory_breakdown;
@@ -104,7 +104,7 @@ test('out of memory in warm-up: the attempt is the peak, nothing that was seen i
   expect(profile.missing['latency_stats']).toContain('out of memory');
 });
 
-test('two GPUs: the plan of transformers divides the cache and all weights but embedding and norms', async () => {
+test("two GPUs: transformers' plan divides the KV cache and all weights except embedding and norms", async () => {
   const result = await recorded('llama-3.1-8b-two-gpus');
   const { memory_breakdown, memory_measurements, model_info, metadata } = result.profile;
   const { model_weights, kv_cache } = componentsOf(result);

@@ -7,7 +7,9 @@ export interface Sample {
   bytes: number;
 }
 
-/** What an engine said of its own memory: kinds are `<what>:<stage>:<dtype or place>` (docs/reference/recording-protocol.md). */
+/**
+ * An engine's record of its memory. Kinds are `<what>:<stage>:<dtype or place>` (docs/reference/recording-protocol.md).
+ */
 export interface RecordedRow {
   device: number | null;
   rank: number;
@@ -18,23 +20,23 @@ export interface RecordedRow {
   bytes: number;
   point: 'baseline' | 'post_warmup' | 'peak' | null;
   source: string;
-  /** Of an allocation; null in sessions of earlier builds. */
+  /** Number of blocks of an allocation; null in sessions of earlier builds. */
   blocks: number | null;
 }
 
 export interface MemoryRows {
-  /** Whole devices, by GPU. */
+  /** Use of whole devices, by GPU. */
   used: Map<number, Sample[]>;
   usedSource: string | null;
-  /** Processes that the driver lists, by GPU and pid. */
+  /** Processes listed by the driver, by GPU and pid. */
   processes: { gpu: number; pid: number; samples: Sample[] }[];
-  /** Of the tree of the engine's processes, by the host sampler. */
+  /** Resident memory of the engine's process tree, from the host sampler. */
   rss: Sample[];
-  /** Pages backed by files, and anonymous ones, at the same moments. */
+  /** File-backed and anonymous pages at the same moments. */
   file: Sample[];
   anonymous: Sample[];
   recorded: RecordedRow[];
-  /** Timed and warm-up repeats, load. */
+  /** Timed repeats, warm-up repeats and loading. */
   phases: { label: string; start_ns: number; end_ns: number }[];
 }
 
@@ -52,18 +54,18 @@ interface TableRow {
 }
 
 /**
- * Everything that the session knows of memory, sorted by time.
- * @param pid one process; null takes all
+ * All memory rows of the session, sorted by time.
+ * @param pid one process; null for all
  */
 export async function memoryRows(
   database: SessionDatabase,
   { execution_id }: Pick<MemoryPlan, 'execution_id'>,
   pid: number | null = null,
 ): Promise<MemoryRows> {
-  const own = pid === null ? '' : `AND pid = ${pid}`;
+  const pidCondition = pid === null ? '' : `AND pid = ${pid}`;
   const rows = await database.query<TableRow>(
     `SELECT capture_id, device, pid, rank, t_ns, kind, bytes, point, source, blocks FROM memory
-     WHERE execution_id = $1 ${own} ORDER BY t_ns`,
+     WHERE execution_id = $1 ${pidCondition} ORDER BY t_ns`,
     [execution_id],
   );
   const found: MemoryRows = {
@@ -74,7 +76,7 @@ export async function memoryRows(
     file: [],
     anonymous: [],
     recorded: [],
-    phases: await phases(database, execution_id, own),
+    phases: await phases(database, execution_id, pidCondition),
   };
   for (const row of rows) put(row, found, `${execution_id}-host`);
   return found;
@@ -111,19 +113,22 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
   }
 }
 
-function phases(database: SessionDatabase, execution: string, own: string): Promise<MemoryRows['phases']> {
+function phases(
+  database: SessionDatabase,
+  execution: string,
+  pidCondition: string,
+): Promise<MemoryRows['phases']> {
   return database.query(
     `SELECT 'load' AS label, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM stages
-       WHERE execution_id = $1 AND kind = 'load' ${own} HAVING count(*) > 0
+       WHERE execution_id = $1 AND kind = 'load' ${pidCondition} HAVING count(*) > 0
      UNION ALL
      SELECT CASE WHEN warmup THEN 'warm-up' ELSE 'timed' END, min(start_ns), max(end_ns) FROM iterations
-       WHERE execution_id = $1 ${own} GROUP BY warmup
+       WHERE execution_id = $1 ${pidCondition} GROUP BY warmup
      ORDER BY start_ns`,
     [execution],
   );
 }
 
-/** Filter of recorded rows. */
 interface Asked {
   what: string;
   stage?: string;
@@ -143,17 +148,17 @@ export function recordedRows(
 }
 
 /** The largest of several records of the same quantity; null when it was never recorded. */
-export function maxRecorded(recorded: readonly RecordedRow[], asked: Asked): number | null {
-  const found = recordedRows(recorded, asked);
+export function maxRecorded(recorded: readonly RecordedRow[], filter: Asked): number | null {
+  const found = recordedRows(recorded, filter);
   return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
 }
 
 /**
- * Bytes of tensors, recorded per dtype: the largest of each dtype, summed. Of several processes (ranks) on one device
- * each has its own.
+ * Bytes of tensors, recorded per dtype: the maximum of each dtype, summed. On one device, processes (ranks) are summed
+ * too.
  */
-export function tensorBytes(recorded: readonly RecordedRow[], asked: Asked): number | null {
-  const found = recordedRows(recorded, asked);
+export function tensorBytes(recorded: readonly RecordedRow[], filter: Asked): number | null {
+  const found = recordedRows(recorded, filter);
   if (found.length === 0) return null;
   const most = new Map<string, number>();
   for (const { rank, device, detail, bytes } of found) {
@@ -163,20 +168,23 @@ export function tensorBytes(recorded: readonly RecordedRow[], asked: Asked): num
   return [...most.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** The highest of them; null without one. A loop, as recordings of hours have more samples than a call takes arguments. */
+/**
+ * The highest sample; null without one. It uses a loop, because hours of samples exceed the number of arguments of a
+ * call.
+ */
 export function highest(samples: readonly Sample[]): Sample | null {
   let most: Sample | null = null;
   for (const sample of samples) if (!most || sample.bytes > most.bytes) most = sample;
   return most;
 }
 
-/** The driver's count follows an allocation by up to a sample at 20 Hz. */
+/** Delay of the driver's count behind an allocation: one sample at 20 Hz. */
 const followsNs = 50e6;
-/** A sample older than this is of another moment: tools that answer once a second. */
+/** Older samples do not describe the moment: some tools sample once a second. */
 const staleNs = 200e6;
 const slowestNs = 1.5e9;
 
-/** The sample of a quiet moment, after which nothing is given back: the one just taken, else the next. */
+/** The sample at a moment after which memory is not released: the last recent one, else the next. */
 export function quietSample(samples: readonly Sample[], t_ns: number): Sample | null {
   const before = samples.findLast((sample) => sample.t_ns <= t_ns + followsNs);
   if (before && t_ns - before.t_ns <= staleNs) return before;
@@ -184,7 +192,7 @@ export function quietSample(samples: readonly Sample[], t_ns: number): Sample | 
   return next && next.t_ns - t_ns <= slowestNs ? next : (before ?? null);
 }
 
-/** The last sample at or before a moment; the first after it where there is none. */
+/** The last sample at or before a moment, else the first one after it. */
 export function sampleAt(samples: readonly Sample[], t_ns: number): Sample | null {
   return samples.findLast((sample) => sample.t_ns <= t_ns) ?? samples[0] ?? null;
 }

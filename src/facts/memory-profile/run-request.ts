@@ -7,16 +7,16 @@ import type { Storage } from '../../llm/storage.js';
 import { dtypes, type DType } from '../../model/dtype.js';
 import { embeddedStorage } from '../model-work.js';
 
-/** What a session or a profile file records of a run, in the engines' own words; null where it does not. */
+/** Facts of a run as a session or profile file records them, in the engine's words; null if not recorded. */
 interface RunFacts {
   engine: MemoryEngine;
   architecture: Architecture;
   config: Record<string, unknown>;
-  /** Names in order of trust: what ran goes before what was asked for. */
+  /** dtype names, most reliable first: what ran, then what was requested. */
   dtypes: readonly (string | null | undefined)[];
   quantization: string | null;
   kvCacheDtype: string | null;
-  /** Of the file of an embedded engine. */
+  /** From the file of an embedded engine. */
   weightBytes: number | null;
   batchSize: number;
   inputLen: number;
@@ -33,9 +33,8 @@ interface RunFacts {
 }
 
 /**
- * What the calculator is asked of a run that was measured: the same for the column next to a measurement and for
- * `validate` of its file.
- * @throws E_DTYPE for a quantization or cache dtype that is not known
+ * The calculator's request for a measured run. `memory` and `validate` both use it.
+ * @throws E_DTYPE for an unknown quantization or cache dtype
  */
 export function requestOfRun(facts: RunFacts): MemoryRequest {
   const { engine, gpu, gpuMemoryUtilization, maxModelLen } = facts;
@@ -60,7 +59,7 @@ export function requestOfRun(facts: RunFacts): MemoryRequest {
 
 function storageOfRun({ engine, architecture, config, ...facts }: RunFacts): Storage {
   const dtype = facts.dtypes
-    .map((name) => dtypes.find((one) => one === name?.replace(/^torch\./, '')))
+    .map((name) => dtypes.find((known) => known === name?.replace(/^torch\./, '')))
     .find((one): one is DType => one !== undefined);
   if (engine === 'onnx' && dtype !== undefined) {
     return embeddedStorage({ dtype, weight_bytes: facts.weightBytes }, architecture);

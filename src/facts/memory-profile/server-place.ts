@@ -6,8 +6,8 @@ import { plural } from '../../vocabulary/format.js';
 const counted = new Set(['model_weights', 'kv_cache', 'activations']);
 
 /**
- * A server that was already running reports at most the tokens of its KV pool: the rest is computed from the options,
- * and a residual.
+ * A running server reports at most the tokens of its KV pool. Other components are computed from the options, and the
+ * remainder is a residual.
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
   const recorded = pool?.bytes ?? null;

@@ -82,8 +82,8 @@ export function memoryRow(kind: string, megabytes: number, change: Partial<Recor
 }
 
 /**
- * What torch reports of a GPU: 1000 MB of weights, 100 of workspace; prefill goes to 1500 with 40 of cache, decode to 1300
- * with 120; 1700 are reserved.
+ * Torch's records for a GPU: 1000 MB of weights, 100 of workspace; prefill peaks at 1500 with 40 of cache, decode at
+ * 1300 with 120; 1700 are reserved.
  */
 export function torchRecorded(change: Partial<RecordedRow> = {}): RecordedRow[] {
   const lines: [string, number][] = [

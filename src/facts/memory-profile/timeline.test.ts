@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { allocationsOf } from './timeline.js';
 import { rowsOf, memoryRow } from './test-run.js';
 
-test('blocks of an allocation are its own column: no number is read from the name of its source', () => {
+test("reads an allocation's number of blocks from its column, not from its source's name", () => {
   const source = 'torch.cuda.memory._snapshot, 9 blocks';
   const rows = rowsOf({
     recorded: [

@@ -9,7 +9,7 @@ import {
   type RecordedRow,
 } from './rows.js';
 
-/** Points that a chart of the whole run can show. */
+/** Maximum points of a chart. */
 const mostPoints = 2000;
 
 export function timelineOf(
@@ -60,7 +60,7 @@ export function timelineOf(
   };
 }
 
-/** Keeps highest values: a chart that is thinned must not lose its peak. */
+/** Keeps the highest value of each bin, so that the chart shows the peak. */
 function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   const step = Math.ceil(samples.length / mostPoints);
   const kept: Sample[] = [];
@@ -73,7 +73,7 @@ function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
 
 const moments = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed']);
 
-/** What the allocator held after each stage; of repeated stages their fullest. */
+/** Allocator state after each stage; for repeated stages at their fullest. */
 export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
   const places = new Map<string, RecordedRow>();
   for (const row of rows.recorded) {
@@ -81,24 +81,24 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
     places.set(`${row.device} ${row.rank} ${row.stage}`, row);
   }
   return [...places.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {
-    const own = rows.recorded.filter((row) => row.rank === rank);
-    const of = (what: string) => maxRecorded(own, { what, stage: stage!, device });
-    const weights = tensorBytes(own, { what: 'weights', device });
-    const kv = tensorBytes(own, { what: 'kv_cache', stage: stage!, device });
-    const allocated = of('allocated');
-    const most = of('max_allocated');
-    const held = most ?? allocated;
+    const rankRows = rows.recorded.filter((row) => row.rank === rank);
+    const bytesOf = (what: string) => maxRecorded(rankRows, { what, stage: stage!, device });
+    const weights = tensorBytes(rankRows, { what: 'weights', device });
+    const kv = tensorBytes(rankRows, { what: 'kv_cache', stage: stage!, device });
+    const allocated = bytesOf('allocated');
+    const most = bytesOf('max_allocated');
+    const allocatedBytes = most ?? allocated;
     return {
       gpu: device,
       rank,
       stage: stage!,
       t_s: t_ns / 1e9,
       allocated_bytes: allocated,
-      reserved_bytes: of('reserved'),
+      reserved_bytes: bytesOf('reserved'),
       max_allocated_bytes: most,
       weights_bytes: weights,
       kv_cache_bytes: kv,
-      rest_bytes: held === null ? null : held - (weights ?? 0) - (kv ?? 0),
+      rest_bytes: allocatedBytes === null ? null : allocatedBytes - (weights ?? 0) - (kv ?? 0),
     };
   });
 }

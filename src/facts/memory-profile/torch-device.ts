@@ -3,22 +3,24 @@ import { processAt } from './points.js';
 import { maxRecorded, quietSample, tensorBytes, recordedRows, type MemoryRows } from './rows.js';
 import { formatGb } from '../../vocabulary/format.js';
 
-/** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
+/**
+ * Stages that may hold the peak; an engine that was stopped lacks some. `failed`: an attempt that ran out of memory.
+ */
 const stages = ['prefill', 'decode', 'failed'] as const;
 
 interface DeviceFacts {
   baselineBytes: number | null;
   warmNs: number | null;
-  /** Processes of the run, where its total is theirs as the driver lists them; null where it is the whole GPU's. */
-  own: ReadonlySet<number> | null;
-  /** Others came to the GPU after the launch. */
+  /** Process ids of the run, if its total is of these processes; null if it is of the whole GPU. */
+  enginePids: ReadonlySet<number> | null;
+  /** Other processes started on the GPU after the launch. */
   newcomers: boolean;
 }
 
 /**
- * A GPU of an engine that reports torch's allocator. At the allocator's peak: weights and cache are their tensors, what
- * stays allocated between repeats is the framework's, the rest of what was given out are activations; what is reserved and
- * not given out is the allocator's; what the driver counts and the allocator does not is the context.
+ * Memory of a GPU for an engine that reports torch's allocator, at the allocator's peak. Weights and KV cache are their
+ * tensors. Memory that stays allocated between repeats is framework overhead, other allocated memory is activations.
+ * Reserved but not allocated memory is the allocator's, and driver memory outside the allocator is the context.
  */
 export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): Place {
   const recorded = (what: string, stage?: string) =>
@@ -32,7 +34,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
   const peaks = stages.flatMap((stage) => {
     const bytes = recorded('max_allocated', stage);
     if (bytes === null) return [];
-    // What broke off left no cache to count: the largest that was seen before.
+    // A failed attempt has no cache to count, so use the largest one recorded before.
     const kv =
       stage === 'failed'
         ? Math.max(tensors('kv_cache', 'prefill') ?? 0, tensors('kv_cache', 'decode') ?? 0)
@@ -40,19 +42,19 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
     return [{ stage, bytes, kv: kv ?? 0 }];
   });
   const loaded = recorded('max_allocated', 'load') ?? weights;
-  // Loading may have held more for a moment; that is in the reserve, and none of it is cache or activations.
+  // Loading may have used more for a moment. It is in the reserve, and is neither cache nor activations.
   const peak = fullest(peaks) ?? { stage: 'load', bytes: loaded, kv: 0 };
 
   const quiet = recorded('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
   const allocated = recorded('allocated', quiet) ?? weights;
   const idle = recorded('requested', quiet) ?? allocated;
-  // Blocks are given out whole: what is beyond the request is the allocator's.
+  // The allocator gives out whole blocks; the part beyond the requested size is its overhead.
   const rounding = allocated - idle;
   const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
   const buffers = tensors('buffers', 'load') ?? 0;
-  // A run that ended while it loaded has no idle moment: all beyond the weights is of loading.
+  // A run that ended while loading has no idle moment, so everything except the weights belongs to loading.
   const graphs = recorded('graph_pool') ?? 0;
-  // What is given out inside a graph's pool is in the allocator's figures, and in the pool.
+  // Memory allocated inside a graph's pool is in the allocator's figures and in the pool.
   const inGraphs = Math.min(graphs, recorded('graph_allocated') ?? 0);
   const given = peak.bytes - inGraphs;
   const stays = Math.max(
@@ -85,7 +87,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
     });
   }
   const context = contextOf(rows, gpu, ranks, facts);
-  // What the whole GPU grew by is not of the ranks alone where others came.
+  // With other processes on the GPU, its growth is not the ranks' alone.
   const collectives = context && !facts.newcomers ? collectivesOf(rows, gpu) : null;
   if (stays > 0) {
     parts.push({
@@ -115,7 +117,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
 }
 
 /**
- * What the driver counts beyond torch's reserve and a rank had not when it was alone: buffers of NCCL, and kernels loaded
+ * Driver memory outside torch's reserve that a rank did not have when it was alone: buffers of NCCL, and kernels loaded
  * since. Null for a model on one GPU.
  */
 function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
@@ -124,14 +126,14 @@ function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
     const reserved = maxRecorded(rows.recorded, { what: 'reserved', stage, device: gpu });
     return used === null || reserved === null ? null : used - reserved;
   };
-  const alone = outsideReserve('alone');
+  const aloneBytes = outsideReserve('alone');
   const together = outsideReserve('post_warmup') ?? outsideReserve('load');
-  if (alone === null || together === null) return null;
+  if (aloneBytes === null || together === null) return null;
   return {
     component: 'framework_overhead',
-    bytes: together - alone,
+    bytes: together - aloneBytes,
     confidence: 'medium',
-    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${formatGb(alone)}, before the ranks met, to ${formatGb(together)}`,
+    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${formatGb(aloneBytes)}, before the ranks met, to ${formatGb(together)}`,
   };
 }
 
@@ -146,14 +148,14 @@ function fullest(peaks: readonly Peak[]): Peak | null {
 }
 
 /**
- * What the driver counts less torch's reserve, at one quiet moment: after warm-up. It counts as for the total: the GPU less
- * its baseline, or the run's own processes where others share it.
+ * Driver memory minus torch's reserve after warm-up, a moment without allocations. The driver's part is measured like
+ * the total: the GPU minus its baseline, or the run's processes if others share the GPU.
  */
 function contextOf(
   rows: MemoryRows,
   gpu: number,
   ranks: number,
-  { baselineBytes, warmNs, own, newcomers }: DeviceFacts,
+  { baselineBytes, warmNs, enginePids, newcomers }: DeviceFacts,
 ): Part | null {
   const stage = warmNs === null ? 'load' : 'post_warmup';
   const quiet = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
@@ -165,8 +167,8 @@ function contextOf(
   const grouped =
     newcomers && recordedRows(rows.recorded, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
   const together = grouped ? '; buffers of NCCL are in it' : '';
-  if (own !== null) {
-    const used = processAt(rows, gpu, own, at.t_ns);
+  if (enginePids !== null) {
+    const used = processAt(rows, gpu, enginePids, at.t_ns);
     return used === null
       ? null
       : {
@@ -192,12 +194,12 @@ function otherKv(
   peaks: readonly { stage: string; kv: number }[],
   peak: { stage: string; kv: number },
 ): string {
-  const other = peaks.find(({ stage }) => stage !== peak.stage);
-  if (!other || other.kv === peak.kv) return '';
-  return `; ${formatGb(other.kv)} at the end of ${other.stage}`;
+  const otherPeak = peaks.find(({ stage }) => stage !== peak.stage);
+  if (!otherPeak || otherPeak.kv === peak.kv) return '';
+  return `; ${formatGb(otherPeak.kv)} at the end of ${otherPeak.stage}`;
 }
 
-/** `float16`, or `float16 + float32`, the most bytes first. */
+/** `float16`, or `float16 + float32`, ordered by bytes. */
 export function dtypesOf(rows: Pick<MemoryRows, 'recorded'>, device: number | null, what: string): string {
   return recordedDtypes(rows, what, device).join(' + ') || 'dtype not recorded';
 }

@@ -8,38 +8,41 @@ import { formatGb } from '../../vocabulary/format.js';
 interface TotalFacts {
   gpus: readonly number[];
   /** Process ids of the engine. */
-  own: ReadonlySet<number>;
+  enginePids: ReadonlySet<number>;
   points: MemoryPoints;
 }
 
-/** In use before anything was started: a driver and a display alone hold less. */
+/** Memory in use before the launch that a driver and a display stay below. */
 const unusedBytes = 2 ** 30;
-/** More than a context, its kernels and NCCL's buffers take (0.7 and 0.9 GB on an H200): somebody else came. */
+/**
+ * More than a context, its kernels and NCCL's buffers take (0.7 and 0.9 GB on an H200), so another process uses the
+ * GPU.
+ */
 const outsideBytes = 3e9;
-/** Lines that torch writes one after the other. */
+/** Maximum time between records that torch writes together. */
 const sameMomentNs = 50e6;
 
 /**
- * What the run took at its peak. On GPUs of its own: peak − baseline, which is sampled 20 times a second. On shared GPUs: its
- * own processes as the driver lists them, once a second, where it does. On the host: its own processes.
+ * Memory of the run at its peak. On exclusive GPUs: peak − baseline, sampled 20 times a second. On shared GPUs: the
+ * run's processes as the driver lists them once a second, if it does. On the host: the run's processes.
  */
 export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Measured | null {
-  const { gpus, own, points } = facts;
+  const { gpus, enginePids, points } = facts;
   const { baseline, peak } = points;
   if (gpus.length === 0) {
     const { total_bytes: bytes, source } = peak;
     if (bytes === null) return null;
     return { bytes, source: source ?? 'its processes', shared: false, listed: false, newcomers: false };
   }
-  const others = foreign(rows, plan, facts);
-  const shared = others.length > 0;
-  const newcomers = others.some(({ before }) => !before);
-  // A server was there before: its weights are in the baseline.
+  const otherProcesses = foreign(rows, plan, facts);
+  const shared = otherProcesses.length > 0;
+  const newcomers = otherProcesses.some(({ before }) => !before);
+  // A server ran before, so its weights are in the baseline.
   const server = plan.where === 'url';
   // In a container the owner of a new process is unknown.
-  const nameless = others.some(({ pid }) => pid === null);
+  const nameless = otherProcesses.some(({ pid }) => pid === null);
   if ((shared && !nameless) || server) {
-    const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
+    const listed = gpus.map((gpu) => processPeak(rows, gpu, enginePids));
     if (listed.every((bytes) => bytes !== null)) {
       const bytes = listed.reduce<number>((sum, value) => sum + value, 0);
       const source = 'peak of its own processes as listed by the driver';
@@ -59,52 +62,54 @@ interface Foreign {
   pid: number | null;
   name: string | null;
   bytes: number | null;
-  /** It was there when the run was launched. */
+  /** It ran before the launch. */
   before: boolean;
 }
 
-/** Processes of others on the run's GPUs, before or while it ran. */
-function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: TotalFacts): Foreign[] {
+/** Other processes on the run's GPUs, before or during the run. */
+function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, enginePids, points }: TotalFacts): Foreign[] {
   const found = new Map<string, Foreign>();
   for (const { gpu, pid, name, used_bytes } of plan.others_before)
     if (gpus.includes(gpu)) found.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes, before: true });
   for (const { gpu, pid, samples } of rows.processes) {
-    if (!gpus.includes(gpu) || own.has(pid) || found.has(`${gpu} ${pid}`)) continue;
+    if (!gpus.includes(gpu) || enginePids.has(pid) || found.has(`${gpu} ${pid}`)) continue;
     const before = samples[0]!.t_ns <= plan.launch_ns;
     found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null, before });
   }
   for (const { gpu, used_bytes } of points.baseline.per_gpu_details) {
-    const seen = [...found.values()].some((one) => one.gpu === gpu);
+    const seen = [...found.values()].some((process) => process.gpu === gpu);
     if (!seen && (used_bytes ?? 0) > unusedBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes, before: true });
   }
   for (const gpu of gpus) {
-    const seen = [...found.values()].some((one) => one.gpu === gpu);
+    const seen = [...found.values()].some((process) => process.gpu === gpu);
     if (!seen && outsideAllocator(rows, gpu, points) > outsideBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
   }
   return [...found.values()];
 }
 
-/** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch reported both. */
+/** Largest driver memory outside torch's reserve and the baseline, at a moment when torch reported both. */
 function outsideAllocator({ recorded }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
   const before = baseline.per_gpu_details.find((detail) => detail.gpu === gpu)?.used_bytes ?? 0;
   const used = recordedRows(recorded, { what: 'device_used', device: gpu });
   if (new Set(used.map(({ rank }) => rank)).size !== 1) return 0;
   const reserved = recordedRows(recorded, { what: 'reserved', device: gpu });
   return used.reduce((most, { stage, t_ns, bytes }) => {
-    const own = reserved.find((row) => row.stage === stage && Math.abs(row.t_ns - t_ns) < sameMomentNs);
-    return own ? Math.max(most, bytes - own.bytes - before) : most;
+    const reservedRow = reserved.find(
+      (row) => row.stage === stage && Math.abs(row.t_ns - t_ns) < sameMomentNs,
+    );
+    return reservedRow ? Math.max(most, bytes - reservedRow.bytes - before) : most;
   }, 0);
 }
 
-/** A GPU that others use during the run is flagged: its figures have their part. */
+/** Warns that other processes use a GPU during the run: its figures include them. */
 export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Issue[] {
   return foreign(rows, plan, facts).map(({ gpu, pid, name, bytes }) => {
     const who =
       pid === null ? 'a process that is not visible from here' : `${name ?? 'a process'} (pid ${pid})`;
-    const held = bytes === null ? '' : `, ${formatGb(bytes)}`;
-    const text = `gpu${gpu} was also used by ${who}${held}: figures of the whole GPU include it.`;
+    const usedText = bytes === null ? '' : `, ${formatGb(bytes)}`;
+    const text = `gpu${gpu} was also used by ${who}${usedText}: figures of the whole GPU include it.`;
     return { code: 'gpu_shared', severity: 'warning', text };
   });
 }

@@ -10,7 +10,7 @@ import type { RecordedRow } from './rows.js';
 import { rowsOf, memoryRow } from './test-run.js';
 import { vllmHost } from './vllm-host.js';
 
-/** As recorded of vLLM 0.32.0 on a CPU (see its ORIGIN.md). */
+/** As recorded from vLLM 0.32.0 on a CPU (see its ORIGIN.md). */
 const recorded: RecordedRow[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.jsonl', 'utf8')
   .trim()
   .split('\n')
@@ -57,26 +57,27 @@ const log = {
   ],
 } as unknown as VllmLogFacts;
 
-test('a recorded run: weights and pool to the byte of the dimensions, the other processes are software', () => {
+test('a recorded run: weights and pool equal the dimensions to the byte, other processes are software', () => {
   const { parts, gpu } = vllmHost(rowsOf({ recorded: recorded }), log, { estimate, complete: true });
-  const of = (component: string) => parts.find((part) => part.component === component)!;
+  const partOf = (component: string) => parts.find((part) => part.component === component)!;
   expect(gpu).toBeNull();
-  // By hand: embedding (tied), 4 layers of q, k, v, o, three of the MLP and two norms, the last norm; 2 bytes each.
+  // By hand: embedding (tied), 4 layers of q, k, v, o, three MLP matrices and two norms, and the last norm; 2 bytes
+  // each.
   const layer = 512 * 512 * 2 + 512 * 128 * 2 + 3 * 512 * 1408 + 2 * 512;
-  expect(of('model_weights')).toMatchObject({
+  expect(partOf('model_weights')).toMatchObject({
     bytes: 2 * (6400 * 512 + 4 * layer + 512),
     confidence: 'high',
   });
-  expect(of('kv_cache')).toMatchObject({ bytes: 2 ** 30, confidence: 'high' });
-  expect(of('kv_cache').evidence).toContain(
+  expect(partOf('kv_cache')).toMatchObject({ bytes: 2 ** 30, confidence: 'high' });
+  expect(partOf('kv_cache').evidence).toContain(
     '1.074 GB of cache tensors (bfloat16); log: Explicitly set (1.0/23.54) GiB',
   );
-  expect(of('framework_overhead')).toMatchObject({
+  expect(partOf('framework_overhead')).toMatchObject({
     bytes: 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224 + 381_247_488,
     confidence: 'medium',
   });
-  expect(of('framework_overhead').evidence).toContain('front end 914.6 MB, helper 13.42 MB');
-  // Resident in all of them at the end: what is left is the worker's heap.
+  expect(partOf('framework_overhead').evidence).toContain('front end 914.6 MB, helper 13.42 MB');
+  // Resident memory of all processes at the end. The residual is the worker's heap.
   const resident = 2_066_001_920 + 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224;
   const { residual_bytes, components } = breakdownOf(
     [{ gpu: null, parts, peakStage: null }],
@@ -87,7 +88,7 @@ test('a recorded run: weights and pool to the byte of the dimensions, the other 
   expect(residual_bytes).toBeGreaterThan(0);
 });
 
-test('packed weights count by dimensions and are less sure; a pool that was never touched takes no memory', () => {
+test('packed weights are computed with lower confidence, and an untouched pool takes no memory', () => {
   const rows = rowsOf({
     recorded: [
       memoryRow('weights:load:bfloat16', 10, { device: null }),
@@ -106,7 +107,7 @@ test('packed weights count by dimensions and are less sure; a pool that was neve
   expect(parts[1]!.evidence).toContain('of 2.000 GB of cache tensors');
 });
 
-test('vLLM without answers from its workers: its log for the pool, arithmetic for the rest', () => {
+test('vLLM without records of its workers: pool from its log, other components computed', () => {
   const { parts } = vllmHost(rowsOf(), log, { estimate, complete: true });
   expect(parts.map(({ component, confidence }) => [component, confidence])).toEqual([
     ['model_weights', estimate.lines.find(({ component }) => component === 'model_weights')!.confidence],

@@ -6,8 +6,8 @@ import { dtypesOf } from './torch-device.js';
 import { formatGb } from '../../vocabulary/format.js';
 
 /**
- * Main memory of a vLLM that computes on the CPU. Its workers tell their tensors, and how much of the KV cache is in memory:
- * vLLM sets aside a pool, and pages that nothing was written to take none. The front end and the engine core hold neither.
+ * Main memory of vLLM on the CPU. Its workers record their tensors and the resident part of the KV pool: vLLM reserves
+ * the pool, and pages without writes take no memory. The front end and the engine core have neither.
  */
 export function vllmHost(
   rows: MemoryRows,
@@ -27,9 +27,9 @@ const line = (estimate: MemoryEstimate | null, component: Part['component']) =>
   estimate?.lines.find((line) => line.component === component);
 
 function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
-  const of = (what: string) => tensorBytes(rows.recorded, { what, stage: 'load', device: null });
-  const tensors = of('weights');
-  const packed = of('packed') ?? 0;
+  const loadedBytes = (what: string) => tensorBytes(rows.recorded, { what, stage: 'load', device: null });
+  const tensors = loadedBytes('weights');
+  const packed = loadedBytes('packed') ?? 0;
   if (tensors !== null) {
     const packedText =
       packed > 0 ? ` + ${formatGb(packed)} packed for the CPU's kernels, by the layers' dimensions` : '';
@@ -87,15 +87,15 @@ function activations(estimate: MemoryEstimate | null): Part | null {
   return { component: 'activations', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
-/** Pages of files are code: each process counts those that it maps, also where another one maps them too. */
+/** File-backed pages are code. Each process counts the pages that it maps, even if another process maps them too. */
 function software(rows: MemoryRows): Part | null {
-  const others = lastOf(rows, 'rss_other');
+  const otherRows = lastOf(rows, 'rss_other');
   const files = sumOf(lastOf(rows, 'rss_file'));
-  if (others.length === 0 || files === null) return null;
-  const named = others.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`).join(', ');
+  if (otherRows.length === 0 || files === null) return null;
+  const named = otherRows.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`).join(', ');
   return {
     component: 'framework_overhead',
-    bytes: sumOf(others)! + files,
+    bytes: sumOf(otherRows)! + files,
     confidence: 'medium',
     evidence: `resident in its other processes, without weights and cache: ${named}; pages of files (code) in the workers ${formatGb(files)}`,
   };

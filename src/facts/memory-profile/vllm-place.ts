@@ -2,8 +2,8 @@ import type { VllmLogBytes, VllmLogFacts, VllmRankFacts } from '../../model/vllm
 import type { Part, Place } from './part.js';
 
 /**
- * A GPU of vLLM by its log: it states what it loaded, what its profiling run took, what it set aside for the cache. Ranks
- * take the run's GPUs in order.
+ * A GPU of vLLM from its log: weights loaded, memory of its profiling run, and the KV pool. Ranks take the run's GPUs
+ * in order.
  */
 export function vllmPlace({ ranks }: VllmLogFacts, at: number, gpu: number): Place {
   const rank = ranks.find((vllmRankFacts) => vllmRankFacts.rank === at) ?? ranks[0];

@@ -5,7 +5,10 @@ function meanOf(metrics: readonly MonitorMetric[], metric: string): number | nul
   return metrics.find((one) => one.metric === metric)?.mean ?? null;
 }
 
-/** One sentence per GPU: utilization over the recording, and throttling. @param durationS null if not known */
+/**
+ * One sentence per GPU: utilization over the recording, and throttling.
+ * @param durationS null if unknown
+ */
 export function deviceHeadline(device: MonitorDevice, durationS: number | null): string {
   const parts: string[] = [];
   const utilization = meanOf(device.metrics, 'utilization_percent');
@@ -34,7 +37,7 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
     : `${device.scope}: ${parts.join(', ')}.`;
 }
 
-/** Mean clock drop over the throttled time; null if the usual clock is not known, or without throttling. */
+/** Mean clock drop over the throttled time; null without throttling or a usual clock. */
 function dropOf({ throttling }: MonitorDevice): number | null {
   const known = throttling.periods.flatMap(({ dur_ns, clock_drop }) =>
     clock_drop === null ? [] : [{ dur_ns, clock_drop }],

@@ -110,15 +110,15 @@ describe('a recording made by hand', () => {
     expect(data.headlines.join(' ')).toContain('Memory in use on gpu0 grew by 4.00 GiB');
   });
 
-  test('thresholds are what was asked for', async () => {
+  test('uses the requested thresholds', async () => {
     const session = await sessionOf(home, handRows(), { kind: 'monitor', roofline: null });
     const { data } = await analyzeMonitor(session, { idlePercent: 90, idleMs: 100 });
     expect(data.thresholds).toMatchObject({ idle_percent: 90, idle_ms: 100 });
-    // 80 % counts as idle now: one stretch from 1.0 to 2.5 s
+    // 80 % now counts as idle: one period from 1.0 to 2.5 s.
     expect(data.devices[0]!.idle).toMatchObject({ count: 1, longest_ms: 1500 });
   });
 
-  test('without counter and limit: the integral of power, and reasons for what is missing', async () => {
+  test('without energy counter and power limit: integrates power, and gives reasons for missing figures', async () => {
     const telemetry = [0, 1, 2, 3].map((t) => telemetryRow(t, 'power_w', 100 + 100 * t, 'gpu1'));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
     const [gpu] = data.devices;
@@ -134,31 +134,31 @@ describe('a recording made by hand', () => {
     expect(gpu!.memory.peak_bytes.value).toBeNull();
   });
 
-  test('a log without throttle reasons does not say "never", whatever else is 0 in it', async () => {
+  test('without throttle reasons in the log, throttling is unknown and not "never"', async () => {
     const telemetry = [0, 1, 2, 3].flatMap((t) => [
       telemetryRow(t, 'utilization_percent', 0),
       telemetryRow(t, 'fan_speed_percent', 0),
     ]);
-    const of = async (rows: Row<'telemetry'>[]) =>
+    const throttlingOf = async (rows: Row<'telemetry'>[]) =>
       (await analyzeMonitor(await sessionOf(home, { telemetry: rows }, { roofline: null }))).data.devices[0]!;
-    expect((await of(telemetry)).throttling).toMatchObject({
+    expect((await throttlingOf(telemetry)).throttling).toMatchObject({
       share: { value: null, reason: { code: 'no_throttle_reasons' } },
       periods: [],
     });
     const violations = [0, 1, 2, 3].map((t) => telemetryRow(t, 'power_violation_percent', 0));
-    expect((await of([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
+    expect((await throttlingOf([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
   });
 
-  test('a pause of the recorder is not bridged: a sample counts for three usual periods at most', async () => {
+  test('a pause of the recorder is a gap: a sample covers at most three usual periods', async () => {
     const at = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
     const telemetry = at.map((t) => telemetryRow(t, 'utilization_percent', 0));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
-    // 0 to 0.4 s and 0.3 s more; 10 to 10.2 s, which is too short
+    // 0 to 0.4 s and 0.3 s more. The period from 10 to 10.2 s is too short.
     expect(data.devices[0]!.idle.periods).toEqual([{ start_ns: 0, dur_ns: expect.closeTo(0.7e9, -3) }]);
     expect(data.devices[0]!.idle.share.value).toBeCloseTo(0.7 / 0.9, 9);
   });
 
-  test('the host alone', async () => {
+  test('a recording of the host alone', async () => {
     const telemetry = [0, 1, 2].map((t) => telemetryRow(t, 'utilization_percent', 50, 'host'));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
     expect(data.devices).toEqual([]);
@@ -200,9 +200,9 @@ describe('recordings of nvidia-smi on an H200', () => {
     const power = gpu!.metrics.find(({ metric }) => metric === 'power_w')!;
     expect(power.n).toBe(watts.length);
     expect(power.max).toBe(Math.max(...watts));
-    // The last sample stands for no time.
-    const held = watts.slice(0, -1);
-    expect(power.mean).toBeCloseTo(held.reduce((a, b) => a + b) / held.length, 9);
+    // The last sample covers no time.
+    const covered = watts.slice(0, -1);
+    expect(power.mean).toBeCloseTo(covered.reduce((a, b) => a + b) / covered.length, 9);
     expect(gpu!.name).toBe('NVIDIA H200');
     expect(data.sample_hz.value).toBeCloseTo(1, 9);
     expect(gpu!.idle.count).toBe(1);
@@ -212,7 +212,7 @@ describe('recordings of nvidia-smi on an H200', () => {
     );
   });
 
-  test('--query-gpu: 5 Hz, idle all the time, the idle bit is no throttling', async () => {
+  test('--query-gpu: 5 Hz, always idle, and the idle bit is not throttling', async () => {
     const { data } = await imported(nvidiaSmiQueryImporter, 'nvidia-smi-query.csv');
     const [gpu] = data.devices;
     expect(data.sample_hz.value!).toBeCloseTo(5, 0);
@@ -222,8 +222,8 @@ describe('recordings of nvidia-smi on an H200', () => {
   });
 });
 
-describe('a recording of our own on an H200', () => {
-  test('the program slept for 3 s between two stretches at the power cap', async () => {
+describe('a recording of inferscope on an H200', () => {
+  test('the program slept for 3 s between two periods at the power cap', async () => {
     const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
     const { data } = await analyzeMonitor(await openSession(id, home));
     const [gpu] = data.devices;
@@ -232,7 +232,7 @@ describe('a recording of our own on an H200', () => {
     expect(gpu!.idle.count).toBe(2);
     expect(gpu!.idle.periods[1]!.dur_ns / 1e9).toBeCloseTo(3, 0);
     expect(gpu!.throttling.reasons.map(({ reason }) => reason)).toEqual(['sw_power_cap']);
-    // It was capped whenever it worked: the clock's drop is from its highest, 1980 MHz.
+    // It was capped whenever it worked, so the clock drop is relative to its maximum, 1980 MHz.
     expect(gpu!.clock.usual_mhz).toMatchObject({
       value: 1980,
       source: expect.stringContaining('highest clock'),
@@ -241,7 +241,7 @@ describe('a recording of our own on an H200', () => {
       expect(clock_drop!).toBeGreaterThan(0.1);
       expect(clock_drop!).toBeLessThan(0.4);
     }
-    // Two ways to the energy: the driver's counter, and its power of the moment over the time.
+    // Two sources of energy: the driver's counter, and instantaneous power over time.
     const power = gpu!.metrics.find(({ metric }) => metric === 'power_instant_w')!;
     expect(gpu!.power.energy_j).toMatchObject({ source: expect.stringContaining('counter') });
     expect(gpu!.power.energy_j.value! / (power.mean * data.duration_s.value!)).toBeCloseTo(1, 1);

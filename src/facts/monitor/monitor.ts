@@ -29,7 +29,7 @@ interface MonitorThresholds {
   idleMs: number;
 }
 
-/** NVIDIA's utilization is a whole number over 1/6 to 1 s: under 5 % is a rare small kernel, a clock, a heartbeat. */
+/** NVIDIA's utilization is an integer mean over 1/6 to 1 s. Under 5 % is a rare small kernel. */
 const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
 const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
 

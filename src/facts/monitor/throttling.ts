@@ -14,7 +14,10 @@ interface Period {
   clock_mhz: number | null;
 }
 
-/** Throttled periods, their reasons and clocks. @param usualMhz from clockOf() */
+/**
+ * Throttled periods, their reasons and clocks.
+ * @param usualMhz from clockOf()
+ */
 export async function throttlingOf(
   database: SessionDatabase,
   scope: string,

@@ -3,29 +3,35 @@ import type { Figure } from '../../model/figure.js';
 import type { DeviceRoofs } from './device-roofs.js';
 import { formatNs } from '../../vocabulary/format.js';
 
-/** How a program of the kind assumed puts its kernels on the device; ns. */
+/** Costs of putting kernels on the device for the assumed kind of program, ns. */
 export interface LaunchCosts {
   launch: Launch;
-  /** Host time from one launch to the next: the driver's part and the framework's. */
+  /** Host time from one launch to the next: driver and framework. */
   hostPerLaunchNs: number;
-  /** Least time from the start of a node of a replayed CUDA graph to that of the next. */
+  /** Minimum time from the start of a node of a replayed CUDA graph to that of the next. */
   nodeNs: number;
-  /** Host time of a stage besides its launches: the tokens' way to the host, and the next call. */
+  /** Host time per stage apart from launches: copying tokens to the host, and the next call. */
   hostPerStageNs: number;
 }
 
-/** Seen on an H200 (driver 580, torch 2.11, transformers 5.17): TinyLlama's eager decode step, 9.3 ms of 924 launches. */
+/**
+ * Measured on an H200 (driver 580, torch 2.11, transformers 5.17): TinyLlama's eager decode step, 9.3 ms for 924
+ * launches.
+ */
 const eagerLaunchNs = 10_000;
-/** An empty kernel launched from C++ on the same machine's kind; the rest of eagerLaunchNs is Python's and the dispatcher's. */
+/**
+ * An empty kernel launched from C++ on the same kind of machine. The rest of eagerLaunchNs is Python and the
+ * dispatcher.
+ */
 const driverLaunchNs = 3_000;
-/** The same machine: a node of a graph with kernels too short to matter. */
+/** Same machine: a graph node with negligible kernels. */
 export const graphNodeNs = 1_500;
-/** The same machine: a decode step on the host's clock less its time between two device events. */
+/** Same machine: a decode step on the host clock minus its time between two device events. */
 const stageNs = 27_000;
 
 export const seenLaunching = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
-/** What is assumed, with the source of each figure; on the CPU operators cost no launch. */
+/** Assumed costs with the source of each; CPU operators have no launch cost. */
 export function launchCosts(
   launch: Launch,
   roofs: DeviceRoofs,
@@ -63,7 +69,6 @@ export function launchCosts(
   };
 }
 
-/** Which kernels are assumed. */
 export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumption {
   const text: Record<Fusion, string> = {
     none:
@@ -77,7 +82,7 @@ export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumpt
   return { id: 'fusion', text: text[fusion] };
 }
 
-/** What a prediction leaves out (C5), as listed with it. */
+/** Effects that a prediction does not model (C5), listed with it. */
 export const notModelled: readonly string[] = [
   'paged KV cache',
   'continuous batching',

@@ -36,8 +36,8 @@ type Recorded = [
 ];
 
 /**
- * bench/predict/README.md (the first twelve) and docs/tours/gpu.md, without the profiler. Decode steps of the eager 1.1 B
- * shape are left out: the host time per launch that a prediction assumes was taken from them.
+ * From bench/predict/README.md (the first twelve) and docs/tours/gpu.md, without the profiler. Decode steps of the
+ * eager 1.1 B shape are excluded, because the assumed host time per launch comes from them.
  */
 const recorded: Recorded[] = [
   ['1.1b', 'graph', 1, 128, 16, 11.4, 2.949],
@@ -94,16 +94,16 @@ function intervalOf(logs: readonly number[]) {
   return { middle, sd, ratios: toleranceInterval(logs.length, middle, sd) };
 }
 
-test('the interval of a prediction without a kernel table is that of the recorded stages', () => {
+test('the interval without a kernel table equals that of the recorded stages', () => {
   const all = residuals();
   const { middle, sd } = intervalOf(all.map(({ log }) => log));
   expect(recordedResiduals.stages).toBe(all.length);
   expect(recordedResiduals.meanLog).toBeCloseTo(middle, 3);
   expect(recordedResiduals.sdLog).toBeCloseTo(sd, 3);
 
-  // Each stage left out lies within the interval of the others, and each model within that of the other model.
-  const inside = ({ log }: { log: number }, of: readonly { log: number }[]) => {
-    const [low, high] = intervalOf(of.map((one) => one.log)).ratios;
+  // Each stage is within the interval of the others, and each model within that of the other model.
+  const inside = ({ log }: { log: number }, others: readonly { log: number }[]) => {
+    const [low, high] = intervalOf(others.map((one) => one.log)).ratios;
     return Math.exp(log) >= low && Math.exp(log) <= high;
   };
   const missed = all.filter(
@@ -113,15 +113,18 @@ test('the interval of a prediction without a kernel table is that of the recorde
         all.filter((other) => other !== one),
       ),
   );
-  // 95 % of the stages at least.
+  // At least 95 % of the stages.
   expect(missed.length).toBeLessThanOrEqual(0.05 * all.length);
   for (const model of ['1.1b', '8b'] as const) {
-    const [own, other] = [all.filter((one) => one.model === model), all.filter((one) => one.model !== model)];
-    expect(own.filter((one) => !inside(one, other)).length).toBeLessThanOrEqual(0.05 * all.length);
+    const [sameModel, otherModel] = [
+      all.filter((one) => one.model === model),
+      all.filter((one) => one.model !== model),
+    ];
+    expect(sameModel.filter((one) => !inside(one, otherModel)).length).toBeLessThanOrEqual(0.05 * all.length);
   }
 });
 
-test('what was never recorded is not calibrated', () => {
+test('combinations without records are not calibrated', () => {
   const h200 = { kind: 'gpu', name: 'NVIDIA H200' } as const;
   expect(calibrationOf(h200, 'none')).toMatchObject({ status: 'recorded', stages: recordedResiduals.stages });
   for (const [roofs, fusion] of [
@@ -136,7 +139,7 @@ test('what was never recorded is not calibrated', () => {
     recordedResiduals.meanLog,
     recordedResiduals.sdLog,
   );
-  // A 2.3 B shape on another H200, in no record above: predictions were 13 to 64 % under the measurements.
+  // A 2.3 B shape on another H200, not recorded above: measurements were 13 to 64 % above the predictions.
   expect(low).toBeLessThan(1 / (1 - 0.13));
   expect(high).toBeGreaterThan(1 / (1 - 0.64));
   // k = 2.480 for 36 values by hand: √(35 · (1 + 1/36) · 1.96² / 22.465), χ² of a table.

@@ -2,9 +2,9 @@ import type { Fusion, PredictCalibration } from '../../model/documents/predict.j
 import type { DeviceRoofs } from './device-roofs.js';
 
 /**
- * Measured time over `launched_ms` (kernels at the data sheet's roofs) of recorded stages: mean and standard deviation of
- * its natural logarithm. `calibration.test.ts` lists the stages, computes these figures from them, and checks that each
- * stage lies within the interval of the others, and each model's within that of the other model.
+ * Measured time over `launched_ms` (kernels at the data sheet's roofs) of recorded stages: mean and standard deviation
+ * of its natural logarithm. `calibration.test.ts` lists the stages, computes these figures, and checks that each stage
+ * is within the interval of the others, and each model within that of the other model.
  */
 export const recordedResiduals = {
   device: 'NVIDIA H200',
@@ -17,9 +17,9 @@ export const recordedResiduals = {
 } as const satisfies { fusion: Fusion } & Record<string, unknown>;
 
 /**
- * Interval that holds 95 % of further values, with 95 % confidence (two-sided tolerance interval of a normal population,
- * Howe, JASA 64, 1969; χ² by Wilson and Hilferty, 1931). It is wider than a prediction interval: few stages, of one
- * machine, do not tell the scatter well.
+ * Interval that contains 95 % of further values, with 95 % confidence (two-sided tolerance interval of a normal
+ * population, Howe, JASA 64, 1969; χ² by Wilson and Hilferty, 1931). It is wider than a prediction interval, because
+ * few stages of one machine estimate the spread poorly.
  */
 export function toleranceInterval(n: number, meanLog: number, sdLog: number): [low: number, high: number] {
   const z = { share: 1.959_964, confidence: 1.644_854 };
@@ -29,10 +29,7 @@ export function toleranceInterval(n: number, meanLog: number, sdLog: number): [l
   return [Math.exp(meanLog - half), Math.exp(meanLog + half)];
 }
 
-/**
- * How far from `launched_ms` measurements of this kind of engine on this device have been. Where nothing was recorded of
- * them, nothing is claimed.
- */
+/** Ratio of measurements to `launched_ms` for this kind of engine and device; null figures if none were recorded. */
 export function calibrationOf(roofs: Pick<DeviceRoofs, 'kind' | 'name'>, fusion: Fusion): PredictCalibration {
   const { device, fusion: recorded, stages, meanLog, sdLog, source } = recordedResiduals;
   if (roofs.kind === 'gpu' && roofs.name === device && fusion === recorded) {

@@ -6,7 +6,7 @@ import type { StageKernel } from './fused-kernel.js';
 interface TimedKernel {
   kernel: StageKernel;
   time: KernelTime;
-  /** All of its runs in the stage, ns; at least a node each in a graph. */
+  /** Total of its runs in the stage, ns; in a graph at least one node each. */
   totalNs: number;
 }
 
@@ -20,8 +20,8 @@ export interface Composed {
 }
 
 /**
- * A stage from its kernels, one after another. Eager: the host launches ahead, and the stage takes the longer of its time
- * and the device's. Graph: no kernel takes less than a node does. Measured kernels hold the gap between two already.
+ * Time of a stage with sequential kernels. Eager: the host launches ahead, and the stage takes the longer of host and
+ * device time. Graph: a kernel takes at least one node. Measured kernel times include the gap to the next kernel.
  */
 export function compose(
   kernels: readonly { kernel: StageKernel; time: KernelTime }[],

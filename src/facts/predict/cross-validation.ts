@@ -4,12 +4,12 @@ import { affineFit } from './interpolate.js';
 import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js';
 import { kernelTime, movePoints, type Roof } from './kernel-time.js';
 
-/** More cases than these are thinned evenly: each costs a pass over the table. */
+/** More cases are thinned evenly: each costs a pass over the table. */
 const mostCases = 400;
 
 /**
- * The table's own error: each case predicted from all others, as |predicted / measured − 1| by kernel; `elementwise` are
- * the cases that only move bytes against the line through the others.
+ * Leave-one-out error of the table: each case predicted from all others, as |predicted / measured − 1| by kernel.
+ * `elementwise` are cases that only move bytes, against the line through the others.
  */
 export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): CrossValidation[] {
   const byKernel = new Map<string, { error: number; case: string }[]>();
@@ -18,16 +18,16 @@ export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): C
   const step = Math.max(1, Math.ceil(table.length / mostCases));
   table.forEach((kernel, index) => {
     if (index % step !== 0) return;
-    const others = table.filter((_, at) => at !== index);
+    const rest = table.filter((_, at) => at !== index);
     if (
       kernel.kernel in axesOf &&
-      others.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)
+      rest.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)
     ) {
-      const found = kernelTime(others, kernel, roof);
+      const found = kernelTime(rest, kernel, roof);
       if (found) add(kernel.kernel, Math.abs(found.ns / kernel.ns - 1), kernel.case);
     }
     const form = elementwiseForm(kernel);
-    const line = form && affineFit(movePoints(others, kernel.dtype));
+    const line = form && affineFit(movePoints(rest, kernel.dtype));
     if (form && line) {
       const predicted = line.offset + (line.slope * form.bytes) / form.kernels;
       add('elementwise', Math.abs(predicted / (kernel.ns / form.kernels) - 1), kernel.case);

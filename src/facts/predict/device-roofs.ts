@@ -6,7 +6,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from '../roofs.js';
 
-/** What the device allows a prediction. */
+/** Roofs of the device of a prediction. */
 export interface DeviceRoofs {
   kind: 'gpu' | 'cpu';
   name: string;
@@ -20,13 +20,13 @@ export interface DeviceRoofs {
 }
 
 /**
- * Roofs of a GPU: measured where its roofline is given or cached, else its data sheet's.
- * @throws E_USAGE for a GPU that has neither
+ * Roofs of a GPU: measured if its roofline is given or cached, else its data sheet's.
+ * @throws E_USAGE for a GPU without either
  */
 export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRoofs {
   const roofs = gpuRoofs(name, roofline);
   if (roofs.roofBandwidth.value === null) throw unknownGpu(name, roofs.roofBandwidth.reason.text);
-  // A model that the L2 holds is read from there in every step: memory's bandwidth would be no bound.
+  // A model that fits the L2 is read from there in every step, so the memory bandwidth does not bound it.
   const fits = (bytes: number) =>
     roofs.l2Bandwidth.value !== null && roofs.l2Bytes !== null && bytes <= roofs.l2Bytes;
   return {
@@ -75,7 +75,7 @@ function unknownGpu(name: string, why: string): InferscopeError {
 }
 
 /**
- * Refuses a dtype that the device has no peak for.
+ * Rejects a dtype without a known peak.
  * @throws E_DTYPE
  */
 export function checkPeak(roofs: DeviceRoofs, dtype: DType): void {

@@ -19,7 +19,7 @@ import { lengthWords } from '../../vocabulary/workload.js';
 export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
 const withStages = withRows('stages', 'stages', 'iterations');
 
-/** What is predicted; of what is left out the session's own is taken, else what is usual. */
+/** Requested prediction. Missing values come from the session, else from defaults. */
 interface PredictAsked {
   batchSize?: number[];
   contextLen?: number[];
@@ -33,44 +33,44 @@ export interface PredictedModel extends StageModel {
 }
 
 /**
- * Stages of a model on a device, next to what a session measured, by the kernels that others did.
+ * Predicted stages of a model on a device, next to a session's measurements, from the kernels measured in `tables`.
  * @param tables sessions with measured kernels; without one those of `session`
  * @throws E_USAGE without measured kernels in `tables`, or a peak; E_LENGTHS
  */
 export async function predictDocument(
   model: PredictedModel,
   roofs: DeviceRoofs,
-  asked: PredictAsked,
+  requested: PredictAsked,
   { session, tables: given }: { session: Session | null; tables: readonly Session[] },
 ): Promise<Document<PredictResult>> {
   const computed = model.storage.weights.compute ?? model.storage.activations;
   checkPeak(roofs, computed);
   checkPeak(roofs, model.storage.activations);
-  // A session of kernels only is a table: there is nothing to compare with.
+  // A session with only kernels is a table, and has no stages to compare with.
   const measured =
     session && (withStages.holds(session.manifest) || !measuredKernels.holds(session.manifest))
       ? await measuredStages(session, {
-          batchSize: asked.batchSize?.length === 1 ? asked.batchSize[0]! : null,
-          inputLen: asked.contextLen?.length === 1 ? asked.contextLen[0]! : null,
-          outputLen: asked.outputLen ?? null,
+          batchSize: requested.batchSize?.length === 1 ? requested.batchSize[0]! : null,
+          inputLen: requested.contextLen?.length === 1 ? requested.contextLen[0]! : null,
+          outputLen: requested.outputLen ?? null,
         })
       : [];
   const points = pointsOf(
     {
-      batchSizes: asked.batchSize ?? null,
-      contextLens: asked.contextLen ?? null,
-      outputLen: asked.outputLen ?? null,
-      launch: asked.launch ?? null,
-      fusion: asked.fusion ?? null,
+      batchSizes: requested.batchSize ?? null,
+      contextLens: requested.contextLen ?? null,
+      outputLen: requested.outputLen ?? null,
+      launch: requested.launch ?? null,
+      fusion: requested.fusion ?? null,
     },
     measured,
     { launch: roofs.kind === 'cpu' ? 'eager' : 'graph', fusion: 'standard' },
   );
   checkLengths(points, model);
-  // A session that measured kernels itself needs no other's.
-  const own = given.length === 0 && session ? await kernelTable([session]) : [];
-  const tables = own.length > 0 ? [session!] : given;
-  const table = own.length > 0 ? own : tables.length > 0 ? await kernelTable(tables) : null;
+  // A session with measured kernels uses its own.
+  const sessionTable = given.length === 0 && session ? await kernelTable([session]) : [];
+  const tables = sessionTable.length > 0 ? [session!] : given;
+  const table = sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await kernelTable(tables) : null;
   if (table) checkTable(table, tables);
   const { stages, validation, error } = predict({ model, roofs, points, table });
   const result: PredictResult = {

@@ -6,7 +6,7 @@ import { bytesOf } from '../../llm/work-totals.js';
 import type { OpClass } from '../../model/classes.js';
 import type { Fusion, Launch } from '../../model/documents/predict.js';
 
-/** A kernel of the table (its parameters are KernelCase.params), or one that only moves bytes. */
+/** A kernel of the table (parameters as in KernelCase.params), or one that only moves bytes. */
 export interface StageKernel {
   /** Operation it belongs to. */
   op: string;
@@ -15,12 +15,12 @@ export interface StageKernel {
   kernel: 'gemm' | 'attention' | 'swiglu' | 'rope' | 'embedding' | 'sampling' | 'elementwise' | 'strided';
   dtype: string;
   params: Record<string, number>;
-  /** Of one: what it must compute and move. */
+  /** Necessary FLOPs and bytes of one kernel. */
   flops: number;
   bytes: number;
-  /** Launches of one. */
+  /** Launches per kernel. */
   launches: number;
-  /** Times in the stage. */
+  /** Number of runs in the stage. */
   count: number;
 }
 
@@ -29,16 +29,16 @@ export interface StageModel {
   storage: Storage;
 }
 
-/** What a stage is run as. */
+/** How a stage runs. */
 export interface StagePlan {
   shape: StageShape;
   fusion: Fusion;
   launch: Launch;
-  /** Tokens that a static cache has room for, which graphs need; null for a cache that grows. */
+  /** Tokens reserved in a static cache, which graphs need; null for a growing cache. */
   reserved: number | null;
 }
 
-/** One kernel an operation. */
+/** One kernel per operation. */
 export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, plan: StagePlan): StageKernel {
   const { shape } = plan;
   const tokens = shape.batchSize * shape.newTokens;
@@ -54,7 +54,7 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
   const grouped = layer.attention.kind === 'grouped' ? layer.attention : null;
   if (op.gemm) {
     const { m, n, k, batch } = op.gemm;
-    // Experts and absorbed projections: one grouped product; `batch` distinguishes their shape from a single one's.
+    // Experts and absorbed projections: one grouped product, which `batch` distinguishes from a single one.
     return { ...common, kernel: 'gemm', params: batch === 1 ? { m, n, k } : { m, n, k, batch } };
   }
   if (op.class === 'attention') {
@@ -68,11 +68,12 @@ export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, pl
     const { vocabSize: vocab } = model.architecture;
     return { ...common, kernel: 'sampling', params: { batch: shape.batchSize, vocab } };
   }
-  // A table's swiglu and rope are several kernels, its rmsnorm two with an addition: fused ones are timed by their bytes.
+  // swiglu and rope of the table are several kernels, and its rmsnorm is two with an addition. Fused ones are timed by
+  // their bytes.
   return { ...common, kernel: 'elementwise', params: {} };
 }
 
-/** A windowed layer sees its window; a table's case has the context that it may see, the new tokens included. */
+/** A windowed layer reads its window; a table's case has that context, including the new tokens. */
 function attentionParams(
   { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window }: GroupedAttention,
   { batchSize: batch, newTokens: new_tokens, contextTokens }: StageShape,

@@ -8,21 +8,21 @@ interface XY {
   y: number;
 }
 
-/** On logarithms of both: exact for y = c·x^p. */
+/** Interpolates on logarithms of both: exact for y = c·x^p. */
 export function logLog(x: number, x0: number, y0: number, x1: number, y1: number): number {
   const share = Math.log(x / x0) / Math.log(x1 / x0);
   return y0 * (y1 / y0) ** share;
 }
 
-/** The line through two points; a flat one where they stand at the same x. */
+/** The line through two points; flat if their x are equal. */
 export function affineThrough(a: XY, b: XY): Line {
   const slope = b.x === a.x ? 0 : (b.y - a.y) / (b.x - a.x);
   return { offset: a.y - slope * a.x, slope };
 }
 
 /**
- * Least squares of the relative error: Σ ((offset + slope·x)/y − 1)². Flat with one point or where it would
- * fall, through the origin where it would begin below; null without points.
+ * Least squares of the relative error: Σ ((offset + slope·x)/y − 1)². Flat with one point or a negative slope, through
+ * the origin with a negative offset; null without points.
  */
 export function affineFit(points: readonly XY[]): Line | null {
   const [first] = points;

@@ -12,13 +12,15 @@ export interface MeasuredKernel {
   flops: number;
   bytes: number;
   ns: number;
-  /** Half of the 95 % interval of the mean as a share of it; null where runs do not tell. */
+  /** Half of the 95 % interval of the mean, as a share of it; null if unknown. */
   interval: number | null;
   /** Ran through the embedded engine on the CPU, where kernels are fused. */
   cpu: boolean;
 }
 
-/** The measured cases of sessions; of one case in several, or through several backends, the framework's own choice, then the fastest. */
+/**
+ * Measured cases of sessions. Of duplicates, or several backends, the framework's own choice counts, then the fastest.
+ */
 export async function kernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
   const all: MeasuredKernel[] = [];
   for (const session of sessions) all.push(...(await casesOf(session)));
@@ -77,7 +79,8 @@ export function oneEach(all: readonly MeasuredKernel[]): MeasuredKernel[] {
 }
 
 /**
- * Which parameters name a family, and which are interpolated over, outermost first. Within a family only the work grows.
+ * Parameters that name a family, and those that are interpolated over, outermost first. Within a family only the work
+ * grows.
  */
 export const axesOf: Record<string, { family: readonly string[]; axes: readonly string[] }> = {
   gemm: { family: ['n', 'k', 'batch'], axes: ['m'] },
@@ -88,25 +91,38 @@ export const axesOf: Record<string, { family: readonly string[]; axes: readonly 
   sampling: { family: ['vocab'], axes: ['batch'] },
 };
 
-/** Device kernels of a case that moves bytes, as PyTorch's eager calls launch it, and what they move together. */
+/**
+ * Number of device kernels of a case that moves bytes, as PyTorch launches it eagerly, and the bytes that they move
+ * together.
+ */
 export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; bytes: number } | null {
-  const of = (name: string) => kernel.params[name] ?? 0;
+  const parameter = (name: string) => kernel.params[name] ?? 0;
   const b = bytesPerElement[kernel.dtype as keyof typeof bytesPerElement];
   if (b === undefined) return null;
   const whole = { kernels: 1, bytes: kernel.bytes };
   switch (kernel.kernel) {
     case 'swiglu':
-      return kernel.cpu ? whole : { kernels: 2, bytes: 5 * of('tokens') * of('intermediate') * b };
+      return kernel.cpu
+        ? whole
+        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('intermediate') * b };
     case 'rope':
       return kernel.cpu
         ? whole
-        : { kernels: 10, bytes: 10 * of('tokens') * (of('heads') + of('kv_heads')) * of('head_dim') * b };
+        : {
+            kernels: 10,
+            bytes:
+              10 *
+              parameter('tokens') *
+              (parameter('heads') + parameter('kv_heads')) *
+              parameter('head_dim') *
+              b,
+          };
     case 'rmsnorm':
-      return kernel.cpu || of('residual') === 0
+      return kernel.cpu || parameter('residual') === 0
         ? whole
-        : { kernels: 2, bytes: 5 * of('tokens') * of('hidden') * b };
+        : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('hidden') * b };
     case 'layernorm-gelu':
-      return kernel.cpu ? whole : { kernels: 2, bytes: 4 * of('tokens') * of('hidden') * b };
+      return kernel.cpu ? whole : { kernels: 2, bytes: 4 * parameter('tokens') * parameter('hidden') * b };
     case 'softmax':
       return whole;
     default:

@@ -35,7 +35,7 @@ function measured(
 
 const gemm = (m: number, n: number, k: number, ns = 0) => measured('gemm', { m, n, k }, ns);
 
-test('a power law over m is met exactly, at and between the cases', () => {
+test('meets a power law over m exactly, at and between the cases', () => {
   const law = (m: number) => 500 * m ** 0.37;
   const table = [1, 8, 64].map((m) => gemm(m, 4096, 4096, law(m)));
   expect(kernelTime(table, gemm(8, 4096, 4096), roof)).toEqual({ ns: law(8), how: 'measured' });
@@ -46,18 +46,18 @@ test('a power law over m is met exactly, at and between the cases', () => {
   }
 });
 
-test('beyond the measured range at the efficiency of its end, and said so', () => {
+test('extrapolates beyond the measured range at the efficiency of its end, and says so', () => {
   const last = gemm(4096, 4096, 4096, 2 * roof(gemm(4096, 4096, 4096)));
   const wanted = gemm(16_384, 4096, 4096);
   const found = kernelTime([gemm(1, 4096, 4096, 40_000), last], wanted, roof)!;
   expect(found.how).toBe('extrapolated');
   expect(found.ns).toBeCloseTo(2 * roof(wanted), 3);
-  // A tenth more is no other regime.
+  // A tenth more still counts as interpolated.
   expect(kernelTime([last], gemm(4500, 4096, 4096), roof)?.how).toBe('interpolated');
 });
 
-test('other shapes: a line over the time at the roofs between the two nearest', () => {
-  // t = 3 µs + 1.25 × roof, at m = 8, for three matrices; a fourth in between, and one smaller than all.
+test('other shapes: a line over roofline time between the two nearest', () => {
+  // t = 3 µs + 1.25 × roof at m = 8 for three matrices; a fourth in between, and one smaller than all.
   const law = (kernel: MeasuredKernel) => 3000 + 1.25 * roof(kernel);
   const shapes: [number, number][] = [
     [2048, 2048],
@@ -73,7 +73,7 @@ test('other shapes: a line over the time at the roofs between the two nearest', 
   expect(kernelTime(table, small, roof)!.ns).toBeCloseTo(law(small), 3);
 });
 
-test('attention over batch and context; a prompt says nothing of a decode step', () => {
+test('attention over batch and context; prompts are not used for decode steps', () => {
   const heads = { heads: 32, kv_heads: 8, head_dim: 128 };
   const law = (batch: number, context: number) => 2 * batch ** 0.8 * context ** 0.9;
   const at = (batch: number, context: number, ns = 0) =>
@@ -88,8 +88,9 @@ test('attention over batch and context; a prompt says nothing of a decode step',
   expect(kernelTime([prompt], at(8, 700), roof)).toBeNull();
 });
 
-test('kernels that only move bytes share one line, by the kernels in each case', () => {
-  // A kernel takes 2 µs and moves 1 TB/s: PyTorch's swiglu is two, its rotation ten, its RMSNorm with an addition two.
+test('kernels that only move bytes share one line, by the number of kernels per case', () => {
+  // A kernel takes 2 µs and moves 1 TB/s. PyTorch's swiglu is two kernels, its rotation ten, its RMSNorm with an
+  // addition two.
   const x = 4096 * 4096 * 2;
   const table = [
     measured('swiglu', { tokens: 4096, intermediate: 4096 }, 2 * 2000 + (5 * x) / 1e3),
@@ -102,21 +103,21 @@ test('kernels that only move bytes share one line, by the kernels in each case',
   expect(kernelTime(table, { ...wanted, dtype: 'float32' }, roof)).toBeNull();
 });
 
-test('leave-one-out: none on a power law, the outlier’s where there is one', () => {
+test('leave-one-out error: none on a power law, and that of an outlier', () => {
   const law = (m: number) => 500 * m ** 0.5;
   const sizes = [1, 4, 16, 64, 256];
   const even = sizes.map((m) => gemm(m, 4096, 4096, law(m)));
   const inner = crossValidation(even, roof);
   expect(inner).toHaveLength(1);
   expect(inner[0]).toMatchObject({ kernel: 'gemm', cases: 5 });
-  // The three inner cases are met; the ends are extrapolated at their neighbor's efficiency.
+  // The three inner cases are exact; the ends are extrapolated at their neighbor's efficiency.
   expect(inner[0]!.median_error).toBeCloseTo(0, 9);
   const odd = even.map((kernel) => (kernel.params['m'] === 16 ? { ...kernel, ns: 2 * kernel.ns } : kernel));
-  // By its neighbors it takes half of what was measured; theirs, through it, are off by less.
+  // Its neighbors predict half of its measured time; their own errors, caused by it, are smaller.
   expect(crossValidation(odd, roof)[0]!.median_error).toBeGreaterThan(0.3);
 });
 
-test('of one case in several forms the framework’s own choice counts, then the fastest', () => {
+test('of duplicates the framework’s own choice counts, then the fastest', () => {
   const at = (ns: number, backend: string | null) =>
     measured(
       'attention',
@@ -128,7 +129,7 @@ test('of one case in several forms the framework’s own choice counts, then the
   expect(oneEach([at(5, 'flash'), at(3, 'cudnn'), at(4, 'math')])[0]!.ns).toBe(3);
 });
 
-test('the line weighs relative errors and never falls', () => {
+test('the line weights relative errors and never falls', () => {
   expect(affineFit([])).toBeNull();
   const exact = affineFit([1, 10, 1000].map((x) => ({ x, y: 5 + 2 * x })))!;
   expect(exact.offset).toBeCloseTo(5, 9);

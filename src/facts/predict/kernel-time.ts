@@ -6,11 +6,10 @@ type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
 export interface KernelTime {
   ns: number;
   how: How;
-  /** Of measured cases: half of their 95 % interval as a share; null where it is not known. */
+  /** Half of the 95 % interval of measured cases, as a share; null if unknown. */
   interval?: number | null;
 }
 
-/** A kernel to be predicted. */
 interface Wanted {
   kernel: string;
   dtype: string;
@@ -19,16 +18,16 @@ interface Wanted {
   bytes: number;
 }
 
-/** ns that the device's roofs allow a kernel: max(F/P, B/BW). */
+/** Roofline limit of a kernel on the device, ns: max(F/P, B/BW). */
 export type Roof = (of: { kernel: string; dtype: string; flops: number; bytes: number }) => number;
 
 /**
- * Elementwise kernels that are not in the table: share of memory bandwidth that they usually reach. 24 stages composed with these and a
- * table were 3.1 % off in the median, 14.8 % at worst (bench/predict/README.md).
+ * Share of memory bandwidth that elementwise kernels outside the table usually reach. With these and a table, 24
+ * composed stages had a median error of 3.1 %, at most 14.8 % (bench/predict/README.md).
  */
 const usualShare = { elementwise: 0.75, strided: 0.22 };
 
-/** A point of a family: its coordinates along the axes, its time, and its time at the roofs. */
+/** A case of a family: coordinates along the axes, time, and roofline time. */
 interface Point {
   at: number[];
   ns: number;
@@ -37,11 +36,11 @@ interface Point {
 }
 
 /**
- * The time of a kernel by the cases of the same kernel and dtype.
- * In its own family (gemm: the same n, k; attention: the same heads) axis by axis, on logarithms; beyond the measured
- * range at the efficiency of its end. Across families each is brought to the wanted size first, and then the time is a
- * line over the time at the roofs between the two nearest. Kernels that only move bytes: a + bytes / rate, fitted to all.
- * Null where the table has no case of such a kernel.
+ * The time of a kernel from cases of the same kernel and dtype. Within its family (gemm: same n, k; attention: same
+ * heads) it interpolates axis by axis on logarithms, and extrapolates at the efficiency of the nearest end. Across
+ * families, each is interpolated to the requested size first, and then the time is a line over roofline time between
+ * the two nearest. For kernels that only move bytes: a + bytes / rate, fitted to all. Null if the table has no case of
+ * such a kernel.
  */
 export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roof: Roof): KernelTime | null {
   if (wanted.kernel === 'elementwise') return elementwiseTime(table, wanted, roof);
@@ -58,12 +57,12 @@ export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roo
     families.set(key, [...(families.get(key) ?? []), testCase]);
   }
   const floor = roof(wanted);
-  const own = families.get(familyKey(wanted.params, axes.family));
-  if (own && at) {
-    const found = along(pointsOf(own, axes.axes, roof), at);
+  const family = families.get(familyKey(wanted.params, axes.family));
+  if (family && at) {
+    const found = along(pointsOf(family, axes.axes, roof), at);
     if (found) {
       const ns = found.beyond ? (found.ns * floor) / found.roof : found.ns;
-      // Beyond the cases their interval says nothing.
+      // The interval applies only to measured cases.
       const { how, interval = null } = found;
       return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
     }
@@ -73,10 +72,10 @@ export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roo
 
 const isMove = (kernel: string): boolean => ['swiglu', 'rope', 'embedding', 'sampling'].includes(kernel);
 
-/** One new token a sequence runs other kernels than a prompt. */
-function samePhase(one: Wanted, other: Wanted): boolean {
-  if (one.kernel !== 'attention') return true;
-  return (one.params['new_tokens'] === 1) === ((other.params['new_tokens'] ?? 1) === 1);
+/** A decode step (one new token per sequence) runs other kernels than a prompt. */
+function samePhase(a: Wanted, b: Wanted): boolean {
+  if (a.kernel !== 'attention') return true;
+  return (a.params['new_tokens'] === 1) === ((b.params['new_tokens'] ?? 1) === 1);
 }
 
 const familyKey = (params: Record<string, number>, names: readonly string[]): string =>
@@ -94,7 +93,7 @@ function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roo
   });
 }
 
-/** `beyond`: nearest in an axis, not at the size wanted: time and time at the roofs are then of the size that was found. */
+/** `beyond`: the requested size is outside an axis; time and roofline time are then of the nearest size. */
 interface Along {
   ns: number;
   interval?: number | null;
@@ -103,10 +102,12 @@ interface Along {
   beyond: boolean;
 }
 
-/** A size this near outside the measured range is not called extrapolated: efficiency hardly changes over it. */
+/** A size this near outside the measured range is not called extrapolated, because efficiency hardly changes. */
 const nearby = 1.25;
 
-/** Axis by axis: points that share the first coordinate are brought to the wanted other ones, then interpolated over it. */
+/**
+ * Axis by axis: points with the same first coordinate are interpolated to the other coordinates, then over the first.
+ */
 function along(points: readonly Point[], at: readonly number[]): Along | null {
   const [first, ...rest] = at;
   if (points.length === 0) return null;
@@ -131,8 +132,8 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   if (above > 0) {
     const [low, high] = [lines[above - 1]!, lines[above]!];
     const extrapolated = low.found.how === 'extrapolated' || high.found.how === 'extrapolated';
-    const between = (of: (found: Along) => number) =>
-      logLog(first, low.x, of(low.found), high.x, of(high.found));
+    const between = (valueOf: (found: Along) => number) =>
+      logLog(first, low.x, valueOf(low.found), high.x, valueOf(high.found));
     return {
       ns: between(({ ns }) => ns),
       roof: between((found) => found.roof),
@@ -147,7 +148,7 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   return { ...nearest.found, interval: null, how, beyond: true };
 }
 
-/** From other shapes: every family at the wanted size, and a line over the time at the roofs. */
+/** From other shapes: every family at the requested size, and a line over roofline time. */
 function across(
   families: readonly MeasuredKernel[][],
   axes: readonly string[],
@@ -159,7 +160,7 @@ function across(
     .flatMap((cases) => {
       const all = pointsOf(cases, axes, roof);
       const found = at ? along(all, at) : null;
-      // Without a size in common every case stands for itself.
+      // Without a common size every case counts individually.
       return found ? [{ x: found.roof, y: found.ns }] : all.map((point) => ({ x: point.roof, y: point.ns }));
     })
     .toSorted((a, b) => a.x - b.x);
@@ -171,7 +172,7 @@ function across(
   const nearest = above === 0 ? points[0]! : points.at(-1)!;
   const scaled = (nearest.y * floor) / nearest.x;
   if (above === -1) return { ns: scaled, how: 'extrapolated' };
-  // Smaller than all that was measured: a kernel has a part that does not shrink with its work.
+  // Smaller than all measured cases: part of a kernel's time does not shrink with its work.
   const fit = affineFit(points);
   const ns = fit ? Math.min(nearest.y, Math.max(scaled, value(fit, floor))) : nearest.y;
   return { ns, how: 'extrapolated' };
@@ -187,7 +188,7 @@ function elementwiseTime(table: readonly MeasuredKernel[], wanted: Wanted, roof:
   if (!fit) return null;
   const least = Math.min(...points.map(({ x }) => x));
   const most = Math.max(...points.map(({ x }) => x));
-  // Below the smallest the fixed part is all there is.
+  // Below the smallest case only the fixed part remains.
   const inside = wanted.bytes <= most && (wanted.bytes >= least || least < 1e6);
   const how = inside ? 'interpolated' : 'extrapolated';
   return { ns: Math.max(floor, value(fit, wanted.bytes)), how };
@@ -200,11 +201,14 @@ export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x
   });
 }
 
-/** Without a matching case: bytes at the share of the bandwidth that such kernels usually reach; products at their roof. */
+/** Without a matching case: bytes at the usual share of bandwidth for such kernels, products at their roof. */
 export function assumedTime(wanted: Wanted, roof: Roof): KernelTime {
   const share = wanted.kernel in usualShare ? usualShare[wanted.kernel as keyof typeof usualShare] : null;
   return { ns: roof(wanted) / (share ?? usualProduct), how: 'assumed' };
 }
 
-/** Products and attention without any case in the table: 0.65 to 0.71 of the data sheet's peak in 6 prefills on an H200 (test/fixtures/diagnosis). */
+/**
+ * Share of the peak for products and attention without any case in the table: 0.65 to 0.71 of the data sheet's peak in
+ * 6 prefills on an H200 (test/fixtures/diagnosis).
+ */
 const usualProduct = 0.7;

@@ -10,7 +10,7 @@ import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
-/** What a session says of a stage of a shape; times of a mean instance, ms. */
+/** Measurement of a stage of one shape in a session; times per mean instance, ms. */
 export interface MeasuredStageTime {
   session: string;
   what: string;
@@ -21,15 +21,15 @@ export interface MeasuredStageTime {
   launch: Launch;
   fusion: Fusion;
   ms: Figure;
-  /** The device at work; null where not recorded. */
+  /** Busy time of the device; null if not recorded. */
   busyMs: number | null;
   /** Kernel time by class; null without kernels. */
   classesMs: Partial<Record<OpClass, number>> | null;
-  /** Idle time of the device by cause (bars of the waterfall); null where not recorded. */
+  /** Idle time of the device by cause (bars of the waterfall); null if not recorded. */
   idleMs: Record<string, number> | null;
 }
 
-/** Sizes that were typed, for sessions that do not tell their own. */
+/** Typed sizes, for sessions without recorded ones. */
 interface TypedShape {
   batchSize: number | null;
   inputLen: number | null;
@@ -37,7 +37,7 @@ interface TypedShape {
 }
 
 /**
- * The stages that a session of a benchmark, a profile or a trace measured.
+ * The measured stages of a benchmark, profile or trace session.
  * @throws E_USAGE for a session without stages
  */
 export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
@@ -111,7 +111,7 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
   );
 }
 
-/** Stages without operators: a profile that was stopped before they were recorded. */
+/** Stages without operators, from a profile that was stopped before they were recorded. */
 async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
   const { recordedUtilization } = await import('../utilization/utilization.js');
   const { workload } = session.manifest;

@@ -3,7 +3,7 @@ import { checkGrid } from '../../model/grid.js';
 import type { MeasuredStageTime } from './measured.js';
 import type { PredictPoint } from './predict.js';
 
-/** As typed; null takes the measurement's own, else what is usual. */
+/** Typed sizes; null takes the measurement's, else the default. */
 interface TypedPoints {
   batchSizes: number[] | null;
   contextLens: number[] | null;
@@ -15,8 +15,8 @@ interface TypedPoints {
 const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
 
 /**
- * What is predicted: the shapes that were typed; without any, those of the measurements. Each measurement is listed with
- * the point of its shape, and where nothing is typed against it launched and fused as its engine does.
+ * Shapes to predict: the typed ones, else those of the measurements. Each measurement is listed with the point of its
+ * shape. Without typed options the prediction launches and fuses kernels as the measured engine does.
  */
 export function pointsOf(
   typed: TypedPoints,
@@ -45,8 +45,8 @@ export function pointsOf(
   }
   const has = (batch: number, context: number) =>
     [...points.values()].some((point) => point.batchSize === batch && point.contextLen === context);
-  const asked = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
-  if (asked) {
+  const sizesTyped = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
+  if (sizesTyped) {
     const sizes = {
       '--batch-size': typed.batchSizes?.length ?? 1,
       '--context-len': typed.contextLens?.length ?? 1,

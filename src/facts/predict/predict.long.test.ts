@@ -63,13 +63,13 @@ test('the roofline of a tiny Llama’s decode step, by hand', () => {
   expect(step.bound).toBe('memory');
   expect(step.roofline_ms.value).toBeCloseTo(5.76768e-3, 9);
   expect(step.roofline_serial_ms.value).toBeCloseTo(5.76768e-3, 9);
-  // On a CPU nothing is launched.
+  // Nothing is launched on a CPU.
   expect(step.launched_ms.value).toBeCloseTo(5.8088e-3, 9);
   expect(step.predicted_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_table' } });
   expect(error).toBeNull();
 });
 
-test('eager takes the longer of host and device, a graph a node for each kernel at least', () => {
+test('eager takes the longer of host and device; a graph takes at least one node per kernel', () => {
   const kernel = (launches: number, count: number) => ({
     op: 'x',
     class: 'other' as const,
@@ -101,20 +101,21 @@ test('eager takes the longer of host and device, a graph a node for each kernel 
   expect(compose(kernels, costs, 'graph')).toMatchObject({ deviceNs: 55_000, totalNs: 62_000 });
 });
 
-test('the error has the intervals of the measured kernels in it', () => {
-  const one = [point({ batchSize: 1, contextLen: 128 })];
+test('the error includes the intervals of the measured kernels', () => {
+  const points = [point({ batchSize: 1, contextLen: 128 })];
   const kernels = table(llama, [1], [128]);
   const errorWith = (interval: number) => {
     const known = kernels.map((kernel) => ({ ...kernel, interval }));
-    return decode(predict({ model: llama, roofs: h200, points: one, table: known }).stages).predicted_error!;
+    return decode(predict({ model: llama, roofs: h200, points: points, table: known }).stages)
+      .predicted_error!;
   };
   const growth = errorWith(0.1) - errorWith(0);
-  // Up to a tenth of the step, by the share of its kernels that are measured cases.
+  // Up to a tenth of the step, by its share of measured kernels.
   expect(growth).toBeGreaterThan(0.05);
   expect(growth).toBeLessThanOrEqual(0.1);
 });
 
-test('by the table: cases of the model itself are measured ones, and no prediction is under the roofline', () => {
+test("with a table: the model's own cases are measured ones, and no prediction is below the roofline", () => {
   const kernels = table(llama, [1, 8], [128, 2048]);
   const points = [1, 8].flatMap((batchSize) =>
     [128, 2048].flatMap((contextLen) =>
@@ -147,7 +148,7 @@ test('by the table: cases of the model itself are measured ones, and no predicti
   const got = products.reduce((sum, { count, predicted_us }) => sum + count * predicted_us!, 0);
   expect(got / expected).toBeCloseTo(1, 3);
   expect(validation.map(({ kernel }) => kernel)).toContain('gemm');
-  // Less is launched and moved the more is fused.
+  // More fusion launches and moves less.
   const by = (fusion: string) =>
     stages.find((stage) => stage.fusion === fusion && stage.phase === 'decode' && stage.launch === 'graph')!
       .predicted_ms.value!;
@@ -159,7 +160,7 @@ test('more context and more sequences are never faster', () => {
   const kernels = table(llama, [1, 8, 32], [128, 2048]);
   for (const fusion of ['none', 'standard'] as const) {
     for (const launch of ['eager', 'graph'] as const) {
-      const of = (batchSize: number, contextLen: number) => {
+      const stepMs = (batchSize: number, contextLen: number) => {
         const points = [point({ batchSize, contextLen, outputLen: 32, fusion, launch })];
         return predict({ model: llama, roofs: h200, points, table: kernels }).stages.map(
           ({ predicted_ms, roofline_ms }) => [predicted_ms.value!, roofline_ms.value!],
@@ -175,13 +176,13 @@ test('more context and more sequences are never faster', () => {
               ),
             ),
           );
-      rising([16, 64, 128, 500, 1500, 2048, 6000].map((context) => of(4, context)));
-      rising([1, 2, 4, 8, 20, 32, 64].map((batch) => of(batch, 1000)));
+      rising([16, 64, 128, 500, 1500, 2048, 6000].map((context) => stepMs(4, context)));
+      rising([1, 2, 4, 8, 20, 32, 64].map((batch) => stepMs(batch, 1000)));
     }
   }
 });
 
-test('next to a trace of Hugging Face’s Llama on an H200: the roofline below, the residual named and whole', async () => {
+test('compared with a trace of Hugging Face’s Llama on an H200: the roofline is lower, and the residual is fully named', async () => {
   const config = {
     ...tinyConfig,
     hidden_size: 512,
@@ -227,7 +228,7 @@ test('next to a trace of Hugging Face’s Llama on an H200: the roofline below, 
     expect(parts).toBeCloseTo(one!.ms.value! - stage.predicted_ms.value!, 9);
     expect(stage.limited_by).toBe('host');
   }
-  // A profiled eager step waits for its host: most of what is missing is launches and the program.
+  // A profiled eager step waits for its host, so most of the residual is launches and the program.
   const step = decode(stages);
   const causes = Object.fromEntries(step.measured[0]!.residual.map(({ cause, ms }) => [cause, ms]));
   const waits = (causes['launch-bound'] ?? 0) + (causes['host'] ?? 0);
@@ -235,7 +236,7 @@ test('next to a trace of Hugging Face’s Llama on an H200: the roofline below, 
   expect(step.kernels).toBe(182);
 });
 
-test('a GPU without data sheet or measurement, and a dtype without a peak, are refused', () => {
+test('rejects a GPU without data sheet or measurement, and a dtype without a peak', () => {
   expect(() => roofsOfGpu('NVIDIA H300', null)).toThrow(expect.objectContaining({ code: 'E_USAGE' }));
   expect(() => checkPeak(roofsOfGpu('NVIDIA A10', null), 'float8')).toThrow(
     expect.objectContaining({ code: 'E_DTYPE' }),
@@ -243,7 +244,7 @@ test('a GPU without data sheet or measurement, and a dtype without a peak, are r
   expect(() => checkPeak(h200, 'bfloat16')).not.toThrow();
 });
 
-test('points: what is typed, else what was measured', () => {
+test('points come from typed sizes, else from measurements', () => {
   const none = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
   const otherwise = { launch: 'graph', fusion: 'standard' } as const;
   expect(pointsOf(none, [], otherwise)).toMatchObject([

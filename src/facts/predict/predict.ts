@@ -42,7 +42,7 @@ interface PredictInput {
   model: StageModel;
   roofs: DeviceRoofs;
   points: readonly PredictPoint[];
-  /** Null: no kernel table, the roofline alone. */
+  /** Null: without a kernel table, only the roofline. */
   table: readonly MeasuredKernel[] | null;
 }
 
@@ -51,7 +51,7 @@ const noTable = missing(
   'no measured kernels were given: inferscope kernels --from-model measures them, --kernels reads them',
 );
 
-/** The stages of every point, the table's own error, and how near to measurements they come. */
+/** Predicts the stages of every point, and reports the table's error and the difference to measurements. */
 export function predict(
   input: PredictInput,
 ): Pick<PredictResult, 'stages' | 'error'> & { validation: CrossValidation[] } {
@@ -64,7 +64,7 @@ export function predict(
   return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
 }
 
-/** Tokens in the cache before a mean decode step: step i of output − 1 finds context + i. */
+/** Tokens in the cache before a mean decode step: step i of output − 1 reads context + i. */
 const meanContext = ({ contextLen, outputLen }: PredictPoint): number => contextLen + (outputLen - 2) / 2;
 
 function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
@@ -73,7 +73,7 @@ function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
     : { phase, batchSize: point.batchSize, newTokens: 1, contextTokens: meanContext(point) };
 }
 
-/** ns at the roofs of a kernel: products and attention compute, all move. */
+/** Roofline time of a kernel, ns. Products and attention compute; all kernels move bytes. */
 function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
   const bandwidth = roofs.bandwidth(workingSetBytes).value ?? NaN;
   return ({ kernel, dtype, flops, bytes }) => {
@@ -99,12 +99,12 @@ function stageOf(
     launch,
     reserved: point.launch === 'graph' ? point.contextLen + point.outputLen : null,
   };
-  const held = {
+  const context = {
     kvCache: storage.kvCache,
     batchSize: shape.batchSize,
     contextTokens: shape.contextTokens + shape.newTokens,
   };
-  const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, held);
+  const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
   const bandwidth = roofs.bandwidth(workingSet);
   const ops = separateOps(model, plan);
   const work = totalWork(ops);
@@ -138,7 +138,7 @@ function stageOf(
   const predictedMs = composed ? toFigure(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
   const launchedMs = toFigure(launched.totalNs / 1e6, 'kernels at the roofs, with assumed launches');
   const { low_ratio: low, high_ratio: high } = calibrationOf(roofs, point.fusion);
-  const own = point.measured.filter((time) => time.phase === phase);
+  const samePhase = point.measured.filter((time) => time.phase === phase);
   return {
     phase,
     batch_size: point.batchSize,
@@ -167,7 +167,7 @@ function stageOf(
     beyond_table_share: composed ? beyondShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
-    measured: own.map((time) =>
+    measured: samePhase.map((time) =>
       comparison(
         time,
         { roofline: rooflineMs, predicted: predictedMs, launched: launchedMs },
@@ -203,12 +203,13 @@ function beyondShare({ kernels, deviceNs }: Composed): number {
   return deviceNs > 0 ? beyond / deviceNs : 0;
 }
 
-/** What an assumed share of a roof may be wrong by: three times what the worst of 24 stages was off (bench/predict/README.md). */
+/** Assumed error of an assumed roof share: three times the worst of 24 stages (bench/predict/README.md). */
 const assumedError = 0.5;
 
 /**
- * Error of the composition if all kernels erred the same way: each kernel's share of the time × its leave-one-out error,
- * the median where it was interpolated, the worst where extrapolated; measured cases have the interval of their mean.
+ * Error of the composition if all kernels err in the same direction: each kernel's share of the time × its
+ * leave-one-out error, the median if interpolated, the worst if extrapolated. Measured cases have the interval of their
+ * mean.
  */
 function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
   const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {

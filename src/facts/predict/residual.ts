@@ -16,7 +16,7 @@ const causeOfClass: Partial<Record<OpClass, Cause>> = {
   sampling: 'sampling',
 };
 
-/** Idle causes of a trace: whether the device waited for work to be put on it, or for the program. */
+/** Idle causes of a trace: the device waited for a launch, or for the program. */
 const causeOfIdle: Record<string, Cause> = {
   launch_overhead: 'launch-bound',
   launch_latency: 'launch-bound',
@@ -27,7 +27,7 @@ const causeOfIdle: Record<string, Cause> = {
   'host.shut_down': 'host',
 };
 
-/** Where more was measured than predicted, and where less was. */
+/** Words for a longer and a shorter measurement than predicted. */
 const words: Record<Cause, readonly [more: string, less: string]> = {
   'launch-bound': [
     'the device waited for launches, beyond what was predicted',
@@ -59,8 +59,8 @@ const order: readonly Cause[] = [
 ];
 
 /**
- * Measured − predicted, by cause; the parts sum to it. Classes by the kernels of a trace, idle time by its causes; where
- * only the device's busy time is known, idle time is launch-bound and the rest unattributed.
+ * Measured − predicted, by cause; the parts sum to it. Classes come from the kernels of a trace, idle time from its
+ * causes. If only busy time is known, idle time is launch-bound and the remainder unattributed.
  */
 export function residual(measured: MeasuredStageTime, predicted: Composed): Residual[] {
   if (measured.ms.value === null) return [];

@@ -7,7 +7,7 @@ import type { StagePlan } from './fused-kernel.js';
 import { stageKernels } from './stage-kernels.js';
 
 const tiny = { architecture: readArchitecture(tinyConfig), storage: floatStorage('float32') };
-/** A decode step of two sequences with four tokens each in the cache. */
+/** A decode step of two sequences with four cached tokens each. */
 const step: StagePlan = {
   shape: { phase: 'decode', batchSize: 2, newTokens: 1, contextTokens: 4 },
   fusion: 'standard',
@@ -35,7 +35,7 @@ test('the kernels of a tiny Llama’s decode step, counted by hand', () => {
     ['gate_up_proj', 'gemm', 2, 2 * 2 * 384 * 64, 98_304 + 512 + 3072],
     ['swiglu', 'elementwise', 2, 0, 3072 + 1536],
     ['down_proj', 'gemm', 2, 2 * 2 * 64 * 192, 49_152 + 1536 + 512],
-    // The second layer's has an addition before it.
+    // The second layer's norm has an addition before it.
     ['input_norm', 'elementwise', 1, 0, 256 + 1024 + 1024],
     ['final_norm', 'elementwise', 1, 0, 256 + 1024 + 512],
     ['lm_head', 'gemm', 1, 2 * 2 * 512 * 64, 131_072 + 512 + 4096],
@@ -46,7 +46,7 @@ test('the kernels of a tiny Llama’s decode step, counted by hand', () => {
 const launches = (model: typeof tiny, plan: StagePlan) =>
   stageKernels(model, plan).reduce((sum, stageKernel) => sum + stageKernel.launches * stageKernel.count, 0);
 
-test('unfused: what nsys counted of Hugging Face’s Llama on an H200', () => {
+test("unfused: equals nsys's counts for Hugging Face’s Llama on an H200", () => {
   // tiny.py of test/fixtures: 4 layers, a decode step of 182 kernels.
   const fixture = readArchitecture({
     ...tinyConfig,
@@ -61,17 +61,17 @@ test('unfused: what nsys counted of Hugging Face’s Llama on an H200', () => {
   });
   const half = { architecture: fixture, storage: floatStorage('float16') };
   expect(launches(half, { ...step, fusion: 'none' })).toBe(182);
-  // float32 needs no conversions: two kernels less a norm, two less for the tables of the rotation.
+  // float32 needs no conversions: two kernels less per norm, and two less for the rotary tables.
   expect(launches({ ...half, storage: floatStorage('float32') }, { ...step, fusion: 'none' })).toBe(
     182 - 2 * 9 - 2,
   );
-  // TinyLlama's captured step with its static cache: torch.profiler saw 1100 nodes.
+  // TinyLlama's captured step with its static cache: torch.profiler counted 1100 nodes.
   const tinyLlama = readArchitecture(findPreset('tinyllama-1.1b')!.config);
   const graph: StagePlan = { ...step, fusion: 'none', launch: 'graph', reserved: 192 };
   expect(launches({ architecture: tinyLlama, storage: floatStorage('float16') }, graph)).toBe(1100);
 });
 
-test('unfused products keep their FLOPs and weights; each reads the input itself', () => {
+test('unfused products keep their FLOPs and weights, and each reads the input', () => {
   const of = (fusion: StagePlan['fusion']) =>
     stageKernels(tiny, { ...step, fusion }).filter(({ op }) => op === 'qkv_proj');
   expect(of('none').map(({ params, count }) => [params, count])).toEqual([
@@ -84,7 +84,7 @@ test('unfused products keep their FLOPs and weights; each reads the input itself
   expect(sum('bytes', 'none') - sum('bytes', 'standard')).toBe(2 * 2 * 512);
 });
 
-test('a static cache repeats keys and values for every query head and attends to all it has room for', () => {
+test('a static cache repeats keys and values per query head and attends to all reserved tokens', () => {
   const kernels = stageKernels(tiny, { ...step, fusion: 'none', launch: 'graph', reserved: 8 });
   const repeat = kernels.find(({ op }) => op === 'repeat_kv');
   // 2 sequences × 8 tokens: 2 heads of 16 read, 4 written; keys, and values.

@@ -3,11 +3,11 @@ import { samplingOp, stageWork } from '../../llm/work.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 import { unfusedKernels } from './unfused-kernels.js';
 
-/** Operations that full fusion takes into the products around them. */
+/** Operations that full fusion merges into neighboring products. */
 const fusable = (op: NecessaryOp): boolean =>
   op.class === 'norm' || (op.class === 'elementwise' && op.name !== 'experts_combine');
 
-/** The necessary operations that stand by themselves at a level of fusion: what the roofline counts. */
+/** The necessary operations that remain separate at a level of fusion; the roofline counts them. */
 export function separateOps(
   { architecture, storage }: StageModel,
   { shape, fusion }: StagePlan,
@@ -16,12 +16,12 @@ export function separateOps(
   return fusion === 'full' ? ops.filter((op) => !fusable(op)) : ops;
 }
 
-/** The kernels of a stage and of its sampling, equal ones counted together, in the order in which they first run. */
+/** The kernels of a stage and its sampling. Equal kernels are counted together, in order of their first run. */
 export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] {
   const { architecture, storage } = model;
   const ops = [...separateOps(model, plan), samplingOp(architecture, plan.shape, storage)];
   const kernels = ops.flatMap((op) => {
-    // Outside the layers any layer's dimensions serve none of the kernels.
+    // Kernels outside the layers use no dimension of a layer, so any layer will do.
     const layer = architecture.layers[op.layer ?? 0];
     if (!layer) return [];
     return plan.fusion === 'none'

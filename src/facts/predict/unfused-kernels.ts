@@ -4,13 +4,13 @@ import type { OpClass } from '../../model/classes.js';
 import { bytesPerElement } from '../../model/dtype.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 
-/** Families with Q, K, V (and gate, up) as one matrix in their modeling class. */
+/** Families that store Q, K, V (and gate, up) as one matrix. */
 const oneMatrix = new Set(['Phi-3', 'GPT-2']);
 
 /**
  * Kernels of an operation as Hugging Face transformers 5 launches them in eager mode, counted on an H200 with nsys
- * (test/fixtures/nsys-2025.3.1-h200, tiny-nsys: 40 a layer and 22 outside the layers in a decode step). Each elementwise
- * kernel reads its inputs and writes its output.
+ * (test/fixtures/nsys-2025.3.1-h200, tiny-nsys: 40 per layer and 22 outside the layers in a decode step). Each
+ * elementwise kernel reads its inputs and writes its output.
  */
 export function unfusedKernels(
   op: NecessaryOp,
@@ -34,7 +34,7 @@ export function unfusedKernels(
   return [whole];
 }
 
-/** Elementwise kernels that move these bytes each. */
+/** Elementwise kernels that each move these bytes. */
 function moves(
   op: Pick<NecessaryOp, 'name' | 'class' | 'dtype'>,
   bytes: readonly number[],
@@ -54,13 +54,13 @@ function moves(
   }));
 }
 
-/** Q, K and V, gate and up are products of their own. */
+/** Q, K and V, and gate and up are separate products. */
 function products(whole: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
   const { m = 0, n = 0, k = 0, batch } = whole.params;
   const parts = batch !== undefined || oneMatrix.has(architecture.family) ? [n] : partsOf(whole.op, n, layer);
   if (parts.length === 1) return [whole];
   const inputs = parts.reduce((sum, part) => sum + part, 0);
-  // Bytes of weights and outputs go with n; the input is read by each product.
+  // Bytes of weights and outputs scale with n; each product reads the whole input.
   const element = bytesPerElement[whole.dtype as keyof typeof bytesPerElement];
   const inputBytes = m * k * element;
   return parts.map((part) => ({
@@ -80,14 +80,14 @@ function partsOf(name: string, n: number, { attention }: Layer): number[] {
 }
 
 /**
- * RMSNorm as LlamaRMSNorm has it: to float32, square, mean, + eps, 1/√, ×, back, × weight: float32 needs no
- * conversions. LayerNorm is one kernel. Additions of the residual stream stand before it.
+ * RMSNorm as in LlamaRMSNorm: to float32, square, mean, + eps, 1/√, ×, back, × weight. float32 needs no conversions.
+ * LayerNorm is one kernel. Additions of the residual stream come before it.
  */
 function norm(op: NecessaryOp, { architecture, storage }: StageModel, { shape }: StagePlan): StageKernel[] {
   const b = bytesPerElement[storage.activations];
   const hidden = architecture.hiddenSize;
   const last = op.name === 'final_norm';
-  // By default the model norms every token of a prompt, and only then takes the last ones.
+  // By default the model norms every token of a prompt, and then takes only the last ones.
   const scale = last ? shape.newTokens : 1;
   const vectors =
     op.name === 'qk_norm'
@@ -116,7 +116,7 @@ function norm(op: NecessaryOp, { architecture, storage }: StageModel, { shape }:
 const headDimOf = (layer: Layer | undefined): number =>
   layer?.attention.kind === 'grouped' ? layer.attention.headDim : 1;
 
-/** For Q and for K: × cos, negate half, concatenate, × sin, add; the table's case does the same. */
+/** For Q and for K: × cos, negate half, concatenate, × sin, add, as in the table's case. */
 function rotation(
   whole: StageKernel,
   { headCount: heads, kvHeadCount: kv_heads, rotaryDim: head_dim }: GroupedAttention,
@@ -130,12 +130,12 @@ function rotation(
 
 const tokensOf = ({ shape }: StagePlan): number => shape.batchSize * shape.newTokens;
 
-/** Small kernels of a layer that keep the position of a static cache and its mask: 1100 nodes a step against 924 launches. */
+/** Small kernels per layer for the position and mask of a static cache: 1100 nodes per step against 924 launches. */
 const staticCacheKernels = 7;
 
 /**
- * A growing cache is copied whole to take the new tokens (torch.cat). A static one is written in place; as SDPA with a
- * mask takes no shared heads, its keys and values are repeated for every query head first, over the length reserved.
+ * A growing cache is copied in full to append tokens (torch.cat). A static one is written in place; because SDPA with a
+ * mask cannot share heads, keys and values are first repeated for every query head over the reserved length.
  */
 function cacheAndAttention(
   whole: StageKernel,
@@ -149,8 +149,8 @@ function cacheAndAttention(
   const aToken = kvHeads * headDim * b;
   const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
   if (reserved === null) {
-    const held = batchSize * (contextTokens + newTokens) * aToken;
-    return [...moves(op, [2 * held, 2 * held]), whole];
+    const heldBytes = batchSize * (contextTokens + newTokens) * aToken;
+    return [...moves(op, [2 * heldBytes, 2 * heldBytes]), whole];
   }
   const written = batchSize * newTokens * aToken;
   const small = Array.from({ length: staticCacheKernels }, () => 0);
@@ -182,7 +182,7 @@ function cacheAndAttention(
 const bytesOfAttention = (keys: number, heads: number, headDim: number, b: number): number =>
   2 * keys * heads * headDim * b;
 
-/** Positions, and the cosines and sines of the rotation, made anew in every call: kernels too short to move anything. */
+/** Positions, and cosines and sines of the rotation, computed in every call by very short kernels. */
 function positionTables(
   op: NecessaryOp,
   { attention }: Layer,

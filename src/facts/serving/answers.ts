@@ -169,12 +169,12 @@ function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[
       'info',
       said`Chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
     );
-  const { tokenizer_difference: apart, cached_share: cached } = tokens;
-  if (apart.value !== null && Math.abs(apart.value) >= 0.5)
+  const { tokenizer_difference: tokenizerDifference, cached_share: cached } = tokens;
+  if (tokenizerDifference.value !== null && Math.abs(tokenizerDifference.value) >= 0.5)
     add(
       'token_counts_differ',
       'info',
-      said`The local tokenizer counts ${quantity(Math.abs(apart.value), 'tokens')} ${apart.value > 0 ? 'more' : 'fewer'} per output than usage.`,
+      said`The local tokenizer counts ${quantity(Math.abs(tokenizerDifference.value), 'tokens')} ${tokenizerDifference.value > 0 ? 'more' : 'fewer'} per output than usage.`,
     );
   const hits = cached.value ?? server.prefix_cache_hit_ratio.value;
   if (hits !== null && hits > 0.05)

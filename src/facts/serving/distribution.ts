@@ -5,7 +5,7 @@ import { orderStatistics } from '../statistics.js';
 
 const batches = 10;
 
-/** @param values in the order of time */
+/** @param values in time order */
 export function distribution(
   values: readonly number[],
   unit: string,
@@ -25,9 +25,9 @@ export function distribution(
 }
 
 /**
- * The 95 % interval of a mean over requests. Requests of one run share queues, so they are not independent: Student's t over
- * the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
- * @param values in the order of time
+ * The 95 % interval of a mean over requests. Requests of one run share queues, so they are not independent: Student's t
+ * over the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
+ * @param values in time order
  * @returns null below two requests per batch
  */
 export function requestInterval(values: readonly number[]): [number, number] | null {

@@ -59,8 +59,8 @@ function meanOf(values: (number | null)[], unit: string, source: string, absent:
 }
 
 function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
-  const both = ok.filter((row) => row.tokenizer_output_tokens !== null && row.output_tokens !== null);
-  const apart = both.map((row) => row.tokenizer_output_tokens! - row.output_tokens!);
+  const countedTwice = ok.filter((row) => row.tokenizer_output_tokens !== null && row.output_tokens !== null);
+  const differences = countedTwice.map((row) => row.tokenizer_output_tokens! - row.output_tokens!);
   const known = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
   const cached = known.reduce((sum, row) => sum + row.cached_tokens!, 0);
   const input = known.reduce((sum, row) => sum + row.input_tokens!, 0);
@@ -88,9 +88,11 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
     shorter: off((given, asked) => given < asked),
     longer: off((given, asked) => given > asked),
     tokenizer_difference:
-      both.length === 0
+      countedTwice.length === 0
         ? missing('no_tokenizer', 'no local tokenizer was given')
-        : figure(mean(apart), 'tokens', 'tokenizer_output_tokens − output_tokens, mean', { n: both.length }),
+        : figure(mean(differences), 'tokens', 'tokenizer_output_tokens − output_tokens, mean', {
+            n: countedTwice.length,
+          }),
     cached_share:
       input === 0
         ? missing('not_told', 'usage does not report cached tokens')

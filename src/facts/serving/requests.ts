@@ -1,6 +1,6 @@
 import type { SessionDatabase } from '../../session/query.js';
 
-/** A row of `requests`, as the analysis of one load needs it. */
+/** Columns of `requests` that the analysis of one load level reads. */
 export interface RequestRow {
   scheduled_ns: number;
   sent_ns: number | null;
@@ -39,7 +39,7 @@ const columns: (keyof RequestRow)[] = [
   'warmup',
 ];
 
-/** Requests of one execution in the order they were due. */
+/** Requests of one execution in due order. */
 export function requestRows(database: SessionDatabase, executionId: string): Promise<RequestRow[]> {
   return database.query<RequestRow>(
     `SELECT ${columns.join(', ')} FROM requests WHERE execution_id = $1 ORDER BY scheduled_ns, sent_ns`,

@@ -25,7 +25,10 @@ function facts(concurrency: number): LoadPlan['points'][number] {
   return { execution_id: `load-${concurrency}`, load, begin_ns: 0, end_ns: 1e9, client };
 }
 
-/** 4 tokens, the first at `ttft` ms, one every `gap` ms, scheduled `lag` ms before it was sent at `sent` ms. */
+/**
+ * A request with 4 tokens, the first at `ttft` ms, then one every `gap` ms, due `lag` ms before it was sent at `sent`
+ * ms.
+ */
 function row(sent: number, ttft: number, gap: number, change: Partial<RequestRow> = {}): RequestRow {
   return {
     scheduled_ns: (sent - 5) * 1e6,
@@ -76,11 +79,11 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
   expect(point.latency.tpot).toMatchObject({ p50: 10, p90: 18 });
   expect(point.latency.itl).toMatchObject({ n: 9 });
   expect(point.latency.e2e).toMatchObject({ p50: 80, max: 90 });
-  // From the first one sent (100 ms) to the last that is known of (the failed one was sent at 400 ms): 0.3 s.
+  // From the first send (100 ms) to the last known time (the failed request, sent at 400 ms): 0.3 s.
   expect(point.seconds).toBeCloseTo(0.3, 12);
   expect(point.throughput.output_tokens_per_s.value).toBeCloseTo(12 / 0.3, 9);
   expect(point.throughput.total_tokens_per_s.value).toBeCloseTo(42 / 0.3, 9);
-  // Good: the first only. The second misses TTFT, the third TPOT, the fourth failed.
+  // Only the first is good. The second misses TTFT, the third TPOT, and the fourth failed.
   expect(rows.map((requestRow) => keepsSlo(requestRow, slo, false))).toEqual([
     false,
     true,
@@ -88,21 +91,21 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
     false,
     false,
   ]);
-  // In an open loop the 5 ms before it was sent count: 46 + 5 ms miss 50 ms.
+  // In an open loop the 5 ms before sending count: 46 + 5 ms miss 50 ms.
   expect([false, true].map((open) => keepsSlo(row(0, 46, 10), slo, open))).toEqual([true, false]);
   expect(point.goodput).toMatchObject({ share: { value: 0.25, n: 4 }, meets_slo: false });
 });
 
-test('all failed is no zero', () => {
+test('figures are missing, not 0, if all requests failed', () => {
   const point = servingPoint(facts(1), [row(0, 0, 0, failed), row(9, 0, 0, failed)], slo, new Map());
-  for (const one of Object.values(point.latency)) expect(one).toMatchObject({ value: null });
-  for (const one of Object.values(point.throughput)) expect(one).toMatchObject({ value: null });
+  for (const figure of Object.values(point.latency)) expect(figure).toMatchObject({ value: null });
+  for (const figure of Object.values(point.throughput)) expect(figure).toMatchObject({ value: null });
   expect(point.goodput.share.value).toBe(0);
   const plan = { prompts: { seed_used_before: false }, probe: null } as unknown as LoadPlan;
   expect(servingIssues([point], plan)[0]).toMatchObject({ code: 'all_failed', severity: 'error' });
 });
 
-test('uncounted tokens leave rates and TPOT missing, not guessed', () => {
+test('uncounted tokens leave rates and TPOT missing', () => {
   const blind = row(0, 20, 10, { output_tokens: null, tpot_ns: null, itl_ns: null, input_tokens: null });
   const point = servingPoint(facts(1), [blind], null, new Map());
   expect(point.throughput.requests_per_s.value).toBeGreaterThan(0);
@@ -119,7 +122,7 @@ test('saturation and the highest load under an SLO, in words', () => {
       slo,
       new Map(),
     );
-  // 16 tokens in 3 + 20 + 30 ms are 302 a second, 32 in 7 + 20 + 63 are 356: still more.
+  // 16 tokens in 3 + 20 + 30 ms are 302 per second; 32 in 7 + 20 + 63 ms are 356, which is still more.
   const points = [at(4, 10), at(8, 21)];
   expect(saturation(points, null)).toMatchObject({ execution_id: null });
   const full = [at(4, 10), at(8, 10), at(16, 25)];
@@ -137,7 +140,7 @@ test('saturation and the highest load under an SLO, in words', () => {
 test('an open loop that cannot keep up falls behind', () => {
   const open = (e2eGap: number) => {
     const load = { ...facts(1).load, kind: 'poisson' as const, rate_per_s: 10, concurrency: 1 };
-    // Due every 100 ms; one slot of 50 + 3 gaps each: the k-th is sent when the one before is done.
+    // Due every 100 ms. One slot takes 50 + 3 gaps per request, and the next request is sent when it is free.
     const takes = 50 + 3 * e2eGap;
     const rows = Array.from({ length: 20 }, (_, k) =>
       row(Math.max(k * 100, k * takes), 50, e2eGap, { scheduled_ns: k * 100e6 }),
@@ -146,11 +149,11 @@ test('an open loop that cannot keep up falls behind', () => {
   };
   expect(open(10).throughput.offered_requests_per_s.value).toBeCloseTo(10, 9);
   expect(saturation([open(10)], null)).toMatchObject({ execution_id: null });
-  // 200 ms each: 5 a second of 10 that are due.
+  // 200 ms each: 5 of the 10 requests due per second.
   expect(saturation([open(50)], null).text).toContain('completes 5.00 req/s');
 });
 
-test('prefix-cache carry-over is found in usage and in the server’s counters', () => {
+test('finds prefix-cache hits from earlier loads in usage and the server’s counters', () => {
   const plan = { prompts: { seed: 7, seed_used_before: true }, probe: null } as unknown as LoadPlan;
   const codes = (point: ReturnType<typeof servingPoint>) =>
     servingIssues([point], plan).map(({ code }) => code);
@@ -166,7 +169,7 @@ test('prefix-cache carry-over is found in usage and in the server’s counters',
   expect(codes(point)).toContain('prefix_cache_carry_over');
 });
 
-test('the interval is over ten consecutive batches: a drift widens it, as it should', () => {
+test('the interval is over ten consecutive batches, so a drift widens it', () => {
   // Batch means 0.5, 2.5, …, 18.5: sd of 0, 2, …, 18 is 6.0553; t(9) = 2.2622; half = 2.2622 · 6.0553 / √10 = 4.3318.
   const drifting = distribution(
     Array.from({ length: 20 }, (_, i) => i),
@@ -182,8 +185,8 @@ test('the interval is over ten consecutive batches: a drift widens it, as it sho
 });
 
 /**
- * A closed loop in arithmetic: `users` ask again at once, `slots` requests are computed at a time, each for `prefill` ms and
- * 3 gaps of `gap` ms; the machine is `slower` by the k-th request.
+ * A simulated closed loop: `users` send the next request immediately, and `slots` requests run at a time, each for
+ * `prefill` ms and 3 gaps of `gap` ms; `slower` scales the time of the k-th request.
  */
 function closedLoop(
   users: number,
@@ -205,14 +208,14 @@ function closedLoop(
   return servingPoint(facts(users), rows, null, new Map());
 }
 
-test('queueing is recognized by the waiting share: one at a time, four at a time, and as many as ask', () => {
-  // One at a time takes 100 + 3 · 100 ms: with N users a request waits (N − 1) · 400 ms of N · 400.
-  const one = [1, 2, 4, 8].map((users) => closedLoop(users, 1, [100, 100]));
-  const shares = (points: typeof one) =>
+test('recognizes queueing by the share of waiting, with one, four and unlimited requests at a time', () => {
+  // One at a time takes 100 + 3 · 100 ms. With N users a request waits (N − 1) · 400 ms of N · 400.
+  const oneSlot = [1, 2, 4, 8].map((users) => closedLoop(users, 1, [100, 100]));
+  const shares = (points: typeof oneSlot) =>
     points.map((point) => queueing(point, unloadedTtft(points, null))!.share);
-  shares(one).forEach((share, at) => expect(share).toBeCloseTo(1 - 1 / 2 ** at, 1));
-  expect(saturation(one, null)).toMatchObject({ execution_id: 'load-1' });
-  // A machine that gets 6 % faster from load to load is as serial as before.
+  shares(oneSlot).forEach((share, at) => expect(share).toBeCloseTo(1 - 1 / 2 ** at, 1));
+  expect(saturation(oneSlot, null)).toMatchObject({ execution_id: 'load-1' });
+  // A machine that gets 6 % faster from load to load still serves one request at a time.
   const drifting = [1, 2, 4, 8].map((users, at) => closedLoop(users, 1, [100, 100], () => 0.94 ** at));
   expect(saturation(drifting, null)).toMatchObject({ execution_id: 'load-1' });
 
@@ -229,7 +232,7 @@ test('queueing is recognized by the waiting share: one at a time, four at a time
   expect(saturation(many, null).execution_id).toBeNull();
   for (const share of shares(many)) expect(share).toBe(0);
 
-  // A single load has the probe's TTFT to be held against.
+  // A single load is compared with the probe's TTFT.
   const probe = {
     ttft_ms: 100,
     repeated_ttft_ms: 100,

@@ -12,8 +12,8 @@ import { servingPoint } from './point.js';
 import { requestRows, serverSeries } from './requests.js';
 
 /**
- * Answers of a load test, from the session's requests and telemetry.
- * @throws E_USAGE when the session holds no load test
+ * Results of a load test, from the session's requests and telemetry.
+ * @throws E_USAGE if the session has no load test
  */
 export async function analyzeServing(session: Session): Promise<Document<ServingResult>> {
   const plan = await loadPlanOf(session);
@@ -46,7 +46,7 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
   }
 }
 
-/** @throws E_USAGE when the session holds no load test */
+/** @throws E_USAGE if the session has no load test */
 export async function loadPlanOf(session: Session): Promise<LoadPlan> {
   return loadPlanSchema.parse(await planOf(session, 'load'));
 }

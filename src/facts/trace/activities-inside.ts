@@ -1,13 +1,13 @@
 import { cutColumns, cutKey, cutKeys, cutTimes } from './cut-activities.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
-/** Rows of a table inside inner windows, which may overlap: each is cut at the window's edges. */
+/** Rows of a table that overlap inner windows, which may overlap each other. Each row is cut at the window's edges. */
 export const within = (table: string, windows: string): string => `${table} a JOIN ${windows} w
        ON a.start_ns < w.end_ns AND a.start_ns + a.dur_ns > w.start_ns`;
 
 /**
- * SQL of (stage_id, groups …, earlier, ns, n). earlier: launched before the window began, by the host's clock: another
- * stage's work, which this one waits for.
+ * SQL of (stage_id, groups …, earlier, ns, n). earlier: launched before the window started on the host clock, so it is
+ * work of another stage that this one waits for.
  */
 export function activitiesInside(
   table: 'kernels' | 'copies',
@@ -24,7 +24,7 @@ export function activitiesInside(
   const cut = cutTimes('sum_cuts', 'ns / activities');
   return {
     steps: {
-      // Only what a window's edge cuts keeps its times: all else becomes a row a window and group.
+      // Only activities cut by a window's edge keep their times. The others are summed per window and group.
       sum_groups: `SELECT stage_id${names}, earlier, is_cut, ${edges.map((edge) => `CASE WHEN is_cut THEN ${edge} END AS ${edge}`).join(', ')},
           sum(exclusive_ns)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n, count(*) AS activities FROM (
         SELECT w.stage_id${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.start_ns >= w.start_ns AS begun, exclusive_ns, ${cutKey},

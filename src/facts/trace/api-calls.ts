@@ -2,7 +2,7 @@ import type { ApiCall } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
-/** Runtime and driver calls of the rank by total time. A runtime call contains the driver calls it makes. */
+/** Runtime and driver calls of the rank by total time. A runtime call includes the driver calls inside it. */
 export async function apiCalls(scope: TraceScope): Promise<ApiCall[]> {
   const { database } = scope;
   await scope.need('own_api');

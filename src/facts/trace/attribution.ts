@@ -3,7 +3,7 @@ import { figure, missing } from '../../model/figure.js';
 import type { TraceAttribution } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. */
+/** How kernels were assigned to stages, how many have no recorded launch, and what the import lost. */
 export async function attribution(scope: TraceScope, issues: readonly Issue[]): Promise<TraceAttribution> {
   const { database } = scope;
   await scope.need('kernel_cells');

@@ -9,8 +9,8 @@ import type { PhaseClock } from './windows.js';
 type Batch = TracePhase['by_batch'][number];
 
 /**
- * Windows of each phase by batch size, where a capture holds several: a mean over batch 1 and batch 8 is nobody's.
- * Empty for phases of one size.
+ * Windows of each phase by batch size, if a capture has several: a mean over mixed batch sizes is meaningless. Empty
+ * for phases of one size.
  */
 export async function batches(
   scope: TraceScope,

@@ -2,7 +2,7 @@ import type { TraceScope } from './scope.js';
 
 export const callNamesSql = 'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL';
 
-/** Names of the API calls of the rank, read once however many questions sort them. */
+/** Names of the rank's API calls, read once for all queries that use them. */
 export async function callNames(scope: TraceScope): Promise<string[]> {
   await scope.need('call_names');
   const rows = await scope.database.query<{ name: string }>('FROM call_names ORDER BY name');

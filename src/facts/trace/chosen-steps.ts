@@ -2,13 +2,13 @@ import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** Which step of a kind: by its time, or by its place in the order of time, from 1. */
+/** Selects a step of a kind: the median or slowest one, or the nth in time order, from 1. */
 export type StepChoice = 'median' | 'slowest' | number;
 
-/** A step of a kind, and what ran in it; times in ns from its start. */
+/** A step of a kind and its events; times in ns from its start. */
 export interface ChosenStep {
   kind: PhaseKind;
-  /** Its place in the order of time, from 1, and how many there are. */
+  /** Number in time order, from 1, and the number of steps. */
   nth: number;
   of: number;
   /** ns since the session's start. */
@@ -16,25 +16,25 @@ export interface ChosenStep {
   dur_ns: number;
   kernels: StepEvent[];
   calls: StepEvent[];
-  /** Kernels and calls after the first `eventsShown` of each. */
+  /** Number of kernels and calls after the first `eventsShown` of each. */
   left_out: number;
 }
 
 export interface StepEvent {
   name: string;
-  /** Null of a call. */
+  /** Null for a call. */
   class: OpClass | null;
   start_ns: number;
   dur_ns: number;
 }
 
-/** Of each kind of event in a step. */
+/** Maximum events of each kind. */
 const eventsShown = 4000;
 
-/** The chosen step of each kind of step; kinds with fewer steps have none. */
+/** The selected step of each kind; kinds with fewer steps are left out. */
 export async function chosenSteps({ database, need }: TraceScope, choice: StepChoice): Promise<ChosenStep[]> {
   await need('windows', 'own_kernels', 'own_api');
-  const wanted =
+  const stepCondition =
     choice === 'median' ? 'place = (n + 1) // 2' : choice === 'slowest' ? 'place = n' : `nth = ${choice}`;
   const steps = await database.query<{
     kind: PhaseKind;
@@ -48,10 +48,10 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
               row_number() OVER (PARTITION BY kind ORDER BY start_ns, end_ns) AS nth
        FROM windows WHERE kind IN ('prefill', 'decode', 'mixed', 'training') AND end_ns > start_ns
        WINDOW own AS (PARTITION BY kind ORDER BY end_ns - start_ns, start_ns))
-     WHERE ${wanted} ORDER BY start_ns`,
+     WHERE ${stepCondition} ORDER BY start_ns`,
   );
   const found: ChosenStep[] = [];
-  for (const { kind, start_ns, end_ns, nth, n: of } of steps) {
+  for (const { kind, start_ns, end_ns, nth, n: stepCount } of steps) {
     const inside = (table: string, name: string, opClass: string): Promise<(StepEvent & { n: number })[]> =>
       database.query(
         `SELECT coalesce(${name}, '') AS name, ${opClass} AS class, greatest(start_ns, $1) - $1 AS start_ns,
@@ -61,9 +61,9 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
       );
     const kernels = await inside('own_kernels', 'short_name', 'class');
     const calls = await inside('own_api', 'name', 'NULL');
-    const beyond = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
-    const left_out = beyond(kernels) + beyond(calls);
-    found.push({ kind, nth, of, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
+    const leftOut = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
+    const left_out = leftOut(kernels) + leftOut(calls);
+    found.push({ kind, nth, of: stepCount, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
   }
   return found;
 }

@@ -12,12 +12,12 @@ interface ClassRow {
   exclusive_ns: number;
 }
 
-/** Operators of a program that uses no GPU, each without those it calls. */
+/** Self time of operators, for a program without a GPU. */
 const operatorClasses = `SELECT phase, coalesce(class, 'other') AS class, count(*)::BIGINT AS count,
     sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS exclusive_ns
   FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
 
-/** Time of kernels (without a GPU: of operators) by class: of the whole capture, then of each phase. */
+/** Time of kernels (without a GPU: operators) by class, for the whole capture and each phase. */
 export async function classes(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {
   const { database, source } = scope;
   if (source.gpu_used) await scope.need('kernel_cells');
@@ -31,13 +31,13 @@ export async function classes(scope: TraceScope, phases: readonly TracePhase[]):
     (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),
   );
   return [null, ...kinds].map((kind) => {
-    const own = kind === null ? merged(rows) : rows.filter(({ phase }) => phase === kind);
-    const total = own.reduce((sum, row) => sum + row.total_ns, 0);
+    const phaseRows = kind === null ? merged(rows) : rows.filter(({ phase }) => phase === kind);
+    const total = phaseRows.reduce((sum, row) => sum + row.total_ns, 0);
     const instances = instancesOf(phases, kind);
     return {
       kind,
       instances,
-      rows: own
+      rows: phaseRows
         .map(({ class: opClass, count, total_ns, exclusive_ns }) => ({
           class: opClass,
           count,

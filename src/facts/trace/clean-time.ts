@@ -7,8 +7,8 @@ import { literal, recordsRepeats, type TraceScope } from './scope.js';
 import type { PhaseClock } from './windows.js';
 
 /**
- * The mean of the same stage in the execution without a profiler, over process launches where known; missing where the
- * two cannot be compared.
+ * Mean of the same stage in the execution without a profiler, over process launches if known; missing if the two cannot
+ * be compared.
  * @param batchSize only steps of this size
  */
 export async function cleanTimeOf(
@@ -46,7 +46,7 @@ const runsAhead = missing(
   'the program runs ahead of the device, so host times of the clean execution are not meaningful',
 );
 
-/** By events of the device where the clean execution recorded them; else by the host, where that waits for the device. */
+/** Times by device events if the clean execution recorded them, else by the host if it waits for the device. */
 async function cleanSteps(
   { database, source }: TraceScope,
   executionId: string,
@@ -92,7 +92,7 @@ const timed = (executionId: string) =>
 const samplingSql = (executionId: string): string =>
   `SELECT pid, coalesce(rank, 0) AS rank, (end_ns - start_ns)::DOUBLE AS ns FROM stages WHERE ${timed(executionId)} AND kind = 'sampling'`;
 
-/** From the begin of a prefill to the end of the last step of its iteration. */
+/** From the start of a prefill to the end of the last step of its iteration. */
 const requestsSql = (executionId: string): string =>
   `SELECT pid, coalesce(rank, 0) AS rank, (max(end_ns) - min(start_ns))::DOUBLE AS ns FROM stages
    WHERE ${timed(executionId)} AND kind IN ('prefill', 'decode') AND iteration IS NOT NULL

@@ -1,12 +1,15 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** Operations that no rank leaves before the last rank has arrived; timelines show a send and its receive as one, too. */
+/**
+ * Operations that no rank finishes before the last rank has arrived. Timelines may also record a send and its receive
+ * as one kernel.
+ */
 const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
 
 const key = 'communicator, counted, rank, sequence';
 
-/** SQL of the tables of collectives that others are computed from, in an order in which each finds those it needs (model/derived-tables.ts). */
+/** SQL of the collective tables, each after the tables that it reads (model/derived-tables.ts). */
 export const collectiveTables = {
   collective_rows: `WITH judged AS (
      SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts)::INTEGER AS nodes),
@@ -29,7 +32,7 @@ export const collectiveTables = {
    FROM times`,
 } as const;
 
-/** Makes them on this connection; computed once for the session. */
+/** Makes the tables on this connection; their rows are computed once per session. */
 export async function makeCollectives(database: SessionDatabase): Promise<void> {
   for (const [name, sql] of Object.entries(collectiveTables)) await database.once(name, '', sql);
 }

@@ -5,57 +5,61 @@ import { makeCollectives } from './collective-tables.js';
 import { makeKernelStreams } from './kernel-streams.js';
 import { literal } from './scope.js';
 
-/** Share of a kernel's pairs that must overlap in time; below it, order does not show which belong together. */
+/**
+ * Minimum share of a kernel's pairs that overlap in time. Below it, order does not show which kernels belong together.
+ */
 const minMeeting = 0.99;
 
-/** Communication kernels of one name on one rank, times in ms per instance of the kind (mean). */
+/** Communication kernels of one name on one rank; times in ms, mean per instance of the kind. */
 export interface RankCollectives extends Record<string, string | number | null> {
   rank: number | null;
   device: number | null;
   kernel: string;
   per_instance: number;
   comm_ms: number;
-  /** Part of comm_ms with no compute at the same time. */
+  /** Part of comm_ms without compute at the same time. */
   exposed_ms: number;
-  /** Beyond the shortest of the same collective on any rank: that rank came last. Null where kernels cannot be paired. */
+  /**
+   * Time beyond the shortest kernel of the same collective on any rank, which is the rank that arrived last. Null if
+   * kernels cannot be paired.
+   */
   waiting_ms: number | null;
-  /** As long as on the rank that came last. */
+  /** Time that the kernel takes on the rank that arrived last. */
   transfer_ms: number | null;
-  /** The share of waiting in exposed_ms. */
+  /** Share of waiting in exposed_ms. */
   exposed_waiting_ms: number | null;
-  /** Instances of the kind in which at least half of its time is waiting. */
+  /** Instances in which at least half of the kernel's time is waiting. */
   waiting_instances: number | null;
-  /** Why it cannot be paired; null where it is. */
+  /** Why kernels cannot be paired; null if they are. */
   unpaired: string | null;
 }
 
 const sendUnpaired = 'a send does not name the rank that receives';
 
-/** SQL of a list of captures. */
 export const captureList = (captures: readonly string[]): string =>
   captures.map((id) => literal(id)).join(', ');
 
-/** SQL that joins a row of a table with stages to the measured phases of a kind, on its own rank; empty for `outside`. */
+/** SQL that joins a table's rows with measured phases of a kind on the same rank; empty for `outside`. */
 export const ofKind = (row: string, kind: PhaseKind): string =>
   kind === 'outside'
     ? ''
     : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
        JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
 
-/** What collectives are paired by. */
+/** How collectives are paired. */
 export interface CollectiveSource {
-  /** Ranks and devices that compute in the captures. */
+  /** Number of ranks and devices with kernels in the captures. */
   ranks: number;
-  /** The session has the calls of their kernels (import --ranks): communicator and sequence number pair them. */
+  /** The session has recorded calls (import --ranks). Communicator and sequence number pair them. */
   recorded: boolean;
 }
 
 /**
- * SQL of RankCollectives. A collective's kernel runs until the last rank has arrived, so its duration on the others is
- * waiting as well. The n-th kernel of a name in a kind of stage is one collective on all ranks, where every rank has as many
- * and they overlap in time (checked within one capture, which has one clock); the shortest of them is the exchange, what the
- * others take beyond it is waiting for another rank. What one rank sends and another receives is not paired. Where the calls
- * are recorded, a collective is the same call on all ranks of its communicator.
+ * SQL of RankCollectives. A collective's kernel runs until the last rank has arrived, so its duration on the other
+ * ranks includes waiting. The n-th kernel of a name in a kind of stage is one collective on all ranks if every rank has
+ * the same number of them and they overlap in time (checked within one capture, which has one clock). The shortest of
+ * them is the exchange; time beyond it is waiting for another rank. Sends and receives are not paired. With recorded
+ * calls, a collective is the same call on all ranks of its communicator.
  */
 export function collectivesSql(
   captures: readonly string[],
@@ -95,7 +99,7 @@ export function collectivesSql(
      FROM by_phase GROUP BY rank, device, kernel, alone ORDER BY rank, device, comm_ms DESC, kernel`;
 }
 
-/** How the collectives of these captures are paired; makes the tables that the pairing reads. */
+/** Chooses how to pair the collectives of these captures, and makes the tables that this needs. */
 export async function collectiveSource(
   database: SessionDatabase,
   captures: readonly string[],
@@ -110,24 +114,24 @@ export async function collectiveSource(
   return row!;
 }
 
-/** What a rank waits for others inside its collectives, and what the exchange takes, ms per instance (mean). */
+/** Waiting for other ranks inside collectives, and exchange time, ms, mean per instance. */
 export interface RankWaiting {
   rank: number | null;
   device: number | null;
   comm_ms: number;
-  /** Part of comm_ms with no compute at the same time. */
+  /** Part of comm_ms without compute at the same time. */
   exposed_ms: number;
   waiting_ms: number;
   transfer_ms: number;
   exposed_waiting_ms: number;
-  /** Instances in which at least half is waiting, of the kernel that does so most often. */
+  /** Instances in which at least half of a kernel's time is waiting: the maximum over kernels. */
   waiting_instances: number;
-  /** Of comm_ms in kernels that could not be paired, and the reason for most of it. */
+  /** Part of comm_ms in kernels that could not be paired, and the reason for most of it. */
   unpaired_ms: number;
   unpaired: string | null;
 }
 
-/** Sums over kernels by rank, the one that waits least first: the one that the others wait for. */
+/** Sums over kernels by rank. The rank that waits least, which the others wait for, is first. */
 export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] {
   const found = new Map<string, RankWaiting>();
   for (const row of rows) {
@@ -151,7 +155,7 @@ export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] 
     sum.transfer_ms += row.transfer_ms ?? 0;
     sum.exposed_waiting_ms += row.exposed_waiting_ms ?? 0;
     sum.waiting_instances = Math.max(sum.waiting_instances, row.waiting_instances ?? 0);
-    // A rank's kernels come with the longest first.
+    // The longest kernel of a rank comes first.
     sum.unpaired ??= row.unpaired;
     sum.unpaired_ms += row.waiting_ms === null ? row.comm_ms : 0;
     found.set(key, sum);

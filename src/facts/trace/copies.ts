@@ -13,8 +13,8 @@ interface CopyRow {
 }
 
 /**
- * Copies and memsets by direction and by the kind of host memory, over the whole capture and by phase. Bandwidth is
- * bytes / Σ durations: of the copies themselves, not of the time between them.
+ * Copies and memsets by direction and kind of host memory, over the whole capture and by phase. Bandwidth is bytes / Σ
+ * durations, without the time between copies.
  */
 export async function copies({ database }: TraceScope): Promise<TraceCopy[]> {
   const rows = await database.query<CopyRow>(

@@ -17,7 +17,7 @@ interface KeyAverage {
   cpu_time_us: number;
 }
 
-/** A capture with operators and no work on a device, against torch's own key_averages() of it. */
+/** Compares a capture with operators and without device work to torch's own key_averages(). */
 describe('a program that uses no GPU', () => {
   let trace: Document<TraceResult>;
   const oracle = JSON.parse(
@@ -31,7 +31,7 @@ describe('a program that uses no GPU', () => {
     trace = found.trace!;
   }, 60_000);
 
-  test('is a document of its schema and says that no GPU was used', () => {
+  test('matches its schema and says that no GPU was used', () => {
     traceDocumentSchema.parse(trace);
     expect(trace.data.source.gpu_used).toBe(false);
     expect(trace.data.phases.map(({ kind, instances }) => [kind, instances])).toEqual([
@@ -41,17 +41,17 @@ describe('a program that uses no GPU', () => {
     expect(trace.data.phases.flatMap(({ idle_by_cause }) => idle_by_cause)).toEqual([]);
   });
 
-  test('phases last as long as torch says its ranges do', () => {
+  test("phases take as long as torch's ranges", () => {
     const total = (pattern: RegExp) =>
       oracle.filter(({ key }) => pattern.test(key)).reduce((sum, { cpu_time_us }) => sum + cpu_time_us, 0);
     const prefill = trace.data.phases.find(({ kind }) => kind === 'prefill')!;
     expect(prefill.wall.mean_ns / 1e3).toBeCloseTo(total(/^inferscope:prefill/), 0);
   });
 
-  test('operators of the decode steps: calls and shapes, and no more CPU time than torch counts for all phases', () => {
+  test('operators of decode steps: calls and shapes, and at most the CPU time that torch sums over all phases', () => {
     const { operators } = trace.data;
     expect(operators).toMatchObject({ phase: 'decode', verdict: 'cpu' });
-    // Every pass makes the same calls: three of four passes are decode steps.
+    // Every pass makes the same calls, and three of four passes are decode steps.
     for (const name of ['aten::mm', 'aten::addmm', 'aten::native_layer_norm']) {
       const row = operators!.rows.find((one) => one.name === name)!;
       const whole = oracle.find(({ key }) => key === name)!;
@@ -63,20 +63,20 @@ describe('a program that uses no GPU', () => {
     }
   });
 
-  test('classes: own time of operators, as much as torch sums it', () => {
+  test("classes sum operators' self time like torch", () => {
     const [whole, ...phases] = trace.data.classes;
     const sum = (rows: (typeof phases)[number]['rows']) => rows.reduce((ns, row) => ns + row.total_ns, 0);
-    const own = oracle.filter(({ key }) => key.startsWith('aten::'));
-    const us = own.reduce((all, { self_cpu_time_us }) => all + self_cpu_time_us, 0);
+    const atenOperators = oracle.filter(({ key }) => key.startsWith('aten::'));
+    const us = atenOperators.reduce((all, { self_cpu_time_us }) => all + self_cpu_time_us, 0);
     expect(Math.abs(sum(whole!.rows) / 1e3 / us - 1)).toBeLessThan(0.001);
     expect(phases.reduce((ns, { rows }) => ns + sum(rows), 0)).toBeCloseTo(sum(whole!.rows), 0);
     expect(phases.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['prefill', 'decode']));
   });
 
-  test('timeline: operators by depth, each inside one of the lane above', () => {
+  test('timeline: operators by depth, each inside its caller in the lane above', () => {
     const { events, lanes, names, dropped } = trace.data.timeline!;
     expect([dropped, lanes.every(({ what }) => what === 'operators')]).toEqual([0, true]);
-    // The capture has one prefill and three decode steps, and all of them are shown.
+    // The capture has one prefill and three decode steps, and all are shown.
     const mm = events.filter(({ name }) => names[name] === 'aten::mm');
     expect(mm).toHaveLength(oracle.find(({ key }) => key === 'aten::mm')!.count);
     for (const { lane, start_ns, dur_ns } of events.filter((event) => event.lane > 0)) {
@@ -90,7 +90,7 @@ describe('a program that uses no GPU', () => {
     }
   });
 
-  test('in the terminal: operators, nothing about idle time, at most 80 columns', () => {
+  test('in the terminal: operators in 80 columns, without idle time', () => {
     const session = { id: 'cpu', kind: 'import', title: 'cpu', started_at: '' };
     const view = capturesView({ session, trace, counters: null, gemms: null });
     const text = terminalView(view, { width: 80, level: 2 });

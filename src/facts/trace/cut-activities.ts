@@ -1,20 +1,20 @@
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
-/** What an activity that a window cuts is found again by: alike ones share what they have. */
+/** Keys of an activity that a window cuts. Activities with equal keys share their exclusive time. */
 export const cutKeys = ['e_start', 'e_end', 'e_priority', 'e_stream'];
 export const cutKey = cutKeys.join(', ');
 
-/** Columns of cutKey, of own_kernels or own_copies: as attribution sweeps a device. */
+/** Columns of cutKey from own_kernels or own_copies, in the form that attribution's sweep uses. */
 export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
   `${row}.start_ns AS e_start, ${row}.start_ns + ${row}.dur_ns AS e_end,
    ${table === 'copies' ? '2' : `CASE WHEN ${row}.class = 'communication' THEN 1 ELSE 0 END`} AS e_priority, hash(${row}.pid, ${row}.context, ${row}.stream) AS e_stream`;
 
 /**
- * SQL of (cutKey, from_ns, to_ns, cut_ns): exclusive time of each activity between two instants, swept over all that runs
- * on the device at that time, by the rule of attribution's sweep. A share of its whole exclusive time would be false: a
- * kernel can be exclusive in its last tenth only. What is exclusive throughout, or never, needs no sweep.
+ * SQL of (cutKey, from_ns, to_ns, cut_ns): exclusive time of each activity between two instants, by the rule of
+ * attribution's sweep over all activities of the device. A proportional share would be wrong: a kernel can be exclusive
+ * in its last tenth only. Activities that are exclusive throughout, or never, need no sweep.
  * @param cuts name of a table with cutKey, from_ns, to_ns
- * @param exclusive SQL of the whole exclusive time of one activity of a row of `cuts`
+ * @param exclusive SQL of the whole exclusive time of one activity in `cuts`
  */
 export function cutTimes(cuts: string, exclusive: string): SteppedQuery {
   const cut = 'own_ns > 0 AND own_ns < e_end - e_start';

@@ -10,7 +10,7 @@ type Activity = Pick<
   'rank' | 'device' | 'streams' | 'kernels' | 'copies' | 'kernel_ns' | 'copy_ns' | 'busy_ns' | 'span_ns'
 >;
 
-/** Every rank and device of the capture, each for itself: they are never added up. */
+/** Each rank and device of the capture separately; they are never summed. */
 export async function devices(
   { database, source }: TraceScope,
   { hardware, workload }: ManifestData,

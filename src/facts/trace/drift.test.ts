@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { kernel, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
-/** Requests of a prefill and `decodes` steps, 10 µs longer with each token, times what the run does to a step. */
+/**
+ * Requests with a prefill and `decodes` steps. Each step is 10 µs longer than the previous one, times a factor by its
+ * place in the run.
+ */
 async function driftOf(requests: number, decodes: number, factor: (at: number) => number) {
   const stages = [];
   const kernels = [];
@@ -23,10 +26,10 @@ async function driftOf(requests: number, decodes: number, factor: (at: number) =
   return data.drift!.find(({ kind }) => kind === 'decode')!;
 }
 
-test('a step 20 % slower at the end: 18 % of the median step, within the interval', async () => {
+test('a run that ends 20 % slower drifts by 18 % of the median step, within the interval', async () => {
   const found = await driftOf(20, 8, (at) => 1 + 0.2 * at);
   expect(found).toMatchObject({ steps: 160, alike: 'place' });
-  // 0.2 over the median factor of 1.1.
+  // 0.2 divided by the median factor of 1.1.
   expect(found.change.value).toBeCloseTo(0.2 / 1.1, 1);
   const [low, high] = 'ci95' in found.change ? found.change.ci95! : [0, 0];
   expect([low > 0.15, high < 0.22]).toEqual([true, true]);
@@ -35,12 +38,12 @@ test('a step 20 % slower at the end: 18 % of the median step, within the interva
   expect(found.parts.reduce((sum, { steps }) => sum + steps, 0)).toBe(160);
 });
 
-test('a cache that grows with every token of a request, or a few disturbed steps, are not drift', async () => {
+test('a KV cache that grows within a request, or a few slow steps, is not drift', async () => {
   const found = await driftOf(20, 8, (at) => (at > 0.4 && at < 0.5 ? 3 : 1));
   expect(Math.abs(found.change.value!)).toBeLessThan(0.005);
 });
 
-test('the steps of one request each do different work: no trend is reported', async () => {
+test('steps of a single request do different work, so no trend is reported', async () => {
   const found = await driftOf(1, 30, () => 1);
   expect(found).toMatchObject({
     steps: 0,

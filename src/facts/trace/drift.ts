@@ -5,9 +5,9 @@ import { percentile } from '../../model/statistics.js';
 import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
 
-/** Fewer steps have a slope by chance. */
+/** With fewer steps a slope may be chance. */
 const minSteps = 10;
-/** Slopes are of all pairs: of a longer run, steps at even distances stand for all. */
+/** Maximum steps for slopes over all pairs; a longer run is sampled at even distances. */
 const mostSteps = 1000;
 const partsOfSpan = 10;
 const normal975 = 1.959964;
@@ -20,15 +20,16 @@ interface Step {
   wall_ns: number;
 }
 
-/** A step's time over the median of the steps of the same work. */
+/** A step's time divided by the median of steps with the same work. */
 interface Relative {
   start_ns: number;
   relative: number;
 }
 
 /**
- * Time of steps over the run. The cache grows with every decode step of a request, so a step is compared with the steps at
- * the same place of other requests; where requests are not marked (a server's steps), with steps of its batch size.
+ * Trend of step times over the run. The KV cache grows with every decode step of a request, so a step is compared with
+ * steps at the same position of other requests. Without marked requests (a server), it is compared with steps of its
+ * batch size.
  */
 export async function drift(scope: TraceScope): Promise<Drift[]> {
   await scope.need('windows');
@@ -83,7 +84,10 @@ const tooFew = (steps: number): Figure =>
     `${steps} steps have another step with the same work in the run; a trend needs ${minSteps}`,
   );
 
-/** Theil-Sen: the median slope of all pairs, which a third of the steps may disturb; its interval by Kendall's variance. */
+/**
+ * Theil-Sen: the median slope of all pairs, robust to outliers in up to a third of the steps. The interval uses
+ * Kendall's variance.
+ */
 function changeOf(steps: readonly Relative[], spanNs: number): Figure {
   const every = Math.ceil(steps.length / mostSteps);
   const taken = steps.filter((_, index) => index % every === 0);

@@ -25,15 +25,15 @@ describe('windows', () => {
       kernel(null, 320, 10, { api_start_ns: null, api_dur_ns: null, attributed_by: null }),
     ],
     gaps: [
-      // Cut by the ends of prefill (100) and the begin of decode 0 (110).
+      // Cut at the end of prefill (100) and the start of decode 0 (110).
       gap(60, { synchronization: 30, host: 30, launch_overhead: 10 }),
-      // Wholly in decode 0's window until 220, then in decode 1's.
+      // In decode 0's window until 220, then in decode 1's.
       gap(170, { synchronization: 20, host: 45, launch_overhead: 5 }),
       gap(290, { unattributed: 30 }),
     ],
   };
 
-  test('a step lasts to the next one, gaps are cut part by part, sampling inside a step is of the step', async () => {
+  test('a step lasts until the next one, gaps are cut part by part, and sampling inside a step counts in the step', async () => {
     const { phases, source, attribution } = (await analyzeTrace(await sessionOf(rows))).data;
     expect(phases.map(({ kind, instances, clock }) => [kind, instances, clock])).toEqual([
       ['prefill', 1, 'host'],
@@ -41,7 +41,7 @@ describe('windows', () => {
       ['sampling', 1, 'host'],
     ]);
     const [prefill, decode, sampling] = phases;
-    // 20 before the first kernel; of the gap at 60: all 30 of synchronization, 10 of host.
+    // 20 before the first kernel. The gap at 60 adds its 30 of synchronization and 10 of host.
     expect(prefill!.wall.mean_ns).toBe(100 * us);
     expect(prefill!.idle_by_cause.map(({ id, ns }) => [id, ns / us])).toEqual([
       ['synchronization', 30],
@@ -49,8 +49,8 @@ describe('windows', () => {
       ['host', 10],
     ]);
     expect(prefill!.busy_ns).toBe(40 * us);
-    // Decode 0 is 110 to 220: of the gap at 60 the host's last 10 and the launch's 10; of that at 170 20 + 30.
-    // Decode 1 is 220 to 300, its own end: host 15, launch 5 before its kernel; 10 of the last gap.
+    // Decode 0 runs from 110 to 220: host 10 and launch 10 of the gap at 60, and 20 + 30 of the gap at 170. Decode 1
+    // runs from 220 to 300, the end of its range: host 15 and launch 5 before its kernel, and 10 of the last gap.
     const [first, second] = decode!.rows;
     expect([first!.wall_ns, first!.idle_ns, first!.busy_ns, first!.kernels]).toEqual([
       110 * us,
@@ -76,7 +76,7 @@ describe('windows', () => {
     expect(attribution).toMatchObject({ orphans: 1, classified_share: { value: 1 } });
   });
 
-  test('where the device runs behind the ranges, its own start and end are the clock', async () => {
+  test('uses the device clock if the device runs behind the host ranges', async () => {
     const late = structuredClone(rows);
     late.stages![2]!.device_end_ns = 305 * us;
     late.stages![0]!.device_start_ns = 20 * us;
@@ -85,13 +85,13 @@ describe('windows', () => {
     const [prefill, decode] = phases;
     expect([prefill!.clock, decode!.clock]).toEqual(['device', 'device']);
     expect(prefill!.wall.mean_ns).toBe(40 * us);
-    // 130 to 240, then 240 to the end of its last activity.
+    // From 130 to 240, then from 240 to the end of its last activity.
     expect(decode!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 65]);
   });
 
-  test('a step that launched nothing keeps every step on the clock of the host', async () => {
+  test('one step without launches keeps all steps on the host clock', async () => {
     const silent = structuredClone(rows);
-    // Prefill works on after its range; decode 1 has no work on the device.
+    // Prefill has device work after its range; decode 1 has no device work.
     Object.assign(silent.stages![0]!, { device_start_ns: 20 * us, device_end_ns: 105 * us });
     Object.assign(silent.stages![2]!, { device_start_ns: null, device_end_ns: null });
     const { phases } = (await analyzeTrace(await sessionOf(silent))).data;
@@ -102,7 +102,7 @@ describe('windows', () => {
     expect(phases[1]!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 80]);
   });
 
-  test('times without the profiler come from the clean execution', async () => {
+  test('takes times without the profiler from the clean execution', async () => {
     const clean = [0, 1, 2].map((step): Row<'stages'> => ({
       ...stage(step, 'decode', 1000 + 20 * step, 1010 + 20 * step, { step_index: step }),
       execution_id: 'clean',
@@ -125,7 +125,7 @@ describe('windows', () => {
   });
 });
 
-test('prefill inside a warm-up is warm-up, and its kernels are of the outermost range', async () => {
+test('a prefill inside a warm-up is warm-up, and its kernels belong to the outermost range', async () => {
   const { phases, classes } = (
     await analyzeTrace(
       await sessionOf({
@@ -180,7 +180,7 @@ test('nodes of a CUDA graph are one launch; a session without kernels reports wh
   expect(phases[0]).toMatchObject({ kernels: 4, launches: 2 });
   expect(launches.phases[0]).toMatchObject({ launches: 2, graph_launches: 1, kernels: 4 });
   expect(launches.layers).toMatchObject({ value: null, reason: { code: 'no_model' } });
-  // 5, 5 and 5 of 25 µs are under 10 µs; 10 is not.
+  // Three kernels of 5 µs are under 10 µs: 15 of 25 µs. A kernel of 10 µs is not.
   expect(short_kernels.phases[0]).toMatchObject({ short: 3, count_share: 0.75, time_share: 0.6 });
   await expect(analyzeTrace(await sessionOf({ stages: [stage(1, 'decode', 0, 100)] }))).rejects.toMatchObject(
     {
@@ -189,7 +189,7 @@ test('nodes of a CUDA graph are one launch; a session without kernels reports wh
   );
 });
 
-test('what overlaps is what exclusive time leaves out; two streams in turn are serialized', async () => {
+test('overlap is the time left out of exclusive time; two streams that take turns are serialized', async () => {
   const turns = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 10, 10, { stream: 2 })] });
   expect((await analyzeTrace(turns)).data.overlap).toMatchObject({
     serialised: true,
@@ -221,7 +221,7 @@ test('what overlaps is what exclusive time leaves out; two streams in turn are s
     comm_hidden_ns: 5 * us,
     copy_hidden_ns: 2 * us,
   });
-  // Two collectives at once, 0 to 10 and 5 to 15, and compute from 12 to 17: 3 of 15 µs are hidden, not 8 of 20.
+  // Two collectives overlap, 0 to 10 and 5 to 15, and compute runs from 12 to 17: 3 of 15 µs are hidden, not 8 of 20.
   const collectives = await sessionOf({
     kernels: [
       kernel(null, 0, 10, { class: 'communication', exclusive_ns: 7.5 * us }),
@@ -237,7 +237,7 @@ test('what overlaps is what exclusive time leaves out; two streams in turn are s
   expect(copies[0]).toMatchObject({ kind: 'HtoD', memory: 'pinned', bandwidth_bytes_per_s: { value: 2e9 } });
 });
 
-test('operators: own host time, device time, allocator calls, verdict and call path', async () => {
+test('operators: self time, device time, allocator calls, verdict and call path', async () => {
   const op = (
     op_id: number,
     name: string,
@@ -288,7 +288,7 @@ test('operators: own host time, device time, allocator calls, verdict and call p
   expect(operators).toMatchObject({ verdict: 'scheduling' });
 });
 
-test('shares of operators are of all operators, including those not shown', async () => {
+test('shares of operators include operators that are not shown', async () => {
   const session = await sessionOf({
     stages: [stage(1, 'decode', 0, 1000)],
     ops: Array.from({ length: 80 }, (_, index): Row<'ops'> => ({
@@ -311,7 +311,7 @@ test('shares of operators are of all operators, including those not shown', asyn
   expect(all!.ns).toBe(800 * us);
 });
 
-test('throttling is tied to the phases it hit', async () => {
+test('assigns throttling to the phases in which it was sampled', async () => {
   const sample = (t: number, metric: string, value: number): Row<'telemetry'> => ({
     t_ns: t * us,
     scope: 'gpu0',
@@ -332,7 +332,7 @@ test('throttling is tied to the phases it hit', async () => {
     ['power_cap', ['decode'], 150],
   ]);
   expect(telemetry!.events[0]!.text).toBe('gpu0: clocks throttled (power cap) in one sample, in decode.');
-  // Counters and bits have no mean.
+  // Counters and bit masks have no mean.
   expect(telemetry!.series.map(({ metric }) => metric)).toEqual(['power_w']);
   const power = telemetry!.series.find(({ metric }) => metric === 'power_w')!;
   expect(power).toMatchObject({ unit: 'W', min: 300, max: 700 });

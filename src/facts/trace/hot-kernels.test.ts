@@ -4,7 +4,7 @@ import { hotKernels } from './hot-kernels.js';
 import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 
-test('the kernels with the most time of each stage, without those of the warm-up', async () => {
+test('returns the kernels with the most time of each stage, without warm-up', async () => {
   const session = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
   const { names, stages } = await hotKernels(session);
   const database = await session.connect();
@@ -16,7 +16,7 @@ test('the kernels with the most time of each stage, without those of the warm-up
     const decode = new Map<string, number>();
     for (const { name, ns, kind } of rows)
       if (kind === 'decode') decode.set(name, (decode.get(name) ?? 0) + ns);
-    const longest = [...decode].toSorted(([, one], [, other]) => other - one).slice(0, 8);
+    const longest = [...decode].toSorted(([, a], [, b]) => b - a).slice(0, 8);
     expect(longest.length).toBeGreaterThan(3);
     for (const [name] of longest) expect(names).toContain(name);
     expect(stages).toContain('decode');

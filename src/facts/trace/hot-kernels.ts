@@ -1,12 +1,12 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 
-/** Kernel names taken of each stage. */
+/** Number of kernel names per stage. */
 const namesPerStage = 8;
 
 /**
- * The kernels of each stage that take most time, loading and warm-up left out.
- * @throws E_NO_KERNELS where there are none
+ * The kernels with the most time of each stage, without loading and warm-up.
+ * @throws E_NO_KERNELS if there are none
  */
 export async function hotKernels(session: Session): Promise<{ names: string[]; stages: string[] }> {
   const database = await session.connect();
@@ -24,7 +24,7 @@ export async function hotKernels(session: Session): Promise<{ names: string[]; s
        QUALIFY row_number() OVER (PARTITION BY kind ORDER BY ns DESC, name) <= ${namesPerStage}
        ORDER BY kind, ns DESC, name`,
     );
-    // Kernels outside all stages count only where there are no stages at all.
+    // Kernels outside stages count only if there are no stages.
     const staged = rows.filter(({ kind }) => kind !== 'other');
     const taken = staged.length > 0 ? staged : rows;
     if (taken.length === 0) throw noKernels(session.id);

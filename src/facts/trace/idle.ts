@@ -12,33 +12,33 @@ interface GapRow {
   operator: string | null;
 }
 
-/** A gap, by the call that launched what ended it. */
+/** A gap, and the call that launched the activity at its end. */
 interface EndedGap {
   start_ns: number;
   pid: number | null;
   correlation: number | null;
 }
 
-/** Causes that an API call of the host explains further. */
+/** Causes for which an API call gives more detail. */
 const ofCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
 
 /**
- * What the device's gaps consist of: their parts by phase, cause, and the operator or API call that ended the gap; and the
- * longest single gaps. The phase is that of the activity that ends the gap; time that lies in a phase is in its split.
+ * The device's gaps: their parts by phase, cause, and the operator or API call that ended the gap, and the longest
+ * gaps. The phase is that of the activity at the end of the gap; the split of phases assigns time by window instead.
  */
 export async function idle({ database }: TraceScope): Promise<Idle> {
-  // Even an empty table to join costs as much as the rest.
+  // Joining even an empty table costs as much as the rest of the query.
   const operators = await database.query('SELECT 1 FROM own_ops LIMIT 1');
   const operator =
     operators.length === 0
       ? 'focus_gaps g, (SELECT NULL::VARCHAR AS name) o'
       : 'focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id';
-  // The call is that of the longest gaps of a group: joining all of them to their calls would take longer than all else.
-  // Gaps of a device do not overlap, so its start identifies a gap.
+  // The call is that of the longest gaps of a group, because joining all gaps to their calls would be the slowest part.
+  // Gaps of a device do not overlap, so a start identifies a gap.
   const sums = gapParts.map((part) => {
-    const there = `FILTER (${part}_ns > 0)`;
-    const begins = ofCalls.has(part) ? `max_by(start_ns, ${part}_ns, ${callsAsked}) ${there}` : 'NULL';
-    return `{cause: '${part}', count: count(*) ${there}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), begins: ${begins}::DOUBLE[]}`;
+    const nonEmpty = `FILTER (${part}_ns > 0)`;
+    const begins = ofCalls.has(part) ? `max_by(start_ns, ${part}_ns, ${callsAsked}) ${nonEmpty}` : 'NULL';
+    return `{cause: '${part}', count: count(*) ${nonEmpty}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), begins: ${begins}::DOUBLE[]}`;
   });
   const waits = await database.query<
     GapRow & { count: number; total_ns: number; longest_ns: number; begins: readonly number[] | null }
@@ -58,8 +58,8 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
-  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? (begins ?? []) : []));
-  const ended = await gapsAt(database, asked);
+  const callGaps = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? (begins ?? []) : []));
+  const ended = await gapsAt(database, callGaps);
   const names = await callNames(database, [...ended.values(), ...longest]);
   const nameOf = (gap: EndedGap | undefined): string[] =>
     gap === undefined ? [] : (names.get(`${gap.pid} ${gap.correlation}`) ?? []);
@@ -93,7 +93,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
   };
 }
 
-/** Ids that are written out let a file pass over what cannot hold them; a join reads all of it. */
+/** A list of literal ids lets the reader skip parts of the file; a join reads all of it. */
 async function gapsAt(
   database: TraceScope['database'],
   begins: readonly number[],
@@ -105,7 +105,10 @@ async function gapsAt(
   return new Map(rows.map((row) => [row.start_ns, row]));
 }
 
-/** Names of the calls with a gap's correlation id, by "pid correlation": a runtime call and the driver call it made share one. */
+/**
+ * Names of the calls with a gap's correlation id, by "pid correlation". A runtime call and the driver call inside it
+ * share the id.
+ */
 async function callNames(
   database: TraceScope['database'],
   gaps: readonly EndedGap[],
@@ -124,7 +127,7 @@ async function callNames(
   return names;
 }
 
-/** The first of those that are there most often; null of none. */
+/** The first of the most frequent names; null without names. */
 function mostOften(names: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

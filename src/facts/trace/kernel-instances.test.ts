@@ -14,10 +14,10 @@ const rows: Rows = {
   ],
 };
 
-test('durations of each name, their bins, and where the longest is', async () => {
+test('gives durations of each name, their bins and the longest instance', async () => {
   const session = await sessionOf(rows);
   const scope = await traceScope(await session.connect(), session.manifest);
-  const [found, same, ...others] = await namedKernels(scope);
+  const [found, second, ...more] = await namedKernels(scope);
   expect(found).toMatchObject({
     name: 'a',
     count: 3,
@@ -29,8 +29,8 @@ test('durations of each name, their bins, and where the longest is', async () =>
   expect(found!.bins.reduce((sum, count) => sum + count, 0)).toBe(3);
   expect([found!.bins[0], found!.bins.at(-1)]).toEqual([1, 2]);
   expect(found!.longest.end_ns - found!.longest.start_ns).toBe(30 * us);
-  expect(same).toMatchObject({ name: 'b', bins: [1] });
-  expect(others).toEqual([]);
+  expect(second).toMatchObject({ name: 'b', bins: [1] });
+  expect(more).toEqual([]);
 });
 
 test('origins sum to all kernels', async () => {

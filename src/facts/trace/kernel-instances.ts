@@ -4,7 +4,7 @@ import { kernelLooks } from './kernels.js';
 import { type NamedDurations, namedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
 
-/** Kernels of one name: what they are and how long they take. */
+/** Kernels of one name: class, launch properties and durations. */
 export interface NamedKernel extends NamedDurations {
   short_name: string;
   class: OpClass;
@@ -12,7 +12,7 @@ export interface NamedKernel extends NamedDurations {
   share: number;
 }
 
-/** All names of kernels with their durations, those with the most time first. */
+/** All kernel names with durations, the most time first. */
 export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
   const { database } = scope;
   await scope.need('own_kernels', 'kernel_cells');
@@ -22,13 +22,13 @@ export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
     `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM own_kernels)`,
   );
   const total = found.reduce((sum, { total_ns }) => sum + total_ns, 0);
-  return found.map((one): NamedKernel => {
-    const look = looks.get(one.name);
+  return found.map((durations): NamedKernel => {
+    const look = looks.get(durations.name);
     return {
-      ...one,
-      short_name: look?.short_name ?? one.name,
+      ...durations,
+      short_name: look?.short_name ?? durations.name,
       class: look?.class ?? 'other',
-      share: total > 0 ? one.total_ns / total : 0,
+      share: total > 0 ? durations.total_ns / total : 0,
     };
   });
 }
@@ -38,7 +38,7 @@ export interface KernelOrigin {
   phase: PhaseKind;
   /** Decoder layer of the operator; null outside the layers. */
   layer: number | null;
-  /** Null where no operator was recorded. */
+  /** Null if no operator was recorded. */
   operator: string | null;
   kernel: string;
   class: OpClass | null;
@@ -46,7 +46,7 @@ export interface KernelOrigin {
   total_ns: number;
 }
 
-/** Kernel time by phase, layer, launching operator and name; its sum is that of all kernels of the scope. */
+/** Kernel time by phase, layer, launching operator and name. It sums to all kernels of the scope. */
 export async function kernelOrigins({ database, need }: TraceScope): Promise<KernelOrigin[]> {
   await need('focus_kernels', 'own_ops');
   return database.query<KernelOrigin>(

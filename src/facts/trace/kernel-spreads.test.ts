@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { kernel, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
-/** Launched so many µs before it begins, by a call of 5 µs. */
+/** A kernel launched `before` µs before its start, by a call of 5 µs. */
 const early = (stageId: number, from: number, long: number, before: number, name: string) =>
   kernel(stageId, from, long, { name, short_name: name, api_start_ns: (from - before) * us });
 
-test('times of launched kernels equal hand calculation, also on a separate connection', async () => {
+test('times of launched kernels equal the hand calculation, also on a separate connection', async () => {
   const session = await sessionOf({
     stages: [stage(1, 'decode', 0, 1000)],
     kernels: [
@@ -21,7 +21,8 @@ test('times of launched kernels equal hand calculation, also on a separate conne
   const { data } = await analyzeTrace(session);
   const [a, b] = data.launches.kernels;
   expect([a?.kernel, a?.count, b?.kernel, b?.count]).toEqual(['a', 3, 'b', 2]);
-  // 25, 45 and 65 µs from the call's begin to the kernel's end; a call that returned when its kernel began made no queue.
+  // 25, 45 and 65 µs from the call's start to the kernel's end. A call that returned when its kernel started has no
+  // queue time.
   expect(a).toMatchObject({
     total: { median_ns: 45 * us, min_ns: 25 * us, max_ns: 65 * us },
     queue: { count: 2, median_ns: 15 * us, total_ns: 30 * us },
@@ -30,10 +31,10 @@ test('times of launched kernels equal hand calculation, also on a separate conne
   expect(b).toMatchObject({ queue: { median_ns: 2 * us }, kernel_spread: { median_ns: 40 * us } });
   expect(data.kernels[0]).toMatchObject({ name: 'a', median_ns: 20 * us, mean_ns: 30 * us });
   const [decode] = data.launches.phases;
-  // Queues of 10, 20, 3 and 1 µs.
+  // Queue times of 10, 20, 3 and 1 µs.
   expect(decode).toMatchObject({ queue: { count: 4, median_ns: 6.5 * us }, api: { count: 5 } });
 
-  // A session that says it has a million kernels.
+  // A session with a manifest that lists a million kernels.
   const { manifest } = session;
   const kernels = manifest.tables['kernels']!.map((file) => ({ ...file, rows: 1e6 }));
   const large = { ...session, manifest: { ...manifest, tables: { ...manifest.tables, kernels } } };

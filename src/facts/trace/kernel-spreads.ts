@@ -5,35 +5,38 @@ import type { TraceScope } from './scope.js';
 import { scopeOn } from '../derived/scope.js';
 import { queryDurations, spreadColumns } from './spread.js';
 
-/** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
+/** From the API call's return to the kernel's start; null if the kernel started before the return. */
 const queue = 'CASE WHEN start_ns > api_start_ns + api_dur_ns THEN start_ns - api_start_ns - api_dur_ns END';
 
-/** Kernels of a name with a recorded launch, in CUDA graphs or not; further columns: the spreads total_, api_, queue_, kernel_. */
+/**
+ * Kernels of a name with a recorded launch, with or without CUDA graphs. More columns: spreads total_, api_, queue_ and
+ * kernel_.
+ */
 export interface LaunchedRow {
   kernel: string | null;
   in_graph: boolean;
   short_name: string | null;
-  /** Of one of the launches. */
+  /** Correlation id of one of the launches. */
   correlation: number | null;
   pid: number | null;
 }
 
-/** What the summary says with medians: a median needs every value, which takes longer than all else. */
+/** The parts of the summary with medians, which are the slowest: a median needs every value. */
 export interface Spreads {
   /** The longest first. */
   launched: LaunchedRow[];
-  /** Launching calls (api_) and queues (queue_) of a phase; of CUDA graphs in a row of its own, behind the plain one. */
+  /** Launching calls (api_) and queues (queue_) by phase. CUDA graphs have their own row after the plain launches. */
   phases: { phase: PhaseKind }[];
   calls: ApiCall[];
 }
 
-/** Below it another connection costs what it gains. */
+/** With fewer kernels a second connection costs as much as it saves. */
 const worthConnecting = 500_000;
 
 /**
- * Medians of kernels, launches and calls, on a connection of its own where there are many kernels: a median of one group runs
- * on one thread, so the other cores are free for the other queries.
- * @returns the spreads when they are there; close waits for them
+ * Computes medians of kernels, launches and calls, with many kernels on a second connection: a median of one group uses
+ * one thread, so other queries run on the other cores.
+ * @returns a promise of the spreads; close waits for them
  */
 export async function startSpreads(
   session: Session,
@@ -41,11 +44,11 @@ export async function startSpreads(
 ): Promise<{ spreads: () => Promise<Spreads>; close: () => Promise<void> }> {
   const kernels = (session.manifest.tables['kernels'] ?? []).reduce((sum, { rows }) => sum + rows, 0);
   if (kernels < worthConnecting) return { spreads: () => spreadsOf(scope), close: async () => {} };
-  const own = await session.connect();
-  const made = spreadsOf(scopeOn(own, scope.source));
+  const connection = await session.connect();
+  const made = spreadsOf(scopeOn(connection, scope.source));
   const ended = made.then(
-    () => own.close(),
-    () => own.close(),
+    () => connection.close(),
+    () => connection.close(),
   );
   return { spreads: () => made, close: () => ended };
 }

@@ -1,8 +1,8 @@
 import type { SessionDatabase } from '../../session/query.js';
 
 /**
- * Makes `kernel_streams`: kernels of every stream of every capture, rank and device summed, a few rows, which tell what
- * a session's timelines hold without another pass over its kernels. exclusive_ns is null where no kernel has one.
+ * Makes `kernel_streams`: kernel sums by capture, rank, device and stream. These few rows answer which timelines a
+ * session has without reading its kernels again. exclusive_ns is null if no kernel has one.
  */
 export async function makeKernelStreams(database: SessionDatabase): Promise<void> {
   await database.once(

@@ -18,8 +18,8 @@ interface KernelRow {
 }
 
 /**
- * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own.
- * @param launched of startSpreads
+ * Kernels by time, with the part of each phase: kernels launched in it, with sampling separate.
+ * @param launched from startSpreads
  */
 export async function kernels(
   scope: TraceScope,
@@ -33,12 +33,12 @@ export async function kernels(
   );
   const total = all?.total_ns ?? 0;
   const rows = await kernelLooks(database, rowsShown);
-  const [others] = await database.query<{ n: number }>(
+  const [unlaunched] = await database.query<{ n: number }>(
     'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
   );
-  // Where every launch was recorded, the kernels of a name are those of its launches.
+  // If every launch was recorded, all kernels of a name are in its launches.
   const spreads =
-    others?.n === 0
+    unlaunched?.n === 0
       ? new Map(launched.map((row) => [row.kernel, spreadOf(row, 'kernel_')]))
       : await spreadsByName(database);
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
@@ -76,9 +76,12 @@ export async function kernels(
   };
 }
 
-/** What kernels of each name are, those with the most time first. @param most names; all without one */
+/**
+ * Properties of the kernels of each name, the most time first.
+ * @param most maximum number of names; default all
+ */
 export async function kernelLooks(database: TraceScope['database'], most?: number): Promise<KernelRow[]> {
-  // A name that says nothing has the class of each launch's operator: the one with the most time is shown.
+  // A generic name has the class of each launch's operator. The class with the most time is shown.
   return database.query<KernelRow>(
     `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, arg_max(class, (class_ns, class)) AS class,
             any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
@@ -95,12 +98,12 @@ async function spreadsByName(database: TraceScope['database']): Promise<Map<stri
   return new Map(rows.map((row) => [row.name, spreadOf(row)]));
 }
 
-/** Instances of a phase; 1 for what has none, so that "per instance" is then the whole. */
+/** Instances of a phase. A phase without any counts as 1, so that "per instance" is the total. */
 export function instancesOf(phases: readonly TracePhase[], kind: PhaseKind | null): number {
   return phases.find((phase) => phase.kind === kind)?.instances ?? 1;
 }
 
-/** SQL condition for kernels of a phase; everything for null. */
+/** SQL condition for kernels of a phase; null for all kernels. */
 export function phaseFilter(kind: PhaseKind | null): string {
   return kind === null ? 'true' : `phase = ${literal(kind)}`;
 }

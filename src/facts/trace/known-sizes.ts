@@ -9,7 +9,7 @@ type Sizes = Record<(typeof sizes)[number], number | null>;
 const lacksSize = sizes.map((size) => `${size} IS NULL`).join(' OR ');
 const anySize = sizes.map((size) => `${size} IS NOT NULL`).join(' OR ');
 
-/** Where a size comes from, in the order in which it is asked for, with the words that tables show. */
+/** Sources of a size, in order of preference, with their names in tables. */
 const sources = [
   { alias: 'o', from: 'the stages' },
   { alias: 'r', from: 'the stages' },
@@ -23,12 +23,12 @@ export const sizeColumns =
   'k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from, k.steps_here, k.steps_elsewhere';
 
 /**
- * Makes `stage_sizes` (execution_id, capture_id, stage_id and `sizeColumns`): what a
- * session knows of the sizes of each of its steps. Each size is that of the step's range, else what the workload's own
- * record of the same execution says of that step of that process, else what the shapes of its operators say, else that of
- * the n-th step of this kind in another capture of the execution, else in another execution. Steps are counted only where
- * both have as many of the kind, and others that disagree say nothing. `steps_elsewhere` is the number of steps of the kind in a
- * capture with sizes that could not be matched, because it is not that of `steps_here`; null where there is none.
+ * Makes `stage_sizes` (execution_id, capture_id, stage_id and `sizeColumns`): the known sizes of each step. A size
+ * comes from the step's range, else from the workload's record of the same step in the same execution and process, else
+ * from shapes of its operators, else from the n-th step of this kind in another capture of the execution, else in
+ * another execution. The n-th step is used only if both have the same number of steps of the kind, and all such sources
+ * agree. `steps_elsewhere` is the number of steps in a capture with sizes that could not be matched, because it differs
+ * from `steps_here`; null if there is none.
  */
 export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const shapes = valuesOf(await operatorSizes(database));
@@ -38,9 +38,9 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   const stage = 'o.execution_id, o.capture_id, o.stage_id';
   const alike = 't.rank = o.rank AND t.kind = o.kind';
   const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.among = o.among`;
-  const wanted = `(SELECT * FROM own WHERE ${lacksSize})`;
+  const stepsWithoutSize = `(SELECT * FROM own WHERE ${lacksSize})`;
   const from = (on: string) =>
-    `SELECT ${stage}, ${agreed.join(', ')} FROM ${wanted} o JOIN sized t ON ${on} GROUP BY ALL`;
+    `SELECT ${stage}, ${agreed.join(', ')} FROM ${stepsWithoutSize} o JOIN sized t ON ${on} GROUP BY ALL`;
   const first = (size: string) =>
     `coalesce(${sources.map(({ alias }) => `${alias}.${size}`).join(', ')}) AS ${size}`;
   const origin = (size: string) =>
@@ -64,7 +64,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
      counted AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
      elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
      uneven AS (
-       SELECT ${stage}, min(t.among) AS steps_elsewhere FROM ${wanted} o
+       SELECT ${stage}, min(t.among) AS steps_elsewhere FROM ${stepsWithoutSize} o
        JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, among FROM sized WHERE ${anySize}) t
          ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.among <> o.among
        GROUP BY ALL)
@@ -75,7 +75,7 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   );
 }
 
-/** SQL of the rows; of none, one row that joins nothing. */
+/** SQL of the rows; without rows, one row that never joins. */
 function valuesOf(rows: readonly StageSizes[]): string {
   const tuple = (texts: readonly (string | null)[], numbers: readonly (number | null)[]) =>
     `(${[...texts.map((text) => `${literal(text)}::VARCHAR`), ...numbers.map((number) => `${literal(number)}::BIGINT`)].join(', ')})`;
@@ -85,7 +85,7 @@ function valuesOf(rows: readonly StageSizes[]): string {
   return `VALUES ${tuples.length > 0 ? tuples.join(', ') : tuple([null, null], [null, ...sizes.map(() => null)])}`;
 }
 
-/** Makes `known_sizes`, the rows of `stage_sizes` of the focus, by stage_id. */
+/** Makes `known_sizes`: the rows of `stage_sizes` for the focus, by stage_id. */
 export async function makeKnownSizes({ database, source }: TraceScope): Promise<void> {
   await makeStageSizes(database);
   const { execution_id, capture_id, stages_capture_id = capture_id } = source.attribution;
@@ -99,12 +99,12 @@ export async function makeKnownSizes({ database, source }: TraceScope): Promise<
 type StageSizes = Sizes & { execution_id: string; capture_id: string; stage_id: number };
 
 /**
- * Sizes that operators' shapes give, by step that lacks one: token ids of the embedding are (batch, tokens), keys of the attention
- * (batch, heads, context, head dimension), as PyTorch has them.
+ * Sizes from operator shapes, for steps without one. In PyTorch, token ids of the embedding are (batch, tokens), and
+ * attention keys are (batch, heads, context, head dimension).
  */
 async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
   const lacking = `SELECT execution_id, capture_id, stage_id FROM stages WHERE kind IN ${kinds} AND (${lacksSize})`;
-  // Operators are most of a session's rows: where every step has its sizes they are not read.
+  // Operators are most of a session's rows, so they are read only if a step lacks a size.
   if ((await database.query(`${lacking} LIMIT 1`)).length === 0) return [];
   const rows = await database.query<StageSizes & { name: string; input_shapes: string }>(
     `SELECT DISTINCT o.execution_id, o.capture_id, s.phase_id AS stage_id, o.name, o.input_shapes
@@ -126,7 +126,7 @@ async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
     const second = dimensionsOf(input_shapes)[1] ?? [];
     if (name === 'aten::embedding' && second.length === 2) {
       const [batch = 0, tokens = 0] = second;
-      // Positions are looked up once for all sequences: the larger product is that of the tokens.
+      // Positions are embedded once for all sequences, so the larger product is that of the tokens.
       if (batch * tokens > (known.new_tokens ?? 0)) {
         known.batch_size = batch;
         known.new_tokens = batch * tokens;
@@ -141,5 +141,7 @@ async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
 
 function dimensionsOf(text: string): number[][] {
   const parsed = JSON.parse(text) as unknown;
-  return Array.isArray(parsed) ? parsed.map((one) => (Array.isArray(one) ? (one as number[]) : [])) : [];
+  return Array.isArray(parsed)
+    ? parsed.map((shape) => (Array.isArray(shape) ? (shape as number[]) : []))
+    : [];
 }

@@ -10,9 +10,9 @@ import { spreadOf } from './spread.js';
 const kernelsShown = 30;
 
 /**
- * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
- * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
- * @param spreads of startSpreads
+ * How work reaches the device: launches per step and layer, duration of the launching calls, and queue time of kernels
+ * (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
+ * @param spreads from startSpreads
  */
 export async function launches(
   scope: TraceScope,
@@ -36,7 +36,7 @@ export async function launches(
   const ranges = await database.query<{ kind: PhaseKind; low: number; high: number }>(
     `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
   );
-  // One pass through the layers is an instance of these only: loading makes none, warming up several.
+  // Kinds in which an instance is one pass through the layers. Loading makes no pass, warm-up several.
   const onePass = new Set<PhaseKind>(stepKinds);
   const perLayer = (kind: PhaseKind, value: number, what: string): Figure =>
     !onePass.has(kind)
@@ -47,9 +47,9 @@ export async function launches(
   return {
     layers,
     phases: phases.map((phase) => {
-      // With both kinds in one phase the plain launches are shown: their queue is what a step waits for one by one.
-      const own = spreads.filter((row) => row.phase === phase.kind);
-      const spread = own.find((row) => spreadOf(row, 'api_') !== null) ?? {};
+      // If a phase has both kinds, plain launches are shown: a step waits for the queue of each of them.
+      const phaseSpreads = spreads.filter((row) => row.phase === phase.kind);
+      const spread = phaseSpreads.find((row) => spreadOf(row, 'api_') !== null) ?? {};
       const range = ranges.find(({ kind }) => kind === phase.kind);
       const ofGraphs = graphs.find((row) => row.phase === phase.kind)?.launches ?? 0;
       return {
@@ -70,7 +70,6 @@ export async function launches(
   };
 }
 
-/** Decoder layers of the workload's model. */
 function decoderLayers(workload: Workload | null): Figure {
   if (!workload) return missing('no_model', 'the session does not record the model');
   const architecture = workloadArchitecture(workload);
@@ -78,13 +77,13 @@ function decoderLayers(workload: Workload | null): Figure {
   return figure(architecture.layers.length, 'layers', "the model's config.json");
 }
 
-/** One launch gives the name of the call for all of its kind. */
+/** One launch identifies the call for all launches of its kind. */
 async function launchedKernels(
   database: TraceScope['database'],
   launched: readonly LaunchedRow[],
 ): Promise<LaunchKernel[]> {
   const rows = launched.slice(0, kernelsShown);
-  // A question of its own: ids that are written out let the file pass over what cannot hold them.
+  // A separate query: a list of literal ids lets the reader skip parts of the file.
   const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));
   const calls =
     ids.length === 0

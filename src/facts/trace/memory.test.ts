@@ -15,7 +15,7 @@ interface MemoryEvent {
   args: { 'Device Type'?: number; 'Total Allocated'?: number; 'Total Reserved'?: number };
 }
 
-test('an H200 under torch with profile_memory: peaks are those of the raw events, and the page shows them', async () => {
+test('an H200 under torch with profile_memory: peaks equal the raw events, and the page shows them', async () => {
   const path = fixture('kineto-torch2.11-h200/kineto-tiny.json.gz');
   const { traceEvents } = JSON.parse(gunzipSync(readFileSync(path)).toString()) as {
     traceEvents: MemoryEvent[];
@@ -38,19 +38,19 @@ test('an H200 under torch with profile_memory: peaks are those of the raw events
   });
   expect(memory.unused_share).toBeCloseTo(1 - most('Total Allocated') / most('Total Reserved'), 9);
   expect(memory.allocated.length).toBeLessThanOrEqual(1001);
-  const of = { id: 'memory', kind: 'import', title: 'memory', started_at: '' };
-  const view = capturesView({ session: of, trace, counters: null, gemms: null });
+  const sessionInfo = { id: 'memory', kind: 'import', title: 'memory', started_at: '' };
+  const view = capturesView({ session: sessionInfo, trace, counters: null, gemms: null });
   const page = pageOfView(view, { clientScript: '' });
   expect(page).toContain('data-chart="lines"');
   expect(page).toContain('Operators by memory allocated by their own code');
 });
 
-test('by hand: the focus device alone, the phase of the peak, and nothing where nothing was recorded', async () => {
+test('by hand: only the focus device, with the phase of the peak; null without records', async () => {
   const rows = {
     stages: [stage(1, 'prefill', 0, 100), stage(2, 'decode', 100, 200)],
     kernels: [kernel(1, 10, 50), kernel(2, 110, 50)],
   };
-  const held = (t: number, kind: string, bytes: number, device = 0) => ({
+  const reading = (t: number, kind: string, bytes: number, device = 0) => ({
     t_ns: t * us,
     kind,
     bytes,
@@ -60,11 +60,11 @@ test('by hand: the focus device alone, the phase of the peak, and nothing where 
   const session = await sessionOf({
     ...rows,
     memory: [
-      held(20, 'allocated', 100),
-      held(20, 'reserved', 400),
-      held(120, 'allocated', 300),
-      held(150, 'allocated', 200),
-      held(130, 'allocated', 9000, 1),
+      reading(20, 'allocated', 100),
+      reading(20, 'reserved', 400),
+      reading(120, 'allocated', 300),
+      reading(150, 'allocated', 200),
+      reading(130, 'allocated', 9000, 1),
     ],
   });
   const { memory } = (await analyzeTrace(session)).data;

@@ -11,22 +11,22 @@ interface Held {
 }
 
 /**
- * Running totals of the framework's allocator on the device in focus: of the attributed capture, else of another one of
- * the session that recorded them, one of the same execution first. Null without any. Points keep the highest of their span, so that no peak is lost.
+ * Allocator totals on the focus device: from the attributed capture, else from another capture with them, preferably of
+ * the same execution. Null without any. Each point keeps the highest value of its span, so that peaks remain.
  */
 export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
   const { database, source } = scope;
   await scope.need('windows');
   const { attribution, focus } = source;
   const rank = focus.rank === null ? 'true' : `(rank IS NULL OR rank = ${focus.rank})`;
-  const [held] = await database.query<Held>(
+  const [recorded] = await database.query<Held>(
     `SELECT capture_id, device, any_value(source) AS source FROM memory
      WHERE kind = 'allocated' AND device IS NOT DISTINCT FROM ${literal(focus.device)}::INTEGER AND ${rank}
      GROUP BY capture_id, device ORDER BY capture_id = ${literal(attribution.capture_id)} DESC, bool_or(execution_id = ${literal(attribution.execution_id)}) DESC, count(*) DESC, capture_id LIMIT 1`,
   );
-  if (!held) return null;
-  const rows = `(SELECT execution_id, kind, t_ns, bytes FROM memory WHERE capture_id = ${literal(held.capture_id)}
-    AND device IS NOT DISTINCT FROM ${literal(held.device)}::INTEGER AND ${rank})`;
+  if (!recorded) return null;
+  const rows = `(SELECT execution_id, kind, t_ns, bytes FROM memory WHERE capture_id = ${literal(recorded.capture_id)}
+    AND device IS NOT DISTINCT FROM ${literal(recorded.device)}::INTEGER AND ${rank})`;
   const points = async (kind: 'allocated' | 'reserved') =>
     (
       await database.query<{ t_ns: number; bytes: number }>(
@@ -36,15 +36,15 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
       )
     ).map(({ t_ns, bytes }): [number, number] => [t_ns, bytes]);
   const [allocated, reserved] = [await points('allocated'), await points('reserved')];
-  const peak = allocated.reduce((most, one) => (one[1] > most[1] ? one : most));
+  const peak = allocated.reduce((most, point) => (point[1] > most[1] ? point : most));
   const [phase] = await database.query<{ kind: PhaseKind }>(
     `SELECT kind FROM windows WHERE start_ns <= $1 AND end_ns > $1 AND kind <> 'sampling'
-       AND ${literal(attribution.capture_id)} = ${literal(held.capture_id)} ORDER BY end_ns - start_ns LIMIT 1`,
+       AND ${literal(attribution.capture_id)} = ${literal(recorded.capture_id)} ORDER BY end_ns - start_ns LIMIT 1`,
     [peak[0]],
   );
   const most = reserved.length === 0 ? null : reserved.reduce((high, [, bytes]) => Math.max(high, bytes), 0);
   return {
-    ...held,
+    ...recorded,
     allocated,
     reserved,
     peak: {

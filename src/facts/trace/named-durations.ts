@@ -2,12 +2,12 @@ import type { Spread } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
-/** Events of one name and how long they take. */
+/** Events of one name and their durations. */
 export interface NamedDurations extends Spread {
   name: string;
-  /** Linear (type 7), ns. */
+  /** Linear interpolation (type 7), ns. */
   p95_ns: number;
-  /** Counts in bins of equal width from the shortest to the longest; one bin where all take the same time. */
+  /** Counts in bins of equal width from the shortest to the longest; one bin if all durations are equal. */
   bins: number[];
   /** The first of the longest, ns since the session's start. */
   longest: { start_ns: number; end_ns: number };
@@ -16,7 +16,7 @@ export interface NamedDurations extends Spread {
 const binsShown = 40;
 
 /**
- * All names with their durations, those with the most time first.
+ * All names with durations, the most time first.
  * @param events SQL of a relation with name, dur_ns and start_ns
  */
 export async function namedDurations(database: SessionDatabase, events: string): Promise<NamedDurations[]> {
@@ -32,10 +32,10 @@ export async function namedDurations(database: SessionDatabase, events: string):
      GROUP BY 1, 2`,
   );
   const bins = new Map<string, { bin: number; count: number }[]>();
-  for (const { name, ...one } of counted) {
+  for (const { name, ...durations } of counted) {
     const known = bins.get(name);
-    if (known) known.push(one);
-    else bins.set(name, [one]);
+    if (known) known.push(durations);
+    else bins.set(name, [durations]);
   }
   return rows.flatMap((row) => {
     const spread = spreadOf(row);

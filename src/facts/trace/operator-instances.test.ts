@@ -4,7 +4,7 @@ import { traceScope } from '../derived/scope.js';
 import { namedOperators, operatorOrigins } from './operator-instances.js';
 import { fixture, imported } from './test-import.js';
 
-test('operators by name and by origin sum to all of them, and their kernels to what SQL joins', async () => {
+test('operators by name and by origin sum to all operators, and their kernels equal a SQL join', async () => {
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);

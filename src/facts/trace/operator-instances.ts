@@ -3,14 +3,14 @@ import type { OpClass } from '../../model/classes.js';
 import { type NamedDurations, namedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
 
-/** Operators of one name: what they are, how long they take with what they call, and what they run. */
+/** Operators of one name: calls, durations including callees, and the kernels they launch. */
 export interface NamedOperator extends NamedDurations {
   class: OpClass;
   /** Host time without the operators and calls inside them, ns. */
   self_ns: number;
-  /** Share of the own host time of all operators, 0 to 1. */
+  /** Share of the self time of all operators, 0 to 1. */
   share: number;
-  /** Kernels that they launched themselves. */
+  /** Kernels that the operators launched directly. */
   kernels: number;
   /** Time of those kernels, ns. */
   device_ns: number;
@@ -18,7 +18,7 @@ export interface NamedOperator extends NamedDurations {
 
 const ownTime = 'coalesce(o.self_dur_ns, o.dur_ns)';
 
-/** All names of operators with their durations, those with the most time first. */
+/** All operator names with durations, the most time first. */
 export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
   const { database } = scope;
   await scope.need('own_ops', 'own_kernels');
@@ -35,13 +35,13 @@ export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]
   );
   const byName = new Map(sums.map((one) => [one.name, one]));
   const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
-  return found.map((one): NamedOperator => {
-    const own = byName.get(one.name)!;
-    return { ...own, ...one, share: all > 0 ? own.self_ns / all : 0 };
+  return found.map((durations): NamedOperator => {
+    const total = byName.get(durations.name)!;
+    return { ...total, ...durations, share: all > 0 ? total.self_ns / all : 0 };
   });
 }
 
-/** Own host time of operators of one name in one phase and layer. */
+/** Self time of operators of one name in one phase and layer. */
 export interface OperatorOrigin {
   phase: PhaseKind;
   /** Null outside the layers. */
@@ -52,7 +52,7 @@ export interface OperatorOrigin {
   total_ns: number;
 }
 
-/** Own host time by phase, layer and name; its sum is that of all operators of the scope. */
+/** Self time by phase, layer and name. It sums to all operators of the scope. */
 export async function operatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
   await need('focus_ops');
   return database.query<OperatorOrigin>(

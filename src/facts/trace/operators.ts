@@ -8,7 +8,7 @@ const rowsShown = 60;
 const shapesShown = 4;
 const pathDepth = 12;
 
-/** Calls that allocate or free device memory: the caching allocator's misses show as them. */
+/** Calls that allocate or free device memory, made when the caching allocator misses. */
 const allocatorCalls =
   "name SIMILAR TO '(cuda|hip|cu)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release)).*'";
 
@@ -21,19 +21,19 @@ interface OperatorRow {
   device_ns: number;
   kernels: number;
   allocated_bytes: number | null;
-  /** In API calls, allocator calls included; driver calls lie inside runtime calls where there are both. */
+  /** Time in API calls, including allocator calls. Driver calls inside runtime calls count once. */
   called_ns: number;
   allocation_ns: number;
   sample_op_id: number;
 }
 
 /**
- * Operators of one phase (decode where there is one; everything otherwise): host time with and without the operators and API calls inside them,
- * time of the kernels and copies they launched themselves, shapes, allocations, and what costs in each. Null without
- * operators.
+ * Operators of one phase (decode if present, else the whole capture): host time with and without the operators and API
+ * calls inside them, time of kernels and copies that they launched directly, shapes, allocations, and the largest cost
+ * of each. Null without operators.
  *
- * Verdict of an operator: `allocation` when its allocator calls are the largest of the three, `kernels` when its device
- * time is, `scheduling` when the host's own time around them is.
+ * Verdict of an operator by its largest cost: `allocation` for allocator calls, `kernels` for device time, `scheduling`
+ * for host time around them.
  */
 export async function operators(
   { database, source }: TraceScope,
@@ -44,10 +44,10 @@ export async function operators(
   );
   if (!any?.n) return null;
   const phase = (['decode', 'mixed', 'prefill'] as const).find((kind) =>
-    phases.some((one) => one.kind === kind),
+    phases.some((phase) => phase.kind === kind),
   );
   const inPhase = phaseFilter(phase ?? null);
-  // Grouped at once: a row per call would be a table as large as the file.
+  // Grouped in one query, because a row per call would be as large as the file.
   await database.query(
     `CREATE TEMP TABLE op_costs AS
      WITH launched AS (
@@ -111,7 +111,7 @@ export async function operators(
   return { ...found, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 
-/** Where no GPU is used an operator's own host time is its computation. */
+/** Without a GPU an operator's self time is its computation. */
 function cpuText(rows: readonly Operator[], total: number, phase: string | null): string {
   const shown = rows
     .slice(0, 3)
@@ -122,7 +122,7 @@ function cpuText(rows: readonly Operator[], total: number, phase: string | null)
 
 type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'called_ns' | 'allocation_ns'>;
 
-/** The host's time in and around calls, those of the allocator apart. */
+/** Host time in and around calls, without allocator calls. */
 const schedulingOf = ({ self_cpu_ns, called_ns, allocation_ns }: Costs): number =>
   self_cpu_ns + Math.max(0, called_ns - allocation_ns);
 
@@ -138,15 +138,15 @@ function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs)
   const scheduling = schedulingOf(costs);
   const sum = scheduling + device_ns + allocation_ns;
   const parts = `host ${formatPercent(scheduling / sum)}, kernels ${formatPercent(device_ns / sum)}, allocation ${formatPercent(allocation_ns / sum)}`;
-  const said = {
+  const verdictText = {
     scheduling: 'host work around the operators takes longer than their kernels',
     kernels: 'kernels of the operators take longer than the host work around them',
     allocation: 'allocator calls take longer than the operators and their kernels',
   }[verdict];
-  return `${capital(said)} (${parts}).`;
+  return `${capital(verdictText)} (${parts}).`;
 }
 
-/** Enclosing operators and Python frames of some calls, outermost first: one look at the file a level. */
+/** Enclosing operators and Python frames of some calls, outermost first. Reads the file once per level. */
 async function callPaths(database: TraceScope['database'], ids: number[]): Promise<Map<number, string[]>> {
   const paths = new Map<number, string[]>();
   let open = new Map<number, number>();

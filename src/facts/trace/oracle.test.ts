@@ -7,7 +7,7 @@ import { analyzeTrace } from './trace.js';
 
 const home = testHome();
 const folder = fixture('nsys-2025.3.1-h200');
-/** `nsys stats` prints means, medians and deviations with one decimal. */
+/** `nsys stats` prints means, medians and standard deviations with one decimal. */
 const near = (found: number | null, printed: string | undefined) =>
   expect(Math.abs((found ?? 0) - Number(printed || 0))).toBeLessThanOrEqual(0.0501);
 
@@ -27,27 +27,30 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
     );
     const stats = (report: string) => nsysStats(`${folder}/nsys-stats/${name}`, report);
 
-    test('is a document of its schema', async () => {
+    test('matches its schema', async () => {
       const found = await analysed;
       expect(traceDocumentSchema.parse(found)).toEqual(found);
       expect(JSON.parse(JSON.stringify(found))).toEqual(found);
     });
 
-    test('kernels: cuda_gpu_kern_sum', async () => {
+    test('kernels equal cuda_gpu_kern_sum', async () => {
       const { kernels, kernels_total } = (await analysed).data;
       const rows = stats('cuda_gpu_kern_sum');
       expect(kernels.length).toBe(rows.length);
       expect(kernels_total.count).toBe(rows.reduce((sum, row) => sum + Number(row['Instances']), 0));
       for (const row of rows) {
-        const own = kernels.find((kernel) => kernel.name === row['Name'])!;
-        expect([own.count, own.total_ns]).toEqual([Number(row['Instances']), Number(row['Total Time (ns)'])]);
-        sameSpread(own, row);
-        near(100 * own.share, row['Time (%)']);
-        expect(own.phases.reduce((sum, phase) => sum + phase.total_ns, 0)).toBe(own.total_ns);
+        const ownKernel = kernels.find((kernel) => kernel.name === row['Name'])!;
+        expect([ownKernel.count, ownKernel.total_ns]).toEqual([
+          Number(row['Instances']),
+          Number(row['Total Time (ns)']),
+        ]);
+        sameSpread(ownKernel, row);
+        near(100 * ownKernel.share, row['Time (%)']);
+        expect(ownKernel.phases.reduce((sum, phase) => sum + phase.total_ns, 0)).toBe(ownKernel.total_ns);
       }
     });
 
-    test('copies: cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum', async () => {
+    test('copies equal cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum', async () => {
       const names: Record<string, string> = {
         '[CUDA memcpy Host-to-Device]': 'HtoD',
         '[CUDA memcpy Device-to-Host]': 'DtoH',
@@ -57,10 +60,10 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
       const copies = (await analysed).data.copies.filter(({ phase }) => phase === null);
       const sizes = stats('cuda_gpu_mem_size_sum');
       for (const row of stats('cuda_gpu_mem_time_sum')) {
-        // Ours are apart by pageable and pinned.
-        const own = copies.filter(({ kind }) => kind === names[row['Operation']!]);
-        const sum = (of: (copy: (typeof own)[number]) => number) =>
-          own.reduce((all, copy) => all + of(copy), 0);
+        // inferscope lists pageable and pinned copies separately.
+        const kindCopies = copies.filter(({ kind }) => kind === names[row['Operation']!]);
+        const sum = (valueOf: (copy: (typeof kindCopies)[number]) => number) =>
+          kindCopies.reduce((all, copy) => all + valueOf(copy), 0);
         expect(sum(({ count }) => count)).toBe(Number(row['Count']));
         expect(sum(({ total_ns }) => total_ns)).toBe(Number(row['Total Time (ns)']));
         const megabytes = sizes.find((size) => size['Operation'] === row['Operation'])!['Total (MB)'];
@@ -68,50 +71,56 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
       }
     });
 
-    test('API calls: cuda_api_sum', async () => {
+    test('API calls equal cuda_api_sum', async () => {
       const { api_calls } = (await analysed).data;
       const rows = stats('cuda_api_sum');
       expect(api_calls.length).toBe(rows.length);
       for (const row of rows) {
-        const own = api_calls.find((call) => call.name === row['Name']!.replace(/_v\d+$/, ''))!;
-        expect([own.count, own.total_ns]).toEqual([Number(row['Num Calls']), Number(row['Total Time (ns)'])]);
-        sameSpread(own, row);
+        const apiCall = api_calls.find((call) => call.name === row['Name']!.replace(/_v\d+$/, ''))!;
+        expect([apiCall.count, apiCall.total_ns]).toEqual([
+          Number(row['Num Calls']),
+          Number(row['Total Time (ns)']),
+        ]);
+        sameSpread(apiCall, row);
       }
     });
 
-    test('launches: cuda_kern_exec_sum, of kernels launched by one thread through one call', async () => {
+    test('launches equal cuda_kern_exec_sum for kernels launched by one thread through one call', async () => {
       const { launches } = (await analysed).data;
       const rows = stats('cuda_kern_exec_sum');
       let compared = 0;
-      for (const own of launches.kernels) {
-        const theirs = rows.filter((row) => row['Kernel Name'] === own.kernel);
-        // nsys makes a row a thread and call; ours is of the kernel.
-        if (theirs.length !== 1) continue;
+      for (const launch of launches.kernels) {
+        const nsysRows = rows.filter((row) => row['Kernel Name'] === launch.kernel);
+        // nsys has a row per thread and call, inferscope one per kernel.
+        if (nsysRows.length !== 1) continue;
         compared++;
-        const [row] = theirs;
-        expect([own.count, own.queue?.count ?? 0]).toEqual([Number(row!['Count']), Number(row!['QCount'])]);
-        expect(own.api_name).toBe(row!['API Name']!.replace(/_v\d+$/, ''));
-        sameSpread(own.total, row!, 'T');
-        sameSpread(own.api, row!, 'A');
-        sameSpread(own.kernel_spread, row!, 'K');
-        if (own.queue) sameSpread(own.queue, row!, 'Q');
+        const [row] = nsysRows;
+        expect([launch.count, launch.queue?.count ?? 0]).toEqual([
+          Number(row!['Count']),
+          Number(row!['QCount']),
+        ]);
+        expect(launch.api_name).toBe(row!['API Name']!.replace(/_v\d+$/, ''));
+        sameSpread(launch.total, row!, 'T');
+        sameSpread(launch.api, row!, 'A');
+        sameSpread(launch.kernel_spread, row!, 'K');
+        if (launch.queue) sameSpread(launch.queue, row!, 'Q');
       }
       expect(compared).toBeGreaterThanOrEqual(5 - Number(name === 'tiny-graph'));
     });
 
-    test('phases: ranges of nvtx_sum, activities of nvtx_gpu_proj_sum', async () => {
+    test('phases equal ranges of nvtx_sum and activities of nvtx_gpu_proj_sum', async () => {
       const { phases } = (await analysed).data;
       const ranges = stats('nvtx_gpu_proj_sum');
       let compared = 0;
       for (const phase of phases.filter(({ kind }) => ['prefill', 'decode', 'sampling'].includes(kind))) {
         for (const instance of phase.rows) {
           const range = `:inferscope:${phase.kind}:${instance.iteration}:${instance.step_index ?? 0}`;
-          const row = ranges.find((one) => one['Range'] === range);
+          const row = ranges.find((candidate) => candidate['Range'] === range);
           if (!row) continue;
           compared++;
-          const theirs = Number(row['Total GPU Ops']);
+          const nsysOps = Number(row['Total GPU Ops']);
           // nsys counts the launch of a CUDA graph, here of 10 nodes, as one activity.
-          const ops = name === 'tiny-graph' ? theirs + 9 : theirs;
+          const ops = name === 'tiny-graph' ? nsysOps + 9 : nsysOps;
           if (phase.kind === 'sampling') expect(instance.kernels).toBe(1);
           else expect(instance.kernels + instance.copies).toBe(ops);
         }
@@ -125,7 +134,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
   },
 );
 
-test('idle and busy of the device fill the capture exactly', async () => {
+test('idle and busy time of the device sum to the capture', async () => {
   const session = await imported(home, 'nsys-sqlite', `${folder}/tiny-nsys.sqlite`);
   const database = await session.connect();
   const [row] = await database.query<{ span: number; busy: number; idle: number }>(

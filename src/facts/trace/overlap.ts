@@ -1,13 +1,13 @@
 import type { Overlap } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** Overlap with other kernels below this share of kernel time counts as none: the ends of one stream touch the next. */
+/** Minimum share of kernel time that overlaps. Kernels of one stream may touch at their ends. */
 const hardlyAny = 0.01;
 
 /**
- * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
- * (docs/concepts/stages-and-clocks.md). So communication was hidden behind compute in the time in which any communication ran, less its
- * exclusive time: two collectives at once do not hide each other. The same holds for copies behind kernels.
+ * Activities that ran at the same time. exclusive_ns counts each instant once: compute before communication before
+ * copies (docs/concepts/stages-and-clocks.md). Hidden communication is the time with any communication minus its
+ * exclusive time, so two concurrent collectives do not hide each other. The same holds for copies behind kernels.
  */
 export async function overlap(scope: TraceScope): Promise<Overlap> {
   const { database } = scope;
@@ -35,7 +35,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   const copyNs = await timeOf(database, 'own_copies');
   const hiddenComm = Math.max(0, commNs - comm.alone);
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
-  const withKernels = streams.filter(({ kernels: own }) => own > 0);
+  const withKernels = streams.filter(({ kernels: kernelCount }) => kernelCount > 0);
   const serialised =
     withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < hardlyAny * compute.dur;
   return {
@@ -50,7 +50,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   };
 }
 
-/** How long at least one of some activities ran. */
+/** Time in which at least one of the activities ran. */
 async function timeOf(database: TraceScope['database'], activities: string): Promise<number> {
   const [row] = await database.query<{ ns: number }>(
     `SELECT coalesce(sum(greatest(0, end_ns - greatest(start_ns, before_ns))), 0)::DOUBLE AS ns FROM (

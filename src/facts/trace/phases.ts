@@ -11,13 +11,13 @@ import type { SteppedQuery } from '../../session/stepped-query.js';
 import type { PhaseClock } from './windows.js';
 
 /**
- * Time before the first activity of the capture and after the last one: the host's, too. Loading spends most of itself
- * before it has launched anything.
+ * Time before the first activity of the capture and after the last one. It counts as host time: most of loading is
+ * before the first launch.
  */
 export const edges = ['start_up', 'shut_down'] as const;
 const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
 
-/** Sampling lies inside steps: its windows are a level of their own. */
+/** Sampling is inside steps, so its windows are a separate level. */
 export const stepsLevel = "kind <> 'sampling'";
 const samplingLevel = "kind = 'sampling'";
 
@@ -35,9 +35,9 @@ export const phaseOrder: readonly PhaseKind[] = [
 ];
 
 /**
- * Time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time before the
- * first and after the last activity of the capture is the host's. busy = wall − idle; what the profiler added is idle
- * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall.
+ * Wall time of every phase and the device's activity in it. Gaps are cut at the window's edges part by part. Time
+ * before the capture's first activity and after its last is host time. busy = wall − idle. Profiler overhead is idle
+ * time; if a clean execution shows it, it is removed from the causes as in a waterfall.
  */
 export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
   const { database } = scope;
@@ -85,10 +85,10 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   return scope.source.gpu_used ? results : results.map(withoutGpu);
 }
 
-/** Without a device there is no idle time: only wall times are reported. */
+/** Without a device there is no idle time, so only wall times are reported. */
 function withoutGpu(phase: TracePhase): TracePhase {
   const none = { busy_ns: 0, compute_ns: 0, exposed_comm_ns: 0, exposed_copy_ns: 0 };
-  const of = ({ wall_ns }: PhaseInstance) => ({ ...none, idle_ns: wall_ns, idle_share: 1 });
+  const withoutBusy = ({ wall_ns }: PhaseInstance) => ({ ...none, idle_ns: wall_ns, idle_share: 1 });
   return {
     ...phase,
     ...none,
@@ -96,26 +96,26 @@ function withoutGpu(phase: TracePhase): TracePhase {
     idle_share: 1,
     idle_by_cause: [],
     main_cause: null,
-    rows: phase.rows.map((row) => ({ ...row, ...of(row) })),
+    rows: phase.rows.map((row) => ({ ...row, ...withoutBusy(row) })),
   };
 }
 
 function split(wall: number, row: Record<string, number | string | null>) {
-  const of = (name: string) => Number(row[name] ?? 0);
-  const busy = wall - of('idle');
+  const numberOf = (name: string) => Number(row[name] ?? 0);
+  const busy = wall - numberOf('idle');
   return {
     busy_ns: busy,
-    compute_ns: busy - of('comm') - of('copy'),
-    exposed_comm_ns: of('comm'),
-    exposed_copy_ns: of('copy'),
-    idle_ns: of('idle'),
-    idle_share: wall > 0 ? of('idle') / wall : 0,
+    compute_ns: busy - numberOf('comm') - numberOf('copy'),
+    exposed_comm_ns: numberOf('comm'),
+    exposed_copy_ns: numberOf('copy'),
+    idle_ns: numberOf('idle'),
+    idle_share: wall > 0 ? numberOf('idle') / wall : 0,
   };
 }
 
 /**
- * Exclusive time in each window of some activities, swept again where a window cuts them.
- * @param where of the rows
+ * Exclusive time of some activities in each window, computed again for those that a window cuts.
+ * @param where condition on the rows
  */
 export function exposedSql(table: 'kernels' | 'copies', where = 'true'): SteppedQuery {
   const { steps, select } = activitiesInside(
@@ -161,16 +161,16 @@ export async function windowSplitSql({ database, source }: TraceScope): Promise<
   };
 }
 
-/** Far beyond any stage's id and any time of a session. */
+/** Above every stage id and every time of a session. */
 const beginKey = 2n ** 60n;
 
-/** One row as if the focus had one gap from the first one's begin to the last one's end. */
+/** One row that covers all gaps of the focus, from the first start to the last end. */
 export const gapSpanSql =
   'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM own_gaps';
 
 /**
- * The first pass of gapsOfWindows over the windows of steps, which the split of phases and the waterfall have in common:
- * millions of gaps become a row a window, and one of each gap that lies in none.
+ * The first pass of gapsOfWindows over windows of steps, shared by the split of phases and the waterfall: millions of
+ * gaps become one row per window, plus one per gap outside of windows.
  */
 export const stepGapsSql = (unmarked: boolean): string =>
   unmarked ? `SELECT 0::BIGINT AS key, ${sumsOfParts} FROM own_gaps` : gapsByWindow(stepsLevel, 'windows');
@@ -184,20 +184,20 @@ const sumsOfParts = gapParts
 const windowsOf = (level: string, table: string): string =>
   `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
 
-/** SQL of (key, parts of gaps): the window's id, else the gap's begin, far beyond any id. */
+/** SQL of (key, gap parts). The key is the window's id, else the gap's start plus beginKey, which is above every id. */
 function gapsByWindow(level: string, table: string): string {
-  // One key for both kinds of gaps, or grouping millions of rows takes twice as long. Gaps of a device do not overlap and
-  // their parts sum to them, so the begin stands for the gap.
+  // One key for both kinds of gaps, because grouping millions of rows by two takes twice as long. Gaps of a device do
+  // not overlap and equal the sum of their parts, so the start identifies a gap.
   return `WITH likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
       SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sumsOfParts}
       FROM own_gaps g JOIN likely ON likely.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
 /**
- * Idle time by part of each window of a level; its windows do not overlap. One pass: nearly every gap lies inside the
- * window of the step that launched the work ending it, found by a hash join, and is summed there. Any other gap is looked up by
- * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
- * @param table of windows; others than `windows` are of the level of steps
+ * Idle time by part in each window of a level, where windows do not overlap. Nearly every gap is inside the window of
+ * the step that launched the work after it, which one hash join finds. Any other gap is looked up by its start, and if
+ * it crosses that window's edge, it is cut part by part over all windows it overlaps.
+ * @param table of windows; tables other than `windows` contain only steps
  */
 export function gapsOfWindows(
   level: string,
@@ -208,7 +208,7 @@ export function gapsOfWindows(
     const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
     return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;
   });
-  // Joins distinguish the two kinds of keys: a filter would be pushed below the grouping and be asked of every row.
+  // Joins separate the two kinds of keys: a filter would be pushed below the grouping and run for every row.
   return `WITH w AS (SELECT *, row_number() OVER ordered AS nth, max(w_end) OVER ordered AS reach FROM (${windowsOf(level, table)})
       WINDOW ordered AS (ORDER BY w_start, window_id ROWS UNBOUNDED PRECEDING)),
     grouped AS (${grouped}),
@@ -229,15 +229,15 @@ export function gapsOfWindows(
 }
 
 /**
- * Kernels, and the API calls that launched them, and copies, by window. Nodes of a CUDA graph share the correlation id of
- * its one launch; every other kernel has a call of its own, also an orphan without a recorded call. Sampling inside
- * a step counts in the step and in its own window; all of a capture without phases is of its one window.
+ * Kernels, their launching API calls, and copies by window. Nodes of a CUDA graph share the correlation id of one
+ * launch. Every other kernel counts one launch, even if the call was not recorded. Sampling inside a step counts in the
+ * step and in its own window. Without phases the capture is one window.
  */
 function launchedBy(
   what: 'steps' | 'steps and sampling' | 'outside',
   inGraphs: boolean,
 ): { kernels: string; copies: string } {
-  // Telling ids apart takes longer than all else.
+  // Counting distinct ids is the slowest part.
   const launches = inGraphs
     ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
     : 'count(*)';

@@ -10,7 +10,7 @@ import { kernel, sessionOf } from './test-hand.js';
 import { fixture, imported } from './test-import.js';
 import { analyzeTrace } from './trace.js';
 
-/** Whatever a chart or a table shows as a share, against SQL over the same rows of real captures. */
+/** Compares every share in charts and tables with SQL over the same rows of real captures. */
 
 const home = testHome();
 const archived = async (path: string): Promise<Session> =>
@@ -37,7 +37,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
   let session: Session;
   let data: TraceResult;
   let database: SessionDatabase;
-  let own: string;
+  let focusRows: string;
   const query = <T extends object>(sql: string) => database.query<T>(sql);
 
   beforeAll(async () => {
@@ -45,14 +45,14 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     ({ data } = await analyzeTrace(session));
     database = await session.connect();
     const { attribution, focus } = data.source;
-    own = `capture_id = '${attribution.capture_id}' AND execution_id = '${attribution.execution_id}' AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}`;
+    focusRows = `capture_id = '${attribution.capture_id}' AND execution_id = '${attribution.execution_id}' AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}`;
   }, 60_000);
   afterAll(() => database.close());
 
-  test('kernels, their classes, short ones, and what is classified', async () => {
+  test('kernels, their classes, short kernels and classified kernels', async () => {
     const [all] = await query<{ n: number; ns: number; short: number; short_ns: number; other_ns: number }>(
       `SELECT count(*) AS n, sum(dur_ns)::DOUBLE AS ns, count_if(dur_ns < 10000) AS short, sum(dur_ns) FILTER (dur_ns < 10000)::DOUBLE AS short_ns,
-              coalesce(sum(dur_ns) FILTER (class IN ('other', 'graph')), 0)::DOUBLE AS other_ns FROM kernels WHERE ${own}`,
+              coalesce(sum(dur_ns) FILTER (class IN ('other', 'graph')), 0)::DOUBLE AS other_ns FROM kernels WHERE ${focusRows}`,
     );
     expect(data.kernels_total).toMatchObject({ count: all!.n, total_ns: all!.ns });
     expect(data.attribution.classified_share.value).toBeCloseTo(1 - all!.other_ns / all!.ns, 9);
@@ -60,7 +60,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     expect(data.short_kernels.phases[0]!.time_share).toBeCloseTo(all!.short_ns / all!.ns, 9);
     for (const { name: kernelName, share } of data.kernels.slice(0, 5)) {
       const [row] = await database.query<{ ns: number }>(
-        `SELECT sum(dur_ns)::DOUBLE AS ns FROM kernels WHERE ${own} AND name = $1`,
+        `SELECT sum(dur_ns)::DOUBLE AS ns FROM kernels WHERE ${focusRows} AND name = $1`,
         [kernelName],
       );
       expect(share).toBeCloseTo(row!.ns / all!.ns, 9);
@@ -68,7 +68,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const rows = await query<{ phase: string; class: string; ns: number; share: number }>(
       `SELECT phase, class, sum(dur_ns)::DOUBLE AS ns, (sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY phase))::DOUBLE AS share FROM (
          SELECT CASE WHEN p.warmup THEN 'warmup' ELSE coalesce(p.kind, 'outside') END AS phase, coalesce(k.class, 'other') AS class, k.dur_ns
-         FROM (SELECT * FROM kernels WHERE ${own}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
+         FROM (SELECT * FROM kernels WHERE ${focusRows}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
          LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
     );
     const phases = data.classes.filter(({ kind }) => kind !== null);
@@ -84,21 +84,21 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const { start_ns: origin, bin_ns: bin, classes } = data.timeline!.density;
     const bins = await query<{ class: string; bin: number; share: number }>(
       `WITH work AS (
-         SELECT coalesce(class, 'other') AS class, start_ns - ${origin} AS s, start_ns + dur_ns - ${origin} AS e, coalesce(exclusive_ns, dur_ns) AS ns FROM kernels WHERE ${own}
-         UNION ALL SELECT 'copies', start_ns - ${origin}, start_ns + dur_ns - ${origin}, coalesce(exclusive_ns, dur_ns) FROM copies WHERE ${own})
+         SELECT coalesce(class, 'other') AS class, start_ns - ${origin} AS s, start_ns + dur_ns - ${origin} AS e, coalesce(exclusive_ns, dur_ns) AS ns FROM kernels WHERE ${focusRows}
+         UNION ALL SELECT 'copies', start_ns - ${origin}, start_ns + dur_ns - ${origin}, coalesce(exclusive_ns, dur_ns) FROM copies WHERE ${focusRows})
        SELECT class, bin, (sum(ns / (e - s) * (least(e, (bin + 1) * ${bin}) - greatest(s, bin * ${bin}))) / ${bin})::DOUBLE AS share
        FROM work JOIN (SELECT unnest(range(400)) AS bin) b ON s < (bin + 1) * ${bin} AND e > bin * ${bin} GROUP BY ALL`,
     );
     for (const { class: opClass, bin: at, share } of bins)
       expect(classes.find((className) => className.class === opClass)!.share[at]).toBeCloseTo(share, 3.9);
     const [whole] = await query<{ ns: number }>(
-      `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${own})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${own})::DOUBLE AS ns`,
+      `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${focusRows})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${focusRows})::DOUBLE AS ns`,
     );
     const drawn = classes.flatMap(({ share }) => share).reduce((sum, share) => sum + share * bin, 0);
     expect(drawn / whole!.ns).toBeCloseTo(1, 2);
   });
 
-  test('why the device was idle: parts of gaps, in the table and in the row of the timeline', async () => {
+  test("causes of idle time: gap parts in the table and in the timeline's row", async () => {
     const parts = [
       'synchronization',
       'host',
@@ -107,10 +107,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       'device_dependency',
       'unattributed',
     ];
-    const sums = (of: (part: string) => string) =>
-      parts.map((part) => `coalesce(${of(`${part}_ns`)}, 0)::DOUBLE AS ${part}`).join(', ');
+    const sums = (partExpression: (part: string) => string) =>
+      parts.map((part) => `coalesce(${partExpression(`${part}_ns`)}, 0)::DOUBLE AS ${part}`).join(', ');
     const [whole] = await query<Record<string, number>>(
-      `SELECT ${sums((part) => `sum(${part})`)}, sum(dur_ns)::DOUBLE AS dur FROM gaps WHERE ${own}`,
+      `SELECT ${sums((part) => `sum(${part})`)}, sum(dur_ns)::DOUBLE AS dur FROM gaps WHERE ${focusRows}`,
     );
     const { waits } = data.idle;
     const total = waits.reduce((sum, { total_ns }) => sum + total_ns, 0);
@@ -125,10 +125,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       }
     }
     expect(total).toBeGreaterThan(0.95 * whole!['dur']!);
-    // A single gap is split between its causes in the same way.
+    // A single gap is split into its causes in the same way.
     const [longest] = data.idle.longest;
     const [gap] = await query<Record<string, number>>(
-      `SELECT dur_ns::DOUBLE AS dur, ${sums((part) => part)} FROM gaps WHERE ${own} ORDER BY dur_ns DESC, start_ns LIMIT 1`,
+      `SELECT dur_ns::DOUBLE AS dur, ${sums((part) => part)} FROM gaps WHERE ${focusRows} ORDER BY dur_ns DESC, start_ns LIMIT 1`,
     );
     expect(longest!.dur_ns).toBe(gap!['dur']);
     expect(longest!.parts.reduce((sum, { ns }) => sum + ns, 0)).toBe(gap!['dur']);
@@ -138,7 +138,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const drawn = events.filter(({ lane }) => lanes[lane]!.what === 'idle');
     const inside = drawn.filter((one) => one.start_ns >= 0 && one.start_ns + one.dur_ns <= dur_ns);
     const gaps = await query<Record<string, number>>(
-      `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${own} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
+      `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${focusRows} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
     );
     for (const part of parts) {
       let expected = 0;
@@ -154,7 +154,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
 
   test('busy, idle, exposed communication and copies of each window', async () => {
     const table = (from: string, where = 'true') =>
-      `SELECT start_ns, dur_ns FROM ${from} WHERE ${own} AND ${where}`;
+      `SELECT start_ns, dur_ns FROM ${from} WHERE ${focusRows} AND ${where}`;
     const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
     const kernels = table('kernels');
     const all = `${kernels} UNION ALL ${table('copies')}`;
@@ -183,10 +183,10 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     }
   });
 
-  test('what was hidden: communication by computation, copies by kernels', async () => {
+  test('hidden time: communication behind compute, copies behind kernels', async () => {
     const { start_ns: from, end_ns: to } = data.source;
-    const table = (of: string, where = 'true') =>
-      `SELECT start_ns, dur_ns FROM ${of} WHERE ${own} AND ${where}`;
+    const table = (tableName: string, where = 'true') =>
+      `SELECT start_ns, dur_ns FROM ${tableName} WHERE ${focusRows} AND ${where}`;
     const comm = table('kernels', `class = 'communication'`);
     const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
     const copies = table('copies');
@@ -236,9 +236,9 @@ describe.each(Object.keys(sessions))('%s', (name) => {
   });
 
   test('a comparison: classes of each phase', async () => {
-    // Under another name, since a session is not compared with itself.
-    const same = { ...session, id: `${session.id}-again` };
-    const found = compareDocumentSchema.parse(await compareSessions([session, same])).data;
+    // Under another id, because a session is not compared with itself.
+    const copied = { ...session, id: `${session.id}-again` };
+    const found = compareDocumentSchema.parse(await compareSessions([session, copied])).data;
     for (const { phase, class: opClass, values } of found.classes) {
       const group = data.classes.find(({ kind }) => kind === phase)!;
       const row = group.rows.find((one) => one.class === opClass)!;
@@ -261,12 +261,17 @@ test('a kernel that runs for most of the capture fills the bins it covers', asyn
 });
 
 test('a name with launches of several classes shows the class with the most time, in table and comparison', async () => {
-  const of = (from: number, long: number, className: string) =>
+  const kernelOf = (from: number, long: number, className: string) =>
     kernel(null, from, long, { class: className });
-  const rows = [of(0, 100, 'gemm'), of(200, 100, 'gemm'), of(400, 300, 'attention'), of(800, 10, 'norm')];
-  const [one, other] = [await sessionOf({ kernels: rows }), await sessionOf({ kernels: rows })];
-  const { data } = await analyzeTrace(one);
+  const rows = [
+    kernelOf(0, 100, 'gemm'),
+    kernelOf(200, 100, 'gemm'),
+    kernelOf(400, 300, 'attention'),
+    kernelOf(800, 10, 'norm'),
+  ];
+  const [first, second] = [await sessionOf({ kernels: rows }), await sessionOf({ kernels: rows })];
+  const { data } = await analyzeTrace(first);
   expect(data.kernels.map((row) => [row.name, row.class])).toEqual([['k', 'attention']]);
-  const compared = await compareSessions([one, other]);
+  const compared = await compareSessions([first, second]);
   expect(compared.data.kernels.map((row) => row.class)).toEqual(['attention']);
 });

@@ -2,10 +2,10 @@ import type { PhaseKind, ShortKernels } from '../../model/documents/trace.js';
 import { phaseOrder } from './phases.js';
 import type { TraceScope } from './scope.js';
 
-/** Below this a kernel takes no longer than launching the next one costs (5 to 10 µs on today's hosts). */
+/** A shorter kernel takes no longer than the next launch (5 to 10 µs on current hosts). */
 export const shortKernelNs = 10_000;
 
-/** How much of the kernels, and of their time, is in kernels too short to hide a launch. */
+/** Share of kernels, and of their time, that are too short to hide a launch. */
 export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
   const { database } = scope;
   await scope.need('kernel_cells');

@@ -10,20 +10,20 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 const spreadOfValues = async (values: string) => {
-  const asked: string[] = [];
+  const statements: string[] = [];
   const query = async (sql: string) => {
-    asked.push(sql);
+    statements.push(sql);
     return queryRows(database.connection, sql, []) as Promise<never[]>;
   };
   const [row] = await queryDurations<object>(
     { query },
     (type) => `SELECT ${spreadColumns('ns', '', type)} FROM (SELECT unnest([${values}])::BIGINT AS ns)`,
   );
-  return { spread: spreadOf(row!), times: asked.length };
+  return { spread: spreadOf(row!), times: statements.length };
 };
 
-test('durations of less than 2.1 s are kept in 32 bits, longer ones as they are: the same spread by hand', async () => {
-  // Squares about the mean of 40 are 900 + 100 + 1600, over n − 1.
+test('stores durations under 2.1 s in 32 bits and longer ones in 64, with the same spread', async () => {
+  // Squared deviations from the mean of 40 are 900 + 100 + 1600, over n − 1.
   expect(await spreadOfValues('10, 30, 80, NULL')).toEqual({
     spread: {
       count: 3,

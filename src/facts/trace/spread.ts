@@ -1,12 +1,12 @@
 import type { Spread } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-/** What a median keeps its values as. */
+/** Type in which a median stores its values. */
 type ValueType = 'BIGINT' | 'INTEGER';
 
 /**
  * SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact (type 7).
- * @param type of whole values that are all in its range
+ * @param type for integers that all fit it
  */
 export function spreadColumns(expression: string, prefix = '', type?: ValueType): string {
   const value = type === undefined ? expression : `(${expression})::${type}`;
@@ -16,7 +16,7 @@ export function spreadColumns(expression: string, prefix = '', type?: ValueType)
     stddev_samp(${expression}) AS ${prefix}sd_ns`;
 }
 
-/** The Spread in a row's columns, in its own key order and without the others; null when nothing was counted. */
+/** The Spread in a row's columns, in schema order and without other columns; null if the count is 0. */
 export function spreadOf(row: object, prefix = ''): Spread | null {
   const values = row as Record<string, number | null>;
   const of = (key: string) => values[`${prefix}${key}`];
@@ -34,8 +34,8 @@ export function spreadOf(row: object, prefix = ''): Spread | null {
 }
 
 /**
- * Rows of a statement with medians of durations, ns: as 32 bits, which takes a third less of the time that medians of
- * millions take, or where one is beyond them (2.1 s) as 64.
+ * Rows of a statement with medians of durations, ns. Medians of millions take a third less time with 32 bits; if one
+ * value exceeds them (2.1 s), the statement runs again with 64.
  */
 export async function queryDurations<T extends object>(
   database: Pick<SessionDatabase, 'query'>,

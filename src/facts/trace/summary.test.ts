@@ -3,8 +3,8 @@ import type { Row } from '../../model/tables.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
-describe('what the summary reports', () => {
-  test('a capture without ranges: its kernels count in the phase', async () => {
+describe("the summary's figures", () => {
+  test('a capture without ranges: its kernels count in one phase', async () => {
     const rows: Rows = {
       kernels: [kernel(null, 0, 10), kernel(null, 20, 10), kernel(null, 40, 10, { class: 'attention' })],
       gaps: [gap(10, { host: 10 }), gap(30, { launch_overhead: 10 })],
@@ -16,7 +16,7 @@ describe('what the summary reports', () => {
     expect(classes.find(({ kind }) => kind === 'outside')!.rows.map(({ count }) => count)).toEqual([2, 1]);
   });
 
-  test('sampling next to its step, not in it, is one instance', async () => {
+  test('sampling after its step, not inside it, is one instance', async () => {
     const rows: Rows = {
       stages: [stage(1, 'decode', 0, 100), stage(2, 'sampling', 110, 130)],
       kernels: [kernel(1, 10, 20), kernel(2, 115, 5, { class: 'sampling' })],
@@ -32,7 +32,7 @@ describe('what the summary reports', () => {
     ]);
   });
 
-  /** Steps of 1 ms: 200 kernels of 1 µs, one every 5 µs, the host at fault for 3 of the 4 µs between them. */
+  /** Steps of 1 ms: 200 kernels of 1 µs, one every 5 µs, with 3 of the 4 µs between them host time. */
   const eager = (steps: number, more: (step: number) => Row<'stages'>): Rows => {
     const stages: Row<'stages'>[] = [];
     const kernels: Row<'kernels'>[] = [];
@@ -50,9 +50,9 @@ describe('what the summary reports', () => {
     return { stages, kernels, gaps };
   };
 
-  test('batch sizes are kept apart, also where only the record of the same execution has them', async () => {
-    const own = eager(4, (step) => ({ batch_size: step < 2 ? 1 : 8 }));
-    const recordedHere = (await analyzeTrace(await sessionOf(own))).data;
+  test("lists batch sizes separately, even if only the execution's own record has them", async () => {
+    const capture = eager(4, (step) => ({ batch_size: step < 2 ? 1 : 8 }));
+    const recordedHere = (await analyzeTrace(await sessionOf(capture))).data;
     const recorded: Rows = {
       ...eager(4, () => ({})),
     };
@@ -62,7 +62,7 @@ describe('what the summary reports', () => {
       ),
     );
     const joined = (await analyzeTrace(await sessionOf(recorded))).data;
-    // A record of two launches, the capture of one: the process, iteration and step say which is which.
+    // A record of two launches and a capture of one. Process, iteration and step match them.
     const launched: Rows = { ...eager(4, () => ({ pid: 7 })) };
     for (const [pid, sizes] of [
       [9, [64, 64, 64, 64]],

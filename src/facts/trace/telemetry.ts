@@ -5,10 +5,10 @@ import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
 
 const pointsShown = 600;
-/** Scopes of the host's single cores say nothing of a GPU's timeline. */
+/** Excludes metrics of single CPU cores, which do not describe a GPU's timeline. */
 const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
 const shownMetrics = `metric NOT IN (${notSeries.map((metric) => `'${metric}'`).join(', ')})`;
-/** Below this share of the run's usual (median busy) clock a GPU at work has dropped. */
+/** A busy GPU below this share of the run's median busy clock counts as a clock drop. */
 const droppedClock = 0.9;
 
 interface Series {
@@ -20,8 +20,8 @@ interface Series {
 }
 
 /**
- * Power, clocks and utilization over the attributed execution: over all and by phase, with throttling and clock drops
- * tied to the phases they hit. Samples of a window are those taken in it. Null without samples.
+ * Power, clocks and utilization of the attributed execution, in total and by phase, with the phases in which throttling
+ * and clock drops were sampled. A window has the samples taken in it. Null without samples.
  */
 export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | null> {
   const { database, source } = scope;
@@ -66,7 +66,7 @@ interface Span {
   phases: string | null;
 }
 
-/** Runs of samples that meet a condition, as one event each, with the phases sampled in them. */
+/** Consecutive samples that meet a condition, as one event, with the phases sampled in it. */
 async function events(database: TraceScope['database'], samples: string): Promise<TraceTelemetry['events']> {
   const found: TraceTelemetry['events'] = [];
   const spans = (flagged: string) =>

@@ -8,7 +8,7 @@ const home = testHome();
 export type { Rows };
 export const us = 1000;
 
-/** A session of these rows: capture `nsys` of execution `profiled`, pid 7, thread 7, rank 0, device 0 unless they say otherwise. */
+/** A session of these rows. Defaults: capture `nsys` of execution `profiled`, pid 7, thread 7, rank 0, device 0. */
 export function sessionOf(rows: Rows, purposes: Record<string, Execution['purpose']> = {}): Promise<Session> {
   const keys = { execution_id: 'profiled', capture_id: 'nsys', host: 'h', pid: 7, tid: 7, rank: 0 };
   const executions = Object.entries({ profiled: 'profiled' as const, ...purposes }).map(
@@ -76,7 +76,7 @@ export const kernel = (
   ...more,
 });
 
-/** An idle interval and how long its parts are, µs. */
+/** An idle interval with the durations of its parts, µs. */
 export const gap = (from: number, parts: Record<string, number>): Row<'gaps'> => {
   const columns = Object.entries(parts).map(([part, long]) => [`${part}_ns`, long * us]);
   const dur = Object.values(parts).reduce((sum, long) => sum + long, 0);

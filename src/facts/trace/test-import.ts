@@ -6,11 +6,10 @@ import type { Home } from '../../session/home.js';
 import { openSession, type Session } from '../../session/open.js';
 import { summary } from '../../session/test-session.js';
 
-/** Our own captures (test/fixtures, ORIGIN.md there). */
 export const fixture = (path: string): string =>
   fileURLToPath(new URL(`../../../test/fixtures/${path}`, import.meta.url));
 
-/** Imports one file by the named importer, as `inferscope import` does, and opens the session. */
+/** Imports one file with the named importer, like `inferscope import`, and opens the session. */
 export const imported = (
   home: Home,
   importer: string,
@@ -18,7 +17,7 @@ export const imported = (
   options: { workload?: Workload | null; name?: string } = {},
 ): Promise<Session> => importedTogether(home, [[importer, path]], options);
 
-/** Imports files of several executions into one session: (importer, path) each. */
+/** Imports (importer, path) pairs of several executions into one session. */
 export async function importedTogether(
   home: Home,
   files: readonly (readonly [importer: string, path: string])[],
@@ -27,11 +26,11 @@ export async function importedTogether(
   const writer = await createSession({ home, label: 'fixture', kind: 'import', ...(name ? { name } : {}) });
   const read = [];
   for (const [at, [importer, path]] of files.entries()) {
-    const one = importers.find((candidate) => candidate.name === importer);
-    if (!one) throw new Error(`no importer ${importer}`);
-    const facts = await one.facts(path, writer.workbench);
+    const named = importers.find((candidate) => candidate.name === importer);
+    if (!named) throw new Error(`no importer ${importer}`);
+    const facts = await named.facts(path, writer.workbench);
     const capture = { execution_id: at === 0 ? 'profiled' : `profiled-${at}`, capture_id: importer };
-    const outcome = await one.load(
+    const outcome = await named.load(
       path,
       { sink: writer.sink, workbench: writer.workbench, scratch: home.root },
       { ...capture, host: 'h', zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null } },

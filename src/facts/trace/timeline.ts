@@ -4,11 +4,14 @@ import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
 const decodeStepsShown = 3;
-/** Of each kind of event; where one kind has more, the detail ends there for all. What is beyond is counted in `dropped`. */
+/**
+ * Maximum events of each kind. If one kind has more, the detail ends there for all kinds, and later events count in
+ * `dropped`.
+ */
 const eventsShown = 4000;
 const bins = 400;
 const phasesShown = 400;
-/** Without phases: so much from the first kernel on. */
+/** Time shown from the first kernel on if there are no phases. */
 const unmarkedSpanNs = 20e6;
 
 interface EventRow {
@@ -20,7 +23,7 @@ interface EventRow {
   dur_ns: number;
 }
 
-/** One prefill and the first decode steps after it, event by event, and the whole capture as a density by class. */
+/** One prefill and the first decode steps after it, event by event, and the density of the whole capture by class. */
 export async function timeline(scope: TraceScope): Promise<TraceTimeline | null> {
   await scope.need('windows');
   const { database, source } = scope;
@@ -67,11 +70,11 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
   const nameOf = new Map(names.map((name, index) => [name, index]));
-  const beyond = new Map(found.map((row) => [row.what, row.beyond]));
+  const hiddenCounts = new Map(found.map((row) => [row.what, row.beyond]));
   return {
     origin_ns: span.start_ns,
     dur_ns: end_ns - span.start_ns,
-    dropped: [...beyond.values()].reduce((sum, count) => sum + count, found.length - rows.length),
+    dropped: [...hiddenCounts.values()].reduce((sum, count) => sum + count, found.length - rows.length),
     stages,
     lanes,
     names,
@@ -86,11 +89,11 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   };
 }
 
-/** Ranges that we marked ourselves (inferscope:decode:1:0) have the words of their stage. */
+/** Ranges of inferscope (inferscope:decode:1:0) are labeled with their stage. */
 const label =
   "CASE WHEN raw_name IS NULL OR starts_with(raw_name, 'inferscope:') THEN concat_ws(' ', kind, step_index) ELSE raw_name END";
 
-/** SQL of operators with their lane: those that another one calls lie below it. */
+/** SQL of operators with their lane. Callees are in lower lanes. */
 const nestedOperators = (inside: string): string =>
   `WITH RECURSIVE own AS (SELECT * FROM own_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
    nested AS (
@@ -98,7 +101,7 @@ const nestedOperators = (inside: string): string =>
      UNION ALL SELECT own.*, depth + 1 FROM own JOIN nested ON nested.op_id = own.parent_op_id)
    SELECT *, concat('operators, thread ', tid, CASE WHEN depth > 0 THEN ', depth ' || depth END) AS lane FROM nested`;
 
-/** SQL of the parts of gaps, one row each, in the order in which they follow each other. */
+/** SQL of gap parts in time order, one row each. */
 function gapPartRows(inside: string): string {
   const parts = gapParts.map((part, index) => {
     const before = gapParts.slice(0, index).map((earlier) => `coalesce(${earlier}_ns, 0)`);
@@ -107,7 +110,7 @@ function gapPartRows(inside: string): string {
   return `WITH gaps_inside AS (SELECT * FROM own_gaps WHERE ${inside}) ${parts.join(' UNION ALL ')}`;
 }
 
-/** Where the first kind of event that was cut ends: a lane that stops early would look idle. */
+/** End of the first kind of event that was cut, because a lane that stops early would look idle. */
 function wholeUntil(rows: (EventRow & { beyond: number })[], end_ns: number): number {
   const last = new Map<string, number>();
   for (const { what, beyond, start_ns } of rows) if (beyond > 0) last.set(what, start_ns);
@@ -128,7 +131,7 @@ async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns:
     const end_ns = Math.min(source.end_ns, source.start_ns + unmarkedSpanNs);
     return { start_ns: source.start_ns, end_ns };
   }
-  // A prefill far from the next step (another request's, or a pause) is shown without it.
+  // A prefill far from the next step (another request's, or after a pause) is shown without it.
   const last = windows.findLast((window, i) => i === 0 || window.start_ns - windows[i - 1]!.end_ns < 5e8);
   return { start_ns: first.start_ns, end_ns: Math.max(first.end_ns, last?.end_ns ?? 0) };
 }
@@ -138,7 +141,7 @@ async function density(
   { start_ns, end_ns }: TraceScope['source'],
 ): Promise<TraceTimeline['density']> {
   const bin = Math.max(1, Math.ceil((end_ns - start_ns) / bins));
-  // Exclusive time of an activity is spread evenly over it, and so over the bins that it covers.
+  // An activity's exclusive time is spread evenly over its duration, and so over its bins.
   const work = (name: string, table: string) =>
     `SELECT ${name} AS class, start_ns - ${start_ns} AS begin_ns, start_ns - ${start_ns} + dur_ns AS end_ns,
        coalesce(exclusive_ns, dur_ns)::DOUBLE AS ns FROM ${table}`;

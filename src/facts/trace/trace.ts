@@ -25,8 +25,8 @@ import { windowClocks } from './windows.js';
 import { sessionIdentity } from '../session-identity.js';
 
 /**
- * What a GPU timeline shows: of one rank and device of one capture of one execution, never a sum over several.
- * @throws E_USAGE when the session has no kernels, or none of the rank and device asked for
+ * Analyzes a GPU timeline: one rank and device of one capture and execution, never a sum over several.
+ * @throws E_USAGE if the session has no kernels, or none of the rank and device asked for
  */
 export async function analyzeTrace(
   session: Session,

@@ -5,7 +5,8 @@ import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
 import { explainSession } from '../../advice/explain/explain.js';
 
-// vLLM 0.26 in one process on an H200 under nsys: TinyLlama's shape, three times 4 prompts of 128 tokens to 32 tokens.
+// vLLM 0.26 in one process on an H200 under nsys: TinyLlama's shape, three runs of 4 prompts with 128 tokens each, to
+// 32 tokens.
 const home = testHome();
 const layers = 22;
 let id: string;
@@ -18,7 +19,7 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(() => database?.close());
 
-test('stages are the batches that the program made', async () => {
+test('stages are the batches of the program', async () => {
   expect(
     await query(
       `SELECT kind, count(*)::INTEGER AS n, min(batch_size) AS least, max(batch_size) AS most, sum(new_tokens)::INTEGER AS tokens
@@ -30,11 +31,11 @@ test('stages are the batches that the program made', async () => {
   ]);
 });
 
-test('each iteration takes the time that the program printed, less its own work around the engine', async () => {
+test('each iteration takes the time that the program printed, without its own work around the engine', async () => {
   const turns = await query<{ ms: number }>(
     `SELECT (max(end_ns) - min(start_ns)) / 1e6 AS ms FROM stages WHERE kind IN ('prefill', 'decode') GROUP BY iteration ORDER BY iteration`,
   );
-  // Of the session's stdout.log: "seconds" of turn 0, 1 and 2.
+  // From the session's stdout.log: "seconds" of turn 0, 1 and 2.
   const printed = [99.6, 77.2, 77.1];
   turns.forEach(({ ms }, turn) => {
     expect(ms).toBeLessThan(printed[turn]!);
@@ -43,24 +44,24 @@ test('each iteration takes the time that the program printed, less its own work 
   expect(turns).toHaveLength(3);
 });
 
-test('a decode step has the kernels of its layers, and all of them a class', async () => {
+test('a decode step has the kernels of its layers, each with a class', async () => {
   const rows = await query<{ class: string; n: number }>(
     `SELECT k.class, count(*) / 93 AS n FROM kernels k JOIN stages s USING (stage_id) WHERE s.kind = 'decode' GROUP BY k.class`,
   );
   const each = Object.fromEntries(rows.map((row) => [row.class, row.n]));
-  // QKV, output, gate and up, down; one of them in two parts, split over K.
+  // QKV, output, gate and up, down. One of them is two kernels, split over K.
   expect(each['gemm']).toBe(5 * layers);
-  // FlashAttention 3: forward and combining its splits, and the schedule of a step.
+  // FlashAttention 3: forward and combine per layer, and one scheduling kernel per step.
   expect(each['attention']).toBe(2 * layers + 1);
   expect(each['norm']).toBe(2 * layers + 1);
-  // SiLU by the gate, and the rotary embedding.
+  // Gated SiLU, and the rotary embedding.
   expect(each['elementwise']).toBe(2 * layers);
-  // The cache's writes, one a layer, and inputs of a step.
+  // One cache write per layer, and the inputs of a step.
   expect(each['copy']).toBeGreaterThanOrEqual(layers);
   expect(each['other'] ?? 0).toBe(0);
 });
 
-test('the waterfall of a decode step adds up; before the first request there is no pause between requests', async () => {
+test('the waterfall of a decode step sums to W, and there is no pause before the first request', async () => {
   const { data } = await explainSession(await openSession(id, home));
   const decode = data.stages.find(({ kind }) => kind === 'decode')!;
   const sum = decode.bars.reduce((total, { ms }) => total + ms, 0);

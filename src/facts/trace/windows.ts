@@ -12,7 +12,7 @@ export interface PhaseClock {
 const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 
 /**
- * One row per phase instance, with its ends by the host and by the device. Where the engine recorded its repeats, the last
+ * One row per phase instance, with its ends on host and device clock. If the engine recorded its repeats, the last
  * decode step ends with its repeat, and the stages of a warm-up repeat are one instance.
  */
 export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
@@ -40,7 +40,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
            FROM own LEFT JOIN steps USING (stage_id)) own`;
 
-/** Windows by the clock of their kind, of `instances`. A capture without phases is one window, `outside`. */
+/** Windows of `instances`, by the clock of their kind. A capture without phases is one window, `outside`. */
 export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: TraceSource): string {
   if (clocks.some(({ kind }) => kind === 'outside'))
     return `SELECT 'outside' AS kind, 0::BIGINT AS stage_id, 'whole capture' AS raw_name, NULL::BIGINT AS iteration, NULL::BIGINT AS step_index, ${start_ns}::BIGINT AS start_ns, ${end_ns}::BIGINT AS end_ns`;
@@ -56,11 +56,10 @@ export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: 
 const clocksOf = new WeakMap<TraceScope, Promise<PhaseClock[]>>();
 
 /**
- * The clock by which each kind of phase is timed, by the definition of docs/concepts/stages-and-clocks.md: the host's range where the
- * program waits for the device in every step, else the device's own first activity, since host ranges of programs that
- * run ahead say nothing of when the work was done. A decode or mixed step runs to the start of the next one of its thread
- * and iteration. Warm-up is one instance per outermost range. A capture without phases, or with hardly any work in them, is one
- * window, `outside`.
+ * The clock of each kind of phase (docs/concepts/stages-and-clocks.md): the host range if the program waits for the
+ * device in every step, else the device's first activity, because host ranges of programs that run ahead do not show
+ * when the work ran. A decode or mixed step runs to the start of the next one of its thread and iteration. Warm-up is
+ * one instance per outermost range. A capture without phases, or with almost no work in them, is one window, `outside`.
  */
 export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
   const clocks = clocksOf.get(scope) ?? readClocks(scope);
@@ -68,20 +67,20 @@ export function windowClocks(scope: TraceScope): Promise<PhaseClock[]> {
   return clocks;
 }
 
-/** Share of the time that marked steps take, below which they may not be where the device works. */
+/** Below this share of the capture's time, marked steps may not contain the device's work. */
 const shortSteps = 0.1;
-/** Share of the kernel time that must run in marked stages. */
+/** Minimum share of kernel time in marked stages. */
 const minMarked = 0.1;
 
-/** Why the capture is one stage: what is explained first is where the device works, whatever is marked. */
+/** Why the capture is one stage although stages are marked; null if it is not. */
 async function whyUnmarked(
   { database, source, need }: TraceScope,
   kinds: readonly { kind: PhaseKind; ns: number }[],
 ): Promise<string | null> {
   if (kinds.length === 0) return 'phases are not marked';
-  const own = kinds.filter(({ kind }) => steps.includes(kind));
-  const took = own.reduce((sum, { ns }) => sum + ns, 0);
-  if (!source.gpu_used || took >= shortSteps * (source.end_ns - source.start_ns)) return null;
+  const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
+  const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
+  if (!source.gpu_used || stepNs >= shortSteps * (source.end_ns - source.start_ns)) return null;
   await need('focus_kernels');
   const [work] = await database.query<{ marked: number; total: number }>(
     `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM focus_kernels`,
@@ -116,7 +115,7 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
           why: `in ${late} of ${n} instances the device was still busy after its range`,
         };
   });
-  // The end of a prefill and the start of the first decode step must be on one clock, or they would overlap.
+  // The end of a prefill and the start of the first decode step must use one clock, or they would overlap.
   const shared = clocks.filter(({ kind }) => steps.includes(kind));
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);

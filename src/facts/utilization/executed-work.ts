@@ -7,14 +7,14 @@ import type { StageContext } from './stage-context.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
-/** Below it, the shapes that are known say too little of what was run. */
+/** Minimum share of GEMM time with known shapes. */
 const enoughCovered = 0.9;
-/** Ratios between these are no finding: rounding of rotary tables, products outside the layers. */
+/** Ratios in this range are not a finding: rotary tables, and products outside the layers. */
 const alike = [0.98, 1.02] as const;
 
 /**
- * FLOPs that were run: Σ 2·M·N·K·batch of the products with known shapes, plus the model's attention where it ran as
- * one operator. From operators of the same steps, else from cuBLAS logs of another execution.
+ * Executed FLOPs: Σ 2·M·N·K·batch of the products with known shapes, plus the model's attention if it ran as one
+ * operator. From operators of the same steps, else from cuBLAS logs of another execution.
  */
 export async function executedWork(
   database: SessionDatabase,
@@ -66,11 +66,12 @@ async function shapesOf(
   { traced, executed }: StageContext,
 ): Promise<{ source: 'operators' | 'gemm-log'; executed: Executed } | MissingFigure> {
   const { kind, batch_size, point } = group[0]!;
-  const same = traced.filter(
+  const sameStage = traced.filter(
     (step) => step.kind === kind && step.point === point && step.batch_size === batch_size,
   );
-  const seen = same.map(({ stage_id }) => executed?.get(stage_id) ?? nothingExecuted());
-  if (seen.some(({ flops }) => flops > 0)) return { source: 'operators', executed: meanExecuted(seen) };
+  const executedSteps = sameStage.map(({ stage_id }) => executed?.get(stage_id) ?? nothingExecuted());
+  if (executedSteps.some(({ flops }) => flops > 0))
+    return { source: 'operators', executed: meanExecuted(executedSteps) };
   const tokens = new Set(group.map(({ new_tokens }) => new_tokens));
   const [only] = tokens;
   if (batch_size !== null && tokens.size === 1 && only) {
@@ -83,7 +84,7 @@ async function shapesOf(
   );
 }
 
-/** Each dtype at its own peak, as MFU itself. */
+/** Each dtype at its own peak, as in MFU. */
 function refinedMfu(
   { flops_by_dtype }: Executed,
   attention: number,

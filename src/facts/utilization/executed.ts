@@ -3,13 +3,13 @@ import type { SessionDatabase } from '../../session/query.js';
 import { flopOf, gemmOperators, operatorShape, operatorType } from '../gemms/shape.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** Matrix products that were run, of one step or of a mean one. */
+/** Executed matrix products of one step or of a mean step. */
 export interface Executed {
   flops: number;
   flops_by_dtype: Map<PeakDType, number>;
-  /** Of products with this many output features: what a lm_head computes. */
+  /** FLOPs by number of output features; that of the vocabulary is a lm_head. */
   flopsByWidth: Map<number, number>;
-  /** Attention ran as one operator: its products have no shapes of their own. */
+  /** Attention ran as one operator, without shapes of its products. */
   fusedAttention: boolean;
   /** Time of GEMM kernels, and of those with a known shape, ns; 0 without kernels. */
   gemm_ns: number;
@@ -25,14 +25,14 @@ export const nothingExecuted = (): Executed => ({
   known_ns: 0,
 });
 
-/** flash, memory-efficient, cuDNN, paged … attention; the math backend is made of products that are seen themselves. */
+/** flash, memory-efficient, cuDNN, paged … attention. The math backend consists of separate products. */
 const fused =
   /(flash|efficient|cudnn|fused|unified|varlen|paged|fmha)\w*att|att\w*(flash|fmha|paged)|flash_attn|fmha/i;
 
 /** Products of every step, from the operators' input shapes. Needs the views of traceScope. */
 export async function executedByStep(database: SessionDatabase): Promise<Map<number, Executed>> {
   const names = gemmOperators.map((name) => `'${name}'`).join(', ');
-  // aten::linear is a product of its own only where it launched kernels itself (gemms/profiler-shapes.ts).
+  // aten::linear counts only if it launched kernels itself (gemms/profiler-shapes.ts).
   const rows = await database.query<{
     step_id: number;
     name: string;
@@ -82,7 +82,7 @@ export function meanExecuted(steps: readonly Executed[]): Executed {
     mean.flops += step.flops * share;
     for (const key of ['flops_by_dtype', 'flopsByWidth'] as const) {
       const into = mean[key] as Map<unknown, number>;
-      for (const [of, flops] of step[key]) into.set(of, (into.get(of) ?? 0) + flops * share);
+      for (const [name, flops] of step[key]) into.set(name, (into.get(name) ?? 0) + flops * share);
     }
     mean.fusedAttention ||= step.fusedAttention;
     mean.gemm_ns += step.gemm_ns * share;
@@ -91,18 +91,18 @@ export function meanExecuted(steps: readonly Executed[]): Executed {
   return mean;
 }
 
-/** Steps of one size: batch, and new tokens over the batch. */
+/** Size of a step: batch, and new tokens over the batch. */
 interface StepSize {
   batch_size: number;
   new_tokens: number;
 }
 
 /**
- * Products of a mean step from cuBLAS and cuBLASLt logs of executions that ran the same steps, by the products' rows: a
- * product of as many rows as the step has new tokens is of that step, a batched one where its rows are one sequence's.
- * cuBLAS calls cuBLASLt, so that the same calls are in two logs: of each shape the log with more of them counts.
- * @param other sizes of the execution's other stages; a step with the same rows as another kind cannot be distinguished
- * @returns null where no log has stages with it, or rows do not distinguish the stages
+ * Products of a mean step from cuBLAS and cuBLASLt logs of executions with the same steps. A product belongs to a step
+ * with as many new tokens as it has rows; a batched product has the rows of one sequence. cuBLAS calls cuBLASLt, so
+ * both logs may have the same calls: for each shape the log with more of them counts.
+ * @param other sizes of the execution's other stages; steps of two kinds with equal rows cannot be distinguished
+ * @returns null if no log has these stages, or rows do not distinguish them
  */
 export async function executedByLog(
   database: SessionDatabase,
@@ -114,8 +114,11 @@ export async function executedByLog(
      WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ${stepKindsSql}
      GROUP BY ALL`,
   );
-  const own = stages.find((stage) => stage.kind === kind && stage.new_tokens === new_tokens);
-  if (!own || stages.some((stage) => stage.kind !== kind && (stage.new_tokens ?? new_tokens) === new_tokens))
+  const sameSize = stages.find((stage) => stage.kind === kind && stage.new_tokens === new_tokens);
+  if (
+    !sameSize ||
+    stages.some((stage) => stage.kind !== kind && (stage.new_tokens ?? new_tokens) === new_tokens)
+  )
     return null;
   const rows = await database.query<{
     n: number;
@@ -128,15 +131,15 @@ export async function executedByLog(
        WHERE execution_id = $1 AND m IS NOT NULL AND n IS NOT NULL AND k IS NOT NULL GROUP BY ALL)
      SELECT n, 2.0 * m * n * k * batch AS flops, dtype, max(calls) AS calls FROM shapes
      WHERE (batch = 1 AND m = ${new_tokens}) OR (batch > 1 AND m = ${new_tokens / batch_size}) GROUP BY m, n, k, batch, dtype`,
-    [own.execution_id],
+    [sameSize.execution_id],
   );
   if (rows.length === 0) return null;
   const found = nothingExecuted();
-  for (const { n, flops, dtype, calls } of rows) addProducts(found, n, (flops * calls) / own.n, dtype);
-  // A batched product of one sequence's rows is attention written out; else it ran fused.
+  for (const { n, flops, dtype, calls } of rows) addProducts(found, n, (flops * calls) / sameSize.n, dtype);
+  // A batched product with one sequence's rows is unfused attention; without one attention was fused.
   const [batched] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM gemms WHERE execution_id = $1 AND batch > 1 AND m = ${new_tokens / batch_size} AND k > 1`,
-    [own.execution_id],
+    [sameSize.execution_id],
   );
   found.fusedAttention = (batched?.n ?? 0) === 0;
   return found;

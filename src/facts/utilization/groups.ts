@@ -15,11 +15,11 @@ import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
 
 const stepsShown = 512;
-/** Shapes of a stage that are computed one by one; beyond, decode steps are taken at their mean context. */
+/** Maximum shapes of a stage computed individually. Above it, decode steps use their mean context. */
 const shapesCounted = 1024;
 const workSource = 'model arithmetic, necessary operations (docs/concepts/llm-arithmetic.md)';
 
-/** Steps of one kind, batch size and point, in the order of their first. Of other steps a mean would be nobody's. */
+/** Groups steps by kind, batch size and point, in order of their first step. A mean over mixed steps is meaningless. */
 export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
   const groups = new Map<string, SizedStep[]>();
   for (const kind of stepKinds) {
@@ -34,7 +34,7 @@ export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
   return [...groups.values()];
 }
 
-/** What every sequence of a step computes; missing where sequences are not alike or sizes are not known. */
+/** Shape of each sequence of a step; missing if sequences differ or sizes are unknown. */
 export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   const { kind, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = step;
   if (kind === 'mixed') {
@@ -64,7 +64,6 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
   return { phase: kind === 'prefill' ? 'prefill' : 'decode', batchSize: batch, newTokens, contextTokens };
 }
 
-/** One group's figures. */
 export async function stageOf(
   database: SessionDatabase,
   group: SizedStep[],
@@ -110,7 +109,7 @@ export async function stageOf(
   };
 }
 
-/** The first steps, each with its own work. */
+/** The first steps, each with its work. */
 export function stepRows(
   group: readonly SizedStep[],
   stage: UtilizationStage,
@@ -148,7 +147,7 @@ function setOf(model: WorkloadModel, { batch_size }: SizedStep, attended: number
 const meanOf = (group: readonly SizedStep[], value: (step: SizedStep) => number | null): number | null =>
   group.some((step) => value(step) === null) ? null : mean(group.map((step) => value(step)!));
 
-/** Operations of a mean step by name. */
+/** Operations of a mean step, by name. */
 function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWork[] | MissingFigure {
   const counts = new Map<string, { shape: StageShape; steps: number }>();
   for (const step of group) {
@@ -160,15 +159,15 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
     else counts.set(key, { shape, steps: 1 });
   }
   let shapes = [...counts.values()];
-  const [one] = shapes;
-  if (shapes.length > shapesCounted && one!.shape.phase === 'decode') {
+  const [firstShape] = shapes;
+  if (shapes.length > shapesCounted && firstShape!.shape.phase === 'decode') {
     const sum = shapes.reduce((total, { shape, steps }) => total + shape.contextTokens * steps, 0);
-    shapes = [{ shape: { ...one!.shape, contextTokens: sum / group.length }, steps: group.length }];
+    shapes = [{ shape: { ...firstShape!.shape, contextTokens: sum / group.length }, steps: group.length }];
   }
   const byName = new Map<string, NecessaryWork>();
   for (const { shape, steps } of shapes) {
     const share = steps / group.length;
-    const seen = new Set<string>();
+    const names = new Set<string>();
     for (const op of necessaryOps(model, shape)) {
       const key = `${op.name} ${op.dtype}`;
       const row = byName.get(key) ?? {
@@ -181,7 +180,7 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
       };
       byName.set(key, row);
       if (shape === shapes[0]!.shape) row.ops++;
-      seen.add(key);
+      names.add(key);
       row.flops += op.flops * share;
       row.bytes += bytesOf(op) * share;
     }
@@ -191,7 +190,6 @@ function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWo
 
 type Totals = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;
 
-/** Sums over operations of a stage. */
 export function totalsOf(ops: readonly { dtype: string; flops: number; bytes: number }[]): Totals {
   const totals: Totals = { flops: 0, flops_by_dtype: {}, bytes_total: 0 };
   const byType = totals.flops_by_dtype as Record<string, number>;

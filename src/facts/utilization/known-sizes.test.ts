@@ -14,7 +14,7 @@ const valueOf = (one: Figure): number => {
 };
 const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
 
-describe('sizes that one execution knows serve the others of the session', () => {
+describe('sizes from one execution apply to the others of the session', () => {
   const shapes = (
     execution_id: string,
     stage_id: number,
@@ -51,7 +51,7 @@ describe('sizes that one execution knows serve the others of the session', () =>
   test.each([
     { name: 'the capture with shapes leads', torch: 2, nsys: 1 },
     { name: 'the capture without leads', torch: 1, nsys: 2 },
-  ])('$name: sizes, MFU and MBU stay, and so do those of the clean execution', async ({ torch, nsys }) => {
+  ])('$name: sizes, MFU and MBU are known, also for the clean execution', async ({ torch, nsys }) => {
     const [traced, added, clean] = [decodes('torch', 2), decodes('nsys', 2), decodes('clean', 2)];
     const rows = {
       stages: [...traced, ...added, ...clean],
@@ -62,8 +62,8 @@ describe('sizes that one execution knows serve the others of the session', () =>
       { torch: 'profiled', nsys: 'profiled' },
       { torch: 'profiled', nsys: 'profiled', clean: 'clean' },
     ] as const) {
-      const own = 'clean' in purposes ? rows : { ...rows, stages: [...traced, ...added] };
-      const { data } = await analyzeUtilization(await sessionOf(own, purposes));
+      const executionRows = 'clean' in purposes ? rows : { ...rows, stages: [...traced, ...added] };
+      const { data } = await analyzeUtilization(await sessionOf(executionRows, purposes));
       const [decode] = data.stages;
       expect(decode).toMatchObject({ batch_size: 4, new_tokens: 4 });
       // 4 sequences with caches of 65 and 66 tokens.
@@ -82,7 +82,7 @@ describe('sizes that one execution knows serve the others of the session', () =>
         [2, 8],
       ],
     },
-  ])('$name say nothing, and the stage says why', async ({ code, others }) => {
+  ])('$name give no sizes, and the stage says why', async ({ code, others }) => {
     const added = decodes('nsys', 2);
     const traced = others.map(([n, batch], at) => ({
       id: `torch-${at}`,

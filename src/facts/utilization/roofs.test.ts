@@ -14,7 +14,7 @@ test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => 
   const work = { flops: 989e9, flops_by_dtype: { float16: 989e9 }, bytes_total: 4.8e9 };
   const time = figure(10, 'ms', 'test', { n: 4, ci95: [8, 12.5] });
   const { mfu, mbu, bound } = stageShares(work, time, 0, roofs);
-  // Each takes 1 ms at its peak; a tie is compute-bound. The interval turns round with 1 / t.
+  // Each takes 1 ms at its peak; a tie is compute-bound. The interval scales with 1 / t.
   expect(mfu.value).toBeCloseTo(0.1, 12);
   expect(mfu.value === null ? null : mfu.ci95?.map((value) => Number(value.toFixed(9)))).toEqual([
     0.08, 0.125,
@@ -35,7 +35,7 @@ test('work in two dtypes: each at its own peak', () => {
   expect(peak_flops_per_s.value).toBeCloseTo((989e9 + 67e9) / 2e-3, 0);
 });
 
-test('a CPU has the roofs that were measured, of the working set; without them the reason', () => {
+test('a CPU uses the measured roofs at the working set; without them the reason is given', () => {
   const roofline = handRoofline();
   const about = { hardware: { cpu_model: 'test CPU' }, workload: fixtureWorkload({ device: 'cpu' }) };
   const roofs = utilizationRoofs(about, { cpu: roofline, gpu: null }, { onCpu: true });
@@ -44,16 +44,16 @@ test('a CPU has the roofs that were measured, of the working set; without them t
   const smallest = roofline.bandwidth[0]!;
   expect(roofs.bandwidth(1).value).toBe(smallest.bytes_per_s);
   const work = { flops: 1, flops_by_dtype: { float32: 1 }, bytes_total: smallest.bytes_per_s };
-  // One second of reading, in two.
+  // One second of reading takes two seconds.
   const { mbu, roof_share } = stageShares(work, figure(2000, 'ms', 'test'), 1, roofs);
   expect([mbu.value, roof_share.value]).toEqual([0.5, 0.5]);
   const unmeasured = utilizationRoofs(about, none, { onCpu: true }).peak('float32');
   expect(unmeasured.value === null ? unmeasured.reason.code : null).toBe('no_roofline');
 });
 
-test('which GPU a session is of', () => {
+test('finds the GPU of a session', () => {
   const two = { gpu_name: 'NVIDIA H200', gpu1_name: 'NVIDIA A10' };
-  const of = (device: string, ordinal?: number | null, options = {}) =>
+  const gpuName = (device: string, ordinal?: number | null, options = {}) =>
     deviceOf(
       {
         hardware: two,
@@ -61,16 +61,16 @@ test('which GPU a session is of', () => {
       },
       ordinal,
     ).name;
-  expect([of('cuda:0'), of('cuda:1'), of('cuda'), of('cpu'), of('server')]).toEqual([
+  expect([gpuName('cuda:0'), gpuName('cuda:1'), gpuName('cuda'), gpuName('cpu'), gpuName('server')]).toEqual([
     'NVIDIA H200',
     'NVIDIA A10',
     'NVIDIA H200',
     null,
     null,
   ]);
-  // The engine's own word, unless a capture's device is asked for.
-  expect(of('cuda:1', undefined, { gpu: 'NVIDIA B200' })).toBe('NVIDIA B200');
-  expect(of('cuda:0', 1, { gpu: 'NVIDIA B200' })).toBe('NVIDIA A10');
+  // The engine's name for the GPU, unless a capture's device is requested.
+  expect(gpuName('cuda:1', undefined, { gpu: 'NVIDIA B200' })).toBe('NVIDIA B200');
+  expect(gpuName('cuda:0', 1, { gpu: 'NVIDIA B200' })).toBe('NVIDIA A10');
   expect([ordinalOf('cuda:3'), ordinalOf('cuda'), ordinalOf(undefined)]).toEqual([3, null, null]);
   expect(deviceOf({ hardware: { gpu0_name: 'NVIDIA H200' }, workload: null }).peak('float16').value).toBe(
     989e12,

@@ -7,7 +7,7 @@ import { deviceOf } from '../device.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-/** What MFU, MBU and roof_share divide by; figures carry their source, all devices of a group together. */
+/** Denominators of MFU, MBU and roof_share. Figures have a source and cover all devices of a group. */
 export interface UtilizationRoofs {
   kind: 'gpu' | 'cpu';
   name: string | null;
@@ -15,15 +15,15 @@ export interface UtilizationRoofs {
   /** Data sheet (GPU) or measured (CPU). */
   peak: (dtype: PeakDType) => Figure;
   bandwidth: (workingSetBytes: number) => Figure;
-  /** Measured peaks, for roof_share; missing where nothing was measured. */
+  /** Measured peaks, for roof_share; missing without a measurement. */
   measuredPeak: (dtype: PeakDType) => Figure;
   measuredBandwidth: (workingSetBytes: number) => Figure;
 }
 
 /**
- * Peaks of the device a session's stages ran on: dense data-sheet peaks of a GPU, the measured roofs of a CPU. A GPU
- * without a sheet has the peaks that were measured on it, or none.
- * @param cpu, gpu rooflines measured for the session; null where there is none
+ * Peaks of the device of a session's stages: dense data-sheet peaks of a GPU, measured roofs of a CPU. A GPU without a
+ * data sheet has its measured peaks, if any.
+ * @param cpu, gpu rooflines measured for the session; null without one
  */
 export function utilizationRoofs(
   { hardware, workload }: Pick<ManifestData, 'hardware' | 'workload'>,
@@ -77,16 +77,16 @@ function cpuRoofs(model: unknown, roofline: MachineRoofline | null): Utilization
   };
 }
 
-/** The dtypes that work needs, as src/llm takes them; the first that has no peak is the reason for all. */
+/** Peaks of the dtypes of some work, as src/llm takes them. The first missing peak is the reason for all. */
 export function neededPeaks(
   dtypes: readonly PeakDType[],
   peak: (dtype: PeakDType) => Figure,
 ): PeakFlops | MissingFigure {
   const found: PeakFlops = {};
   for (const dtype of dtypes) {
-    const one = peak(dtype);
-    if (one.value === null) return one;
-    if (dtype !== 'tfloat32') found[dtype] = one.value;
+    const figure = peak(dtype);
+    if (figure.value === null) return figure;
+    if (dtype !== 'tfloat32') found[dtype] = figure.value;
   }
   return found;
 }

@@ -3,17 +3,17 @@ import { makeKnownSizes, sizeColumns } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Step } from './steps.js';
 
-/** Sizes of every step of a run, for steps that do not tell their own. */
+/** Sizes of every step of a run, for steps without recorded sizes. */
 export interface RunSizes {
   batch_size: number | null;
   input_len: number | null;
-  /** Who says so. */
+  /** Source of the sizes. */
   from: string;
 }
 
 type Sizes = Pick<Step, 'batch_size' | 'new_tokens' | 'context_tokens_sum'>;
 
-/** Steps of a timeline by its windows, with what the session knows of their sizes. */
+/** Steps of a timeline by its windows, with their known sizes. */
 export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
   await scope.need('windows');
   await makeKnownSizes(scope);
@@ -27,18 +27,18 @@ export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
 
 /** A step with its sizes filled in. */
 export type SizedStep = Step & {
-  /** In words: where the sizes come from. */
+  /** Source of the sizes, in words. */
   from: string;
-  /** Whether one of them is the run's, which the step need not share. */
+  /** Whether a size comes from the run, and may not apply to this step. */
   assumed: boolean;
 };
 
 export function withSizes(step: Step, run: RunSizes): SizedStep {
   const used = new Set<string>();
   const first = (key: keyof Sizes, otherwise: () => number | null): number | null => {
-    if (step[key] !== null) return said(used, step[key], step.sizes_from);
+    if (step[key] !== null) return withSource(used, step[key], step.sizes_from);
     const value = otherwise();
-    return value === null ? null : said(used, value, run.from);
+    return value === null ? null : withSource(used, value, run.from);
   };
   const prefill = step.kind === 'prefill';
   const batch = first('batch_size', () => run.batch_size);
@@ -52,7 +52,7 @@ export function withSizes(step: Step, run: RunSizes): SizedStep {
           : batch * run.input_len,
   );
   const context = first('context_tokens_sum', () => {
-    // A whole prompt has nothing cached before it.
+    // The first pass over a prompt has an empty cache.
     if (prefill) return tokens;
     if (batch === null || run.input_len === null || step.step_index === null) return null;
     return batch * (run.input_len + step.step_index + 1);
@@ -67,7 +67,7 @@ export function withSizes(step: Step, run: RunSizes): SizedStep {
   };
 }
 
-function said<T>(used: Set<string>, value: T, from: string | null): T {
+function withSource<T>(used: Set<string>, value: T, from: string | null): T {
   if (from) used.add(from);
   return value;
 }

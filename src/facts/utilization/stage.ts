@@ -16,7 +16,7 @@ type Shares = Pick<
   'peak_flops_per_s' | 'peak_bandwidth_bytes_per_s' | 'mfu' | 'mbu' | 'bound' | 'roof_ms' | 'roof_share'
 >;
 
-/** Weights and KV cache: what a stage reads and the next one reads again; it decides which level of a CPU's caches counts. */
+/** Weights and KV cache: bytes that every stage reads again. They decide which cache level of a CPU counts. */
 export function workingSetBytes(
   { architecture, storage }: WorkloadModel,
   batchSize: number,
@@ -27,8 +27,8 @@ export function workingSetBytes(
 }
 
 /**
- * MFU, MBU, bound and the share of the measured roof of work that took `time` (ms; its interval is carried along).
- * A value over 1 is kept: it is a fault of the accounting, and presenters show it as one.
+ * MFU, MBU, bound and share of the measured roof of work that took `time` (ms, with its interval). A value over 1 is an
+ * accounting error; it is kept, and presenters show it as one.
  */
 export function stageShares(
   work: StageWork,
@@ -56,7 +56,7 @@ export function stageShares(
   };
 }
 
-/** Of one second, made one of `time`. */
+/** Divides a figure of one second by `time`. */
 function overTime(ofOneSecond: Figure, time: Figure, peak: Figure): Figure {
   if (ofOneSecond.value === null) return ofOneSecond;
   const { value, source } = ofOneSecond;
@@ -64,7 +64,7 @@ function overTime(ofOneSecond: Figure, time: Figure, peak: Figure): Figure {
   return mapFigure(time, 'ratio', `${source}${peakSource}`, (ms) => value / (ms / 1e3));
 }
 
-/** FLOPs / Σ F/P: the peak of one dtype, or what several come to together. */
+/** FLOPs / Σ F/P: the peak of one dtype, or the joint peak of several. */
 function joinedPeak(work: StageWork, roofs: UtilizationRoofs): Figure {
   const dtypes = Object.keys(work.flops_by_dtype) as DType[];
   const figures = dtypes.map((dtype) => roofs.peak(dtype));

@@ -3,10 +3,12 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
-/** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not reported. */
+/**
+ * One prefill, decode or mixed step with its window W and its sizes, which are over the batch and null if not reported.
+ */
 export interface Step {
   stage_id: number;
-  /** Process: the unit of the interval. */
+  /** The process, which is the unit of the interval. */
   pid: number;
   kind: PhaseKind;
   point: string | null;
@@ -16,30 +18,31 @@ export interface Step {
   batch_size: number | null;
   new_tokens: number | null;
   context_tokens_sum: number | null;
-  /** Who says the sizes; null where nobody does. */
+  /** Source of the sizes; null if unknown. */
   sizes_from: string | null;
-  /** Steps of its kind in its capture. */
+  /** Number of steps of this kind in the capture. */
   steps_here: number | null;
-  /** Steps in a capture with another number of them, so that sizes could not be matched; otherwise null. */
+  /** Number of steps in a capture whose sizes could not be matched, because it differs; otherwise null. */
   steps_elsewhere: number | null;
 }
 
-/** A step that an engine recorded itself. */
+/** A step recorded by the engine. */
 export interface RecordedStep extends Step {
-  /** Launch of its process; null where its repeat did not come to an end. */
+  /** Process launch; null if its repeat did not complete. */
   launch: number | null;
-  /** Between device events around the step; null where the engine sets none. */
+  /** Time between device events around the step; null if the engine records none. */
   device_ms: number | null;
-  /** Whether `wall_ns` is by the device: from the event at its start to the one at the start of the next. */
+  /** Whether `wall_ns` is on the device clock: from the event at its start to that of the next step. */
   by_device: boolean;
 }
 
 const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') AND next_iteration IS NOT DISTINCT FROM s.iteration`;
 
 /**
- * Timed steps of an execution in order, by events of the device where the program's hooks recorded them, else by host ranges: a decode or mixed step runs from its start to the start of the next one
- * of its thread and iteration, the last one to its own end, or with `toIterationEnd` to the end of the iteration, where
- * the table `iterations` has it (docs/concepts/stages-and-clocks.md, W). Stages of other `kinds` end with themselves.
+ * Timed steps of an execution in order, by device events if the program's hooks recorded them, else by host ranges. A
+ * decode or mixed step runs from its start to the start of the next one of its thread and iteration. The last step runs
+ * to its own end, or with `toIterationEnd` to the end of the iteration if `iterations` has it
+ * (docs/concepts/stages-and-clocks.md, W). Other `kinds` end with their range.
  */
 export async function recordedSteps(
   database: SessionDatabase,
@@ -72,7 +75,7 @@ export async function recordedSteps(
   );
 }
 
-/** Decode steps of repeats that came to their end, of the first rank. */
+/** Decode steps of completed repeats, on the first rank. */
 export async function decodeSteps(
   database: SessionDatabase,
   executionId: string,

@@ -19,7 +19,7 @@ const tiny = { name: 'tiny', config: fixtureConfig };
 const peak = 989e12;
 const bandwidth = 4.8e12;
 
-/** The session opened again after its user stated what ran. */
+/** The session, opened again after its user stated what ran. */
 async function stated(session: Session, context: Context): Promise<Session> {
   await giveContext(session, context);
   return openFolder(session);
@@ -31,13 +31,13 @@ const valueOf = (one: Figure): number => {
 };
 const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
 
-describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its operators', () => {
+describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from its operators', () => {
   const found = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(
     async (session) => analyzeUtilization(await stated(session, { model: tiny })),
   );
   const necessary = 2 * 64 * tinyLinear + 2 * tinyHead + tinyAttention * ((64 * 65) / 2);
 
-  test('keys of a config that its family does not read are warned of', async () => {
+  test("warns of config keys that the model's family does not read", async () => {
     const session = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
     const model = { ...tiny, config: { ...tiny.config, num_local_experts: 8 } };
     const { issues } = await analyzeUtilization(await stated(session, { model }));
@@ -71,7 +71,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     expect(reasonOf(prefill!.roof_share)).toBe('no_roofline');
   });
 
-  test('refined: the program computes logits of all 64 tokens, and rotary as a product', async () => {
+  test('executed work: the program computes logits of all 64 tokens, and rotary as a product', async () => {
     const { executed, time_ms } = (await found).data.stages[0]!;
     // linear layers and lm_head for 64 tokens; bmm (32 × 1) · (1 × 64)
     const gemms = 2 * 64 * (tinyLinear + tinyHead) + 2 * 32 * 64;
@@ -83,12 +83,12 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
     expect(valueOf(executed.over_necessary)).toBeCloseTo((gemms + attention) / necessary, 12);
     expect(executed.text).toContain('1.18× the necessary FLOPs: logits of every prompt token');
     const seconds = valueOf(time_ms) / 1e3;
-    // The rotary product is of float32, with a peak of 67 TFLOP/s.
+    // The rotary product is in float32, with a peak of 67 TFLOP/s.
     const atPeak = (gemms - 4096 + attention) / peak + 4096 / 67e12;
     expect(valueOf(executed.mfu) / (atPeak / seconds)).toBeCloseTo(1, 12);
   });
 
-  test('decode steps read a cache that grows by one', async () => {
+  test('decode steps read a cache that grows by one token', async () => {
     const { stages, steps } = (await found).data;
     const decode = stages[1]!;
     expect(steps[1]!.map(({ step_index, context_tokens_sum }) => [step_index, context_tokens_sum])).toEqual([
@@ -100,7 +100,7 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
       [65, 66, 67].map((keys) => 2 * (tinyLinear + tinyHead) + tinyAttention * keys),
     );
     expect(valueOf(decode.flops)).toBe(2 * (tinyLinear + tinyHead) + tinyAttention * 66);
-    // Weights once in float16, the cache's 2 × 4 layers × 2 heads × 64 values a token, little else.
+    // Weights once in float16, and 2 × 4 layers × 2 heads × 64 cached values per token, little else.
     const least = 2 * (tinyLinear + tinyHead) + 65 * 2 * 4 * 2 * 64 * 2;
     expect(valueOf(decode.bytes) / least).toBeGreaterThan(1);
     expect(valueOf(decode.bytes) / least).toBeLessThan(1.02);
@@ -108,12 +108,12 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
   });
 });
 
-describe('an nsys capture, which has no sizes', () => {
+describe('an nsys capture without sizes', () => {
   const session = imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
     workload: fixtureWorkload(),
   });
 
-  test('without them: times, and why there is no more', async () => {
+  test('without sizes: times, and the reason for missing figures', async () => {
     const { stages } = (await analyzeUtilization(await session)).data;
     expect(stages.map(({ kind, steps }) => [kind, steps])).toEqual([
       ['prefill', 1],
@@ -125,7 +125,7 @@ describe('an nsys capture, which has no sizes', () => {
     }
   });
 
-  test('with those of the run: as the torch trace of the same program', async () => {
+  test("with the run's sizes: equal to the torch trace of the same program", async () => {
     const { stages, steps } = (
       await analyzeUtilization(await stated(await session, { batch_size: 1, input_len: 64 }))
     ).data;
@@ -136,12 +136,12 @@ describe('an nsys capture, which has no sizes', () => {
     expect(valueOf(stages[0]!.mfu) / (1_464_074_240 / 4_067_596e-9 / peak)).toBeCloseTo(1, 9);
   });
 
-  test('document trace holds the same figures', async () => {
-    const one = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
+  test('document trace has the same figures', async () => {
+    const traced = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
       workload: fixtureWorkload({ batch_size: 1, input_len: 64 }),
     });
-    const trace = await analyzeTrace(one);
-    const { stages, model, device } = (await analyzeUtilization(one)).data;
+    const trace = await analyzeTrace(traced);
+    const { stages, model, device } = (await analyzeUtilization(traced)).data;
     expect(trace.data.utilization).toEqual({ stages, model, device });
     expect(trace.schema).toBe(`inferscope/trace/${traceVersion}`);
   });
@@ -154,12 +154,12 @@ const sizes = (batch: number, tokens: number, context: number) => ({
   context_tokens_sum: context,
 });
 
-describe('a record alone', () => {
-  test('W of a decode step lasts to the next one; the interval is over processes', async () => {
+describe('steps recorded without a profiler', () => {
+  test('W of a decode step lasts to the next one, and the interval is over processes', async () => {
     const steps = [7, 8].flatMap((pid) => [
       step('clean', 'prefill', 0, 10, { pid, ...sizes(2, 256, 256) }),
       step('clean', 'decode', 10, 12, { pid, step_index: 0, ...sizes(2, 2, 258) }),
-      // Steps of 4 ms, of 3 ms in the second process; the last one to its own end.
+      // Steps of 4 ms, in the second process 3 ms. The last step ends with its range.
       step('clean', 'decode', pid === 7 ? 14 : 13, 16, { pid, step_index: 1, ...sizes(2, 2, 260) }),
     ]);
     const { data } = await analyzeUtilization(await sessionOf({ stages: steps }, { clean: 'clean' }));
@@ -170,12 +170,12 @@ describe('a record alone', () => {
     const flops = 2 * 256 * tinyLinear + 2 * 2 * tinyHead + 2 * tinyAttention * ((128 * 129) / 2);
     expect(valueOf(prefill!.flops)).toBe(flops);
     expect(valueOf(prefill!.mfu)).toBeCloseTo(flops / 0.01 / peak, 12);
-    // 4 tokens in 3 ms of two.
+    // 4 tokens in 3 ms for two sequences.
     expect(valueOf(decode!.tokens_per_s)).toBeCloseTo(2 / 0.003, 6);
     expect(valueOf(decode!.flops)).toBe(2 * 2 * (tinyLinear + tinyHead) + tinyAttention * 259);
   });
 
-  test('batch sizes are stages of their own; mixed and unequal steps say why they have none', async () => {
+  test('each batch size is a stage; mixed and unequal steps say why they have no figures', async () => {
     const stages = [
       step('clean', 'prefill', 0, 5, sizes(1, 128, 128)),
       step('clean', 'prefill', 10, 15, { iteration: 1, ...sizes(4, 512, 512) }),
@@ -191,7 +191,7 @@ describe('a record alone', () => {
     ]);
   });
 
-  test('a value over 100 % is kept, with an issue about it', async () => {
+  test('a value over 100 % is kept, with an issue', async () => {
     // 1.4 GFLOP in 1 µs.
     const stages = [step('clean', 'prefill', 0, 0.001, sizes(1, 64, 64))];
     const document = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }));
@@ -222,7 +222,7 @@ describe('a record alone', () => {
   });
 });
 
-describe('refined by a cuBLAS log of another execution', () => {
+describe('executed work from a cuBLAS log of another execution', () => {
   const layer = { n: 512, k: 512, dtype: 'float16' };
   const logged = (m: number, calls: number, more: Row<'gemms'> = {}): Row<'gemms'> => ({
     execution_id: 'gemm-log',
@@ -238,7 +238,7 @@ describe('refined by a cuBLAS log of another execution', () => {
     step(execution, 'decode', 7, 9, { step_index: 1, ...sizes(2, 2, 132) }),
   ];
 
-  test('products of as many rows as the step has tokens, over the steps of the log; of two logs the fuller', async () => {
+  test('assigns products to steps by rows, per step of the log, from the log with more calls', async () => {
     const gemms = [
       logged(128, 16),
       // Two decode steps and two of a warm-up.
@@ -252,13 +252,13 @@ describe('refined by a cuBLAS log of another execution', () => {
     const [prefill, decode] = (await analyzeUtilization(session)).data.stages;
     expect(decode!.executed.source).toBe('gemm-log');
     expect(valueOf(decode!.executed.gemm_flops)).toBe((64 * 2 * 2 * 512 * 512 + 4 * 2 * 2 * 4096 * 512) / 4);
-    // No batched product of one row: attention ran as one kernel.
+    // No batched product with one row, so attention was one kernel.
     expect(valueOf(decode!.executed.attention_flops)).toBe(tinyAttention * 131);
     expect(valueOf(prefill!.executed.gemm_flops)).toBe((16 * 2 * 128 * 512 * 512) / 2);
     expect(prefill!.executed.text).toContain('some products have no known shape');
   });
 
-  test('attention written out as batched products is counted among them', async () => {
+  test('counts unfused attention among the batched products', async () => {
     // 2 sequences × 8 heads, one row each, 131 keys.
     const gemms = [logged(2, 2), logged(1, 8, { batch: 16, n: 131, k: 64 })];
     const stages = [...run('clean'), ...run('gemm-log')];
@@ -268,7 +268,7 @@ describe('refined by a cuBLAS log of another execution', () => {
     expect(valueOf(executed.gemm_flops)).toBe((2 * 2 * 2 * 512 * 512 + 8 * 16 * 2 * 131 * 64) / 2);
   });
 
-  test('rows that two kinds of stages have are not distinguished', async () => {
+  test('rows that two kinds of stages share are not assigned', async () => {
     const alike = (execution: string) => [
       step(execution, 'prefill', 0, 5, sizes(2, 2, 2)),
       step(execution, 'decode', 5, 7, { step_index: 0, ...sizes(2, 2, 4) }),
@@ -284,7 +284,7 @@ describe('refined by a cuBLAS log of another execution', () => {
   });
 });
 
-describe('a timeline next to a clean execution', () => {
+describe('a timeline with a clean execution', () => {
   const kernel = (from: number, to: number): Row<'kernels'> => ({
     execution_id: 'profiled',
     device: 0,
@@ -303,7 +303,7 @@ describe('a timeline next to a clean execution', () => {
   };
   const purposes = { profiled: 'profiled', clean: 'clean' } as const;
 
-  test('times are those of the clean one', async () => {
+  test('uses times of the clean execution', async () => {
     const stages = [phase('prefill', 0, 20), step('clean', 'prefill', 0, 8, sizes(1, 64, 64))];
     const session = await sessionOf({ stages, kernels: [kernel(1, 4)] }, purposes);
     const [prefill] = (await analyzeUtilization(session)).data.stages;
@@ -312,7 +312,7 @@ describe('a timeline next to a clean execution', () => {
     expect(valueOf(prefill!.mfu)).toBeCloseTo(1_464_074_240 / 0.008 / peak, 12);
   });
 
-  test('not where the program runs ahead of the device: then the windows of the timeline count', async () => {
+  test("uses the timeline's windows if the program runs ahead of the device", async () => {
     const late = { device_start_ns: 1 * ms, device_end_ns: 30 * ms };
     const stages = [phase('prefill', 0, 20, late), step('clean', 'prefill', 0, 8, sizes(1, 64, 64))];
     const session = await sessionOf({ stages, kernels: [kernel(1, 30)] }, purposes);
@@ -325,7 +325,7 @@ describe('a timeline next to a clean execution', () => {
     );
   });
 
-  test('an unstated dtype is the one with most of the GEMM time', async () => {
+  test('without a stated dtype takes that of most GEMM time', async () => {
     const kernels = [
       { ...kernel(1, 2), dtype: 'fp32' },
       { ...kernel(2, 5), dtype: 'bf16' },
@@ -337,8 +337,11 @@ describe('a timeline next to a clean execution', () => {
     const { model, stages: found } = (await analyzeUtilization(session)).data;
     expect(model!.dtype).toBe('bfloat16');
     expect(valueOf(found[0]!.flops)).toBe(1_464_074_240);
-    const asked = (await analyzeUtilization(await stated(session, { dtype: 'float32' }))).data;
-    expect(asked.model).toMatchObject({ dtype: 'float32', from: "the workload's record; dtype by you" });
-    expect(valueOf(asked.stages[0]!.peak_flops_per_s)).toBe(67e12);
+    const statedFigures = (await analyzeUtilization(await stated(session, { dtype: 'float32' }))).data;
+    expect(statedFigures.model).toMatchObject({
+      dtype: 'float32',
+      from: "the workload's record; dtype by you",
+    });
+    expect(valueOf(statedFigures.stages[0]!.peak_flops_per_s)).toBe(67e12);
   });
 });

@@ -26,8 +26,8 @@ import { recordedSteps, type Step } from './steps.js';
 import { stageGroups, stageOf, stepRows } from './groups.js';
 
 /**
- * Figures of the stages that an execution without a profiler recorded itself (embedded engine, benchmark); empty where it
- * timed none.
+ * Figures of the stages that an execution without a profiler recorded (embedded engine, benchmark); empty if it timed
+ * none.
  */
 export async function recordedUtilization(
   session: Session,
@@ -43,18 +43,18 @@ export async function recordedUtilization(
 async function stagesOf(
   database: SessionDatabase,
   found: readonly Found[],
-  of: Pick<StageContext, 'roofs' | 'model'>,
+  context: Pick<StageContext, 'roofs' | 'model'>,
 ): Promise<UtilizationStage[]> {
   const stages: UtilizationStage[] = [];
   for (const one of found) {
     for (const group of stageGroups(one.timed)) {
-      stages.push(await stageOf(database, group, { ...one, ...of }));
+      stages.push(await stageOf(database, group, { ...one, ...context }));
     }
   }
   return stages;
 }
 
-/** What a session's stages are measured by: steps for their time, and traced steps for their operators. */
+/** Steps for the times of stages, and traced steps for their operators. */
 interface Found {
   executionId: string;
   timed: SizedStep[];
@@ -64,7 +64,7 @@ interface Found {
   executed: Map<number, Executed> | null;
 }
 
-/** Steps that executions without a profiler timed, by kind and batch size, with what they are measured by. */
+/** Steps timed in executions without a profiler, by kind and batch size, with roofs and model. */
 export async function recordedStages(
   session: Session,
   database: SessionDatabase,
@@ -81,8 +81,8 @@ export async function recordedStages(
 }
 
 /**
- * MFU and MBU of every stage and step of a session that has stages and a model, whatever wrote them.
- * @throws E_USAGE when the session has no prefill and no decode step
+ * MFU and MBU of every stage and step of a session with stages and a model, from any source.
+ * @throws E_USAGE if the session has neither prefill nor decode steps
  */
 export async function analyzeUtilization(session: Session): Promise<Document<UtilizationResult>> {
   const found = await utilizationOfSteps(session);
@@ -90,14 +90,14 @@ export async function analyzeUtilization(session: Session): Promise<Document<Uti
   return found;
 }
 
-/** The same; null without such a step. */
+/** As analyzeUtilization; null without such steps. */
 export async function utilizationOfSteps(session: Session): Promise<Document<UtilizationResult> | null> {
   const { manifest } = session;
   const database = await session.connect();
   try {
     const found: Found[] = [];
     let scope: TraceScope | null = null;
-    // What we measured has stages of its own: those are timed, and more telling than a timeline.
+    // Measurements of inferscope have timed stages, which are preferred over a timeline.
     if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
       const clocks = await windowClocks(scope);
@@ -131,7 +131,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
   }
 }
 
-/** The same of a timeline that is analyzed already, for document `trace`; null where it has no prefill and no decode. */
+/** As analyzeUtilization for an already analyzed timeline, for document `trace`; null without prefill and decode. */
 export async function utilizationOfTrace(
   session: Session,
   scope: TraceScope,
@@ -139,7 +139,7 @@ export async function utilizationOfTrace(
 ): Promise<Utilization | null> {
   const { manifest } = session;
   const run = runSizes(manifest.workload);
-  // Without a model nothing is held against what the operators computed: times are all there is to say.
+  // Without a model there is nothing to compare operators with, so only times are reported.
   const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
   if (found.length === 0) return null;
   const { about, roofs, model } = await facts(session, scope.database, scope);
@@ -184,8 +184,8 @@ function runSizes(workload: Workload | null): RunSizes {
 }
 
 /**
- * Stages have their time of the clean execution where it has such a stage and the program waits for the device in every
- * step, as their waterfalls have; else of the windows of the timeline, which hold what the profiler added.
+ * Stages use their time in the clean execution if it has them and the program waits for the device in every step, like
+ * waterfalls. Otherwise they use the timeline's windows, which include profiler overhead.
  */
 async function ofTrace(
   scope: TraceScope,
@@ -230,11 +230,11 @@ async function ofTrace(
 
 async function ofRecords(database: SessionDatabase, manifest: ManifestData, run: RunSizes): Promise<Found[]> {
   const { executions } = manifest;
-  const own = holds(manifest, 'profile', 'bench');
+  const measuredHere = holds(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
   const found: Found[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {
-    const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: own });
+    const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
     found.push({
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),
@@ -249,7 +249,7 @@ async function ofRecords(database: SessionDatabase, manifest: ManifestData, run:
 
 const faultNames = { mfu: 'MFU', mbu: 'MBU', roof_share: 'share of the measured roof' } as const;
 
-/** Values over 100 %: shown as they are, and said to be wrong. */
+/** Issues for values over 100 %, which are shown unchanged. */
 export function utilizationIssues(
   stages: readonly (Record<'mfu' | 'mbu', Figure> & {
     kind: string;

@@ -39,7 +39,7 @@ export function componentSummaries(profiles: readonly ValidatedProfile[]): Valid
   });
 }
 
-/** Errors of the total on runs that constants were fitted to, apart from those of the others. */
+/** Errors of the total on runs used to fit constants, separate from the other runs. */
 export function byFit(profiles: readonly ValidatedProfile[]): Validation['total_by_fit'] {
   const summary = (fitted: boolean) =>
     errorSummary(
@@ -53,7 +53,7 @@ export function restSummary(profiles: readonly ValidatedProfile[]): Validation['
   return rows.length === 0 ? null : errorSummary(rows);
 }
 
-/** Errors of the total by family, dtype …; a dimension in which all are alike says nothing and is left out. */
+/** Errors of the total by family, dtype …; dimensions with a single value are left out. */
 export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
   return errorDimensions.flatMap((by) => {
     const groups = new Map<string, Compared[]>();

@@ -13,8 +13,8 @@ interface ProfileEstimate {
 }
 
 /**
- * What the calculator of today says about a profile's run, or why it cannot say anything.
- * The model is the profile's own config, else a preset of its name.
+ * The calculator's estimate for a profile's run, or why there is none. The model is the profile's config, else a preset
+ * of its name.
  */
 export function estimateProfile(profile: ProfileFields): ProfileEstimate | string {
   if (profile.metadata?.where === 'url') {
@@ -22,11 +22,12 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   }
   const engine = knownEngine(profile.engine_metadata?.engine_type);
   const { model_info: model } = profile;
-  const asked = profile.metadata?.config ?? {};
+  const requestedConfig = profile.metadata?.config ?? {};
   const named = profile.engine_metadata?.engine_type;
   if (engine === null && named) return `The memory of ${named} apart from weights is not known.`;
-  const config = model.config ?? findPreset(model.name)?.config ?? findPreset(asked.model ?? '')?.config;
-  const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = asked;
+  const config =
+    model.config ?? findPreset(model.name)?.config ?? findPreset(requestedConfig.model ?? '')?.config;
+  const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = requestedConfig;
   if (
     engine === null ||
     !config ||
@@ -55,10 +56,10 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       engine,
       architecture,
       config,
-      // "auto" says nothing.
-      dtypes: [model.dtype, asked.dtype],
-      quantization: model.quantization ?? asked.quantization ?? null,
-      kvCacheDtype: asked.kv_cache_dtype ?? null,
+      // "auto" does not name a dtype.
+      dtypes: [model.dtype, requestedConfig.dtype],
+      quantization: model.quantization ?? requestedConfig.quantization ?? null,
+      kvCacheDtype: requestedConfig.kv_cache_dtype ?? null,
       weightBytes: null,
       batchSize,
       inputLen,
@@ -72,8 +73,8 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       randomWeights: model['weights'] === 'random',
       usage: 'library',
       engineVersion: profile.engine_metadata?.engine_version ?? null,
-      gpuMemoryUtilization: number(asked.gpu_memory_utilization),
-      maxModelLen: number(asked.max_whichModellen),
+      gpuMemoryUtilization: number(requestedConfig.gpu_memory_utilization),
+      maxModelLen: number(requestedConfig.max_whichModellen),
       engineArgs: args,
     });
     return { architecture, estimate: estimateMemory(architecture, request) };

@@ -5,7 +5,10 @@ import { validationSchema, type Validation } from '../../model/documents/validat
 import type { Session } from '../../session/open.js';
 import { planOf } from '../artifact.js';
 
-/** What a session of `validate` found. @throws E_USAGE when it is none */
+/**
+ * The result of a `validate` session.
+ * @throws E_USAGE for other sessions
+ */
 async function validationOf(session: Session): Promise<Validation> {
   const found = await planOf(session, 'validation');
   const { id, started_at } = session.manifest;

@@ -8,7 +8,7 @@ const text = readFileSync('test/fixtures/memory-profiles-h200/llama-2-7b-float16
 test.each([
   ['negative', (value: string) => `-${value}`],
   ['beyond every machine', () => '1e308'],
-])('GB figures that are %s reject a profile with unchanged bytes', (_name, change) => {
+])('rejects a profile with unchanged bytes if its GB figures are %s', (_name, change) => {
   const damaged = text.replaceAll(
     /(_gb": )([\d.]+)/g,
     (_, key: string, value: string) => key + change(value),

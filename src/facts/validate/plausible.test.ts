@@ -28,7 +28,7 @@ describe('an inconsistent measurement', () => {
     const idle = change((profile) => {
       profile.engine_metadata!.engine_type = 'vllm';
     });
-    // 0.9 of 150.75 GB, and 16.4 GB were seen.
+    // 0.9 of 150.75 GB, but 16.4 GB were measured.
     expect(idle).toContain('A live vllm fills its share of the GPUs (135.7 GB');
     const units = change(({ memory_measurements: { peak } }) => {
       peak.per_gpu_details![0]!.used_bytes = 200e9;
@@ -58,7 +58,7 @@ describe('an inconsistent measurement', () => {
     expect(row!.reasons.join()).toContain('is more than the total of 2.089 GB');
   });
 
-  it('is rejected where a part is above the total, or weights are twice the possible ones', () => {
+  it('is rejected if a part exceeds the total, or weights are twice the possible size', () => {
     const part = change(({ memory_breakdown: parts }) => {
       const total = parts.total_measured_bytes!;
       parts.components![2]!.bytes = 2 * total;
@@ -73,15 +73,15 @@ describe('an inconsistent measurement', () => {
     });
     expect(part).toContain('is more than the total');
     const weights = change(({ memory_breakdown: parts }) => {
-      const own = parts.components!.find(({ component }) => component === 'model_weights')!;
-      const added = own.bytes;
-      own.bytes *= 2;
+      const weights = parts.components!.find(({ component }) => component === 'model_weights')!;
+      const added = weights.bytes;
+      weights.bytes *= 2;
       parts.total_measured_bytes! += added;
     });
     expect(weights).toContain('2.00× those of the model');
   });
 
-  it('contradictory dimensions lower the confidence and are named', () => {
+  it('has lower confidence and named dimensions if dimensions contradict each other', () => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     profile.model_info.num_layers = 40;
     const [row] = held(profile).profiles;
@@ -93,8 +93,8 @@ describe('an inconsistent measurement', () => {
 
   it('is skipped for an unknown model', () => {
     const profile = read('llama-2-7b-float16');
-    const other = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };
-    expect(held(other).profiles[0]).toMatchObject({ status: 'skipped' });
+    const otherEngine = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };
+    expect(held(otherEngine).profiles[0]).toMatchObject({ status: 'skipped' });
     const unknown = { ...profile, model_info: { ...profile.model_info, name: 'mine', config: null } };
     unknown.metadata!.config!.model = 'mine';
     expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is not a preset');

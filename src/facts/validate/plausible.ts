@@ -6,24 +6,24 @@ import { formatFactor, formatGb, formatQuantity } from '../../vocabulary/format.
 
 interface PlausibleFacts {
   measured: MeasuredMemory;
-  /** Weights of all GPUs by the calculator; null when the model's arithmetic is not known. */
+  /** Weights of all GPUs by the calculator; null if it cannot compute the model. */
   weightBytes: number | null;
   engine: string;
   tensorParallelSize: number;
-  /** vLLM's share; null for other engines. */
+  /** vLLM's gpu_memory_utilization; null for other engines. */
   utilization: number | null;
 }
 
-/** A live vLLM fills its share: below this part of it nothing was alive when it was sampled. */
+/** A live vLLM fills its share. Below this part of it, it was not running when sampled. */
 const minOfShare = 0.7;
-/** Components and residual make the total, but for rounding. */
+/** Components and residual sum to the total within this rounding error. */
 const sumTolerance = 0.01;
-/** Weights over this many times the model's: a tied lm_head that is stored twice stays below it. */
+/** Maximum ratio of weights to the model's: a tied lm_head stored twice stays below it. */
 const mostWeights = 1.5;
-/** Components that are more than the total by this share of it are not all the run's. */
+/** Components that exceed the total by this share of it include memory of other processes. */
 const minDeficit = 0.25;
 
-/** Why a measurement cannot be what it says; empty when nothing speaks against it. */
+/** Reasons why a measurement is impossible; empty if there are none. */
 export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
   const size = impossibleSize(profile);
   if (size !== null) return [size];
@@ -57,7 +57,7 @@ function belowWeights({ measured, weightBytes, tensorParallelSize: tp }: Plausib
   if (total === null) return reasons;
   const weightsPart = components.get('model_weights') ?? null;
   const least = weightBytes ?? weightsPart;
-  // A rounded parameter count or an engine that packs weights may be a few percent off.
+  // A rounded parameter count, or an engine that packs weights, may be a few percent off.
   if (least !== null && total > 0 && total < 0.95 * least) {
     reasons.push(
       `The peak of ${formatGb(total)} is below the weights (${formatGb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
@@ -102,7 +102,7 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
     : [];
 }
 
-/** A part cannot be more than the whole, nor measured weights much more than the model has in this dtype. */
+/** A part cannot exceed the total, and measured weights cannot be much larger than the model in this dtype. */
 function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
   const { totalBytes: total, components, notMeasured } = measured;
   const reasons: string[] = [];
@@ -132,12 +132,12 @@ function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredM
     : [];
 }
 
-/** What is doubtful about a profile that is compared all the same. */
+/** Doubts about a profile that is compared anyway. */
 export function doubts(profile: ProfileFields, architecture: Architecture): string[] {
   const issue = sharedIssue(profile);
-  const alone = issue && ownShareKnown(profile);
+  const ownMemoryOnly = issue && ownShareKnown(profile);
   return [
-    ...(alone
+    ...(ownMemoryOnly
       ? [
           'Others used the GPU; the total covers only its own processes as listed by the driver, so it is valid.',
         ]
@@ -146,7 +146,7 @@ export function doubts(profile: ProfileFields, architecture: Architecture): stri
   ];
 }
 
-/** Dimensions in the profile that its config does not have: which of both ran is not known. */
+/** Dimensions of the profile that differ from its config, so that it is unknown which ran. */
 export function contradictions({ model_info: model }: ProfileFields, architecture: Architecture): string[] {
   const { num_layers: layers, num_parameters: parameters } = model;
   const counted = countParameters(architecture).total;
@@ -162,12 +162,12 @@ export function contradictions({ model_info: model }: ProfileFields, architectur
   return found;
 }
 
-/** "7B" of a model with 7.6 B is rounding. */
+/** "7B" for a model with 7.6 B is rounding. */
 const parameterTolerance = 0.1;
 
 const sharedIssue = ({ metadata }: ProfileFields) =>
   metadata?.issues?.find(({ code }) => code === 'gpu_shared');
 
-/** Its own processes, as the driver lists them, have nothing of the others in them. */
+/** Memory of the run's own processes, as the driver lists them, includes no others. */
 const ownShareKnown = ({ memory_breakdown }: ProfileFields): boolean =>
   memory_breakdown.total_measured_basis === 'own_processes';

@@ -4,8 +4,8 @@ import type { IssueCode } from '../../model/issue-codes.js';
 import { codeSchema } from '../../model/code-schema.js';
 
 /**
- * A memory profile of schema 2.0 as far as validation reads it. Files of other tools have fewer fields than ours: names
- * and _gb figures alone are enough.
+ * Fields of a memory profile (schema 2.0) that validation reads. Files of other tools have fewer fields: names and _gb
+ * figures are enough.
  */
 const gb = z.number().nullish();
 const point = z.looseObject({
@@ -46,7 +46,7 @@ export const profileFieldsSchema = z.looseObject({
       session_id: z.string().nullish(),
       status: z.string().nullish(),
       where: z.string().nullish(),
-      /** Of ours: empty where nothing ran on a GPU. */
+      /** In inferscope's profiles empty if nothing ran on a GPU. */
       gpus: z.array(z.unknown()).nullish(),
       sampling: z.looseObject({ samples: z.number().nullish() }).nullish(),
       issues: z.array(z.looseObject({ code: codeSchema<IssueCode>(), text: z.string() })).nullish(),
@@ -91,22 +91,22 @@ export const profileFieldsSchema = z.looseObject({
 
 export type ProfileFields = z.infer<typeof profileFieldsSchema>;
 
-/** Bytes of a field that may be there in bytes, in GB, or not at all. */
+/** Bytes of a field given in bytes, in GB, or not at all. */
 export function bytesOf(inBytes: number | null | undefined, inGb: number | null | undefined): number | null {
   return inBytes ?? (inGb === null || inGb === undefined ? null : inGb * 1e9);
 }
 
 export interface MeasuredMemory {
-  /** What the run took: peak − baseline, or its processes' own use. */
+  /** Memory of the run: peak − baseline, or its processes' own use. */
   totalBytes: number | null;
   peakBytes: number | null;
   baselineBytes: number | null;
-  /** By component, where the profile has it. */
+  /** Bytes by component, if the profile has it. */
   components: ReadonlyMap<string, number>;
-  /** Components that only a formula gave: there is nothing to compare the calculator with. */
+  /** Components from formulas only, so there is no measurement to compare with. */
   notMeasured: ReadonlySet<string>;
   residualBytes: number | null;
-  /** Of one GPU. */
+  /** Memory of one GPU. */
   gpuBytes: number | null;
   gpuName: string | null;
 }
@@ -145,7 +145,7 @@ export function measuredOf({
     notMeasured: new Set(
       (parts.components ?? [])
         .filter(({ component, basis }) =>
-          // Files of before have no basis: no allocator of a CPU counts activations, and only PyTorch's cache is counted.
+          // Older files have no basis. On a CPU no allocator counts activations, and only PyTorch's cache is counted.
           basis === undefined || basis === null
             ? onCpu && (component === 'activations' || (component === 'kv_cache' && !byTorch))
             : basis === 'formula',

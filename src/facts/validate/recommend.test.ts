@@ -4,14 +4,14 @@ import { toleranceOf, validateProfiles } from './validate.js';
 
 it('recommends no constant from one model', () => {
   const profile = structuredClone(read('llama-2-7b-float16'));
-  const own = profile.memory_breakdown.components!.find(({ component }) => component === 'cuda_context')!;
-  own.bytes += 300 * 2 ** 20;
+  const context = profile.memory_breakdown.components!.find(({ component }) => component === 'cuda_context')!;
+  context.bytes += 300 * 2 ** 20;
   profile.memory_breakdown.total_measured_bytes! += 300 * 2 ** 20;
   const several = [1, 2, 3, 4].map((n) => ({ source: `${n}.json`, profile }));
   expect(validateProfiles(several, toleranceOf(0.05)).recommendations).toEqual([]);
 });
 
-it('a wrong constant is named with the value that fits', () => {
+it('names a wrong constant with the value that fits', () => {
   const profiles = names.map((name) => {
     const profile = structuredClone(read(name));
     const context = profile.memory_breakdown.components!.find(

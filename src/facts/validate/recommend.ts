@@ -18,13 +18,13 @@ import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { HeldProfile } from './validate-profile.js';
 import { formatGb, formatNumber } from '../../vocabulary/format.js';
 
-/** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
+/** Minimum error of a constant that the fitted value removes, as a share. */
 const minGain = 0.25;
 const minErrorBytes = 16 * 2 ** 20;
-/** Different models that must agree: one profile, or runs of one model, say nothing of the others. */
+/** Minimum different models: one profile, or runs of one model, do not generalize. */
 const minModels = 3;
 
-/** What one profile says of a constant: the value that would have been right, and how bytes follow from it. */
+/** What one profile implies for a constant: the value that would fit, and how bytes follow from it. */
 interface Observation {
   model: string;
   constant: string;
@@ -32,17 +32,17 @@ interface Observation {
   source: string;
   unit: Recommendation['unit'];
   right: number;
-  /** Bytes that the component takes per unit of the constant. */
+  /** Bytes of the component per unit of the constant. */
   bytesPerUnit: number;
 }
 
 /**
- * Which constants of memory-constants.ts are off, and the value that fits: the median over the profiles of what would
- * have been right in each. Weights and cache have none: an error there is the formula's.
+ * Constants of memory-constants.ts that are off, and the value that fits: the median over profiles. Weights and cache
+ * have no constants; their errors are in the formula.
  */
-export function recommendations(held: readonly HeldProfile[]): Recommendation[] {
+export function recommendations(profiles: readonly HeldProfile[]): Recommendation[] {
   const groups = new Map<string, Observation[]>();
-  for (const profile of held) {
+  for (const profile of profiles) {
     for (const seen of observations(profile)) {
       const known = groups.get(seen.constant) ?? [];
       groups.set(seen.constant, [...known, { ...seen, model: profile.row.model }]);
@@ -55,16 +55,16 @@ export function recommendations(held: readonly HeldProfile[]): Recommendation[] 
     );
 }
 
-function recommended(seen: readonly Observation[]): Recommendation | null {
-  const { constant, current, source, unit } = seen[0]!;
-  const models = new Set(seen.map(({ model }) => model)).size;
+function recommended(group: readonly Observation[]): Recommendation | null {
+  const { constant, current, source, unit } = group[0]!;
+  const models = new Set(group.map(({ model }) => model)).size;
   if (models < minModels) return null;
-  const rights = seen.map(({ right }) => right);
+  const rights = group.map(({ right }) => right);
   const spread: [number, number] = [Math.min(...rights), Math.max(...rights)];
-  const fitted = median(seen.map(({ right }) => right));
+  const fitted = median(group.map(({ right }) => right));
   const errorWith = (value: number): number =>
-    seen.reduce((sum, { right, bytesPerUnit }) => sum + Math.abs(value - right) * bytesPerUnit, 0) /
-    seen.length;
+    group.reduce((sum, { right, bytesPerUnit }) => sum + Math.abs(value - right) * bytesPerUnit, 0) /
+    group.length;
   const before = errorWith(current);
   const after = errorWith(fitted);
   if (before < minErrorBytes || before - after < minGain * before) return null;
@@ -75,12 +75,12 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     current_source: source,
     fitted,
     unit,
-    profiles: seen.length,
+    profiles: group.length,
     models,
     spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatGb(before)} to ${formatGb(after)} per GPU.`,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${group.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${formatGb(before)} to ${formatGb(after)} per GPU.`,
   };
 }
 
@@ -126,20 +126,20 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   };
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
   const context = byArchitecture(cudaContext, architecture);
-  const held = of('cuda_context');
-  // What attention adds to it is no part of the constant.
+  const contextBytes = of('cuda_context');
+  // Memory that attention adds is not part of the constant.
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
   const common = constantOf(
     `cudaContext.${generationIn(cudaContext, architecture)}`,
     context,
-    held === null ? null : held - added,
+    contextBytes === null ? null : contextBytes - added,
   );
   if (row.engine === 'vllm') {
     const name = nonTorchKind(estimate.request);
     return [
       ...common,
       ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),
-      // Where tensors are counted, no constant makes it up.
+      // No constant is needed if tensors are counted.
       ...(estimated('cuda_graphs') === vllmGraphs.bytes
         ? constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs'))
         : factor('CUDA graphs (vllm)', 'cuda_graphs')),

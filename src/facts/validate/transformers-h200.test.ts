@@ -20,7 +20,7 @@ describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dty
     }
   });
 
-  it('sums up by component, family, dtype and tensor parallelism, and has nothing to recommend', () => {
+  it('summarizes by component, family, dtype and tensor parallelism, and recommends nothing', () => {
     expect(found.result).toBe('passed');
     expect(found.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within: 6 });
     const weights = found.components.find(({ component }) => component === 'model_weights')!;
@@ -53,13 +53,13 @@ it.each([
     // Tensors of a few KiB are omitted from the allocation order that determines activations and reserve.
     expect(Math.abs(errors.get('activations')!)).toBeLessThan(3e6);
     expect(Math.abs(errors.get('allocator_reserve')!)).toBeLessThan(20 * 2 ** 20);
-    // float32 or not, 16 tokens or 512: the memory of attention is computed.
+    // Attention memory is computed for float32 and others, for 16 and 512 tokens.
     expect(Math.abs(errors.get('cuda_context')!)).toBeLessThan(2 ** 20);
     for (const bytes of errors.values()) expect(Math.abs(bytes)).toBeLessThan(64 * 2 ** 20);
   },
 );
 
-it('reports errors of runs that constants were fitted to apart from the others', () => {
+it('reports errors of runs used for fitting separately', () => {
   const runs = ['llama-2-7b-float16', 'held-out/phi-2-float16', 'held-out/gemma-3-4b-bfloat16'];
   const found = validateProfiles(
     runs.map((source) => ({ source, profile: read(source) })),
@@ -96,7 +96,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
   },
 );
 
-it('a profile of another tool: names and _gb figures alone', () => {
+it('a profile of another tool with only names and _gb figures', () => {
   const [row] = held(
     profileFieldsSchema.parse({
       schema_version: '2.0',
@@ -112,6 +112,6 @@ it('a profile of another tool: names and _gb figures alone', () => {
     ['kv_cache', false],
     ['activations', true],
   ]);
-  // The GPU is not known: other context and workspace than an H200's.
+  // The GPU is unknown: context and workspace differ from an H200's.
   expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.05);
 });

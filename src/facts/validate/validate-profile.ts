@@ -9,23 +9,23 @@ import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-f
 import { formatGb, formatSigned } from '../../vocabulary/format.js';
 
 export interface Tolerance {
-  /** Of the total, as a share. */
+  /** Maximum error of the total, as a share. */
   total: number;
   component: { share: number; bytes: number };
 }
 
-/** One profile together with the calculator's figures; `estimate` stays for fitting constants. */
+/** One profile with the calculator's figures; `estimate` is kept for fitting constants. */
 export interface HeldProfile {
   row: ValidatedProfile;
   measured: MeasuredMemory;
   estimate: MemoryEstimate | null;
 }
 
-/** Holds the calculator against one profile, unless the measurement is implausible. */
+/** Compares the calculator with one profile, unless the measurement is impossible. */
 export function validateProfile(profile: ProfileFields, source: string, tolerance: Tolerance): HeldProfile {
   const measured = measuredOf(profile);
-  const held = estimateProfile(profile);
-  const estimate = typeof held === 'string' ? null : held.estimate;
+  const estimated = estimateProfile(profile);
+  const estimate = typeof estimated === 'string' ? null : estimated.estimate;
   const weights = estimate?.lines.find(({ component }) => component === 'model_weights')?.bytes ?? null;
   const engine =
     knownEngine(profile.engine_metadata?.engine_type) ?? profile.engine_metadata?.engine_type ?? 'unknown';
@@ -51,8 +51,8 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
   if (reasons.length > 0) {
     return { row: { ...base, ...empty, status: 'rejected', reasons }, measured, estimate };
   }
-  if (typeof held === 'string' || estimate === null || measured.totalBytes === null) {
-    const why = typeof held === 'string' ? held : 'It has no measured total.';
+  if (typeof estimated === 'string' || estimate === null || measured.totalBytes === null) {
+    const why = typeof estimated === 'string' ? estimated : 'It has no measured total.';
     return { row: { ...base, ...empty, status: 'skipped', reasons: [why] }, measured, estimate };
   }
   const total = { ...compared(measured.totalBytes, estimate.totalBytes), within: false };
@@ -63,10 +63,10 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
     row: {
       ...base,
       status: 'compared',
-      reasons: doubts(profile, held.architecture),
+      reasons: doubts(profile, estimated.architecture),
       total,
       components:
-        contradictions(profile, held.architecture).length === 0
+        contradictions(profile, estimated.architecture).length === 0
           ? components
           : components.map((component) => ({ ...component, estimate_confidence: 'low' as const })),
       rest,
@@ -107,7 +107,7 @@ function compared(measured: number, estimated: number) {
   };
 }
 
-/** Those that were measured; a component that only the calculator has counts against 0 when ours measured the rest. */
+/** Measured components. One that only the calculator has compares with 0 if inferscope measured the others. */
 function componentsOf(
   { components: measured, notMeasured }: MeasuredMemory,
   estimate: MemoryEstimate,
@@ -132,14 +132,14 @@ function componentsOf(
   });
 }
 
-/** What the totals hold besides the components, so that the rows of a profile sum to its total. */
+/** The part of the totals outside the components, so that a profile's rows sum to its total. */
 function restOf(
   total: { measured_bytes: number; estimated_bytes: number },
   components: ValidatedProfile['components'],
   { component: tolerance }: Tolerance,
 ): ValidatedProfile['rest'] {
-  const sum = (of: 'measured_bytes' | 'estimated_bytes') =>
-    components.reduce((left, component) => left - component[of], total[of]);
+  const sum = (field: 'measured_bytes' | 'estimated_bytes') =>
+    components.reduce((left, component) => left - component[field], total[field]);
   const row = compared(sum('measured_bytes'), sum('estimated_bytes'));
   if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
   return { ...row, within: isWithin(row, tolerance) };

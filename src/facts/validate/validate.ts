@@ -4,15 +4,15 @@ import type { ProfileFields } from './profile-fields.js';
 import { recommendations } from './recommend.js';
 import { validateProfile, type Tolerance } from './validate-profile.js';
 
-/** A component may be off by twice the tolerance of the total, or by 64 MiB, whichever is larger. */
+/** A component may be off by twice the total's tolerance or by 64 MiB, whichever is larger. */
 export function toleranceOf(total: number): Tolerance {
   return { total, component: { share: 2 * total, bytes: 64 * 2 ** 20 } };
 }
 
 /**
- * The calculator against measured profiles: errors by component and in total, by family, dtype and tensor parallelism, the
- * worst first; implausible measurements are rejected with the reason. Failed: the total of a compared profile is beyond
- * the tolerance.
+ * Compares the calculator with measured profiles: errors by component and total, by family, dtype and tensor
+ * parallelism, the worst first. Impossible measurements are rejected with the reason. It fails if the total of a
+ * compared profile is off by more than the tolerance.
  */
 export function validateProfiles(
   profiles: readonly { source: string; profile: ProfileFields }[],

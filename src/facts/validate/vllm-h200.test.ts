@@ -9,7 +9,7 @@ interface Profile {
   memory_breakdown: { total_measured_bytes: number; components: { component: string; bytes: number }[] };
 }
 
-// Of the 7B's the formulas were derived (of 7b-tp2 the group's three constants), the others are predictions.
+// Formulas were derived from 7b-eager and 7b-graph, and three group constants from 7b-tp2; the others are predictions.
 it.each(['7b-eager', '7b-graph', '7b-tp2', 'tiny-eager', 'tiny-graph', 'tiny-fp8'])(
   'vLLM 0.26 on an H200, %s: total within 0.5 % (FP8 0.7), each component within 10 % or 64 MiB',
   (name) => {
@@ -26,7 +26,8 @@ it.each(['7b-eager', '7b-graph', '7b-tp2', 'tiny-eager', 'tiny-graph', 'tiny-fp8
       expect(Math.abs(ours - bytes), `${component}: ${ours} against ${bytes}`).toBeLessThan(slack);
     }
     const total = measured.total_measured_bytes;
-    // What is set aside for the activation peak is not all held after it: of a pool of 0.4 of the GPU that is more.
+    // Memory reserved for the activation peak is only partly used after it, which matters more in a pool of 0.4 of the
+    // GPU.
     const share = name === 'tiny-fp8' ? 0.007 : 0.005;
     expect(Math.abs(totalBytes / total - 1), `${totalBytes} against ${total}`).toBeLessThan(share);
   },
@@ -45,7 +46,7 @@ it('FP8 while loading: layers in FP8, embedding and lm_head in 16 bits, within 1
   for (const bytes of [layers + others, 1_234_803_098]) expect(Math.abs(ours / bytes - 1)).toBeLessThan(0.01);
 });
 
-it('rows of a profile sum to its total: what nothing measured by itself is a row too', () => {
+it('rows of a profile sum to its total, including a row for unmeasured memory', () => {
   const profiles = ['7b-eager', 'tiny-fp8'].map((name) => {
     const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', `${name}.json`), 'utf8');
     return { source: name, profile: profileFieldsSchema.parse(JSON.parse(text)) };
@@ -53,8 +54,8 @@ it('rows of a profile sum to its total: what nothing measured by itself is a row
   const made = validateProfiles(profiles, toleranceOf(0.05));
   expect(made.rest?.profiles).toBe(2);
   for (const { total, components, rest } of made.profiles) {
-    const sum = (of: 'measured_bytes' | 'error_bytes') =>
-      components.reduce((bytes, component) => bytes + component[of], rest![of]);
+    const sum = (field: 'measured_bytes' | 'error_bytes') =>
+      components.reduce((bytes, component) => bytes + component[field], rest![field]);
     expect(sum('measured_bytes')).toBeCloseTo(total!.measured_bytes, 0);
     expect(sum('error_bytes')).toBeCloseTo(total!.error_bytes, 0);
   }

@@ -9,10 +9,10 @@ import type { GroupSums } from './window-rows.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 
-/** Waiting of the host by call, by group of stages. */
+/** Host waiting time by call, for each group of stages. */
 export type Waits = Map<string, WaterfallBar['parts']>;
 
-/** Kernels, copies or gaps of a mean instance behind a bar. */
+/** Number of kernels, copies or gaps behind a bar, per mean instance. */
 export function countOf(id: string, { counts }: GroupSums): number | null {
   const { head, tail } = barParts(id);
   const ofClass = classOfBar(id);
@@ -23,7 +23,7 @@ export function countOf(id: string, { counts }: GroupSums): number | null {
   return counts.get(id) ?? null;
 }
 
-/** Rows of a bar's query that are arithmetic: what it has beyond or below the rows that were recorded. */
+/** Rows of a bar's query that come from arithmetic, not from recorded rows. */
 export function constantsOf(
   id: string,
   { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: GroupSums },
@@ -50,7 +50,7 @@ export function constantsOf(
   return found;
 }
 
-/** What a bar is where it is arithmetic, and why it is negative where it is. */
+/** Explains a bar that is computed, and why a bar is negative. */
 export function noteOf(
   id: string,
   ms: number,
@@ -61,7 +61,7 @@ export function noteOf(
     need,
   }: {
     sums: GroupSums;
-    /** With what the profiler added. */
+    /** Parts that still contain profiler overhead. */
     raw: readonly Part[];
     parts: readonly Part[];
     need: Necessary | CopyNeed | null;
@@ -75,17 +75,17 @@ export function noteOf(
     return `for ${formatMs(hiddenMs)} of it the device still ran kernels launched before the stage`;
   }
   if (linked && isCopyBar(id, 'htod')) {
-    const own = mean.copies.get(tail) ?? 0;
+    const exposedMs = mean.copies.get(tail) ?? 0;
     return ms < 0
-      ? `${formatMs(own)} of copies are exposed, less than the link needs: others overlap with kernels, or the link is faster than assumed`
-      : `${formatMs(own)} measured minus the roofline: slower than the link allows`;
+      ? `${formatMs(exposedMs)} of copies are exposed, less than the link needs: others overlap with kernels, or the link is faster than assumed`
+      : `${formatMs(exposedMs)} measured minus the roofline: slower than the link allows`;
   }
   if (id === 'serial') {
     return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), minus the roofline: cost of serial operations';
   }
   if (id === 'profiler_overhead') return profilerNote;
-  const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
-  if (apart !== null) return apart;
+  const cleanNote = id === 'unattributed' ? cleanTimeNote(raw, parts) : null;
+  if (cleanNote !== null) return cleanNote;
   if (ms >= 0) return null;
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
@@ -103,10 +103,10 @@ export function noteOf(
 export const profilerNote =
   'mean under the profiler minus mean of the clean execution; removed from host and launch bars first';
 
-/** What of `unattributed` is there because the bars sum to the clean time; null where next to nothing is. */
-export function apartNote(raw: readonly Part[], parts: readonly Part[]): string | null {
-  const of = (list: readonly Part[]) => list.find(({ id }) => id === 'unattributed')?.ms ?? 0;
-  const ms = of(parts) - of(raw);
+/** Explains how much of `unattributed` only makes the bars sum to the clean time; null if almost none. */
+export function cleanTimeNote(raw: readonly Part[], parts: readonly Part[]): string | null {
+  const unattributedMs = (list: readonly Part[]) => list.find(({ id }) => id === 'unattributed')?.ms ?? 0;
+  const ms = unattributedMs(parts) - unattributedMs(raw);
   if (Math.abs(ms) < 1e-6) return null;
   return ms < 0
     ? `the clean execution took ${formatMs(-ms)} less than the other bars, by more than the host bars contain`
@@ -127,17 +127,17 @@ function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string
   }
 }
 
-/** An inefficiency split by the hardware's counters; trusted, and nothing to sharpen, where most of the class was counted. */
+/** Splits an inefficiency bar by hardware counters. Confidence is high when ncu counted most of the class. */
 export function byCounters(
   id: string,
   { counted, key, mean, ms }: { counted: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
 ): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
   const { head, tail } = barParts(id);
-  const own = counted.get(countedKey(key, tail));
+  const counters = counted.get(countedKey(key, tail));
   const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
-  if (head !== 'inefficiency' || !own || !(ms > 0)) return {};
-  const parts = inefficiencyParts(own, classMs, classMs - ms);
-  const share = classMs > 0 ? own.ms / classMs : 0;
+  if (head !== 'inefficiency' || !counters || !(ms > 0)) return {};
+  const parts = inefficiencyParts(counters, classMs, classMs - ms);
+  const share = classMs > 0 ? counters.ms / classMs : 0;
   if (share < coveredShare) return { parts };
   return {
     parts,
@@ -147,7 +147,7 @@ export function byCounters(
   };
 }
 
-/** The largest parts of a bar where they are known. */
+/** The largest known parts of a bar. */
 export function partsOf(
   id: string,
   { host, waits, sums, ms }: { host: HostSplit; waits: Waits; sums: GroupSums; ms: number },

@@ -5,13 +5,13 @@ import type { StageGroup } from './stage-group.js';
 interface BarSqlContext {
   group: StageGroup;
   instances: number;
-  /** Rows that are arithmetic, ms of a mean instance: necessary time, what the profiler added. */
+  /** Rows from arithmetic, ms per mean instance: necessary time, profiler overhead. */
   constants: { label: string; ms: number }[];
 }
 
 /**
- * The query behind a bar, for `inferscope sql --session ID`: column `ms` is of a mean instance and sums to the bar.
- * @returns null for bars that are arithmetic
+ * The query behind a bar, for `inferscope sql --session ID`. Column `ms` is per mean instance and sums to the bar.
+ * @returns null for bars without recorded rows
  */
 export function barSql(id: string, context: BarSqlContext): string | null {
   const rows = rowsOf(id, context);
@@ -26,7 +26,7 @@ function rowsOf(id: string, { group, instances }: BarSqlContext): string | null 
   const { head, tail } = barParts(id);
   const inner = group.level === 'inner';
   const sums = inner ? 'inner' : 'window';
-  const of = (where?: string) =>
+  const groupRows = (where?: string) =>
     `JOIN members USING (stage_id) WHERE grp = ${literal(group.key)}${where === undefined ? '' : ` AND ${where}`} GROUP BY 1`;
   const rows = (
     label: string,
@@ -34,7 +34,7 @@ function rowsOf(id: string, { group, instances }: BarSqlContext): string | null 
     from: string,
     { where, n = 'NULL::DOUBLE' }: { where?: string; n?: string } = {},
   ) =>
-    `SELECT ${label} AS what, ${n} AS count, sum(${ns}) / 1e6 / ${instances} AS ms\nFROM ${from} ${of(where)}`;
+    `SELECT ${label} AS what, ${n} AS count, sum(${ns}) / 1e6 / ${instances} AS ms\nFROM ${from} ${groupRows(where)}`;
   const kernels = (className: string) =>
     rows('kernel', 'ns', `${sums}_kernel_names`, {
       where: `class = ${literal(className)}${inner ? ' AND NOT earlier' : ''}`,
@@ -47,7 +47,7 @@ function rowsOf(id: string, { group, instances }: BarSqlContext): string | null 
     case 'kernels':
       return kernels(tail);
     case 'exposed_comm':
-      // Its parts are shares of the kernels' time.
+      // The parts are shares of the kernels' time.
       return tail !== '' ? null : kernels('communication');
     case 'exposed_copy':
       return rows('kind', 'ns', `${sums}_copies`, {

@@ -1,24 +1,24 @@
 import type { SessionDatabase } from '../../session/query.js';
 import { literal } from '../trace/scope.js';
 
-/** What a benchmark's stages tell of the host in a mean prefill or decode step, ms. */
+/** Host time of a mean prefill or decode step, from a benchmark's stages, ms. */
 export interface StageHost {
-  /** The engine's call, and choosing tokens after it. */
+  /** The engine's call and the sampling after it. */
   callMs: number;
   samplingMs: number;
-  /** Between device events around the step's work; null where the engine sets none. */
+  /** Time between device events around the step's work; null if the engine records no events. */
   deviceMs: number | null;
-  /** Stages that the means are over. */
+  /** Number of stages in the means. */
   stages: number;
 }
 
 export const hostKey = (point: string, kind: string): string => `${point} ${kind}`;
 
-const timedOf = (executionId: string, point: string | null = null): string =>
+const timedSql = (executionId: string, point: string | null = null): string =>
   `FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
    WHERE s.execution_id = ${literal(executionId)} AND NOT coalesce(s.warmup, false) AND coalesce(i.rank, 0) = 0 AND coalesce(s.rank, 0) = 0${point === null ? ' AND i.point IS NOT NULL' : ` AND i.point = ${literal(point)}`}`;
 
-/** By point and kind: prefills are summed over their chunks, decode steps are means over all of them. */
+/** By point and kind. Prefill times are summed over chunks; decode times are means over all steps. */
 export async function stageHosts(
   database: SessionDatabase,
   executionId: string,
@@ -34,7 +34,7 @@ export async function stageHosts(
     `SELECT i.point, CASE WHEN s.kind <> 'sampling' THEN s.kind WHEN s.step_index IS NULL THEN 'after_prefill' ELSE 'after_decode' END AS kind,
        CASE WHEN any_value(s.kind) = 'decode' THEN count(*) ELSE count(DISTINCT (s.pid, s.iteration)) END AS n,
        sum(s.end_ns - s.start_ns)::DOUBLE / 1e6 AS ms, sum(s.device_dur_ns)::DOUBLE / 1e6 AS device_ms, count_if(s.device_dur_ns IS NULL) AS without
-     ${timedOf(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
+     ${timedSql(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
      GROUP BY ALL`,
   );
   const found = new Map<string, StageHost>();
@@ -58,12 +58,12 @@ interface HostSqlFacts {
   host: StageHost;
 }
 
-/** The query behind a bar of the host; null for those computed from telemetry. */
+/** The query behind a host bar; null for bars computed from telemetry. */
 export function hostSql(id: string, { executionId, point, kind, host }: HostSqlFacts): string | null {
-  const of = timedOf(executionId, point);
+  const timedStages = timedSql(executionId, point);
   const rows = (expression: string, more: string) =>
     `SELECT 'launch ' || i.launch AS what, count(*)::DOUBLE AS count, sum(${expression})::DOUBLE / 1e6 / ${host.stages} AS ms
-${of} ${more} GROUP BY 1`;
+${timedStages} ${more} GROUP BY 1`;
   const stage =
     kind === 'decode' ? "AND s.kind = 'decode' AND s.step_index IS NOT NULL" : "AND s.kind = 'prefill'";
   switch (id) {
@@ -77,7 +77,7 @@ ${of} ${more} GROUP BY 1`;
         return `SELECT 'launch ' || launch AS what, count(*)::DOUBLE AS count, sum(period_ns - call_ns)::DOUBLE / 1e6 / ${host.stages} AS ms
 FROM (SELECT i.launch, s.end_ns - s.start_ns AS call_ns,
   coalesce(lead(s.start_ns) OVER (PARTITION BY s.pid, s.iteration ORDER BY s.step_index), i.end_ns) - s.start_ns AS period_ns
-${of} ${stage}) GROUP BY 1
+${timedStages} ${stage}) GROUP BY 1
 ${sampled}`;
       }
       return `SELECT 'TTFT, launch ' || launch AS what, count(*)::DOUBLE AS count, sum(ttft_ns)::DOUBLE / 1e6 / ${host.stages} AS ms

@@ -4,7 +4,10 @@ import { benchParts, type BenchTimes } from './bench-parts.js';
 
 const none = missing('not_sampled', 'no samples');
 
-/** A decode step of 10 ms: 9 in the call, 8 between device events, 3 of them busy with 2.5 ms of 100 kernels. */
+/**
+ * A decode step of 10 ms: 9 ms in the call, 8 ms between device events, of which 3 ms are busy with 100 kernels of 2.5
+ * ms.
+ */
 const step: BenchTimes = {
   kind: 'decode',
   measuredMs: 10,
@@ -31,11 +34,11 @@ const known = {
   'host.loop': 0.6,
 };
 
-test('time stamps and device events split a step; idle time between its kernels is not reported', () => {
+test('splits a step by time stamps and device events, without a bar for idle time between kernels', () => {
   expect(barsOf({})).toEqual(known);
 });
 
-test('a busy core while the device is idle is the host; half a core is half of it', () => {
+test('assigns device idle time to the host in proportion to its busy cores', () => {
   const cores = (value: number) => ({
     machine: { ...step.machine, cpu_cores_busy: figure(value, 'cores', 'telemetry') },
   });
@@ -46,13 +49,13 @@ test('a busy core while the device is idle is the host; half a core is half of i
   );
 });
 
-test('replayed graphs: their nodes, as far apart as measured', () => {
+test('assigns launch latency per node of a replayed graph', () => {
   expect(barsOf({ nodeNs: 1000 })).toEqual({ ...known, launch_latency: 0.1 });
-  // Never more than the device is idle.
+  // At most the idle time of the device.
   expect(barsOf({ nodeNs: 1e6 })['launch_latency']).toBe(5);
 });
 
-test('nothing watched the device: its sampled utilization, where the repeat is mostly decoding', () => {
+test('takes busy time from sampled GPU utilization when the repeat is mostly decoding', () => {
   const unwatched = {
     kernelMs: null,
     busyMs: null,
@@ -63,7 +66,7 @@ test('nothing watched the device: its sampled utilization, where the repeat is m
   expect(barsOf({ ...unwatched, decodeShare: 0.5 })).toEqual({});
 });
 
-test('on a CPU threads without a core are idle time of the device', () => {
+test('assigns idle cores on a CPU to the threads without a core', () => {
   const cpu = {
     onCpu: true,
     threads: 4,

@@ -9,36 +9,36 @@ export interface BenchTimes {
   kind: 'prefill' | 'decode';
   measuredMs: number;
   necessary: Necessary | MissingFigure;
-  /** Kernels and busy time of the watched repeat; null where nothing was watched. */
+  /** Kernel and busy time of the profiled repeat; null if none was profiled. */
   kernelMs: number | null;
   busyMs: number | null;
   kernels: number | null;
   host: StageHost | null;
-  /** Threads that the engine computes with; null on a GPU. */
+  /** Compute threads of the engine; null on a GPU. */
   threads: number | null;
   onCpu: boolean;
-  /** From node to node of a replayed CUDA graph, where the steps are such, ns. */
+  /** Time between two nodes of a replayed CUDA graph, ns; null without graphs. */
   nodeNs: number | null;
   machine: Pick<BenchPointResult['machine'], 'cpu_cores_busy' | 'gpu_utilization_percent'>;
-  /** Of the repeat's time that is decoding: what was sampled is of both. */
+  /** Share of the repeat spent decoding. Samples cover the whole repeat. */
   decodeShare: number | null;
 }
 
 interface BenchParts {
   parts: Part[];
-  /** What a bar rests on, where that is not a sum of intervals. */
+  /** How a bar was computed, for bars that are not a sum of intervals. */
   notes: Map<string, string>;
 }
 
-/** Of a stage: stamps that are taken one after the other differ by less. */
+/** Share of a stage by which two consecutive time stamps may differ. */
 const stampShare = 1e-3;
 
-/** Of the repeat: below it a sampled mean is not one of decode steps. */
+/** Minimum decode share of a repeat for its sampled mean to describe decode steps. */
 const mostlyDecode = 0.8;
 
 /**
- * Bars of a mean stage of a benchmark but for `unattributed`: the roofline and kernels where they were watched, and of the
- * rest what time stamps, device events, launch counts and samples tell.
+ * Bars of a mean stage of a benchmark, without `unattributed`: the roofline, kernels if they were profiled, and host
+ * and idle time from time stamps, device events, launch counts and samples.
  */
 export function benchParts(times: BenchTimes): BenchParts {
   const notes = new Map<string, string>();
@@ -46,13 +46,13 @@ export function benchParts(times: BenchTimes): BenchParts {
   return { parts: [...device, ...loopParts(times)].filter(({ ms }) => ms !== 0), notes };
 }
 
-/** Host time around the engine's call; nothing where the stages are not of the same instances. */
+/** Host time around the engine's call; empty without host times of the same instances. */
 function loopParts({ host, measuredMs }: BenchTimes): Part[] {
   if (!host) return [];
   const loop = measuredMs - host.callMs - host.samplingMs;
   return [
     { id: 'host.sampling', ms: host.samplingMs },
-    // The stamp of the first token may be taken a moment before the call's own end.
+    // The first token may be stamped just before the call returns.
     { id: 'host.loop', ms: loop < 1e-9 * measuredMs && loop > -stampShare * measuredMs ? 0 : loop },
   ];
 }
@@ -73,7 +73,7 @@ function kernelBars(necessary: BenchTimes['necessary'], kernelMs: number | null)
 function gpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   const { necessary, kernelMs, host, measuredMs } = times;
   const busyMs = times.busyMs ?? sampledBusyMs(times, notes);
-  // Kernels of several streams at once take longer together than the device is busy.
+  // Kernels on concurrent streams can sum to more than the busy time.
   const kernels = kernelMs === null ? busyMs : busyMs === null ? kernelMs : Math.min(kernelMs, busyMs);
   const parts = kernelBars(necessary, kernels);
   if (kernels !== null && busyMs !== null && busyMs > kernels) {
@@ -89,7 +89,7 @@ function gpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   return parts;
 }
 
-/** Time of a step in which its device has nothing to do. */
+/** Idle time of the device within a step. */
 function insideParts(
   { kernels, nodeNs, machine }: BenchTimes,
   idleMs: number,
@@ -118,7 +118,7 @@ function insideParts(
   return [{ id: 'host.dispatch', ms: idleMs * computing }];
 }
 
-/** By the sampled utilization, which is the share of time in which some kernel ran. */
+/** Busy time from sampled GPU utilization (share of time with a running kernel). */
 function sampledBusyMs(
   { kind, measuredMs, machine, decodeShare }: BenchTimes,
   notes: Map<string, string>,
@@ -130,7 +130,7 @@ function sampledBusyMs(
   return (measuredMs * Math.min(100, used.value)) / 100;
 }
 
-/** On a CPU the engine's own threads are the device: cores of theirs without work are idle time. */
+/** On a CPU the engine's threads are the device. Idle time is the time for which they had no core. */
 function cpuParts(times: BenchTimes, notes: Map<string, string>): Part[] {
   const { necessary, host, threads, machine, measuredMs } = times;
   const parts = kernelBars(necessary, null);

@@ -32,12 +32,12 @@ interface Facts {
   roofs: UtilizationRoofs | MissingFigure;
 }
 
-/** Bars that no capture would sharpen. */
+/** Bars that another capture would not make more precise. */
 const known = new Set(['roofline', 'serial', 'host.loop', 'host.sampling']);
 
 /**
- * Waterfalls of a benchmark's points: what the roofline allows, what kernels took beyond it where the engine watched its
- * device, the host as far as time stamps, device events and samples show it, and the rest: a benchmark does not see its cause.
+ * Waterfalls of a benchmark's points: roofline, kernel time above it if the engine profiled its device, host time from
+ * time stamps, device events and samples. The remaining time is unattributed: a benchmark does not record its cause.
  */
 export async function benchWaterfalls(session: Session): Promise<StageWaterfall[]> {
   const { workload, hardware } = session.manifest;
@@ -55,12 +55,12 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
     for (const variant of data.variants) {
       const hosts = await stageHosts(database, variant.execution_id);
       for (const point of variant.points.filter(({ outcome }) => outcome === 'measured')) {
-        const own = (['decode', 'prefill'] as const).flatMap((kind) => {
+        const pointStages = (['decode', 'prefill'] as const).flatMap((kind) => {
           const host = hosts.get(hostKey(point.point, kind)) ?? null;
           return waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) }) ?? [];
         });
-        found.push(...own);
-        const request = await requestOf(variant, point, own);
+        found.push(...pointStages);
+        const request = await requestOf(variant, point, pointStages);
         if (request) found.push(request);
       }
       const load = await loadStage(database, variant.execution_id, 'bench');
@@ -71,14 +71,14 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
     await database.close();
   }
 
-  /** Prefill, steps and what lies between; none where one of them was not timed. */
+  /** The stage of a whole request; null if its prefill or decode was not timed. */
   async function requestOf(
     { execution_id }: BenchVariant,
     { point, output_len }: BenchPointResult,
-    own: readonly StageWaterfall[],
+    pointStages: readonly StageWaterfall[],
   ): Promise<StageWaterfall | null> {
     const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
-      own.find((stage) => stage.kind === kind),
+      pointStages.find((stage) => stage.kind === kind),
     );
     if (!prefill || (!decode && output_len > 1)) return null;
     const repeats = await repeatsOf(database, { executionId: execution_id, point, warmup: false });
@@ -116,7 +116,7 @@ function waterfallOf(
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
   const busyMs = idleShare.value === null ? null : Math.max(0, measured * (1 - idleShare.value));
-  // Steps that were not recorded have no call either: W is then from means that the engine reports.
+  // Without recorded steps W comes from means that the engine reports, so there are no host times either.
   const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : stageHost;
   const { parts, notes } = benchParts({
     kind,
@@ -176,7 +176,7 @@ function shapeOf(kind: 'decode' | 'prefill', point: BenchPointResult): StageShap
   const { batch_size: batchSize, input_len, output_len } = point;
   return kind === 'prefill'
     ? { phase: 'prefill', batchSize, newTokens: input_len, contextTokens: 0 }
-    : // Step i of output_len − 1 reads a cache of input_len + i tokens: their mean.
+    : // Step i of output_len − 1 reads a cache of input_len + i tokens. This is the mean.
       {
         phase: 'decode',
         batchSize,
@@ -185,7 +185,7 @@ function shapeOf(kind: 'decode' | 'prefill', point: BenchPointResult): StageShap
       };
 }
 
-/** Measured peaks, at the working set of a stage; those of the data sheet where nothing was measured. */
+/** Peaks measured at the stage's working set, else the data sheet's. */
 export function peaksAt(
   roofs: UtilizationRoofs,
   model: WorkloadModel | MissingFigure,
@@ -200,15 +200,15 @@ export function peaksAt(
   };
 }
 
-/** In the order of all waterfalls; `roofline` and `unattributed` are said though they are nothing. */
+/** In display order; `roofline` and `unattributed` are listed even if they are 0. */
 const byOrder = (parts: readonly Part[]): Part[] =>
   orderedIds(parts).map((id) => parts.find((part) => part.id === id)!);
 
-/** Time stamps around every call are exact; what was watched once, sampled or computed is not. */
+/** Time stamps around every call are exact. Figures that were sampled, computed or profiled once are not. */
 const confidenceOf = (id: string): WaterfallBar['confidence'] =>
   id === 'host.loop' || id === 'host.sampling' ? 'high' : id === 'host.program' ? 'medium' : 'low';
 
-/** The capture that shows causes where the engine ran. */
+/** Names the capture that shows causes on this engine's device. */
 function sharperOf(workload: Workload): string {
   if (!onCpu(workload)) return 'inferscope run --evaluator nsys -- <command>';
   return knownEngine(workload.engine.name) === 'onnx'
@@ -226,12 +226,12 @@ function decodeShareOf({ latency, output_len }: BenchPointResult): number | null
 function sqlOf(
   id: string,
   ms: number,
-  of: { execution_id: string; point: string; kind: string },
+  point: { execution_id: string; point: string; kind: string },
   kernels: Figure,
 ): string | null {
   if (classOfBar(id) !== 'kernels' || kernels.value === null) return null;
   const rest = ms - kernels.value;
-  const filter = `execution_id = ${literal(of.execution_id)} AND coalesce(rank, 0) = 0 AND point = ${literal(of.point)} AND kind = ${literal(of.kind)} AND stages > 0`;
+  const filter = `execution_id = ${literal(point.execution_id)} AND coalesce(rank, 0) = 0 AND point = ${literal(point.point)} AND kind = ${literal(point.kind)} AND stages > 0`;
   return `SELECT 'launch ' || launch AS what, kernels / stages AS count, kernel_ns / stages / 1e6 / count(*) OVER () AS ms
 FROM device_work WHERE ${filter}
 UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${rest} ORDER BY 3 DESC`;

@@ -15,7 +15,7 @@ const home = testHome();
 
 const made = new Map<string, Promise<StageWaterfall[]>>();
 
-/** Each capture is read once a workload. */
+/** Imports each capture once per workload. */
 function waterfalls(importer: string, path: string, workload: Workload | null): Promise<StageWaterfall[]> {
   const key = `${path} ${workload?.model?.name}`;
   const found = made.get(key) ?? read(importer, path, workload);
@@ -28,7 +28,7 @@ async function read(importer: string, path: string, workload: Workload | null): 
   const database = await session.connect();
   try {
     const found = await stageWaterfalls(session, database, await traceScope(database, session.manifest));
-    // Once a kind of stage and of capture: their queries take longer than all else here.
+    // Checked once per kind of stage and capture, because the queries are the slowest part of this file.
     if (/tiny-whole|kineto/.test(path)) await expectQueries(session, found);
     return found;
   } finally {
@@ -39,7 +39,7 @@ async function read(importer: string, path: string, workload: Workload | null): 
 const ms = ({ bars }: StageWaterfall, id: RegExp): number =>
   bars.filter((bar) => id.test(bar.id)).reduce((sum, bar) => sum + bar.ms, 0);
 
-/** Every stage and instance sums to its W, and nothing is negative without a word. */
+/** Every stage and instance sums to its W, and every negative bar has a note. */
 function expectSums(found: readonly StageWaterfall[]): void {
   for (const stage of found) {
     expect(stage.sum_error_share).toBeLessThan(0.001);
@@ -51,7 +51,7 @@ function expectSums(found: readonly StageWaterfall[]): void {
   }
 }
 
-/** The query behind every bar, as a user runs it, yields rows that sum to it. */
+/** The query of every bar, run as a user would, yields rows that sum to the bar. */
 async function expectQueries(session: Session, found: readonly StageWaterfall[]): Promise<void> {
   const database = await userDatabase(session);
   for (const { kind, name, bars, measured_ms } of found) {
@@ -80,33 +80,33 @@ test.each([
   ],
   ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph.sqlite', ['decode']],
   ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill', 'request', 'sampling']],
-])('%s %s sums to W', async (importer, path, kinds) => {
+])('%s %s: bars sum to W', async (importer, path, kinds) => {
   const found = await waterfalls(importer, path, workload);
   expect(found.map(({ kind, name }) => name ?? kind)).toEqual(kinds);
   expectSums(found);
   const [decode] = found;
-  // A step reads every weight once, of float16, at the data sheet's 4.8 TB/s; the KV cache and activations are little.
+  // A step reads every float16 weight once at the data sheet's 4.8 TB/s. KV cache and activations add little.
   const weightsMs = ((tinyLinear + tinyHead) * 2) / 4.8e9;
   expect(decode!.roofline_ms.value! / weightsMs).toBeGreaterThan(1);
   expect(decode!.roofline_ms.value! / weightsMs).toBeLessThan(1.05);
   expect(ms(decode!, /^unattributed$/)).toBeLessThan(0.001 * decode!.measured_ms.value!);
 });
 
-test('what the hardware allows each kind of stage, by hand', async () => {
+test('rooflines of all kinds of stages equal the hand calculation', async () => {
   const found = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-whole.sqlite', workload);
-  const roof = (kind: string) => found.find((one) => one.kind === kind)!.roofline_ms.value!;
-  // One prefill and two steps, each waiting for the token before it.
+  const roof = (kind: string) => found.find((stage) => stage.kind === kind)!.roofline_ms.value!;
+  // One prefill and two decode steps, each waiting for the previous token.
   expect(roof('request')).toBeCloseTo(roof('prefill') + 2 * roof('decode'), 9);
-  // Warm-up is such a request before it counts.
+  // The warm-up is one such request.
   expect(roof('warmup')).toBeCloseTo(roof('request'), 6);
-  // Float16 logits of 2 sequences over 4096 tokens read once, two token ids written, at 4.8 TB/s.
+  // Float16 logits of 2 sequences over 4096 tokens are read once and two token ids written, at 4.8 TB/s.
   expect(roof('sampling')).toBeCloseTo((2 * (4096 * 2 + 8)) / 4.8e9, 12);
-  // All weights, with the embedding and nine norms, once over PCIe 5.0 ×16: 63 GB/s.
+  // All weights, including the embedding and nine norms, go once over PCIe 5.0 ×16: 63 GB/s.
   const weights = 2 * (tinyLinear + 2 * tinyHead + 9 * 512);
   expect(roof('load')).toBeCloseTo(weights / 63e6, 9);
 });
 
-test('whole graphs are one opaque bar that carries what runs in them', async () => {
+test('a whole CUDA graph is one bar that contains the kernels inside it', async () => {
   const found = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite', workload);
   expectSums(found);
   const graph = found[0]!.bars.find(({ id }) => id === 'inefficiency.graph')!;
@@ -115,7 +115,7 @@ test('whole graphs are one opaque bar that carries what runs in them', async () 
   expect(graph.ms).toBeGreaterThan(0);
 });
 
-test('operators split the host: inside the framework and between its operators', async () => {
+test('operators split host time into framework and time between operators', async () => {
   const [decode] = await waterfalls('kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', null);
   const ids = decode!.bars.map(({ id }) => id);
   expect(ids).toContain('host.framework');
@@ -125,7 +125,7 @@ test('operators split the host: inside the framework and between its operators',
   expect(framework.parts[0]!.label).toMatch(/^aten::/);
 });
 
-test('a program that uses no GPU: operators are the kernels, by their own time as torch sums it', async () => {
+test('without a GPU, operators are the kernels, with the self time that torch reports', async () => {
   const oracle = JSON.parse(
     readFileSync(fixture('kineto-torch2.11-cpu/layer.key_averages.json'), 'utf8'),
   ) as { key: string; self_cpu_time_us: number }[];
@@ -138,14 +138,14 @@ test('a program that uses no GPU: operators are the kernels, by their own time a
   );
   expectSums(stages);
   await expectQueries(session, stages);
-  // All of them ran inside the one request.
+  // All of them ran inside the single request.
   const selfUs = oracle
     .filter(({ key }) => ['aten::bmm', 'aten::mm', 'aten::addmm'].includes(key))
     .reduce((sum, row) => sum + row.self_cpu_time_us, 0);
   expect(ms(stages[2]!, /^kernels\.gemm$/)).toBeCloseTo(selfUs / 1e3, 1);
 });
 
-test('the 1.1 B Llama in eager mode, batch 1, on an H200', async () => {
+test('splits a 1.1 B Llama in eager mode at batch 1 on an H200', async () => {
   const config = {
     model_type: 'llama',
     vocab_size: 32000,
@@ -166,7 +166,8 @@ test('the 1.1 B Llama in eager mode, batch 1, on an H200', async () => {
   });
   expectSums(found);
   const [decode] = found;
-  // 1.035 G parameters are read a step (the embedding is not): 2.07 GB at 4.8 TB/s are 0.43 ms, at what an H200 reaches 0.5.
+  // A step reads 1.035 G parameters (all but the embedding): 2.07 GB at 4.8 TB/s take 0.43 ms, at the measured H200
+  // bandwidth 0.5 ms.
   expect(decode!.roofline_ms.value!).toBeCloseTo(0.432, 2);
   const kernels = ms(decode!, /^(roofline|serial|inefficiency|nonessential)/);
   expect(kernels).toBeGreaterThan(2.1);
@@ -177,10 +178,10 @@ test('the 1.1 B Llama in eager mode, batch 1, on an H200', async () => {
   expect(decode!.bars.find(({ id }) => id === 'launch_overhead')!.count).toBeGreaterThan(880);
 });
 
-test('a second capture leaves the roofline of the first, or says why it cannot', async () => {
+test('a second capture keeps the roofline of the first, or says why it cannot', async () => {
   const kineto = ['kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')] as const;
   const nsys = ['nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite')] as const;
-  // Sizes are in the shapes of PyTorch's operators only.
+  // Only the shapes of PyTorch's operators give sizes.
   const unsized = { workload: fixtureWorkload({ batch_size: null, input_len: null }) };
   const rooflines = async (files: Parameters<typeof importedTogether>[1]) => {
     const session = await importedTogether(testHome(), files, unsized);
@@ -188,7 +189,7 @@ test('a second capture leaves the roofline of the first, or says why it cannot',
     try {
       const scope = await traceScope(database, session.manifest);
       const found = await stageWaterfalls(session, database, scope);
-      const stage = (kind: string) => found.find((one) => one.kind === kind)!;
+      const stage = (kind: string) => found.find((stage) => stage.kind === kind)!;
       return {
         tool: scope.source.attribution.capture_id,
         prefill: stage('prefill'),
@@ -202,9 +203,9 @@ test('a second capture leaves the roofline of the first, or says why it cannot',
   const after = await rooflines([kineto, nsys]);
   expect([before.tool, after.tool]).toEqual(['kineto', 'nsys-sqlite']);
   expect(before.decode.roofline_ms.value).toBeGreaterThan(0);
-  // One prefill each: its sizes serve the other capture.
+  // Each has one prefill, so the sizes of one capture apply to the other.
   expect(ms(before.prefill, /^roofline$/)).toBeGreaterThan(0);
   expect(ms(after.prefill, /^roofline$/)).toBeCloseTo(ms(before.prefill, /^roofline$/), 12);
-  // Three decode steps and four.
+  // One capture has three decode steps, the other four.
   expect(after.decode.roofline_ms).toMatchObject({ value: null, reason: { code: 'other_step_count' } });
 });

@@ -10,15 +10,15 @@ import {
 import type { TraceScope } from '../trace/scope.js';
 import type { Part } from './split.js';
 
-/** Parts of a rank's exposed communication that are waiting, 0 to 1; the rest is the exchange (wire). */
+/** Shares of a rank's exposed communication spent waiting, 0 to 1. The remainder is the exchange (wire). */
 interface WaitShares {
   skew: number;
   imbalance: number;
 }
 
 /**
- * For each kind of step of the focus's rank, of the bars' own execution: by the calls that it recorded, else by kernels of one name. Empty
- * where it has one rank, and where kernels cannot be paired.
+ * Wait shares of the focused rank for each kind of step, from recorded calls, else from kernels of the same name. Empty
+ * with one rank or when kernels cannot be paired.
  */
 export async function waitShares(
   scope: TraceScope,
@@ -61,16 +61,19 @@ async function byNames(
   const rows = await database.query<RankCollectives>(
     collectivesSql(captures, kind, { instances: 1, ranks, recorded: false }),
   );
-  const own = waitingOfRanks(rows).find(
+  const rankWaits = waitingOfRanks(rows).find(
     ({ rank, device }) => rank === focus.rank && (focus.device === null || device === focus.device),
   );
-  if (!own || own.unpaired_ms > 0 || own.exposed_ms === 0) return null;
-  return { skew: own.exposed_waiting_ms / own.exposed_ms, imbalance: 0 };
+  if (!rankWaits || rankWaits.unpaired_ms > 0 || rankWaits.exposed_ms === 0) return null;
+  return { skew: rankWaits.exposed_waiting_ms / rankWaits.exposed_ms, imbalance: 0 };
 }
 
 const waiting: ReadonlySet<string> = new Set(stepKinds);
 
-/** The same parts, exposed communication by what it is: exchange, waiting for late ranks, waiting for uneven experts. */
+/**
+ * The same parts, with exposed communication split into exchange, waiting for late ranks and waiting for uneven
+ * experts.
+ */
 export function withWaits(parts: readonly Part[], shares: WaitShares | undefined): Part[] {
   if (!shares) return [...parts];
   return parts.flatMap((part) => {

@@ -7,15 +7,15 @@ import { orderedIds } from './bar-order.js';
 import { describeBar } from './words.js';
 import { formatMs } from '../../vocabulary/format.js';
 
-/** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
+/** Repeats of a run or of a benchmark point, one request or batch each, on the first rank. */
 interface Repeats {
-  /** Mean from begin to last token, ms. */
+  /** Mean from start to last token, ms. */
   e2e: Figure;
-  /** Decode steps of one. */
+  /** Decode steps per repeat. */
   steps: number;
 }
 
-/** Timed or warm-up repeats; null where none were recorded. */
+/** Timed or warm-up repeats; null if none were recorded. */
 export async function repeatsOf(
   database: SessionDatabase,
   { executionId, point, warmup }: { executionId: string; point: string | null; warmup: boolean },
@@ -33,8 +33,8 @@ const repeatsWhere = (executionId: string, point: string | null, warmup: boolean
   `execution_id = ${literal(executionId)} AND ${warmup ? '' : 'NOT '}coalesce(warmup, false) AND coalesce(rank, 0) = 0${point === null ? '' : ` AND point = ${literal(point)}`}`;
 
 /**
- * A whole request of a prefill and its decode steps: bars of both, summed, and what lies between and after them. With warm-up
- * repeats the same work as it is done once settled, and what the first runs take beyond it.
+ * A whole request: the summed bars of its prefill and decode steps, and the time between and after them. For warm-up
+ * repeats: the same work at its steady-state time, and the extra time of the first runs.
  */
 export function composedStage(
   kind: 'request' | 'warmup',
@@ -101,14 +101,14 @@ export function composedStage(
   };
 }
 
-/** Rows of the stages' own queries, as often as each runs; null where none of them has one. */
+/** Rows of the stages' queries, weighted by how often each stage runs; null if no stage has a query. */
 function sumSql(
   id: string,
-  of: readonly { stage: StageWaterfall; times: number }[],
+  stages: readonly { stage: StageWaterfall; times: number }[],
   rest: number,
 ): string | null {
-  const queries = of.flatMap(({ stage, times }) => {
-    const bar = stage.bars.find((one) => one.id === id);
+  const queries = stages.flatMap(({ stage, times }) => {
+    const bar = stage.bars.find((candidate) => candidate.id === id);
     if (!bar) return [];
     return [
       bar.sql === null
@@ -130,9 +130,9 @@ function noteOf(
   { kind, restId, rest }: { kind: 'request' | 'warmup'; restId: string; rest: number },
 ): string | null {
   if (id === restId && kind === 'warmup') {
-    const own = ms < 0 && rest >= 0 ? ', and negative parts of its stages' : '';
+    const negativeNote = ms < 0 && rest >= 0 ? ', and negative parts of its stages' : '';
     return rest >= 0
-      ? `${formatMs(rest)} more than the same work in steady state: first use of memory, code and caches${own}`
+      ? `${formatMs(rest)} more than the same work in steady state: first use of memory, code and caches${negativeNote}`
       : `${formatMs(-rest)} less than the same work later`;
   }
   if (id === restId && rest !== 0) {
@@ -142,7 +142,7 @@ function noteOf(
   return ms < 0 ? 'negative in its stages' : null;
 }
 
-/** Loading a model as an engine's record has it: when it began and ended, and nothing of what happened between. */
+/** Model loading as the engine recorded it: only its start and end are known. */
 export async function loadStage(
   database: SessionDatabase,
   executionId: string,

@@ -31,7 +31,7 @@ const rows: Rows = {
   })),
 };
 
-test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this order', async () => {
+test('splits kernel time above its roofline into tail, occupancy and stalls, in this order', async () => {
   const session = await sessionOf(rows);
   const database = await session.connect();
   const scope = await traceScope(database, session.manifest);
@@ -39,8 +39,8 @@ test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this
   const found = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
   await database.close();
   const gemm = found.get(countedKey('decode', 'gemm'))!;
-  // 96 MB at 4.8 TB/s are 20 µs of its 100; 80 are left: 1.5 of 2 waves lose a quarter of 100, half of the other 55 is
-  // what an SM does not hold, the rest waits.
+  // 96 MB at 4.8 TB/s take 20 of the kernel's 100 µs. Of the other 80 µs, 1.5 of 2 waves lose 25; half of the remaining
+  // 55 is lost occupancy and half stalls.
   expect(gemm.ms).toBeCloseTo(0.1, 9);
   expect(gemm.atRoofMs).toBeCloseTo(0.02, 9);
   const causes = gemm.causes.map(({ label, ms }) => [label.split(/[:,]/)[0], Number((ms * 1e3).toFixed(6))]);
@@ -53,7 +53,7 @@ test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this
   expect(gemm.causes[2]!.label).toContain('long_scoreboard');
 });
 
-test('parts sum to the bar: more traffic than needed, causes, and what ncu did not count', () => {
+test('parts sum to the bar: excess traffic, causes, and kernels that ncu did not count', () => {
   const counted = {
     ms: 0.1,
     atRoofMs: 0.02,
@@ -62,7 +62,7 @@ test('parts sum to the bar: more traffic than needed, causes, and what ncu did n
       { label: 'stalls', ms: 0.055, count: 1 },
     ],
   };
-  // 160 µs of the class, 16 needed, 10 of them of the counted kernel: 10 more than needed.
+  // The class took 160 µs and needs 16, of which the counted kernel needs 10. Its traffic takes 10 µs more than needed.
   const parts = inefficiencyParts(counted, 0.16, 0.016);
   expect(parts.map(({ label, ms }) => [label, Number((ms * 1e3).toFixed(6))])).toEqual([
     ['more bytes or FLOPs than needed', 10],
@@ -70,7 +70,7 @@ test('parts sum to the bar: more traffic than needed, causes, and what ncu did n
     ['tail', 25],
     ['kernels that ncu did not count', 54],
   ]);
-  // A bar of 80 holds no 90: in proportion.
+  // A bar of 80 µs cannot contain 90, so parts are scaled in proportion.
   const less = inefficiencyParts(counted, 0.1, 0.02);
   expect(less.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(0.08, 12);
   expect(inefficiencyParts(counted, 0.1, 0.2)).toEqual([]);

@@ -5,18 +5,17 @@ import type { Session } from '../../session/open.js';
 import { analyzeCounters } from '../counters/counters.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
-/** Time of the kernels of a class that ncu counted, split by cause; ms and counts of a mean instance. */
+/** Time of those kernels of a class that ncu counted, split by cause. Times and counts are per mean instance, in ms. */
 interface CountedClass {
   /** Exclusive time of the counted kernels. */
   ms: number;
-  /** Time that what they really moved and computed takes at the roofs. */
+  /** Time that their measured bytes and FLOPs take at the roofs. */
   atRoofMs: number;
   causes: WaterfallBar['parts'];
 }
 
 export type CountedClasses = ReadonlyMap<string, CountedClass>;
 
-/** Key of CountedClasses. */
 export const countedKey = (group: string, className: string): string => `${group} ${className}`;
 
 interface KernelRow {
@@ -31,9 +30,9 @@ interface KernelRow {
 }
 
 /**
- * What the hardware's counters say of each class: kernels of the timeline with those of ncu of the same name, of the same
- * grid where there is one. Empty without counters.
- * @param roofs FLOP/s and B/s that the classes' necessary times are computed with; null where not known
+ * Matches kernels of the timeline with ncu's by name, and by grid where recorded, and sums the counters per class.
+ * Empty without counters.
+ * @param roofs FLOP/s and B/s of the necessary times; null if unknown
  */
 export async function countedClasses(
   session: Session,
@@ -81,11 +80,12 @@ function add(
   const atRoofMs = Math.min(ms, seconds * 1e3 * launches);
   into.ms += ms;
   into.atRoofMs += atRoofMs;
-  // What is left above the roof of its own traffic, in the order in which it limits: whole waves, residency, waiting.
-  let left = ms - atRoofMs;
-  const take = (label: string, wanted: number) => {
-    const taken = Math.min(left, Math.max(0, wanted));
-    left -= taken;
+  // Splits the time above the roofline of its measured traffic, by the limits in order: partial waves, occupancy,
+  // stalls.
+  let remaining = ms - atRoofMs;
+  const take = (label: string, amount: number) => {
+    const taken = Math.min(remaining, Math.max(0, amount));
+    remaining -= taken;
     if (taken > 0) put(into.causes, label, taken, launches);
   };
   const waves = counted.waves.value;
@@ -94,12 +94,12 @@ function add(
   const { theoretical, limited_by } = counted.occupancy;
   if (theoretical.value !== null) {
     const by = limited_by.length > 0 ? `, by ${limited_by.join(', ')}` : '';
-    take(`occupancy is limited${by}`, left * (1 - theoretical.value / 100));
+    take(`occupancy is limited${by}`, remaining * (1 - theoretical.value / 100));
   }
   const [stall] = counted.stalls;
   take(
     stall ? `stalls, mostly ${stall.reason}: ${stall.meaning}` : 'stalls (warp states not collected)',
-    left,
+    remaining,
   );
 }
 
@@ -112,12 +112,12 @@ function put(causes: WaterfallBar['parts'], label: string, ms: number, count: nu
   }
 }
 
-/** From here on the counters are of the class, not of a kernel in it. */
+/** Minimum share of a class's time that ncu counted for the counters to describe the whole class. */
 export const coveredShare = 0.8;
 
 /**
- * inefficiency.<class> by cause: they sum to the bar. Kernels that were not counted are one part; where the counted ones
- * come to more than the bar (the rest of the class is faster than its need), parts are taken in proportion.
+ * Splits inefficiency.<class> by cause; the parts sum to the bar. Kernels without counters are one part. If the counted
+ * kernels exceed the bar, parts are scaled in proportion.
  */
 export function inefficiencyParts(
   counted: CountedClass,

@@ -9,15 +9,15 @@ import type { SizedStep } from '../utilization/sizes.js';
 import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
-/** Of which stage a step is part: of a request by the windows it is made of, of a warm-up by its range. */
+/** The instance that a step belongs to: for a request by its windows, for a warm-up by its range. */
 export interface PartStep extends SizedStep {
   instance: number;
 }
 
 /**
- * What the steps that a mean instance is made of need together: one after the other, for each waits for the token of the one
- * before. Prefills, and decode steps of each batch size, at their means.
- * @param instances of the whole, each with steps of its own
+ * Necessary time of all steps of a mean instance. Steps are summed, because each waits for the previous token.
+ * Prefills, and decode steps of each batch size, use their mean sizes.
+ * @param instances number of instances that the steps are from
  */
 export function necessaryOfParts(
   steps: readonly PartStep[],
@@ -33,24 +33,24 @@ export function necessaryOfParts(
   };
   let computeMs = 0;
   for (const kind of stepKinds) {
-    const own = steps.filter((step) => step.kind === kind);
-    if (own.length === 0) continue;
-    const one = meanNecessary(own, model, peaks);
-    if ('reason' in one) return one;
-    const times = own.length / instances;
-    whole.rooflineMs += one.rooflineMs * times;
-    if (one.bound === 'compute') computeMs += one.rooflineMs * times;
-    for (const [of, value] of one.byClass) {
-      // Sampling is no part of a pass; where it ran on the device it is needed once a step all the same.
-      whole.byClass.set(of, (whole.byClass.get(of) ?? 0) + value * times);
+    const kindSteps = steps.filter((step) => step.kind === kind);
+    if (kindSteps.length === 0) continue;
+    const stepNeed = meanNecessary(kindSteps, model, peaks);
+    if ('reason' in stepNeed) return stepNeed;
+    const times = kindSteps.length / instances;
+    whole.rooflineMs += stepNeed.rooflineMs * times;
+    if (stepNeed.bound === 'compute') computeMs += stepNeed.rooflineMs * times;
+    for (const [opClass, value] of stepNeed.byClass) {
+      // A model's pass does not include sampling, but if it ran on the device each step needs it once.
+      whole.byClass.set(opClass, (whole.byClass.get(opClass) ?? 0) + value * times);
     }
   }
   return { ...whole, bound: computeMs > whole.rooflineMs / 2 ? 'compute' : 'memory' };
 }
 
 /**
- * What choosing the next tokens needs: the logits of every sequence read once, a token id written. Comparing them costs
- * nothing next to that, and a sort is one way to do it, not a necessary one.
+ * Necessary time of sampling: read the logits of every sequence once and write a token id. Comparisons cost almost
+ * nothing, and sorting is not necessary.
  * @param batch mean number of sequences
  * @param classes exclusive ms of the kernels that ran in it
  */
@@ -63,22 +63,22 @@ export function necessaryOfSampling(
   if (batch === null) return missing('unknown_sizes', 'the number of sampled sequences is not known');
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
   const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
-  const one = samplingOp(architecture, shape, storage);
-  const bytes = bytesOf(one) * batch;
+  const work = samplingOp(architecture, shape, storage);
+  const bytes = bytesOf(work) * batch;
   const ms = (bytes / peaks.bandwidth.value) * 1e3;
-  // Kernels are classed by their names: an argmax is a reduction to most of them.
-  const own = classes.has('sampling')
+  // Kernels are classified by name, and an argmax is named a reduction in most cases.
+  const opClass = classes.has('sampling')
     ? 'sampling'
     : ([...classes].toSorted((a, b) => b[1] - a[1])[0]?.[0] ?? 'sampling');
   return {
     rooflineMs: ms,
-    byClass: new Map([[own, ms]]),
+    byClass: new Map([[opClass, ms]]),
     bound: 'memory',
     tokens: null,
   };
 }
 
-/** Bytes that went from the host to the device in a mean instance, and how long the link needs for them. */
+/** Bytes copied from host to device per mean instance, and the time that the link needs for them. */
 export interface CopyNeed {
   rooflineMs: number;
   bytes: number;
@@ -86,8 +86,8 @@ export interface CopyNeed {
 }
 
 /**
- * Loading weights: every byte once over the link to the host. More than the model's weights were copied more than once.
- * @param copiedBytes from the host in a mean instance
+ * Loading weights: every byte crosses the host link once. Bytes beyond the model's weights were copied more than once.
+ * @param copiedBytes from the host per mean instance
  */
 export function necessaryOfLoading(
   copiedBytes: number,
@@ -105,7 +105,6 @@ export function necessaryOfLoading(
   return { rooflineMs: (bytes / link.value) * 1e3, bytes, link };
 }
 
-/** What a stage states of its need. */
 export const statedNeed = (
   need: Necessary | CopyNeed | MissingFigure,
 ): Pick<StageWaterfall, 'roofline_ms' | 'bound' | 'new_tokens'> => ({

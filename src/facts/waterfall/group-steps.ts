@@ -9,13 +9,13 @@ import type { StageGroup } from './stage-group.js';
 
 export const runsSizes = "the run's sizes";
 
-/** Steps with their sizes, by what they are part of. */
+/** Steps with sizes, by the kind of instance they belong to. */
 export interface GroupSteps {
-  /** Prefill, decode and mixed steps that count. */
+  /** Prefill, decode and mixed steps outside of the warm-up. */
   steps: SizedStep[];
   requests: PartStep[];
   warmup: PartStep[];
-  /** Mean number of sequences of sampling; null where not recorded. */
+  /** Mean number of sequences sampled; null if not recorded. */
   sampledSequences: number | null;
 }
 
@@ -25,7 +25,7 @@ const runOf = ({ manifest: { workload } }: Session): RunSizes => ({
   from: runsSizes,
 });
 
-/** The steps behind the stages that have a waterfall, with their sizes. */
+/** Steps with sizes of all stages that have a waterfall. */
 export async function groupSteps(
   session: Session,
   scope: TraceScope,
@@ -63,7 +63,7 @@ export async function groupSteps(
   return { steps, requests, warmup, sampledSequences };
 }
 
-/** By the ranges themselves, else by the step around or before them, else by the run. */
+/** Sizes come from the sampling ranges, else from the step around or before them, else from the run. */
 async function sampledOf(
   { database }: TraceScope,
   byStage: ReadonlyMap<number, SizedStep>,

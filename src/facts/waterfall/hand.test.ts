@@ -21,10 +21,10 @@ import { stageWaterfalls } from './waterfall.js';
 const rows: Rows = {
   stages: [stage(1, 'decode', 0, 90, { step_index: 0 }), stage(2, 'decode', 100, 180, { step_index: 1 })],
   kernels: [
-    // 20 to 30 are shared by two streams: 5 each.
+    // Two streams share 20 to 30, 5 µs each.
     kernel(1, 10, 20, { exclusive_ns: 15 * us, short_name: 'gemm' }),
     kernel(1, 20, 20, { exclusive_ns: 15 * us, stream: 2, class: 'attention', short_name: 'flash' }),
-    // 35 to 40 is attention's.
+    // 35 to 40 belongs to attention.
     kernel(1, 35, 15, { exclusive_ns: 10 * us, stream: 3, class: 'communication', short_name: 'nccl' }),
     kernel(1, 70, 5, { class: 'elementwise', short_name: 'add' }),
     kernel(2, 105, 20, { short_name: 'gemm' }),
@@ -46,7 +46,7 @@ const rows: Rows = {
   ],
   gaps: [
     gap(60, { synchronization: 4, host: 3, launch_overhead: 2, launch_latency: 1 }),
-    // Cut at 100: of the dependency 93 to 105, 7 in decode 0 and 5 in decode 1.
+    // Cut at 100: the dependency 93 to 105 has 7 µs in decode 0 and 5 in decode 1.
     gap(75, { host: 10, launch_overhead: 5, launch_latency: 3, device_dependency: 12 }),
     gap(125, { unattributed: 25 }),
   ].map((row, index): Row<'gaps'> => ({ ...row, stage_id: index === 0 ? 1 : 2 })),
@@ -72,7 +72,7 @@ describe('a timeline counted by hand', () => {
     [decode] = (await waterfalls(session)) as [StageWaterfall];
   });
 
-  test('every instance by every kind of part, cut at the edges of its window', () => {
+  test("cuts every part at the window's edges, for each instance", () => {
     expect(decode.rows.map(({ label, measured_ms }) => [label, measured_ms * 1e3])).toEqual([
       ['decode 0', 100],
       ['decode 1', 80],
@@ -91,7 +91,7 @@ describe('a timeline counted by hand', () => {
       'host.program': 13,
       unattributed: 0,
     });
-    // Of the norm 150 to 190, 30 lie before its own end.
+    // The norm runs 150 to 190; 30 µs of it are before the step's device end.
     expect(inUs(decode.rows[1]!.bars)).toEqual({
       'kernels.norm': 30,
       'kernels.gemm': 20,
@@ -100,7 +100,7 @@ describe('a timeline counted by hand', () => {
     });
   });
 
-  test('the mean instance sums to W, without a model the roofline is absent and says why', () => {
+  test('bars of the mean instance sum to W; without a model the roofline is missing with a reason', () => {
     expect(decode).toMatchObject({
       kind: 'decode',
       instances: 2,
@@ -122,7 +122,7 @@ describe('a timeline counted by hand', () => {
     ]);
   });
 
-  test('the query of every bar, as a user runs it, sums to the bar', async () => {
+  test('the query of every bar sums to the bar', async () => {
     const database = await userDatabase(session);
     for (const { id, sql, ms } of decode.bars) {
       expect(sql, id).not.toBeNull();
@@ -136,8 +136,8 @@ describe('a timeline counted by hand', () => {
   });
 });
 
-test('what the profiler added is taken out of the host first, then of launches', async () => {
-  // W is 100 and 80 under the profiler, 77 and 77 without: 13 µs of a mean instance.
+test('removes profiler overhead from host bars first, then from launches', async () => {
+  // W is 100 and 80 µs under the profiler, 77 and 77 without: 13 µs of overhead per mean instance.
   const clean = [0, 1].map((step): Row<'stages'> => ({
     ...stage(step, 'decode', 1000 + 77 * step, 1077 + 77 * step, { step_index: step }),
     execution_id: 'clean',
@@ -147,7 +147,7 @@ test('what the profiler added is taken out of the host first, then of launches',
   const [decode] = await waterfalls(session);
   const bars = inUs(decode!.bars);
   expect(decode!.clean_ms).toMatchObject({ value: 0.077 });
-  // The host's 5 + 6.5 are all of it, 1.5 of the launches' 3.5 are.
+  // All of the host's 5 + 6.5 µs are removed, and 1.5 of the launches' 3.5.
   expect(bars['profiler_overhead']).toBe(13);
   expect(bars['launch_overhead']).toBe(2);
   expect(bars).not.toHaveProperty('host.program');
@@ -160,12 +160,12 @@ test('what the profiler added is taken out of the host first, then of launches',
 });
 
 test.each([
-  // 12.5 of the 90 are unattributed as recorded.
+  // 12.5 of the 90 µs were recorded as unattributed.
   ['longer than under the profiler', 95, { unattributed: 12.5 + 5, profiler_overhead: -5 }],
-  // Host 11.5, launches 3.5 and waits for them are less than 60.
+  // Host 11.5, launches 3.5 and waits for them sum to less than 60 µs.
   ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
-])('bars sum to the clean time where it is %s', async (_, each, expected) => {
-  // W is 100 and 80 under the profiler.
+])('bars sum to the clean time if it is %s', async (_, each, expected) => {
+  // W is 100 and 80 µs under the profiler.
   const clean = [0, 1].map((step): Row<'stages'> => ({
     ...stage(step, 'decode', 1000 + each * step, 1000 + each * (step + 1), { step_index: step }),
     execution_id: 'clean',
@@ -185,11 +185,11 @@ test.each([
   await database.close();
 });
 
-test('a capture without phases is one stage from its first activity to its last', async () => {
+test('a capture without phases is one stage from its first to its last activity', async () => {
   const session = await sessionOf({ ...rows, stages: [] });
-  const [outside, ...others] = await waterfalls(session);
-  expect(others).toEqual([]);
-  // 10 to 190.
+  const [outside, ...otherStages] = await waterfalls(session);
+  expect(otherStages).toEqual([]);
+  // The stage runs from 10 to 190 µs.
   expect(outside).toMatchObject({ kind: 'outside', instances: 1, measured_ms: { value: 0.18 } });
   expect(inUs(outside!.bars)).toMatchObject({ 'kernels.norm': 40, device_dependency: 12, unattributed: 25 });
   expect(inUs(outside!.bars)).not.toHaveProperty('host.start_up');
@@ -212,20 +212,21 @@ test('a capture without phases is one stage from its first activity to its last'
  * stream 3  [nccl 0-140                                  ]
  * copy         [DtoD 10-155                                      ]
  */
-test('kernels of several streams that outlive a range are cut where they are exclusive', async () => {
+test('cuts kernels that outlast a range by their exclusive time on several streams', async () => {
   const session = await sessionOf({
     stages: [0, 1, 2].map((step) =>
       stage(step + 1, 'decode', 50 * step, 50 * step + 50, { step_index: step }),
     ),
     kernels: [
-      // Communication behind gemm and attention: its own is 120 to 140 only. Norm shares 100 to 120 with attention.
+      // Communication overlaps with gemm and attention, so only 120 to 140 is exclusive. Norm and attention share 100
+      // to 120.
       kernel(1, 0, 140, { exclusive_ns: 20 * us, stream: 3, class: 'communication', short_name: 'nccl' }),
       kernel(1, 0, 90, { exclusive_ns: 90 * us, short_name: 'gemm' }),
       kernel(2, 90, 30, { exclusive_ns: 20 * us, stream: 2, class: 'attention', short_name: 'flash' }),
       kernel(2, 100, 20, { exclusive_ns: 10 * us, stream: 1, class: 'norm', short_name: 'norm' }),
     ],
     copies: [
-      // Behind all of them: its own is 140 to 155.
+      // The copy overlaps with all of them; only 140 to 155 is exclusive.
       {
         stage_id: 1,
         start_ns: 10 * us,
@@ -240,7 +241,7 @@ test('kernels of several streams that outlive a range are cut where they are exc
   });
   const [decode] = await waterfalls(session);
   const positive = (bars: readonly { id: string; ms: number }[]) =>
-    Object.fromEntries(Object.entries(inUs(bars)).filter(([, one]) => one !== 0));
+    Object.fromEntries(Object.entries(inUs(bars)).filter(([, value]) => value !== 0));
   expect(decode!.rows.map(({ bars }) => positive(bars))).toEqual([
     { 'kernels.gemm': 50 },
     { 'kernels.gemm': 40, 'kernels.attention': 10 },

@@ -5,17 +5,17 @@ import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
 
-/** Gaps reported one by one (counts, parts) are these: in a large capture, those of its first instances. */
+/** The gaps that are counted individually. In a large capture only those of its first instances. */
 export interface Recorded {
-  /** Gaps and calls that begin before it. */
+  /** Only gaps and calls that start before this time. */
   untilNs: number;
-  /** Instances of each group that end by then. */
+  /** Instances per group that end by then. */
   instances: Map<string, number>;
-  /** Whether that is all of them. */
+  /** Whether every instance is included. */
   all: boolean;
 }
 
-/** Above so many gaps a mean over the first instances of each kind says what one over all would. */
+/** With more gaps, the first instances of each kind give the same mean. */
 const gapsCounted = 1_000_000;
 const countedInstances = 256;
 
@@ -41,27 +41,27 @@ export async function recordedOf(scope: TraceScope, unmarked: boolean): Promise<
   };
 }
 
-/** What the host's part of the gaps is known to be, by window and by group of stages. */
+/** Known parts of host time in gaps, by window and by group of stages. */
 export interface HostSplit {
-  /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
+  /** Share of a window's host time inside framework operators; null if no operators were recorded. */
   framework: Map<number, number> | null;
-  /** Of a mean instance. Outside operators: by the operator (outermost) it came before, else by innermost range. */
+  /** Per mean instance. Outside operators: by the outermost operator that follows, else by innermost range. */
   parts: Map<string, Parts>;
-  /** Inside operators, by the outermost one; empty where none were recorded. */
+  /** Inside operators, by the outermost one; empty if none were recorded. */
   insideParts: Map<string, Parts>;
 }
 
-/** Beyond so many operators climbing to the outermost one takes longer than the answer is worth. */
+/** With more operators, finding the outermost one is too slow. */
 const opsClimbed = 2_000_000;
 const partsShown = 6;
 const python = "op_type IS DISTINCT FROM 'python_function'";
 
 /**
- * SQL of (step_id, root_name, host_ns, inside_ns, n): the host's part of the gaps of a step by the outermost operator that
- * launched the activity ending the gap, and how much of it the thread was inside that operator.
+ * SQL of (step_id, root_name, host_ns, inside_ns, n): host time of a step's gaps by the outermost operator that
+ * launched the activity after the gap, and the part for which the thread was inside that operator.
  *
- * Climbs from the operator that launched to the outermost one around it that is no Python function. Numbers climb, and
- * the names are looked up at the end: six tables of all names take a gigabyte of a large trace.
+ * Follows parents from the launching operator to the outermost one that is not a Python function. It joins ids and
+ * looks up names last, because six tables with names take a gigabyte for a large trace.
  */
 export function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
@@ -102,7 +102,7 @@ export async function hostSplit(
     return { framework, parts: byGroup(before, all), insideParts: byGroup(insideRows, all) };
   }
   if (unmarked) return { framework: null, parts: new Map(), insideParts: new Map() };
-  // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
+  // Ranges named by the program, inside the phases, at the time of the launch that ends the gap.
   const rows = await database.query<PartRow>(
     `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
      FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${recorded.untilNs} GROUP BY stage_id) g
@@ -127,24 +127,24 @@ async function instancesOf(database: TraceScope['database']): Promise<Map<string
   return new Map(groups.map(({ grp, n }) => [grp, n]));
 }
 
-/** Of a mean instance; the largest. */
+/** The largest parts per mean instance, by group. */
 function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number>): Map<string, Parts> {
   const found = new Map<string, Parts>();
   for (const { grp, label, ns, n } of rows) {
-    const own = found.get(grp) ?? [];
-    if (own.length < partsShown && ns > 0) {
+    const groupParts = found.get(grp) ?? [];
+    if (groupParts.length < partsShown && ns > 0) {
       const among = instances.get(grp) ?? 1;
-      own.push({ label, ms: ns / among / 1e6, count: n / among });
+      groupParts.push({ label, ms: ns / among / 1e6, count: n / among });
     }
-    found.set(grp, own);
+    found.set(grp, groupParts);
   }
   return found;
 }
 
-/** Calls that wait for the device, by any vendor's names; a blocking copy waits too. */
+/** Calls of any vendor's API that wait for the device; a blocking copy waits too. */
 const waiting = /synchronize|memcpy|memset|malloc|free/i;
 
-/** The host's waiting by the call it waited in, of a mean instance: the last such call before the gap ended. */
+/** Host waiting time by call, per mean instance: the last waiting call before the gap ended. */
 export async function waitingParts(
   scope: TraceScope,
   unmarked: boolean,

@@ -4,7 +4,7 @@ import type { TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { edgeSums } from './window-sums.js';
 
-/** Of a table of activities only what may lie in an inner window: file statistics answer it. */
+/** Keeps only rows of a table of activities that can be in an inner window. File statistics answer this filter. */
 async function nearWindows({ database }: TraceScope): Promise<string> {
   const [span] = await database.query<{ from_ns: number | null; until_ns: number | null }>(
     'SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns FROM inner_windows',
@@ -12,29 +12,29 @@ async function nearWindows({ database }: TraceScope): Promise<string> {
   return `start_ns < ${span?.until_ns ?? 0} AND start_ns + dur_ns > ${span?.from_ns ?? 0}`;
 }
 
-/** As activitiesOfWindows does of steps; kernels of earlier stages are rows of their own. */
+/** Like activitiesOfWindows for steps, with kernels of earlier stages as separate rows. */
 export const insideWindows = async (
   scope: TraceScope,
   table: 'kernels' | 'copies',
   groups: Record<string, string>,
 ): Promise<SteppedQuery> => activitiesInside(table, groups, 'inner_windows', await nearWindows(scope));
 
-/** SQL of (stage_id, parts of gaps …, n_ parts: gaps that have some of it), cut part by part. */
+/** SQL of (stage_id, gap parts in ns, n_PART: number of gaps with that part), each part cut at the window's edges. */
 export async function gapsInside(scope: TraceScope): Promise<string> {
   const clipped = gapParts.map((part, i) => {
     const start = ['a.start_ns', ...gapParts.slice(0, i).map((gapPart) => `a.${gapPart}`)].join(' + ');
     return `greatest(0, least(w.end_ns, ${start} + a.${part}) - greatest(w.start_ns, ${start})) AS ${part}`;
   });
-  const own = gapParts.map((part) => `coalesce(${part}_ns, 0) AS ${part}`);
+  const partColumns = gapParts.map((part) => `coalesce(${part}_ns, 0) AS ${part}`);
   const sums = gapParts.map(
     (part) => `sum(${part})::DOUBLE AS ${part}, count_if(${part} > 0)::DOUBLE AS n_${part}`,
   );
   return `SELECT stage_id, ${sums.join(', ')} FROM (
        SELECT w.stage_id, ${clipped.join(', ')}
-       FROM ${within(`(SELECT start_ns, dur_ns, ${own.join(', ')} FROM own_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
+       FROM ${within(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM own_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
 }
 
-/** As windowIdleSql does of steps; kernels of earlier stages are waited for: device_dependency. */
+/** Like windowIdleSql for steps. Time of kernels of earlier stages counts as device_dependency. */
 export function innerIdleSql(scope: TraceScope): string {
   const parts = gapParts.map((part) =>
     part === 'device_dependency'

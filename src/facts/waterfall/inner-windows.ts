@@ -4,33 +4,39 @@ import { literal, type TraceScope } from '../trace/scope.js';
 import { windowClocks } from '../trace/windows.js';
 import type { StageGroup } from './stage-group.js';
 
-/** Ranges that lie inside or around steps: sampling, and those that the program names itself. */
+/** Ranges inside or around steps: sampling, and ranges named by the program. */
 export interface InnerGroup extends StageGroup {
   level: 'inner';
-  /** Instances that begin by then; of a large capture the first ones. null: all. */
+  /** Start of the last instance that is analyzed, in a large capture; null: all are. */
   lastStartNs: number | null;
-  /** All of them, whether they are looked at or not. */
+  /** Number of instances, analyzed or not. */
   total: number;
-  /** The one name of all of them; null where numbers in it differ. */
+  /** The name that all instances share; null if numbers in it differ. */
   exactName: string | null;
 }
 
-/** Names that have a waterfall, those with most time. */
+/** Number of names with a waterfall, those with the most time. */
 const namesShown = 8;
-/** Of the capture's time: ranges that take less are not asked about. */
+/** Minimum share of the capture's time. */
 const minShare = 0.01;
-/** Kernels beyond which a mean over the first instances says what one over all would. */
+/** With more kernels, the first instances give the same mean. */
 const kernelsSwept = 50_000;
-/** Of a capture with more, even those outside the ranges take a second to pass over. */
+/** With more kernels in the capture, even skipping those outside the ranges takes a second. */
 const kernelsPassed = 1_000_000;
 
-/** Operators that PyTorch marks with ranges (emit_nvtx), ranges of profilers and of libraries: nobody's stages. */
+/**
+ * Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers and libraries: not stages of the
+ * program.
+ */
 const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
 
-/** Numbers count instances of one thing: layer 3, request 17. */
+/** Numbers in names count instances: layer 3, request 17. */
 const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
-/** Ranges of the focus that count; without the phases of focus_stages: that join takes longer than all of this. */
+/**
+ * Ranges of the focused rank, without the phases of focus_stages: joining those takes longer than the rest of the
+ * query.
+ */
 const rangesSql = ({ attribution, focus }: TraceSource): string =>
   `SELECT stage_id, kind, raw_name, step_index, pid, tid, start_ns, end_ns, device_start_ns, device_end_ns
      FROM stages WHERE execution_id = ${literal(attribution.execution_id)} AND capture_id = ${literal(attribution.capture_id)}
@@ -107,20 +113,19 @@ function groupOf(row: NameRow, share: number): InnerGroup {
   };
 }
 
-/** Ranges of one group; of a name within itself the outermost. */
+/** Ranges of one group. If a name is nested in itself, only the outermost range. */
 function rangesOf({ kind, key, lastStartNs, exactName }: InnerGroup, source: TraceSource): string {
-  const which =
+  const rangeCondition =
     kind === 'sampling'
       ? "kind = 'sampling'"
       : exactName === null
         ? `kind = 'other' AND ${named} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
         : `kind = 'other' AND raw_name = ${literal(exactName)}`;
   const until = lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`;
-  return `SELECT * FROM (${rangesSql(source)}) WHERE ${which}${until}
+  return `SELECT * FROM (${rangesSql(source)}) WHERE ${rangeCondition}${until}
      QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)`;
 }
 
-/** Windows of all groups. */
 export async function allInnerWindowsSql(scope: TraceScope): Promise<string> {
   const groups = await innerGroups(scope);
   if (groups.length > 0)
@@ -129,8 +134,8 @@ export async function allInnerWindowsSql(scope: TraceScope): Promise<string> {
 }
 
 /**
- * SQL of (grp, stage_id, label, start_ns, end_ns, host_ns) of a group. host_ns is the begin by the host's clock where that
- * is the window's: what was launched before it is other stages' work.
+ * SQL of (grp, stage_id, label, start_ns, end_ns, host_ns) of a group. host_ns is the host's start if the window is on
+ * the host clock: work launched before it belongs to other stages.
  */
 function innerWindowsSql(group: InnerGroup, source: TraceSource): string {
   const { key, clock, kind } = group;

@@ -1,21 +1,21 @@
 import { callNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
-/** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
+/** Calls that load code onto a device. Triton, TorchInductor, NVRTC and the runtime's lazy loading all use them. */
 const moduleLoads = /^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)/;
 
-/** Kinds of stages in which code is loaded once, and worth a bar of its own. */
+/** Kinds of stages in which code is loaded once. */
 const kinds = "('load', 'warmup')";
 
-/** Names of the calls of this capture that load code; empty where none were recorded. */
+/** Names of the recorded calls that load code. */
 export async function loadingCalls(scope: TraceScope): Promise<string[]> {
   const names = await callNames(scope);
   return names.filter((name) => moduleLoads.test(name));
 }
 
 /**
- * SQL of (stage_id of the window, call, ns): the host's part of the gaps of loading and warm-up in which the launching
- * thread loaded code; calls inside calls count once.
+ * SQL of (stage_id of the window, call, ns): host time in gaps of loading and warm-up in which the launching thread
+ * loaded code. Nested calls count once.
  */
 export function loadingSql(calls: readonly string[]): string {
   return `WITH call AS (
@@ -29,7 +29,7 @@ export function loadingSql(calls: readonly string[]): string {
      FROM gap JOIN call ON call.start_ns < h_end AND call.end_ns > h_start GROUP BY ALL`;
 }
 
-/** The same by window, with the calls themselves; empty without such calls or such stages. */
+/** Time of loadingSql by window, and the calls; empty without such calls or stages. */
 export async function loadingCode(
   scope: TraceScope,
   present: boolean,

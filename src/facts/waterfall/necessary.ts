@@ -11,33 +11,35 @@ import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
-/** What the model's operations need of a stage on this device, ms; work is the whole model's, peaks those of all its GPUs. */
+/**
+ * Time that the model's operations need on this device, ms. Work is the whole model's, peaks are the sum of all its
+ * GPUs.
+ */
 export interface Necessary {
-  /** max(Σ F/P, ΣB/BW) of the model's pass, sampling left out as everywhere. */
+  /** max(Σ F/P, ΣB/BW) over the forward pass, without sampling. */
   rooflineMs: number;
   /** Σ max(F/P, B/BW) of the operations of each class. */
   byClass: Map<OpClass, number>;
   bound: 'compute' | 'memory';
-  /** New tokens of all its sequences; null where an instance is not a pass of the model. */
+  /** New tokens of all sequences; null if an instance is not one forward pass. */
   tokens: number | null;
 }
 
-/** Peaks that necessary time is computed with. */
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
 }
 
-/** Measured peaks, those of the data sheet where nothing was measured. */
+/** Measured peaks, else the data sheet's. */
 export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
   flops: roofs.roofFlops,
   bandwidth: roofs.roofBandwidth,
 });
 
-/** Shapes of prefills that are computed one by one; beyond, all at the mean. */
+/** Maximum number of prefill shapes computed individually; with more, all use the mean shape. */
 const shapesCounted = 256;
 
-/** Of one shape; missing where a peak is. */
+/** Necessary time of one shape; missing if a peak is. */
 export function necessaryOf(
   { architecture, storage }: WorkloadModel,
   shape: StageShape,
@@ -57,15 +59,15 @@ export function necessaryOf(
   if ('reason' in all) return all;
   return {
     rooflineMs: whole.roofline_s * 1e3,
-    byClass: new Map(all.by_class.map((one) => [one.class, one.seconds * 1e3])),
+    byClass: new Map(all.by_class.map((row) => [row.class, row.seconds * 1e3])),
     bound: whole.bound,
     tokens: shape.batchSize * shape.newTokens,
   };
 }
 
 /**
- * For a mean instance of the steps. Every distinct shape is computed; decode steps of one batch at their mean context,
- * in which their work is linear.
+ * Necessary time of a mean step. Every distinct shape is computed. Decode steps of one batch size use their mean
+ * context, in which the work is linear.
  */
 export function meanNecessary(
   steps: readonly SizedStep[],
@@ -98,18 +100,18 @@ export function meanNecessary(
   };
   let computeBound = 0;
   for (const { shape, steps: count } of shapes.values()) {
-    const one = necessaryOf(model, shape, peaks);
-    if ('reason' in one) return one;
+    const shapeNeed = necessaryOf(model, shape, peaks);
+    if ('reason' in shapeNeed) return shapeNeed;
     const share = count / steps.length;
-    mean.rooflineMs += one.rooflineMs * share;
-    mean.tokens = (mean.tokens ?? 0) + (one.tokens ?? 0) * share;
-    for (const [of, value] of one.byClass) mean.byClass.set(of, (mean.byClass.get(of) ?? 0) + value * share);
-    if (one.bound === 'compute') computeBound += share;
+    mean.rooflineMs += shapeNeed.rooflineMs * share;
+    mean.tokens = (mean.tokens ?? 0) + (shapeNeed.tokens ?? 0) * share;
+    for (const [opClass, value] of shapeNeed.byClass)
+      mean.byClass.set(opClass, (mean.byClass.get(opClass) ?? 0) + value * share);
+    if (shapeNeed.bound === 'compute') computeBound += share;
   }
   return { ...mean, bound: computeBound > 0.5 ? 'compute' : 'memory' };
 }
 
-/** Sources of the peaks, one line each. */
 export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
   const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
   const lines = [...new Set(ops.map(({ dtype }) => dtype))].map((dtype) => {

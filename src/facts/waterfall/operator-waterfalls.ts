@@ -14,7 +14,7 @@ import { cleanTimeOf } from '../trace/clean-time.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
-import { apartNote, profilerNote } from './bar-facts.js';
+import { cleanTimeNote, profilerNote } from './bar-facts.js';
 import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { statedNeed } from './group-needs.js';
@@ -29,9 +29,8 @@ import type { StageGroup } from './stage-group.js';
 const rowsShown = 64;
 
 /**
- * Waterfalls of a program that uses no GPU, under a framework's profiler: the CPU is the device, operators are its kernels.
- * Time of the stage's own thread inside operators by class, each operator's own without those it calls; the rest lies between
- * operators.
+ * Waterfalls of a program without a GPU under a framework's profiler: the CPU is the device, and operators are its
+ * kernels. Bars are self time of operators on the stage's thread, by class; the remaining time is between operators.
  */
 export async function operatorWaterfalls(
   session: Session,
@@ -42,10 +41,10 @@ export async function operatorWaterfalls(
   const { steps } = await groupSteps(session, scope, groups);
   const stages: StageWaterfall[] = [];
   for (const group of groups) {
-    const own = steps.filter(({ kind }) => kind === group.kind);
-    const need = await needOf(session, own);
-    const one = await stageOf(database, scope, { group, need });
-    if (one) stages.push(one);
+    const groupSteps = steps.filter(({ kind }) => kind === group.kind);
+    const need = await needOf(session, groupSteps);
+    const stage = await stageOf(database, scope, { group, need });
+    if (stage) stages.push(stage);
   }
   return { stages, without };
 }
@@ -72,7 +71,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   return { necessary, roofs: 'reason' in necessary ? [] : peakLines(model, shape, peaks) };
 }
 
-/** With the mean context of the steps of its batch size: caches hold more of a short one. */
+/** The step with the mean context of its batch size. A short context fits into caches better. */
 function meanStep(first: SizedStep, steps: readonly SizedStep[]): SizedStep {
   const contexts = steps.flatMap(({ batch_size: batch, context_tokens_sum: context }) =>
     batch === first.batch_size && context !== null ? [context] : [],
@@ -84,7 +83,7 @@ function meanStep(first: SizedStep, steps: readonly SizedStep[]): SizedStep {
   };
 }
 
-/** Windows of a group as (stage_id, label, start_ns, end_ns), by names of derived tables. */
+/** SQL of the windows of a group: (stage_id, label, start_ns, end_ns). */
 function windowsOf(group: StageGroup): string {
   switch (group.level) {
     case 'steps':
@@ -96,7 +95,7 @@ function windowsOf(group: StageGroup): string {
   }
 }
 
-/** Operators' own time on the thread of each window: (stage_id, class, name, n, ns). */
+/** SQL of operators' self time on each window's thread: (stage_id, class, name, n, ns). */
 const timesSql = (windows: string): string =>
   `WITH span AS (
      SELECT w.stage_id AS window_id, w.start_ns AS w_start, w.end_ns AS w_end, s.pid AS w_pid, s.tid AS w_tid
@@ -108,8 +107,8 @@ const timesSql = (windows: string): string =>
    GROUP BY ALL`;
 
 /**
- * Time outside of operators with a recorded cause, and sampling between calls: (stage_id, id, n, ns). Only the embedded
- * engine's runtime records it.
+ * SQL of time outside operators with a recorded cause, and sampling between calls: (stage_id, id, n, ns). Only the
+ * embedded engine records it.
  */
 const hostTimesSql = (windows: string): string =>
   `WITH span AS (${windows})
@@ -206,16 +205,16 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
     rows: spans.slice(0, rowsShown).map(({ instance, label, ns }) => {
       const ofInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
-      const mine = withoutProfiler(
+      const rowParts = withoutProfiler(
         partsOf({ times: times.filter(ofInstance), hosts: hosts.filter(ofInstance) }, 1, ns / 1e6, necessary),
         wallMs > 0 ? (addedMs * ns) / 1e6 / wallMs : 0,
       );
-      const ids = orderedIds(mine);
+      const ids = orderedIds(rowParts);
       return {
         stage_id: instance,
         label,
         measured_ms: ns / 1e6,
-        bars: ids.map((id) => ({ id, ms: msOf(mine, id) })),
+        bars: ids.map((id) => ({ id, ms: msOf(rowParts, id) })),
       };
     }),
     ranks: [{ rank: scope.source.focus.rank, device: null, measured_ms: wallMs }],
@@ -232,8 +231,8 @@ function partsOf({ times, hosts }: Times, n: number, wallMs: number, necessary: 
   for (const { class: name, ns } of times) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
   const host = new Map<string, number>();
   for (const { id, ns } of hosts) {
-    const what = hostPart(id);
-    host.set(what, (host.get(what) ?? 0) + ns / n / 1e6);
+    const cause = hostPart(id);
+    host.set(cause, (host.get(cause) ?? 0) + ns / n / 1e6);
   }
   const inside = [...classes.values(), ...host.values()].reduce((sum, ms) => sum + ms, 0);
   host.set(host.size > 0 ? 'loop' : 'between_operators', Math.max(0, wallMs - inside));
@@ -248,9 +247,9 @@ function partsOf({ times, hosts }: Times, n: number, wallMs: number, necessary: 
   return splitOf({ wallMs, classes, communicationMs: 0, copies: new Map(), idle }, necessary);
 }
 
-function largest(own: readonly OpTime[], n: number): WaterfallBar['parts'] {
+function largest(operatorTimes: readonly OpTime[], n: number): WaterfallBar['parts'] {
   const byName = new Map<string, { ms: number; count: number }>();
-  for (const { name, ns, n: calls } of own) {
+  for (const { name, ns, n: calls } of operatorTimes) {
     const known = byName.get(name) ?? { ms: 0, count: 0 };
     byName.set(name, { ms: known.ms + ns / n / 1e6, count: known.count + calls / n });
   }
@@ -266,8 +265,8 @@ function noteOf(
   { raw, parts }: { raw: readonly Part[]; parts: readonly Part[] },
 ): string | null {
   if (id === 'profiler_overhead') return profilerNote;
-  const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
-  if (apart !== null) return apart;
+  const cleanNote = id === 'unattributed' ? cleanTimeNote(raw, parts) : null;
+  if (cleanNote !== null) return cleanNote;
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
   if (id === 'host.between_operators') return "W minus operator self time on the stage's thread";
   if (ms >= 0) return null;

@@ -17,8 +17,8 @@ import { operatorWaterfalls } from './operator-waterfalls.js';
 import { describeBar } from './words.js';
 
 /**
- * Waterfalls of a `profile` session of the embedded engine: the bars of its operators (operator-waterfalls.ts), W of the
- * execution without a profiler.
+ * Waterfalls of a `profile` session of the embedded engine: operator bars (operator-waterfalls.ts) of the profiled
+ * execution, W of the clean execution.
  */
 export async function profileWaterfalls(
   session: Session,
@@ -31,11 +31,11 @@ export async function profileWaterfalls(
   const clean = await recordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
   const steps: StageWaterfall[] = [];
   for (const stage of found) {
-    const own = profiled.find(({ kind }) => kind === stage.kind);
-    if (!own || stage.roofline_ms.value === null) continue;
+    const profiledStage = profiled.find(({ kind }) => kind === stage.kind);
+    if (!profiledStage || stage.roofline_ms.value === null) continue;
     const times = clean.flatMap(({ kind, wall_ns }) => (kind === stage.kind ? [wall_ns / 1e6] : []));
     times.sort((a, b) => a - b);
-    const timed = ofCleanTime(own, stage, await hostTimesOf(database, stage.kind));
+    const timed = ofCleanTime(profiledStage, stage, await hostTimesOf(database, stage.kind));
     steps.push({ ...timed, median_ms: percentile(times, 0.5), p10_ms: percentile(times, 0.1) });
   }
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
@@ -46,7 +46,7 @@ export async function profileWaterfalls(
     const repeats = prefill
       ? await repeatsOf(database, { executionId: 'clean', point: null, warmup: kind === 'warmup' })
       : null;
-    // Bars of a request are those of its stages: without a decode step's they would not be whole.
+    // A request is the sum of its stages, so it needs the bars of a decode step.
     if (prefill && repeats && (decode || repeats.steps === 0)) {
       more.push(composedStage(kind, repeats, { prefill, decode: decode ?? null }));
     }
@@ -70,7 +70,7 @@ export async function profileWaterfalls(
   };
 }
 
-/** Of the profiled execution; none where no operator of it was recorded. */
+/** Stages of the profiled execution; empty if it recorded no operators. */
 async function profiledStages(session: Session, database: SessionDatabase): Promise<StageWaterfall[]> {
   const { manifest } = session;
   if (!hasRows(manifest, 'ops')) return [];
@@ -78,7 +78,7 @@ async function profiledStages(session: Session, database: SessionDatabase): Prom
   return (await operatorWaterfalls(session, database, scope)).stages;
 }
 
-/** Of a mean stage of the execution without a profiler, ms: the engine's call, and sampling between two calls. */
+/** Host times of a mean stage of the clean execution, ms: the engine's call, and the sampling between two calls. */
 interface HostTimes {
   call: number;
   sampling: number;
@@ -91,13 +91,13 @@ async function hostTimesOf(database: SessionDatabase, kind: StageResult['kind'])
      GROUP BY kind`,
     [kind],
   );
-  const of = (name: string) => rows.find((row) => row.kind === name)?.ms ?? 0;
-  return { call: of(kind), sampling: kind === 'decode' ? of('sampling') : 0 };
+  const msOfKind = (name: string) => rows.find((row) => row.kind === name)?.ms ?? 0;
+  return { call: msOfKind(kind), sampling: kind === 'decode' ? msOfKind('sampling') : 0 };
 }
 
 /**
- * The stage without a profiler: operators and gaps of the profiled execution, host time around the call of the other. What
- * they do not come to is in the gaps at the edges of the call, or unexplained.
+ * The stage at its clean time: operators and gaps of the profiled execution, host time around the call of the clean
+ * one. The difference goes to the gaps at the edges of the call, or is unattributed.
  */
 function ofCleanTime(
   profiled: StageWaterfall,
@@ -133,7 +133,7 @@ function ofCleanTime(
     clock_why: 'the engine computes on the thread that calls it',
     bars,
     sum_error_share: measured > 0 ? Math.abs(total - measured) / measured : 0,
-    // The clean instances have no operators, and those that have were slowed by the profiler.
+    // Clean instances have no operators, and the profiled ones are slowed down.
     rows: [],
     ranks: [{ rank: null, device: null, measured_ms: measured }],
   };
@@ -151,7 +151,10 @@ const withConstant = (sql: string | null, ms: number): string | null =>
     ? sql
     : `SELECT * FROM (${sql}) UNION ALL SELECT '(of the execution without a profiler)', NULL, ${ms}`;
 
-/** The logits read once at what this machine's memory gives the step around it; the rest is the host's. */
+/**
+ * Roofline of sampling: read the logits once at the memory bandwidth of the step around it. The remaining time is host
+ * time.
+ */
 function samplingOf(
   { duration_ms: time, instances }: StageResult,
   steps: readonly StageResult[],
@@ -215,7 +218,7 @@ function samplingOf(
   };
 }
 
-/** A mean over the repeats of a launch, and of the launches, as meanOverLaunches has it. */
+/** The mean over the repeats of each launch, then over launches, like meanOverLaunches. */
 const samplingSql = (rooflineMs: number): string =>
   `SELECT 'sampling' AS what, sum(n) AS count, avg(ms) AS ms FROM (
   SELECT launch, sum(n) AS n, avg(ms) AS ms FROM (

@@ -15,20 +15,20 @@ import {
 import { traceScope } from '../derived/scope.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
-/** Kinds decided by the slowest rank: those that every rank runs at the same time. */
+/** Kinds of stages that every rank runs at the same time, so the slowest rank decides. */
 const deciding: ReadonlySet<PhaseKind> = new Set(stepKinds);
 
-/** Ranks that meet in every step take as long; where their times differ by no more, who waits for whom decides. */
+/** Relative difference of step times up to which ranks count as equally slow. Then their waits decide. */
 const asLong = 0.05;
-/** Of a stage's time that the others must wait for a rank before it is said. */
+/** Minimum share of a stage's time that other ranks wait for a rank. */
 const minWaiting = 0.05;
 
-/** The rank that the others wait for in their collectives. */
+/** The rank that the others wait for in collectives. */
 export interface AwaitedRank {
   kind: PhaseKind;
   rank: number | null;
   device: number | null;
-  /** What the other rank that waits longest waits in a mean instance, ms. */
+  /** The longest wait of another rank, ms per mean instance. */
   waiting_ms: number;
 }
 
@@ -40,16 +40,19 @@ interface RankTime {
   measured_ms: number;
 }
 
-/** Those with the most kernel time are compared: each takes 20 queries, and a damaged capture may name a device per kernel. */
+/**
+ * Ranks compared, those with the most kernel time. Each takes 20 queries, and a damaged capture may name a device per
+ * kernel.
+ */
 const mostRanks = 64;
 
 /**
- * The same of a job, in which each rank is a capture of its own: those with the most kernel time, and as many with the least
- * time in collectives, among which is the rank that waits least.
+ * The limit for a job with one capture per rank: those with the most kernel time, and as many with the least time in
+ * collectives, which includes the rank that waits least.
  */
 const mostOfJob = 8;
 
-/** What the explanation of a session looks at: the rank asked for, else the one that the others wait for. */
+/** The timeline that explain shows: the rank asked for, else the one that the others wait for. */
 export async function timelineScope(
   session: Session,
   database: SessionDatabase,
@@ -62,15 +65,15 @@ export async function timelineScope(
 interface SlowestRank {
   focus: ScopeOptions;
   ranks: RankTime[];
-  /** How many there are, those included that were not compared. */
+  /** Number of ranks, including those not compared. */
   recorded: number;
   awaited: AwaitedRank | null;
 }
 
 /**
- * Mean W of every rank and device of the capture, and which of them a stage over several ranks waits for: in the stage
- * that takes longest of all the one that waits least in its collectives, where the ranks take as long, else the slowest.
- * Null where there is one, or where the rank was chosen.
+ * Mean W of every rank and device, and the rank that a stage waits for. If the ranks take equally long in the longest
+ * stage, that is the rank with the least waiting in collectives, else the slowest. Null with one rank, or if the user
+ * chose a rank.
  */
 async function slowestRank(
   session: Session,
@@ -83,35 +86,42 @@ async function slowestRank(
   );
   if (distinct.length < 2) return null;
   const { found, captures, recorded } = await ranksOf(session, options);
-  const asked = found.filter(
+  const candidates = found.filter(
     ({ rank, device }) =>
       (options.rank === undefined || rank === options.rank) &&
       (options.device === undefined || device === options.device),
   );
-  if (asked.length < 2) return null;
+  if (candidates.length < 2) return null;
   const ranks: RankTime[] = [];
-  for (const one of asked) ranks.push(...(await timesOf(session, one)));
+  for (const source of candidates) ranks.push(...(await timesOf(session, source)));
   const total = (kind: PhaseKind) =>
     ranks.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.instances * row.measured_ms, 0);
   const decided = ranks.filter(({ kind }) => deciding.has(kind));
   const kinds = [...new Set((decided.length > 0 ? decided : ranks).map(({ kind }) => kind))].toSorted(
     (a, b) => total(b) - total(a),
   );
-  const own = ranks.filter(({ kind }) => kind === kinds[0]).toSorted((a, b) => b.measured_ms - a.measured_ms);
-  const [slowest] = own;
+  const stageTimes = ranks
+    .filter(({ kind }) => kind === kinds[0])
+    .toSorted((a, b) => b.measured_ms - a.measured_ms);
+  const [slowest] = stageTimes;
   if (!slowest) return null;
-  const awaited = await awaitedRank(database, captures, own);
-  return { focus: optionsOf(awaited ?? slowest), ranks, recorded: Math.max(recorded, asked.length), awaited };
+  const awaited = await awaitedRank(database, captures, stageTimes);
+  return {
+    focus: optionsOf(awaited ?? slowest),
+    ranks,
+    recorded: Math.max(recorded, candidates.length),
+    awaited,
+  };
 }
 
-/** Null where the ranks do not take as long, no collectives can be paired, or hardly any of the time is waiting. */
+/** Null if the ranks differ in time, collectives cannot be paired, or almost no time is waiting. */
 async function awaitedRank(
   database: SessionDatabase,
   captures: readonly string[],
-  own: readonly RankTime[],
+  stageTimes: readonly RankTime[],
 ): Promise<AwaitedRank | null> {
-  const { kind, measured_ms: wall, instances } = own[0]!;
-  const near = own.filter(({ measured_ms }) => measured_ms >= (1 - asLong) * wall);
+  const { kind, measured_ms: wall, instances } = stageTimes[0]!;
+  const near = stageTimes.filter(({ measured_ms }) => measured_ms >= (1 - asLong) * wall);
   if (near.length < 2) return null;
   const source = await collectiveSource(database, captures);
   const waiting = waitingOfRanks(
@@ -120,7 +130,7 @@ async function awaitedRank(
   const [least] = waiting;
   const most = waiting.at(-1);
   if (!least || !most || most.waiting_ms - least.waiting_ms < minWaiting * wall) return null;
-  // Once, as of ranks that do not begin at the same time, is no property of the rank.
+  // A wait in only some instances is not a property of the rank: ranks start at different times.
   if (most.waiting_instances < instances / 2) return null;
   const isNear = near.some(({ rank, device }) => rank === least.rank && device === least.device);
   return isNear ? { kind, rank: least.rank, device: least.device, waiting_ms: most.waiting_ms } : null;
@@ -131,7 +141,7 @@ const optionsOf = ({ rank, device }: Pick<AwaitedRank, 'rank' | 'device'>): Scop
   ...(device === null ? {} : { device }),
 });
 
-/** Of the capture that is looked at, and of those of the other ranks of its job. */
+/** Ranks of the focused capture, and of the other captures of its job. */
 async function ranksOf(session: Session, options: ScopeOptions) {
   const database = await session.connect();
   try {
@@ -173,7 +183,7 @@ async function timesOf(
   }
 }
 
-/** Every rank's mean W: the one that the bars are of first, then the slowest. */
+/** Adds every rank's mean W: the rank that the bars are of first, then by time. */
 export function withRanks(
   stages: readonly StageWaterfall[],
   { ranks, recorded }: Pick<SlowestRank, 'ranks' | 'recorded'>,
@@ -184,11 +194,11 @@ export function withRanks(
   const isShown = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>) =>
     rank === (shown.rank ?? null) && device === (shown.device ?? null);
   return stages.map((stage) => {
-    const own = ranks.filter(({ kind }) => kind === stage.kind);
-    if (own.length === 0) return stage;
+    const stageTimes = ranks.filter(({ kind }) => kind === stage.kind);
+    if (stageTimes.length === 0) return stage;
     return {
       ...stage,
-      ranks: own
+      ranks: stageTimes
         .map(({ rank, device, measured_ms }) => ({ rank, device, measured_ms }))
         .toSorted((a, b) => Number(isShown(b)) - Number(isShown(a)) || b.measured_ms - a.measured_ms),
       ...(recorded > compared ? { ranks_recorded: recorded } : {}),

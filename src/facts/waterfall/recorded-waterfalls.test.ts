@@ -11,9 +11,7 @@ import { fixture, imported, importedTogether } from '../trace/test-import.js';
 const keys = { v: 1 as const, execution_id: 'clean', rank: 0, pid: 1 };
 const million = 1e6;
 
-/**
- * The host is done with a step after 0.1 ms and runs ahead; the device takes 2 ms and 0.5 ms until the next one.
- */
+/** The host finishes a step after 0.1 ms and runs ahead. The device takes 2 ms, and 0.5 ms pass until the next step. */
 function step(
   number: number,
   more: Partial<Extract<RecordLineInput, { type: 'stage' }>> = {},
@@ -46,12 +44,12 @@ function recorded(lines: RecordLineInput[]) {
   return imported(home, 'inferscope-record', path, { workload: tinyWorkload({ device: 'cuda' }) });
 }
 
-test('steps of a program without a profiler are its summary and its waterfall, by the device', async () => {
+test('steps recorded without a profiler give summary and waterfall, timed on the device', async () => {
   const session = await recorded([step(0, { first_of_shape: true }), step(1), step(2), step(3)]);
   expect(session.manifest.subjects).toContain('steps');
   const { utilization } = await analyzeCaptures(session);
   const [decode] = utilization!.data.stages;
-  // 2.5 ms from start to start, twice; the last one lasts 2 ms.
+  // Twice 2.5 ms from start to start, and 2 ms for the last step.
   expect(decode!.time_ms).toMatchObject({ value: (2.5 + 2.5 + 2) / 3, n: 3 });
   const { data } = await explainSession(session);
   const [stage] = data.stages;
@@ -60,7 +58,7 @@ test('steps of a program without a profiler are its summary and its waterfall, b
   expect(stage!.bars.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(7 / 3, 6);
 });
 
-test('counters of ncu next to recorded steps take nothing from them', async () => {
+test('ncu counters next to recorded steps do not change the steps', async () => {
   const home = testHome();
   const path = join(home.root, 'record.jsonl');
   writeFileSync(
@@ -82,12 +80,12 @@ test('counters of ncu next to recorded steps take nothing from them', async () =
   expect(data.stages[0]).toMatchObject({ kind: 'decode', source: 'record', execution_id: 'profiled' });
 });
 
-test('without device events the host times the steps; only first calls are no summary', async () => {
+test('times steps on the host without device events, and has no summary of first calls alone', async () => {
   const onHost = { device_start_ns: null, device_dur_ns: null };
   const session = await recorded([step(0, onHost), step(1, onHost)]);
   const { data } = await explainSession(session);
   expect(data.stages[0]).toMatchObject({ clock: 'host' });
-  // Start to start 0.2 ms, then the call of 0.1 ms.
+  // 0.2 ms from start to start, then 0.1 ms for the last call.
   expect(data.stages[0]!.measured_ms.value).toBeCloseTo(0.15, 6);
   const none = await recorded([step(0, { warmup: true })]);
   expect((await analyzeCaptures(none)).utilization).toBeNull();

@@ -16,18 +16,18 @@ import { describeBar } from './words.js';
 const rowsShown = 64;
 
 /**
- * Waterfalls of steps that a program without a profiler recorded (hooks of `run`): the roofline, and the time above it, which
- * only a timeline splits. Steps of different batch sizes are apart.
+ * Waterfalls of steps recorded without a profiler (hooks of `run`): the roofline, and the time above it, which only a
+ * timeline splits. Each batch size has a waterfall.
  */
 export async function recordedWaterfalls(
   session: Session,
   database: SessionDatabase,
 ): Promise<StageWaterfall[]> {
-  const { groups, ...of } = await recordedStages(session, database);
+  const { groups, ...stageFacts } = await recordedStages(session, database);
   const evaluator = session.manifest.workload?.device === 'cpu' ? 'torch' : 'nsys';
   const stages = groups.map(({ executionId, steps }) =>
     waterfallOf(executionId, steps, {
-      ...of,
+      ...stageFacts,
       sharpen: `inferscope run --evaluator ${evaluator} -- <command>`,
     }),
   );

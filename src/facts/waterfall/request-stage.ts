@@ -6,14 +6,14 @@ import { orderedIds } from './bar-order.js';
 import type { Part } from './split.js';
 import { servingWords, type ServerTimes } from './serving-words.js';
 
-/** One answered request, ms; lists of them are in the order of sending. */
+/** One answered request, ms. Lists are ordered by send time. */
 export interface RequestTimes {
   nth: number;
-  /** From when it was due to when it was sent; 0 in a closed loop. */
+  /** From due time to send time; 0 in a closed loop. */
   lag_ms: number;
   first_byte_ms: number | null;
   ttft_ms: number;
-  /** First to last token. */
+  /** From first to last token. */
   decode_ms: number;
 }
 
@@ -21,19 +21,22 @@ interface RequestFacts {
   execution_id: string;
   point: string;
   open: boolean;
-  /** SQL condition of the requests that count; null where there are none, but sums of them. */
+  /** SQL condition of the measured requests; null if only sums are known. */
   where: string | null;
   roofline: MissingFigure;
   sql?: { decode: string; ttft: string };
-  /** Where the times are means already. */
+  /** Number of requests if the times are already means. */
   instances?: number | null;
 }
 
-/** First byte and first token further apart than this share of TTFT: the answer's head was sent before the prefill. */
+/**
+ * Minimum gap between first byte and first token, as a share of TTFT, that shows the response headers were sent before
+ * the prefill.
+ */
 const headsEarly = 0.1;
 const rowsShown = 64;
 
-/** A request of a load test: client, network, queue, prefill and decode as far as reported, the rest unattributed. */
+/** A request of a load test: client, network, queue, prefill and decode if reported, the rest unattributed. */
 export function requestStage(
   times: readonly RequestTimes[],
   server: ServerTimes,
@@ -41,13 +44,13 @@ export function requestStage(
 ): StageWaterfall {
   const all = times.map((time) => time.lag_ms + time.ttft_ms + time.decode_ms);
   const measuredMs = mean(all);
-  const of = (value: (requestTimes: RequestTimes) => number) => mean(times.map(value));
-  const ttftMs = of(({ ttft_ms }) => ttft_ms);
+  const meanOf = (value: (requestTimes: RequestTimes) => number) => mean(times.map(value));
+  const ttftMs = meanOf(({ ttft_ms }) => ttft_ms);
   const split = splitTtft(times, server, ttftMs);
   const parts: Part[] = [
     { id: 'kernels.prefill', ms: split.prefillMs },
-    { id: 'kernels.decode', ms: of(({ decode_ms }) => decode_ms) },
-    { id: 'host.client', ms: of(({ lag_ms }) => lag_ms) },
+    { id: 'kernels.decode', ms: meanOf(({ decode_ms }) => decode_ms) },
+    { id: 'host.client', ms: meanOf(({ lag_ms }) => lag_ms) },
     { id: 'host.network', ms: split.networkMs },
     { id: 'host.queue', ms: split.queueMs },
     { id: 'unattributed', ms: split.restMs },
@@ -108,30 +111,30 @@ interface TtftSplit {
   restMs: number;
 }
 
-/** Parts of TTFT as far as reported; together at most TTFT: earlier parts take precedence. */
+/** Parts of TTFT that are reported. They sum to at most TTFT: earlier parts take precedence. */
 function splitTtft(times: readonly RequestTimes[], server: ServerTimes, ttftMs: number): TtftSplit {
-  let left = ttftMs;
-  const take = (wanted: number | null) => {
-    const taken = Math.min(left, Math.max(0, wanted ?? 0));
-    left -= taken;
+  let remaining = ttftMs;
+  const take = (amount: number | null) => {
+    const taken = Math.min(remaining, Math.max(0, amount ?? 0));
+    remaining -= taken;
     return taken;
   };
   const network = networkOf(times, server, ttftMs);
   const queueMs = take(server.queueMs);
   const prefillMs = take(server.prefillMs);
   const networkMs = take(network?.ms ?? null);
-  return { queueMs, prefillMs, networkMs, networkFrom: network?.from ?? '', restMs: left };
+  return { queueMs, prefillMs, networkMs, networkFrom: network?.from ?? '', restMs: remaining };
 }
 
-/** What the client saw beyond the server's own end-to-end time, else the fastest head of an answer. */
+/** Client time minus the server's end-to-end time, else the fastest response header. */
 function networkOf(
   times: readonly RequestTimes[],
   { e2eMs, clientE2eMs }: ServerTimes,
   ttftMs: number,
 ): { ms: number; from: string } | null {
-  const seen = clientE2eMs ?? mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
-  if (e2eMs !== null && seen > e2eMs) {
-    return { ms: seen - e2eMs, from: "the client's mean minus the server's own end-to-end histogram" };
+  const clientMs = clientE2eMs ?? mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
+  if (e2eMs !== null && clientMs > e2eMs) {
+    return { ms: clientMs - e2eMs, from: "the client's mean minus the server's own end-to-end histogram" };
   }
   const heads = times.flatMap(({ first_byte_ms }) => (first_byte_ms === null ? [] : [first_byte_ms]));
   if (heads.length < times.length || heads.length === 0) return null;
@@ -177,7 +180,7 @@ function rowOf(
   };
 }
 
-/** Rows sum to the bar: one per request; figures known only for the mean are taken out of TTFT. */
+/** SQL with one row per request that sums to the bar. Figures known only for the mean are subtracted from TTFT. */
 function sqlOf(
   id: string,
   { where, open, sql }: RequestFacts,

@@ -3,9 +3,9 @@ import { literal, type TraceScope } from '../trace/scope.js';
 import { type PhaseClock, windowClocks } from '../trace/windows.js';
 
 /**
- * Steps of each request (request_id, stage_id, start_ns, end_ns), by `windows` and `instances`: a prefill and the decode
- * steps after it, of one thread and one iteration, up to the next prefill. Prefills in a row are chunks of one prompt.
- * request_id is the stage_id of the first.
+ * SQL of the steps of each request (request_id, stage_id, start_ns, end_ns), from `windows` and `instances`: a prefill
+ * and the decode steps after it, of one thread and iteration, up to the next prefill. Consecutive prefills are chunks
+ * of one prompt. request_id is the stage_id of the first.
  */
 const requestsSql = `WITH step AS (
        SELECT w.kind, w.stage_id, w.iteration, w.start_ns, w.end_ns, i.pid, i.tid, lag(w.kind) OVER thread AS before_kind,
@@ -20,7 +20,7 @@ const requestsSql = `WITH step AS (
      QUALIFY first_value(kind) OVER request = 'prefill'
        AND count_if(kind = 'decode') OVER (PARTITION BY pid, tid, nth) > 0`;
 
-/** The same, and what lies between two steps as a window of its own, with the negative id of the step after it. */
+/** The same, and the time between two steps as a separate window, with the negative id of the later step. */
 const requestPartsSql = `WITH of_request AS (${requestsSql}),
      until AS (
        SELECT *, max(end_ns) OVER (PARTITION BY request_id ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until_ns
@@ -28,7 +28,7 @@ const requestPartsSql = `WITH of_request AS (${requestsSql}),
      SELECT request_id, stage_id, start_ns, end_ns FROM of_request
      UNION ALL SELECT request_id, -stage_id, until_ns, start_ns FROM until WHERE start_ns > until_ns`;
 
-/** Rows of request_parts: none where no stretch of the timeline is one request. */
+/** Rows of request_parts; empty if the timeline has no single requests. */
 export const requestPartsOf = async (scope: TraceScope): Promise<string> =>
   (await requestReason(scope)) === null
     ? requestPartsSql
@@ -36,7 +36,7 @@ export const requestPartsOf = async (scope: TraceScope): Promise<string> =>
 
 const reasons = new WeakMap<TraceScope, Promise<string | null>>();
 
-/** Why the timeline has no requests; null where it has, empty where nobody would ask. */
+/** Why the timeline has no requests: null if it has some, empty if no reason needs to be shown. */
 export function requestReason(scope: TraceScope): Promise<string | null> {
   const reason = reasons.get(scope) ?? readReason(scope);
   reasons.set(scope, reason);
@@ -58,7 +58,7 @@ function reasonOfPhases(clocks: readonly PhaseClock[]): string | null {
   return has('prefill') && has('decode') ? null : '';
 }
 
-/** Steps of more sequences than the prefill had serve several requests. */
+/** Decode steps with more sequences than the prefill serve several requests. */
 async function reasonOfSizes({ database, source }: TraceScope): Promise<string | null> {
   const { execution_id, capture_id } = source.attribution;
   const [row] = await database.query<{ grown: number }>(

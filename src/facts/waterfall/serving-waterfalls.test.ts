@@ -17,7 +17,7 @@ const load: Load = {
   seconds: null,
 };
 
-/** Due at `due` ms, sent 10 later, first byte after 5, first token after `ttft`, done `decode` later. */
+/** Due at `due` ms, sent 10 ms later, first byte 5 ms after that, first token after `ttft`, done `decode` later. */
 const request = (due: number, ttft: number, decode: number, more: Row<'requests'> = {}): Row<'requests'> => ({
   request_id: `r${due}`,
   scheduled_ns: due * ms,
@@ -42,11 +42,11 @@ const server = (metric: string, ...values: number[]): Row<'telemetry'>[] =>
 const inMs = ({ bars }: { bars: { id: string; ms: number }[] }) =>
   Object.fromEntries(bars.map(({ id, ms: value }) => [id, Number(value.toFixed(9))]));
 
-async function waterfallOf(telemetry: Row<'telemetry'>[], of = load) {
+async function waterfallOf(telemetry: Row<'telemetry'>[], execution = load) {
   const session = await sessionOf({ requests, telemetry });
   const database = await session.connect();
   try {
-    const stage = (await loadWaterfall(database, 'profiled', of))!;
+    const stage = (await loadWaterfall(database, 'profiled', execution))!;
     for (const { id, sql, ms: barMs } of stage.bars) {
       if (sql === null) continue;
       const rows = await database.query<{ ms: number }>(sql);
@@ -64,8 +64,9 @@ async function waterfallOf(telemetry: Row<'telemetry'>[], of = load) {
   }
 }
 
-test('a mean request of an open loop, by what client and server tell', async () => {
-  // 110 + 100 and 410 of the two that count: due to last token 290; TTFT 80, decode 200, 10 before it was sent.
+test('splits a mean request of an open loop by the metrics of client and server', async () => {
+  // The two measured requests take 110 + 100 and 410 ms. From due time to last token: 290; TTFT 80, decode 200, 10
+  // before sending.
   const stage = await waterfallOf([
     ...server('queue_seconds_total', 5, 5.03),
     ...server('queue_requests_total', 100, 102),
@@ -82,7 +83,7 @@ test('a mean request of an open loop, by what client and server tell', async () 
     measured_ms: { value: 290 },
     roofline_ms: { value: null, reason: { code: 'remote' } },
   });
-  // Queue 30/2, prefill 80/2, network (280 − 275), the rest of TTFT's 80.
+  // Queue 30/2, prefill 80/2, network (280 − 275), the remainder of TTFT's 80.
   expect(inMs(stage)).toEqual({
     'kernels.decode': 200,
     'kernels.prefill': 40,
@@ -93,8 +94,8 @@ test('a mean request of an open loop, by what client and server tell', async () 
   });
 });
 
-test('a server that reports its queue by a gauge only: Little’s law; heads of answers before the prefill are network', async () => {
-  // Three were answered between 10 ms (sent) and 2170 ms: 0.03 waiting are 21.6 ms.
+test('computes the queue by Little’s law from a gauge, and network from early response headers', async () => {
+  // Three requests were answered between 10 ms (sent) and 2170 ms: 0.03 waiting are 21.6 ms.
   const stage = await waterfallOf(server('requests_waiting', 0, 0.06, 0.06, 0));
   expect(inMs(stage)).toMatchObject({ 'host.queue': 21.6, 'host.network': 5, unattributed: 53.4 });
   expect(stage.bars.find(({ id }) => id === 'host.queue')).toMatchObject({
@@ -103,7 +104,7 @@ test('a server that reports its queue by a gauge only: Little’s law; heads of 
   });
 });
 
-test('a server that reports nothing: what is before the first token is not taken apart', async () => {
+test('does not split TTFT if the server reports nothing', async () => {
   const closed: Load = { ...load, kind: 'closed', concurrency: 1, rate_per_s: null };
   const stage = await waterfallOf([], closed);
   expect(stage.point).toBe('1 user');
@@ -111,9 +112,9 @@ test('a server that reports nothing: what is before the first token is not taken
   expect(stage.bars.at(-1)!.note).toMatch(/queue, prefill, scheduling/);
 });
 
-test("results of another tool's client: means of the file, else of its requests; without the end-to-end latency none", async () => {
+test("uses means or requests of another tool's result file, and needs its end-to-end latency", async () => {
   const home = testHome();
-  const of = async (file: string, importer = 'vllm-bench-serve') => {
+  const resultsOf = async (file: string, importer = 'vllm-bench-serve') => {
     const path = fixture(`benchmark-results-from-schema/${file}.json`);
     const session = await imported(home, importer, path);
     const database = await session.connect();
@@ -126,16 +127,16 @@ test("results of another tool's client: means of the file, else of its requests;
     await database.close();
     return { stage, sums };
   };
-  const { stage, sums } = await of('vllm-serve-detailed');
+  const { stage, sums } = await resultsOf('vllm-serve-detailed');
   // mean_ttft_ms and mean_e2el_ms of the file.
   expect(inMs(stage!)).toEqual({
     'kernels.decode': expect.closeTo(108.248, 2) as number,
     unattributed: expect.closeTo(79.655, 2) as number,
   });
   for (const [i, sum] of sums.entries()) expect(sum).toBeCloseTo(stage!.bars[i]!.ms, 9);
-  expect((await of('vllm-serve')).stage).toBeUndefined();
+  expect((await resultsOf('vllm-serve')).stage).toBeUndefined();
   // The same requests in GuideLLM's file, which defines request_latency differently.
-  const guidellm = await of('guidellm-benchmarks', 'guidellm');
+  const guidellm = await resultsOf('guidellm-benchmarks', 'guidellm');
   expect(inMs(guidellm.stage!)).toEqual({
     'kernels.decode': expect.closeTo(108.248, 2) as number,
     unattributed: expect.closeTo(79.655, 2) as number,

@@ -12,8 +12,8 @@ import { formatNumber } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
 
 /**
- * Waterfalls of a load test: a mean request of every load, from when it was due (of a closed loop: sent) to its last token, as
- * far as the client, the server's own metrics and their samples tell. Requests that failed or warmed up are not in it.
+ * Waterfalls of a load test: a mean request of each load level, from its due time (closed loop: send time) to its last
+ * token, from the metrics of client and server. Failed and warm-up requests are excluded.
  */
 export async function servingWaterfalls(
   session: Session,
@@ -28,7 +28,7 @@ export async function servingWaterfalls(
   return stages;
 }
 
-/** Of one load; null where no request was answered. */
+/** The waterfall of one load level; null if no request was answered. */
 export async function loadWaterfall(
   database: SessionDatabase,
   executionId: string,
@@ -46,7 +46,7 @@ export async function loadWaterfall(
   });
 }
 
-/** Requests that count: answered, with a first and a last token. */
+/** Measured requests: answered, with a first and a last token. */
 const answered = (executionId: string): string =>
   `execution_id = ${literal(executionId)} AND status = 'ok' AND NOT coalesce(warmup, false)
    AND sent_ns IS NOT NULL AND first_token_ns IS NOT NULL AND end_ns IS NOT NULL`;
@@ -66,20 +66,20 @@ async function requestTimes(
 /** Minimum samples of a gauge for a meaningful mean. */
 const minSamples = 4;
 
-/** What the server says of a mean request while the load ran; null where it does not. */
+/** Server metrics of a mean request during the load; null if not reported. */
 async function serverTimes(database: SessionDatabase, executionId: string): Promise<ServerTimes> {
   const rows = await database.query<{ metric: string; mean: number; n: number }>(
     `SELECT metric, avg(value) AS mean, count(*) AS n FROM telemetry
      WHERE execution_id = $1 AND scope = 'server' GROUP BY metric`,
     [executionId],
   );
-  const of = (metric: string) => rows.find((row) => row.metric === metric);
+  const metricRow = (metric: string) => rows.find((row) => row.metric === metric);
   const counted = new Map<string, Counted | null>();
   for (const name of ['queue', 'prefill', 'e2e'])
     counted.set(name, await countedByServer(database, executionId, name));
   const histogram = (name: string) => counted.get(name)?.meanMs ?? null;
   const queue = histogram('queue');
-  const waiting = of('requests_waiting');
+  const waiting = metricRow('requests_waiting');
   const little = queue === null && waiting !== undefined && waiting.n >= minSamples;
   const rate = little ? await requestRate(database, executionId) : null;
   return {
@@ -105,13 +105,13 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
 interface Counted {
   meanMs: number;
   requests: number;
-  /** Requests that the server had finished by then are not in it. */
+  /** Excludes requests that the server had finished by then. */
   since_ns: number;
 }
 
 /**
- * Mean of a server's histogram over the requests that count, from its readings: it counts a request when it has finished, so
- * it begins with the last reading that had no more than the warm-up in it. Null where it did not grow.
+ * Mean of a server's histogram over the measured requests. The server counts a request when it finishes, so the first
+ * reading is the last one that contains only warm-up requests. Null if the histogram did not grow.
  */
 async function countedByServer(
   database: SessionDatabase,
@@ -133,7 +133,7 @@ async function countedByServer(
   return { meanMs: (row.seconds / row.n) * 1e3, requests: row.n, since_ns: row.since_ns };
 }
 
-/** The client's own mean of the requests that the server counted, ms; null where they are not as many. */
+/** The client's mean of the requests that the server counted, ms; null if their numbers differ. */
 async function clientMean(
   database: SessionDatabase,
   executionId: string,
@@ -148,7 +148,7 @@ async function clientMean(
   return row && row.n === counted.requests ? row.ms : null;
 }
 
-/** Requests a second that were answered while the load ran. */
+/** Requests answered per second during the load. */
 async function requestRate(database: SessionDatabase, executionId: string): Promise<number | null> {
   const [row] = await database.query<{ n: number; seconds: number | null }>(
     `SELECT count(*) AS n, (max(end_ns) - min(sent_ns)) / 1e9 AS seconds FROM requests WHERE execution_id = $1 AND status = 'ok'`,
@@ -163,16 +163,16 @@ interface Means {
   ttft: number;
 }
 
-/** Whether two points are of one run, as where a tool writes a summary and its requests to two files; times in ms. */
+/** Whether two points are of one run, as when a tool writes its summary and its requests to two files. Times in ms. */
 const sameMeans = (a: Means, b: Means): boolean =>
   a.label === b.label &&
   Math.abs(a.e2e - b.e2e) <= 1e-6 * a.e2e &&
   Math.abs(a.ttft - b.ttft) <= 1e-6 * a.ttft;
 
 /**
- * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours, else from those
- * that were recomputed from the requests of its file (GuideLLM's end-to-end latency is another). The part until the
- * first token holds queue, network and prefill, which no such file distinguishes.
+ * Waterfalls of another tool's results: a mean request from the file's mean latencies if defined as ours, else
+ * recomputed from its requests (GuideLLM's end-to-end latency differs). The time to first token includes queue, network
+ * and prefill, which no such file separates.
  */
 export async function resultsWaterfalls(database: SessionDatabase): Promise<StageWaterfall[]> {
   const rows = await database.query<{
@@ -191,20 +191,20 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
      ORDER BY capture_id, point, name`,
   );
   const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
-  const seen: Means[] = [];
+  const pointsFound: Means[] = [];
   return keys.flatMap((key) => {
-    const own = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
-    // Both of one source: the requests of a file may be fewer than its means are of.
+    const pointRows = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
+    // Both from one source, because a file may list fewer requests than its means include.
     const pair = [false, true]
-      .map((recomputed) => own.filter((row) => row.recomputed === recomputed))
+      .map((recomputed) => pointRows.filter((row) => row.recomputed === recomputed))
       .find((found) => found.length === 2);
     if (!pair) return [];
-    const [e2e, ttft] = pair as [(typeof own)[number], (typeof own)[number]];
-    const ms = ({ value, unit }: (typeof own)[number]) => (unit === 's' ? value * 1e3 : value);
+    const [e2e, ttft] = pair as [(typeof pointRows)[number], (typeof pointRows)[number]];
+    const ms = ({ value, unit }: (typeof pointRows)[number]) => (unit === 's' ? value * 1e3 : value);
     const means = { label: e2e.label, e2e: ms(e2e), ttft: ms(ttft) };
-    if (seen.some((one) => sameMeans(one, means))) return [];
-    seen.push(means);
-    const of = (name: string, sign: string) =>
+    if (pointsFound.some((other) => sameMeans(other, means))) return [];
+    pointsFound.push(means);
+    const signed = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
        WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputedSql} = ${e2e.recomputed}`;
     return [
@@ -217,7 +217,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
           open: false,
           where: null,
           roofline: missing('not_told', "a results file does not record the server's batches"),
-          sql: { decode: `${of('e2e', '')} UNION ALL ${of('ttft', '-')}`, ttft: of('ttft', '') },
+          sql: { decode: `${signed('e2e', '')} UNION ALL ${signed('ttft', '-')}`, ttft: signed('ttft', '') },
           instances: e2e.n,
         },
       ),

@@ -1,18 +1,18 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 
-/** Where the queue time of a server comes from; `text` is the same in words. */
+/** Source of a server's queue time; `text` says it in words. */
 interface QueueSource {
   code: 'histogram' | 'littles_law';
   text: string;
 }
 
-/** What the server says of a mean request, ms; null where it does not. */
+/** Server times of a mean request, ms; null if not reported. */
 export interface ServerTimes {
   queueMs: number | null;
   queueFrom: QueueSource | null;
   prefillMs: number | null;
   e2eMs: number | null;
-  /** The client's mean of the requests that e2eMs is of; null: those that count. */
+  /** The client's mean of the requests in e2eMs; null: of the measured requests. */
   clientE2eMs: number | null;
 }
 
@@ -21,7 +21,7 @@ type BarWords = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | '
 const inServer = 'inferscope run --evaluator nsys -- <the command of the server>';
 const withMetrics = 'inferscope bench serve --metrics-url <page of the server>';
 
-/** Bars of a request as seen from outside. */
+/** Text of a request's bars as seen by the client. */
 export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): BarWords {
   switch (id) {
     case 'kernels.prefill':

@@ -17,15 +17,15 @@ const fromOutside = 'the client sees requests, not the steps of the server';
 interface SessionWaterfalls {
   stages: StageWaterfall[];
   without: ExplainResult['without_waterfall'];
-  /** The timeline they are of, with its views in the database; null where there is none. */
+  /** The timeline of the waterfalls, with its views in the database; null without a timeline. */
   scope: TraceScope | null;
-  /** The rank they are of, where it was chosen because the others wait for it. */
+  /** The rank shown, if it was chosen because the others wait for it. */
   awaited?: AwaitedRank | null;
 }
 
 /**
- * Of all waterfalls those that findings are about: steps, or the whole capture. A request is made of its steps, sampling lies
- * in them, loading and warm-up happen once; where there is nothing else they are judged.
+ * Waterfalls that findings are about: steps, or the whole capture. Requests consist of steps, sampling is inside them,
+ * and loading and warm-up happen once, so these count only if there is nothing else.
  */
 export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
   const steps = stages.filter(({ kind }) => [...stepKinds, 'other'].includes(kind));
@@ -34,8 +34,8 @@ export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[
 }
 
 /**
- * The waterfalls of a session by the best source it has: the embedded engine's own bars, a benchmark's figures, or a GPU
- * timeline. A session without any says why.
+ * Waterfalls of a session from its best source: the embedded engine's bars, a benchmark's figures or a GPU timeline,
+ * else a reason.
  */
 export async function sessionWaterfalls(
   session: Session,

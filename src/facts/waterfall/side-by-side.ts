@@ -1,7 +1,10 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { barRank } from '../../model/bars.js';
 
-/** A bar of several waterfalls: ms on each side, 0 where its waterfall has no such bar, null where it has no waterfall. */
+/**
+ * A bar of several waterfalls: ms for each side, 0 if the waterfall does not have this bar, null if the side has no
+ * waterfall.
+ */
 interface SharedBar {
   id: string;
   label: string;
@@ -10,7 +13,7 @@ interface SharedBar {
 
 type Side = readonly Pick<WaterfallBar, 'id' | 'label' | 'ms'>[] | null;
 
-/** The bars of every side under the same ids, from what the hardware allows to what was measured; each side keeps its sum. */
+/** Lines up the bars of all sides by id, from roofline to measured time. The bars of each side keep their sum. */
 export function barsSideBySide(sides: readonly Side[]): SharedBar[] {
   const labels = new Map(sides.flatMap((bars) => (bars ?? []).map(({ id, label }) => [id, label] as const)));
   const largest = ({ values }: SharedBar) => Math.max(...values.map((ms) => ms ?? 0));

@@ -3,10 +3,10 @@ import type { OpClass } from '../../model/classes.js';
 import type { CopyNeed } from './group-needs.js';
 import type { Necessary } from './necessary.js';
 
-/** Measured parts of W, ms, of one instance or of a mean one. */
+/** Measured parts of W of one instance or of a mean instance, ms. */
 export interface Measured {
   wallMs: number;
-  /** Exclusive time of compute kernels by class, communication left out. */
+  /** Exclusive time of compute kernels by class, without communication. */
   classes: Map<OpClass, number>;
   communicationMs: number;
   copies: Map<string, number>;
@@ -23,7 +23,7 @@ interface Idle {
   unattributed: number;
 }
 
-/** Of W: the sum of many doubles differs by this much from the whole. */
+/** Relative rounding error of a sum of many doubles. */
 const rounding = 1e-9;
 
 export interface Part {
@@ -31,7 +31,7 @@ export interface Part {
   ms: number;
 }
 
-/** Kernel time of a class, and what its operations need; null without necessary work. */
+/** Kernel time of a class, and its necessary time; null if unknown. */
 interface ClassTime {
   class: string;
   ms: number;
@@ -39,8 +39,8 @@ interface ClassTime {
 }
 
 /**
- * roofline, serial, inefficiency.<class>, nonessential.<class>: they sum to the classes' time. The same for every
- * source of operators.
+ * roofline, serial, inefficiency.<class> and nonessential.<class>, which sum to the kernel time. Every source of
+ * operators uses it.
  */
 function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] {
   const oneByOneMs = classes.reduce((sum, { necessaryMs }) => sum + (necessaryMs ?? 0), 0);
@@ -55,9 +55,9 @@ function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] 
 }
 
 /**
- * The bars of W in their order. Without necessary times kernels are `kernels.<class>`, as measured. Where copies are what is
- * necessary, their roofline is taken out of them. What the parts do not come to (exclusive time taken in proportion where
- * W cuts an activity) is in `unattributed`.
+ * The bars of W in order. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
+ * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of W cut, goes to
+ * `unattributed`.
  */
 export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | null): Part[] {
   const { wallMs, classes, communicationMs, copies, idle } = measured;
@@ -73,21 +73,24 @@ export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | nu
     { id: 'launch_overhead', ms: idle.launch_overhead },
     { id: 'synchronization', ms: idle.synchronization },
     { id: 'device_dependency', ms: idle.device_dependency },
-    ...[...idle.host].map(([what, ms]) => ({ id: `host.${what}`, ms })),
+    ...[...idle.host].map(([cause, ms]) => ({ id: `host.${cause}`, ms })),
   ];
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
   const rest = wallMs - sumMs;
   return [...parts, { id: 'unattributed', ms: Math.abs(rest) < rounding * wallMs ? 0 : rest }];
 }
 
-/** Copies of each kind; what the link needs at least comes out of those from the host, in proportion. */
+/** Copies of each kind. The necessary time of the link is subtracted from those from the host, in proportion. */
 function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[] {
   const all = [...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms }));
   if (neededMs === 0) return all;
   const fromHost = all.filter(({ id }) => isCopyBar(id, 'htod'));
   const sum = fromHost.reduce((total, { ms }) => total + ms, 0);
   if (sum <= 0) {
-    return [...all.filter((one) => !fromHost.includes(one)), { id: 'exposed_copy.htod', ms: -neededMs }];
+    return [
+      ...all.filter((copyPart) => !fromHost.includes(copyPart)),
+      { id: 'exposed_copy.htod', ms: -neededMs },
+    ];
   }
   return all.map(({ id, ms }) => ({
     id,
@@ -96,12 +99,12 @@ function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[
 }
 
 /**
- * Classes with what they need. Whole CUDA graphs are one row of class `graph`: classes with own kernels that take less
- * than they need, or without any, ran inside it, so the graph carries their necessary time, and what little of them ran outside.
+ * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes whose own kernels take
+ * less than they need ran inside the graph, so the graph carries their necessary time and their remaining kernel time.
  */
 function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {
   const needed = new Map(byClass);
-  // Sampling is necessary where it ran on the device; a model's pass has none.
+  // Sampling is necessary if it ran on the device. A forward pass does not include it.
   if (!classes.has('sampling')) needed.delete('sampling');
   const rows = [...new Set([...needed.keys(), ...classes.keys()])].map((name): ClassTime => ({
     class: name,

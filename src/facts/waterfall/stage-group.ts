@@ -1,15 +1,15 @@
 import type { WaterfallKind } from '../../model/documents/explain.js';
 import type { PhaseClock } from '../trace/windows.js';
 
-/** Stages of one kind, or of one name, that have a waterfall together. */
+/** Stages of one kind or name that share a waterfall. */
 export interface StageGroup {
-  /** Unique among the groups: the kind, for ranges of the program's own with their name. */
+  /** Unique among the groups: the kind, with the name for ranges named by the program. */
   key: string;
   kind: WaterfallKind;
   name: string | null;
   /**
-   * steps: windows of phases, which do not overlap. request: several of them and what lies between. inner: ranges that
-   * lie inside or around them.
+   * steps: windows of phases, which do not overlap. request: several steps and the time between them. inner: ranges
+   * inside or around steps.
    */
   level: 'steps' | 'request' | 'inner';
   clock: PhaseClock['clock'];

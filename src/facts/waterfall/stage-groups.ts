@@ -5,7 +5,7 @@ import { innerGroups } from './inner-windows.js';
 import { requestReason } from './requests.js';
 import type { StageGroup } from './stage-group.js';
 
-/** Windows of the level of steps: they do not overlap. */
+/** Windows of steps and of the time between them: they do not overlap. */
 export const stepWindowsSql = `SELECT kind, stage_id, start_ns, end_ns FROM windows WHERE ${stepsLevel}
      UNION ALL SELECT 'between', stage_id, start_ns, end_ns FROM request_parts WHERE stage_id < 0`;
 
@@ -16,12 +16,12 @@ export const spansSql = `SELECT kind AS grp, stage_id AS instance, CASE WHEN ste
        FROM (SELECT request_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM request_parts GROUP BY request_id)
      UNION ALL SELECT grp, stage_id, label, start_ns, end_ns FROM inner_windows`;
 
-/** The windows that an instance is made of. */
+/** The windows of each instance. */
 export const membersSql = `SELECT kind AS grp, stage_id AS instance, stage_id FROM windows WHERE ${stepsLevel}
      UNION ALL SELECT 'request', request_id, stage_id FROM request_parts
      UNION ALL SELECT grp, stage_id, stage_id FROM inner_windows`;
 
-/** What has a waterfall, and why a stage that a reader would ask for has none. */
+/** The groups with a waterfall, and why a stage that a reader may expect has none. */
 export async function stageGroups(
   scope: TraceScope,
 ): Promise<{ groups: StageGroup[]; without: { stage: string; reason: string }[] }> {

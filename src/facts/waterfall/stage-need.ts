@@ -14,14 +14,14 @@ export interface NeedFacts {
   roofs: GpuRoofs;
   peaks: Peaks;
   steps: GroupSteps;
-  /** Bytes from the host in a mean instance of loading. */
+  /** Bytes copied from the host per mean instance of loading. */
   loadedBytes: number;
 }
 
-/** Of the run's sizes, which stages need not share, a roofline this much above W says that they do not. */
+/** The run's sizes may not apply to every stage. A roofline this many times W shows that they do not. */
 const impossible = 1.1;
 
-/** What a mean instance of a group needs; missing with the reason. */
+/** Necessary time of a mean instance of a group; missing with a reason. */
 export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed | MissingFigure {
   const { group, mean, instances } = sums;
   const { model, peaks, steps, roofs } = facts;
@@ -40,19 +40,19 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
       return necessaryOfSampling(steps.sampledSequences, model, peaks, mean.classes);
     case 'warmup':
     case 'request': {
-      const own = group.kind === 'warmup' ? steps.warmup : steps.requests;
-      if (own.length === 0) {
+      const wholeSteps = group.kind === 'warmup' ? steps.warmup : steps.requests;
+      if (wholeSteps.length === 0) {
         return missing('no_steps', 'no steps are marked inside, so its work is not known');
       }
-      const need = necessaryOfParts(own, instances, model, peaks);
-      return possible(need, own, mean.wallMs);
+      const need = necessaryOfParts(wholeSteps, instances, model, peaks);
+      return possible(need, wholeSteps, mean.wallMs);
     }
     default: {
-      const own = steps.steps.filter(({ kind }) => kind === group.kind);
-      if (own.length === 0) {
+      const kindSteps = steps.steps.filter(({ kind }) => kind === group.kind);
+      if (kindSteps.length === 0) {
         return missing('no_stage', 'the stage is not marked, so its work is not known');
       }
-      return possible(meanNecessary(own, model, peaks), own, mean.wallMs);
+      return possible(meanNecessary(kindSteps, model, peaks), kindSteps, mean.wallMs);
     }
   }
 

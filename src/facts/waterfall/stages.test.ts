@@ -57,50 +57,52 @@ let database: SessionDatabase;
 let found: StageWaterfall[];
 beforeAll(async () => {
   const session = await sessionOf(rows);
-  const own = await session.connect();
-  // 63 GB/s are the link of an H200: 630 kB need 10 µs.
+  const connection = await session.connect();
+  // The link of an H200 has 63 GB/s: 630 kB need 10 µs.
   const named = { ...session.manifest, hardware: { gpu_name: 'NVIDIA H200' } };
-  const scope = await traceScope(own, named);
-  found = (await timelineWaterfalls({ ...session, manifest: named }, own, scope)).stages;
-  await own.close();
+  const scope = await traceScope(connection, named);
+  found = (await timelineWaterfalls({ ...session, manifest: named }, connection, scope)).stages;
+  await connection.close();
   database = await userDatabase(session);
 });
 afterAll(() => database.close());
 
-const of = (kind: string): StageWaterfall => found.find((one) => (one.name ?? one.kind) === kind)!;
+const stageOf = (kind: string): StageWaterfall => found.find((stage) => (stage.name ?? stage.kind) === kind)!;
 const inUs = ({ bars }: StageWaterfall) =>
   Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
 
-test('loading: bytes over the link, the slower part of the copies, and the host', () => {
-  expect(inUs(of('load'))).toEqual({
+test('loading: bytes over the link, copy time above it, and the host', () => {
+  expect(inUs(stageOf('load'))).toEqual({
     roofline: 10,
     'exposed_copy.htod_pinned': 30,
     'host.start_up': 50,
     'host.program': 10,
     unattributed: 0,
   });
-  expect(of('load').roofs).toEqual([expect.stringMatching(/^host link 63.0 GB\/s: PCIe 5.0/)]);
+  expect(stageOf('load').roofs).toEqual([expect.stringMatching(/^host link 63.0 GB\/s: PCIe 5.0/)]);
 });
 
-test('a request: its steps, and what lies between them', () => {
-  const request = of('request');
-  // 110 to 380; decode 0 begins 20 after prefill's end.
+test('a request: its steps and the time between them', () => {
+  const request = stageOf('request');
+  // From 110 to 380; decode 0 starts 20 after the prefill ends.
   expect(request).toMatchObject({ instances: 1, measured_ms: { value: 0.27 } });
   expect(inUs(request)).toEqual({
     'kernels.gemm': 150,
     'kernels.norm': 20,
-    // 5 of the 25 before 115, all 40 before 235 and so on.
+    // 5 of the 25 before 115, all 40 before 235, and so on.
     'host.program': 60,
     launch_overhead: 20,
     'host.shut_down': 20,
     unattributed: 0,
   });
-  const parts = ['prefill', 'decode'].map((kind) => of(kind).instances * of(kind).measured_ms.value! * 1e3);
+  const parts = ['prefill', 'decode'].map(
+    (kind) => stageOf(kind).instances * stageOf(kind).measured_ms.value! * 1e3,
+  );
   expect(parts.reduce((sum, ms) => sum + ms, 20)).toBeCloseTo(270, 9);
 });
 
-test('sampling: what the device still did of the step is another stage’s', () => {
-  const sampling = of('sampling');
+test("sampling: the device's remaining work of the step belongs to another stage", () => {
+  const sampling = stageOf('sampling');
   expect(inUs(sampling)).toEqual({
     'kernels.norm': 20,
     device_dependency: 20,
@@ -114,9 +116,9 @@ test('sampling: what the device still did of the step is another stage’s', () 
   expect(earlier.parts).toEqual([{ label: 'GEMM of earlier stages', ms: 0.02, count: null }]);
 });
 
-test('ranges that differ in numbers only are one stage, ranges of libraries are not stages', () => {
+test('merges ranges that differ only in numbers, and leaves out ranges of libraries', () => {
   expect(found.some(({ name }) => name?.startsWith('NCCL'))).toBe(false);
-  const block = of('block #');
+  const block = stageOf('block #');
   expect(block).toMatchObject({
     kind: 'other',
     instances: 2,
@@ -137,7 +139,7 @@ test('ranges that differ in numbers only are one stage, ranges of libraries are 
   });
 });
 
-test('every bar’s query sums to it, as a user runs it', async () => {
+test('the query of every bar sums to the bar', async () => {
   for (const { kind, bars } of found) {
     for (const { id, sql, ms } of bars) {
       if (sql === null) continue;
@@ -148,7 +150,7 @@ test('every bar’s query sums to it, as a user runs it', async () => {
   }
 });
 
-test('a decode step of more sequences than its prompt serves several requests', async () => {
+test('a decode step with more sequences than its prompt serves several requests', async () => {
   const batched = await sessionOf({
     ...rows,
     stages: rows.stages!.map((row) => ({
@@ -156,9 +158,9 @@ test('a decode step of more sequences than its prompt serves several requests', 
       batch_size: row.kind === 'prefill' ? 1 : row.kind === 'decode' ? 4 : null,
     })),
   });
-  const own = await batched.connect();
-  const result = await timelineWaterfalls(batched, own, await traceScope(own, batched.manifest));
-  await own.close();
+  const database = await batched.connect();
+  const result = await timelineWaterfalls(batched, database, await traceScope(database, batched.manifest));
+  await database.close();
   expect(result.stages.map(({ kind }) => kind)).not.toContain('request');
   expect(result.without).toEqual([
     { stage: 'request', reason: expect.stringContaining('continuous batching') as string },

@@ -30,13 +30,11 @@ import { type GroupSums, windowRows } from './window-rows.js';
 import { describeBar } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
-/** What necessary times rest on. */
 interface WaterfallFacts {
   model: WorkloadModel | MissingFigure;
   roofs: GpuRoofs;
 }
 
-/** Model and roofs of a session, for its focus. */
 export async function waterfallFacts(
   session: Session,
   database: SessionDatabase,
@@ -52,16 +50,16 @@ export async function waterfallFacts(
   return { model: 'model' in model ? model.model : model, roofs };
 }
 
-/** What the waterfalls of a timeline come to: by kind and name of stage, and why one has none. */
+/** The waterfalls of a timeline by kind and name of stage, and the reason for each missing one. */
 export interface TimelineWaterfalls {
   stages: StageWaterfall[];
   without: { stage: string; reason: string }[];
 }
 
 /**
- * The gap waterfall (docs/concepts/waterfall.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, loading,
- * warm-up, sampling, a whole request, ranges of the program's own, or the whole capture where nothing is marked. Bars sum
- * to W. Sums over what import swept.
+ * The gap waterfall (docs/concepts/waterfall.md) of every kind of stage of a GPU timeline: decode, mixed, prefill,
+ * loading, warm-up, sampling, a whole request, ranges named by the program, or the whole capture if nothing is marked.
+ * Bars sum to W. Uses the exclusive times that import computed.
  */
 export async function timelineWaterfalls(
   session: Session,
@@ -105,11 +103,11 @@ export async function timelineWaterfalls(
   return { stages: results, without };
 }
 
-/** Of it the stages alone. */
+/** Only the stages. */
 export async function stageWaterfalls(
-  ...of: Parameters<typeof timelineWaterfalls>
+  ...args: Parameters<typeof timelineWaterfalls>
 ): Promise<StageWaterfall[]> {
-  return (await timelineWaterfalls(...of)).stages;
+  return (await timelineWaterfalls(...args)).stages;
 }
 
 interface StageContext extends NeedFacts {
@@ -119,13 +117,13 @@ interface StageContext extends NeedFacts {
   counted: CountedClasses;
 }
 
-/** Of the dtype the model computes in: counters do not tell which of its kernels computed in which. */
+/** Peaks for the dtype that the model computes in. Counters do not show which kernel used which dtype. */
 function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
   const dtype = 'storage' in model ? model.storage.activations : 'float32';
   return { flops: roofs.roofFlops(dtype).value, bandwidth: roofs.roofBandwidth.value };
 }
 
-/** Products of float32 that ran as TF32 have its peak: float32's own they would exceed eightfold. */
+/** Float32 products that ran as TF32 use its peak, which is up to eight times that of float32. */
 export async function peaksUsed(
   { database }: TraceScope,
   model: WaterfallFacts['model'],
@@ -231,7 +229,7 @@ function roofLines(
     : [`bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`];
 }
 
-/** The first instances by the same ids; of each the profiler's share is taken as of the mean. */
+/** The first instances with the same bar ids. Each is reduced by the profiler overhead of the mean. */
 function rowsOf(
   { group, rows, mean }: GroupSums,
   { model, peaks, steps, waitShares: shares }: StageContext,
@@ -244,7 +242,7 @@ function rowsOf(
   return rows.map(({ stage_id, label, measured }) => {
     const step = byStage.get(stage_id);
     const shape = step ? shapeOf(step) : null;
-    // Of stages that are made of several steps, each is held against what a mean one needs.
+    // Instances with several steps are compared with the necessary time of the mean instance.
     const need =
       meanNeed && shape && 'phase' in shape && 'architecture' in model
         ? necessaryOf(model, shape, peaks)

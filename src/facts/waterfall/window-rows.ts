@@ -9,7 +9,7 @@ import type { Recorded } from './host-split.js';
 import type { Measured } from './split.js';
 import type { StageGroup } from './stage-group.js';
 
-/** Instances that are shown one by one. */
+/** Number of instances shown individually. */
 const rowsShown = 64;
 
 interface WindowRow {
@@ -25,26 +25,26 @@ export interface GroupSums {
   medianMs: number | null;
   p10Ms: number | null;
   mean: Measured;
-  /** Of a mean instance, by bar id: kernels, copies, gaps. */
+  /** Counts per mean instance by bar id: kernels, copies, gaps. */
   counts: Map<string, number>;
-  /** Of device_dependency of a mean instance: kernels of earlier stages, by class, ms. */
+  /** The part of device_dependency due to kernels of earlier stages, by class, ms per mean instance. */
   earlier: Map<string, number>;
   rows: WindowRow[];
 }
 
-/** A sum of a group (instance null), or of one of the instances that are shown. */
+/** A sum over a group (instance null), or over one of the instances shown. */
 type SumRow = Record<string, number> & { grp: string; instance: number | null; class: OpClass; copy: string };
 
 interface SumFacts {
   groups: readonly StageGroup[];
-  /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
+  /** Share of a window's host time inside framework operators; null if no operators were recorded. */
   framework: Map<number, number> | null;
-  /** Host time in which code was loaded onto the device, ns, by window. */
+  /** Host time spent loading code onto the device, ns, by window. */
   loading: ReadonlyMap<number, number>;
   recorded: Recorded;
 }
 
-/** Sums over the windows of each group: a mean instance, and the first ones. */
+/** Sums of each group: the mean instance, and the first instances individually. */
 export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<GroupSums[]> {
   const { database } = scope;
   const { groups, recorded } = facts;
@@ -97,17 +97,17 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
     : [];
   return groups.flatMap((group): GroupSums[] => {
     const { key } = group;
-    const own = about.find(({ grp }) => grp === key);
-    if (!own) return [];
-    const n = own['n']!;
-    const mine = (rows: readonly SumRow[], instance: number | null) =>
+    const groupWindows = about.find(({ grp }) => grp === key);
+    if (!groupWindows) return [];
+    const n = groupWindows['n']!;
+    const groupRows = (rows: readonly SumRow[], instance: number | null) =>
       rows.filter((row) => row.grp === key && row.instance === instance);
-    const of = (divide: number, instance: number | null, wallNs: number): Measured =>
+    const meanOver = (divide: number, instance: number | null, wallNs: number): Measured =>
       measuredOf(
         {
-          kernels: mine(kernels, instance),
-          copies: mine(copies, instance),
-          idle: mine(idle, instance)[0],
+          kernels: groupRows(kernels, instance),
+          copies: groupRows(copies, instance),
+          idle: groupRows(idle, instance)[0],
           host: host.get(instance === null ? key : `${key} ${instance}`),
         },
         { divide, wallNs, split: facts.framework !== null && group.level !== 'inner' },
@@ -118,13 +118,19 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
       {
         group,
         instances: n,
-        measuredMs: windowMean(own),
-        medianMs: own['median'] === null ? null : own['median']! / 1e6,
-        p10Ms: own['p10'] === undefined || own['p10'] === null ? null : own['p10'] / 1e6,
-        mean: of(n, null, own['mean']!),
+        measuredMs: windowMean(groupWindows),
+        medianMs: groupWindows['median'] === null ? null : groupWindows['median']! / 1e6,
+        p10Ms:
+          groupWindows['p10'] === undefined || groupWindows['p10'] === null
+            ? null
+            : groupWindows['p10'] / 1e6,
+        mean: meanOver(n, null, groupWindows['mean']!),
         counts: new Map([
-          ...mine(kernels, null).map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),
-          ...mine(copies, null).map((row): [string, number] => [`exposed_copy.${row.copy}`, row['n']! / n]),
+          ...groupRows(kernels, null).map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),
+          ...groupRows(copies, null).map((row): [string, number] => [
+            `exposed_copy.${row.copy}`,
+            row['n']! / n,
+          ]),
           ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / among]),
         ]),
         earlier: new Map(
@@ -135,7 +141,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
           .map(({ instance, label, wall }) => ({
             stage_id: instance,
             label,
-            measured: of(1, instance, wall),
+            measured: meanOver(1, instance, wall),
           })),
       },
     ];
@@ -184,7 +190,7 @@ function measuredOf(
   };
 }
 
-/** Gaps that have some of a part, by group; of requests those that end before work of their steps. */
+/** Number of gaps that contain each part, by group. A request counts the gaps that end before work of its steps. */
 async function gapCounts(
   database: SessionDatabase,
   recorded: Recorded,
@@ -201,7 +207,7 @@ async function gapCounts(
   );
 }
 
-/** Parts of the host's time that are distinguished, ns, by group and by "group instance". */
+/** Parts of host time, ns, by group and by "group instance". */
 async function hostTimes(
   database: SessionDatabase,
   { framework, loading }: SumFacts,

@@ -4,12 +4,12 @@ import { edges, gapsOfWindows, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
-/** Columns of a table that are kept apart: SQL expression by name. */
+/** Columns to group a table by: SQL expression by name. */
 type Groups = Record<string, string>;
 
 export const kernelGroups = { class: "coalesce(class, 'other')" } satisfies Groups;
 
-/** htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory where the capture has it. */
+/** htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory if recorded. */
 export const copyGroups = {
   kind: `lower(coalesce(kind, 'unknown')) || CASE
     WHEN kind IN ('HtoD', 'HtoH') AND src_kind IN ('pageable', 'pinned') THEN '_' || src_kind
@@ -18,13 +18,12 @@ export const copyGroups = {
 
 export const nameGroups = { kernel: "coalesce(short_name, name, '?')" } satisfies Groups;
 
-/** Before any window. */
 const beforeAll = -(2n ** 60n);
 
 /**
- * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window and how many began
- * in it. One pass: nearly every activity lies inside the window of the step that launched it, found by a hash join; any
- * other is looked up, and where a window's edge cuts it the device is swept again for its exclusive time inside.
+ * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window, and how many
+ * started in it. Nearly every activity is inside the window of the step that launched it, which one hash join finds.
+ * The others are looked up, and if a window's edge cuts one, exclusive time inside the window is computed again.
  */
 export function activitiesOfWindows(
   table: 'kernels' | 'copies',
@@ -65,7 +64,7 @@ export function activitiesOfWindows(
   };
 }
 
-/** Time of windows before the first activity of the capture, and after its last one. */
+/** Time of windows before the capture's first activity and after its last. */
 export const edgeSums = ({ source }: TraceScope, windows: string): string =>
   `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edges[0]},
      greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
@@ -74,7 +73,10 @@ export const edgeSums = ({ source }: TraceScope, windows: string): string =>
 const summedParts = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ');
 const partsOrZero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).join(', ');
 
-/** Parts of gaps in each step's window, clipped to it, and time before the capture's first and after its last activity. */
+/**
+ * Parts of gaps in each step's window, cut at its edges, and time before the capture's first activity and after its
+ * last.
+ */
 export const windowIdleSql = (scope: TraceScope): string =>
   `SELECT w.kind, w.stage_id, ${partsOrZero}, ${edges.join(', ')}
      FROM step_windows w JOIN (${edgeSums(scope, 'step_windows')}) USING (stage_id)

@@ -13,7 +13,7 @@ interface Basis {
   kind?: WaterfallKind | null;
 }
 
-/** A bar's name, how far it can be trusted by its nature, and the capture that would sharpen it. */
+/** Label of a bar, its confidence, and the capture that would make it more precise. */
 export const describeBar = (id: string, basis: Basis): Trust & Pick<WaterfallBar, 'label'> => ({
   label: barWords(id).label,
   ...trustOf(id, basis),
