@@ -65,7 +65,7 @@ test('a roofline document of another machine is read; other files are rejected',
   const printed = { schema: 'inferscope/roofline/1.0', data: { roofline: null, gpu, gpu_cached: true } };
   expect((await readRooflineFile(write('printed.json', printed))).roofline).toEqual(gpu);
   expect((await readRooflineFile(write('cached.json', { data: gpu }))).roofline).toEqual(gpu);
-  // As a session keeps it.
+  // In the format of a session's artifact.
   expect((await readRooflineFile(write('artifact.json', gpu))).roofline).toEqual(gpu);
   for (const wrong of [{ data: { roofline: {}, gpu: null } }, [], 'not JSON'])
     await expect(readRooflineFile(write('wrong.json', wrong))).rejects.toMatchObject({

@@ -47,8 +47,8 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
  * Saves this machine's cached GPU roofline in a session captured on one of its GPUs, so that later answers compare
  * with what this device achieves. Measures nothing; does nothing without a cached roofline.
  * @param hardware of the session: `gpu_name` must name a GPU of the roofline
- * @param cached the roofline to save; looked up when omitted
- * @returns issues that make these roofs doubtful
+ * @param cached the roofline to save; looked up if omitted
+ * @returns issues that make these rooflines doubtful
  */
 export async function attachGpuRoofline(
   session: SessionFiles,
@@ -60,8 +60,8 @@ export async function attachGpuRoofline(
 }
 
 /**
- * Does the same for the roofline of --roofline. If it belongs to another GPU than the captured one, it is not used and
- * an issue says so.
+ * Saves the roofline of --roofline in the same way. If it belongs to another GPU than the captured one, it is not used and an issue reports
+ * that.
  */
 export async function attachRooflineFile(
   session: SessionFiles,

@@ -84,7 +84,7 @@ test('an unknown side is an error that lists what exists', async () => {
   await expect(comparedSide(join(root, 'none.json'), home)).rejects.toMatchObject({ code: 'E_USAGE' });
 });
 
-test('two variants of one session are compared, a variant with itself is not', async () => {
+test('compares two variants of one session, but not a variant with itself', async () => {
   const side = async (selector: string) => (await comparedSide(selector, home)).side;
   const [whole, a, b, main] = [
     await side('@last'),
@@ -103,7 +103,7 @@ test('two variants of one session are compared, a variant with itself is not', a
   }
 });
 
-test('--fail-on: shares and percentages, lists and repeats', () => {
+test('--fail-on accepts shares and percentages, lists and repeats', () => {
   expect(gatesOf('ttft=10%, tpot=0.05', [{ metric: 'e2e', share: 0 }])).toEqual([
     { metric: 'e2e', share: 0 },
     { metric: 'ttft', share: 0.1 },

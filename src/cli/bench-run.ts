@@ -142,7 +142,7 @@ async function rooflineFor(
 ): Promise<CachedRoofline | null> {
   const { prepared } = variants[0]!;
   const threads = threadsOf(variants, prepared.workload.threads);
-  // Roofs depend on the number of threads, so they fit only variants with the same number.
+  // Rooflines depend on the number of threads, so they fit only variants with the same number.
   if (prepared.name !== 'onnx' || threads === null) return null;
   return machineRoofs(progress, {
     threads,

@@ -16,7 +16,7 @@ export function freshSeed(): number {
 
 const fileName = 'load-seeds.jsonl';
 
-/** Records that these prompts are sent. @returns whether they were sent before: a prefix cache may then contain them */
+/** Records that these prompts are sent. @returns whether they were sent before, so that a prefix cache may contain them */
 export async function usedBefore(cacheDir: string, used: PromptSeed): Promise<boolean> {
   const path = join(cacheDir, fileName);
   const line = JSON.stringify([used.url, used.model, used.seed, used.input_len]);

@@ -17,7 +17,7 @@ test.each([...defined.keys()])('%s --help has two examples and fits 80 columns',
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 });
 
-/** Commands in messages, comments and pages, up to a quote, a pipe, a comment, or another program's arguments. */
+/** Commands in a text, up to a quote, a pipe, a comment, or another program's arguments. */
 function typedIn(text: string): string[] {
   return text
     .split('\n')
@@ -27,7 +27,7 @@ function typedIn(text: string): string[] {
     .map((words) => words.split(/ -- |, | – | or /)[0]!.trim());
 }
 
-test('every command that a message, a page of the docs or the README names exists, with its flags', () => {
+test('every command named in messages, docs and README exists, with its flags', () => {
   const below = ['src', 'python', 'docs', 'bench', 'examples'].flatMap((folder) =>
     readdirSync(join(packageRoot(), folder), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(folder, name),
@@ -56,7 +56,7 @@ test('every command that a message, a page of the docs or the README names exist
   expect(flags).toBeGreaterThan(300);
 });
 
-test('every file of ours that a page names exists', () => {
+test('every file of the repository that a page names exists', () => {
   const pages = [
     'README.md',
     'CONTRIBUTING.md',

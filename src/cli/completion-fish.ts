@@ -1,7 +1,7 @@
 import type { CompletionCommand, Values } from './completion-tree.js';
 import { below } from './completion-walker.js';
 
-/** In single quotes of fish. */
+/** Quotes a text in single quotes for fish. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`;
 }

@@ -7,7 +7,7 @@ import { publishedNames } from '../model/published.js';
 import { stageKinds } from '../model/record.js';
 import * as explain from './explain-typed.js';
 
-/** Words for one position of the command line; `list`: several, separated by commas. */
+/** Words for one position of the command line; `list`: a comma-separated list of them. */
 export interface OfferedWords {
   words: readonly string[];
   list?: true;

@@ -1,11 +1,11 @@
 import type { CompletionCommand, Values } from './completion-tree.js';
 
-/** In single quotes of bash and zsh. */
+/** Quotes a text in single quotes for bash and zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** How the scripts name what is allowed at a position: `words a b`, `list a b`, `sessions`, `files`, `program`, `free`. */
+/** Name of a position's values in the scripts: `words a b`, `list a b`, `sessions`, `files`, `program`, `free`. */
 function kindOf(values: Values): string {
   if (values.kind !== 'words') return values.kind;
   return `${values.list ? 'list' : 'words'} ${values.words.join(' ')}`;
@@ -13,7 +13,7 @@ function kindOf(values: Values): string {
 
 /**
  * Functions shared by bash and zsh: they set `kind` or `at` (the path of the command) from the typed words.
- * - `_inferscope_option PATH FLAG`: kind of the option's value; `flag` where it takes none or is unknown
+ * - `_inferscope_option PATH FLAG`: kind of the option's value; `flag` if it takes none or is unknown
  * - `_inferscope_argument PATH INDEX`: kind of the argument
  * - `_inferscope_command PATH WORD`: path of the command below, and success
  */
@@ -64,9 +64,8 @@ ${commands.join('\n')}
 }
 
 /**
- * Reads the words before the cursor, given as arguments: sets `at`, the path of the command, and `kind` to what comes
- * next; `kind` is
- * `command` where a command or an option is allowed, else as in `kindOf`. `program` is the command line after `run`.
+ * Reads the words before the cursor, given as arguments. Sets `at` to the path of the command and `kind` to what may come next: `command`
+ * if a command or an option is allowed, else as in `kindOf`. `program` is the command line after `run`.
  */
 export const walk = `_inferscope_walk() {
   local word index=0

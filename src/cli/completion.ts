@@ -61,7 +61,7 @@ async function wholeProgram(commands: readonly LoadableCommand[]): Promise<Comma
   return program;
 }
 
-/** `value<tab>what it is`: names first, then ids. Reads no manifest, to stay fast at each keystroke. */
+/** `value<tab>description`: names first, then ids. Reads no manifest, to stay fast at each keystroke. */
 async function sessionLines(): Promise<string> {
   const { homeFolders } = await import('../session/home.js');
   const { sessionFolders } = await import('../session/folders.js');

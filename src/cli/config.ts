@@ -67,7 +67,7 @@ function sectionOf(config: object, path: readonly string[]): Record<string, unkn
   return typeof section === 'object' && section !== null ? (section as Record<string, unknown>) : null;
 }
 
-/** Values in the form of the command line; a list repeats the option. */
+/** Parses a value as if it were typed on the command line; a list repeats the option. */
 function parsedBy(option: Option, value: unknown): unknown {
   const { parseArg } = option;
   if (!parseArg) return value;

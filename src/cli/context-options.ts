@@ -5,7 +5,7 @@ import { type DType, parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { wholeNumber } from './numbers.js';
 
-/** What a user says of a session's workload; saved with the session. */
+/** What the user states about a session's workload; saved with the session. */
 export interface ContextOptions {
   model?: string;
   dtype?: DType;
@@ -14,7 +14,7 @@ export interface ContextOptions {
   roofline?: string;
 }
 
-/** Adds `--model --dtype --batch-size --input-len --roofline`, those that a command does not have yet. */
+/** Adds `--model --dtype --batch-size --input-len --roofline` unless the command has them already. */
 export function defineContext(command: Command): Command {
   const has = new Set(command.options.map(({ long }) => long));
   if (!has.has('--model'))
@@ -37,7 +37,7 @@ export function defineContext(command: Command): Command {
     );
 }
 
-/** Reads what was given. @throws E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
+/** Reads the given options. @throws E_MODEL_NOT_FOUND …, E_RECORD_FILE, E_SESSION_NOT_FOUND */
 export async function readContext(options: ContextOptions): Promise<Context> {
   const { model, dtype, batchSize, inputLen, roofline } = options;
   return {
@@ -50,8 +50,8 @@ export async function readContext(options: ContextOptions): Promise<Context> {
 }
 
 /**
- * Saves what was given with a session, so that every analysis uses it from then on.
- * @param clear forget first what was given before
+ * Saves the given context with a session, so that every later analysis uses it.
+ * @param clear removes earlier context first
  * @returns whether anything changed
  * @throws E_USAGE for peaks of a GPU that the session was not recorded on
  */

@@ -13,7 +13,7 @@ const markdownBelow = (folder: string) =>
     .map((name) => join(folder, name));
 const pages = ['README.md', 'CONTRIBUTING.md', 'bench/diagnosis/README.md', ...markdownBelow('docs')];
 
-/** Lines of its blocks of code; a line that ends with \ continues on the next one. Blocks with a language are not shell. */
+/** Lines of the code blocks without a language (shell); a line that ends with \ continues on the next one. */
 function shellLines(page: string): string[] {
   return [...read(page).matchAll(/^```\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
     block!
@@ -23,8 +23,8 @@ function shellLines(page: string): string[] {
   );
 }
 
-/** Words up to a pipe, a redirection, the program behind --, or a comment. */
-// A quoted word is one, whatever is in it.
+/** Words up to a pipe, a redirection, the program after --, or a comment. */
+// A quoted word is one word, whatever it contains.
 const wordsOf = (line: string) =>
   line
     .split(/\s(?:--|[|>&#])(?:\s|$)/)[0]!
@@ -34,7 +34,7 @@ const wordsOf = (line: string) =>
 const defined = await definedCommands();
 const scripts = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts;
 
-/** What is wrong with a line that starts one of our commands, an npm script or a file of ours; null for other lines. */
+/** The error in a line that starts one of our commands, an npm script or one of our files; null for other lines. */
 function wrongWith(line: string): string | null {
   const [first = '', ...rest] = wordsOf(line);
   const words = first === 'npx' && rest[0] === 'inferscope' ? rest : [first, ...rest];
@@ -69,7 +69,7 @@ function wrongWith(line: string): string | null {
     : null;
 }
 
-test('a command, flag, script or file that does not exist is found', () => {
+test('finds a command, flag, script or file that does not exist', () => {
   expect(wrongWith('inferscope explane b1')).toBe('no command explane');
   expect(wrongWith('npx inferscope session shew b1')).toBe('no command session shew');
   expect(wrongWith('inferscope explain b1 --verfy b2')).toBe('explain has no --verfy');
@@ -79,7 +79,7 @@ test('a command, flag, script or file that does not exist is found', () => {
   expect(wrongWith('node bench/diagnosis/scores.mjs')).toBe('no file bench/diagnosis/scores.mjs');
 });
 
-test('every command in a block of code of README and docs exists, with its flags', () => {
+test('every command in a code block of README and docs exists, with its flags', () => {
   const lines = pages
     .filter((page) => !generated(page))
     .flatMap((page) => shellLines(page).map((line) => ({ page, line })));
@@ -88,7 +88,7 @@ test('every command in a block of code of README and docs exists, with its flags
   expect(lines.filter(({ line }) => line.startsWith('inferscope ')).length).toBeGreaterThan(80);
 });
 
-test('files of the clone that a command names exist', () => {
+test('files of the repository that a command names exist', () => {
   const named = pages.flatMap((page) =>
     shellLines(page).flatMap((line) =>
       [...line.matchAll(/(?:test\/fixtures|examples|python\/workloads)\/[\w./-]+\.\w+/g)].map(([path]) => ({
@@ -108,7 +108,7 @@ test('the README has at most 150 lines, and a picture of at most 300 kB in its f
   expect(statSync(join(root, picture!)).size).toBeLessThan(300_000);
 });
 
-test('the pages that people read have about 20,000 words', () => {
+test('the hand-written pages have about 20,000 words', () => {
   const written = pages.filter((page) => !/^(?:bench|docs\/reference)\//.test(page));
   const words = written.flatMap((page) =>
     read(page)
@@ -116,6 +116,6 @@ test('the pages that people read have about 20,000 words', () => {
       .filter((word) => /[a-z0-9]/i.test(word)),
   );
   expect(words.length).toBeGreaterThan(15_000);
-  // Full? Remove what repeats another page before you add one.
+  // At the limit? Remove text that repeats another page before you add some.
   expect(words.length).toBeLessThanOrEqual(20_800);
 });

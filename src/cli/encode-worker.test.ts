@@ -7,7 +7,7 @@ import { heldTables } from '../session/parquet/held-tables.js';
 import type { FileColumn } from '../session/parquet/file-column.js';
 import { testFolder } from '../session/test-folder.js';
 
-/** Three row groups and a rest. */
+/** Three full row groups and a partial one. */
 const rows = 3 * 122_880 + 77;
 
 function calls() {
@@ -64,7 +64,7 @@ test('parts encoded by threads form the table in order', async () => {
   file.add(columns.slice(1), { name: 'apiCalls', input, columns: heldParts.apiCalls });
   file.add(columns.slice(0, 1), { name: 'callStages', input, columns: heldParts.callStages });
   file.close(columns);
-  // No help from this thread.
+  // Without encoding on this thread.
   expect(await file.written).toMatchObject({ rows });
   await tables.close();
   const sum = (of: (row: number) => number) => {

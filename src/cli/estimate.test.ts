@@ -33,7 +33,7 @@ const codeOf = async (run: Promise<unknown>): Promise<string> => {
 };
 
 describe('estimate', () => {
-  it('Llama 3.1 8B: the published parameter count, bfloat16 from its config, 128 KiB of KV cache a token', async () => {
+  it('Llama 3.1 8B: the published parameter count, bfloat16 from its config, 128 KiB of KV cache per token', async () => {
     const made = await estimated(options({ model: 'llama-3.1-8b' }));
     expect(estimateDocumentSchema.parse(made)).toEqual(made);
     // model.safetensors.index.json of meta-llama/Llama-3.1-8B: total_size 16 060 522 496 in bfloat16.
@@ -65,17 +65,17 @@ describe('estimate', () => {
     expect(total.parameters).toBe(made.data.parameters.total);
   });
 
-  it('decode: one token a sequence after the prompt, or after --context-len', async () => {
+  it('decode: one token per sequence after the prompt, or after --context-len', async () => {
     const shape = async (change: Partial<EstimateAsked>) =>
       (await estimated(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data.layers!;
     const after = await shape({});
     expect([after.new_tokens, after.context_tokens]).toEqual([1, 128]);
-    // Each sequence reads its 128 cached tokens: 2 · 22 layers · 4 heads · 64 · 2 B a token.
+    // Each sequence reads its 128 cached tokens: 2 · 22 layers · 4 heads · 64 · 2 B per token.
     expect(after.total.kv_read_bytes).toBe(3 * 128 * 2 * 22 * 4 * 64 * 2);
     expect((await shape({ contextLen: [0] })).total.kv_read_bytes).toBe(0);
   });
 
-  it('an engine preset, a folder, its config.json and a dtype', async () => {
+  it('accepts an engine preset, a folder, its config.json and a dtype', async () => {
     const preset = await estimated(options({ model: 'llama-24m', dtype: 'float32' }));
     expect(preset.data.parameters.total).toBe(24_125_952);
     expect(preset.data.weight_bytes).toBe(24_125_952 * 4);
@@ -124,7 +124,7 @@ describe('estimate', () => {
 describe('memory', () => {
   const memoryOf = async (change: Partial<EstimateAsked>) => (await estimated(options(change))).data.memory!;
 
-  it('Llama-2 7B on an A10G: weights, cache and what fits, by hand', async () => {
+  it('Llama-2 7B on an A10G: weights, cache and what fits, computed by hand', async () => {
     const { points, gpu } = await memoryOf({
       model: 'llama-2-7b',
       gpu: 'A10G',
@@ -138,12 +138,12 @@ describe('memory', () => {
     const of = (component: string) => point!.lines.find((line) => line.component === component)!.bytes;
     expect(of('model_weights')).toBe(2 * 6_738_415_616);
     expect(of('kv_cache')).toBe(4 * 1024 * 524_288);
-    // With cosines and sines of 128 for each position.
+    // Includes cosines and sines of 128 values for each position.
     expect(of('activations')).toBe(4 * 1024 * 2 * (4 * 4096 + 3 * 11_008) + 2 * 1024 * 128 * 2);
     expect(point!.fits).toBe(true);
     expect(point!.total_bytes).toBe(point!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
-    // 22.06 GiB less weights (12.55) and context (0.44): 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and
-    // about 0.18 of further memory of torch's allocator.
+    // 22.06 GiB minus weights (12.55) and context (0.44) leaves 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and about 0.18 of
+    // further memory of torch's allocator each.
     expect(Math.abs(point!.largest.batch_size! - 9.07 / 0.77)).toBeLessThan(1.5);
     expect(point!.would_fit).toEqual([]);
   });
@@ -171,7 +171,7 @@ describe('memory', () => {
     ]);
   });
 
-  it('takes a quantization and a cache dtype', async () => {
+  it('accepts a quantization and a cache dtype', async () => {
     const made = await estimated(
       options({ model: 'llama-2-7b', quantization: 'awq-int4-g128', kvCacheDtype: 'float8' }),
     );
@@ -185,7 +185,7 @@ describe('memory', () => {
 describe('files', () => {
   const folder = join('test', 'fixtures', 'model-files-tiny');
 
-  it('safetensors: what its own library reads, without the second lm_head', async () => {
+  it('safetensors: the same sizes as its own library reads, without the second lm_head', async () => {
     const { data, issues } = await estimated(options({ model: join(folder, 'qwen2-safetensors') }));
     // ORIGIN.md of the fixture: 43 584 bytes of different tensors, 49 728 in the files.
     expect(data.files).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
@@ -252,7 +252,7 @@ describe('--fits', () => {
   const fits = estimateFits(findGpu('A10G'), options({ inputLen: [512] }));
   const row = (id: string) => fits.data.models.find(({ model }) => model === id)!;
 
-  it('has the models that users ask for, each with its parts', () => {
+  it('lists the models that users ask for, each with all memory components', () => {
     expect(estimateFitsDocumentSchema.parse(fits)).toEqual(fits);
     for (const id of ['tinyllama-1.1b', 'qwen2-1.5b', 'phi-2', 'mistral-7b', 'llama-2-7b'])
       expect(row(id)).toBeDefined();
@@ -273,7 +273,7 @@ describe('--fits', () => {
     expect(row('llama-2-70b').formats.map((format) => format.fits)).toEqual([false, false, false, false]);
   });
 
-  it('says what is gated and how much is to be got', () => {
+  it('shows which models are gated and how much to download', () => {
     expect([row('llama-2-7b').gated, row('qwen2-1.5b').gated, row('gpt2').gated]).toEqual([
       true,
       false,
@@ -281,7 +281,7 @@ describe('--fits', () => {
     ]);
     // Llama-2 7B: the two safetensors files are 9.98 and 3.50 GB.
     expect(row('llama-2-7b').download_bytes / 1e9).toBeCloseTo(13.48, 2);
-    // gpt2's model.safetensors has its masks and float32: 548 MB.
+    // gpt2's model.safetensors has masks and float32 weights: 548 MB.
     expect(row('gpt2').download_bytes).toBe(548_105_171);
   });
 });
@@ -303,7 +303,7 @@ it.each([
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
 
-it('the table of models: every model with its memory in each format, within 80 columns', () => {
+it('the table of models lists every model with its memory in each format, within 80 columns', () => {
   const made = estimateFits(findGpu('A10G'), options({}));
   const view = estimateFitsView(made);
   const table = view.lead.find((block) => block.t === 'table')!;
@@ -324,7 +324,7 @@ it('the table of models: every model with its memory in each format, within 80 c
 describe('80 columns, and dropped columns are named', () => {
   const textOf = async (change: Partial<EstimateAsked>, fits: boolean[] = []): Promise<string> => {
     const made = await estimated(options({ model: 'llama-3.1-8b', ...change }));
-    // What fits is searched for (seconds); how it is shown needs a figure only.
+    // Searching what fits takes seconds, and the layout needs only some figure.
     for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {
       point.fits = fits[index % fits.length]!;
       point.largest.context_tokens = 100_000 + index;
@@ -352,7 +352,7 @@ describe('80 columns, and dropped columns are named', () => {
     expect(await textOf({ batchSize: [1, 8] })).toContain('Whether it fits: give --gpu');
   });
 
-  it('GPUs with different contents', async () => {
+  it('GPUs with different memory contents get separate columns', async () => {
     const text = await textOf({
       model: 'gemma-3-27b',
       batchSize: [256],

@@ -16,12 +16,11 @@ const crashed = cannotRead(
   'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
 );
 
-/** Set in the reading process. */
+/** Environment variable of the child process that reads the files. */
 const variable = 'INFERSCOPE_IMPORT_APART';
 
 /**
- * `export/*.parquet` as expanded by a shell: files of one nsys folder are replaced by the folder. An artifact folder of AIPerf is replaced by
- * its files.
+ * Replaces `export/*.parquet` as expanded by a shell by the one nsys folder of the files, and an artifact folder of AIPerf by its files.
  */
 export function wholeCaptures(paths: readonly string[]): string[] {
   const whole = paths.flatMap((path) => {
@@ -40,8 +39,8 @@ export function wholeCaptures(paths: readonly string[]): string[] {
 /**
  * DuckDB reads Parquet pages without checksums, and a damaged page may crash the process. Folders of Parquet files are
  * therefore read by a child process that runs the same command.
- * @returns whether a child process did it; `process.exitCode` is then that of the child
- * @throws E_TRACE_FILE when it crashed, E_PROCESS_START
+ * @returns whether a child process did the import; `process.exitCode` is then that of the child
+ * @throws E_TRACE_FILE if it crashed, E_PROCESS_START
  */
 export async function importApart(paths: readonly string[]): Promise<boolean> {
   const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());

@@ -25,7 +25,7 @@ afterAll(() => session.abandon());
 
 test.each(files)('100,000 nested arrays are skipped or rejected: %s', async (file) => {
   const text = readFileSync(file, 'utf8');
-  // The last key of the first line that is an object, or of the file.
+  // Inserts the arrays after the last key of the first line (JSON lines), or of the file.
   const line = text.startsWith('{"') ? text.split('\n')[0]! : text;
   const at = line.lastIndexOf('}');
   const path = join(folder, file.replaceAll('/', '-'));
@@ -40,7 +40,7 @@ test.each(files)('100,000 nested arrays are skipped or rejected: %s', async (fil
   }
 });
 
-test('a memory profile that is nested too deep', async () => {
+test('rejects a memory profile that is nested too deeply', async () => {
   const key = '"missing": {';
   const profile = readFileSync(files.at(-1)!, 'utf8');
   expect(profile.includes(key)).toBe(true);
@@ -52,8 +52,8 @@ test('a memory profile that is nested too deep', async () => {
   });
 });
 
-/** A quadratic pattern took 5 s for each letter, the limit of a test. */
-test.each(['[', '{', '"', ' ', '\n', '#', ',', 'a', '1'])('every sniffer reads 64 KiB of %j', (letter) => {
+/** A quadratic pattern took 5 s for each letter, the time limit of a test. */
+test.each(['[', '{', '"', ' ', '\n', '#', ',', 'a', '1'])('sniffers read 64 KiB of %j in time', (letter) => {
   for (const importer of importers)
     expect(importer.sniff(`{"a": ${letter.repeat(65_000)}`, 'x.json'), importer.name).toBeTypeOf('boolean');
 });

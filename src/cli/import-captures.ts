@@ -59,14 +59,14 @@ export interface ImportedCaptures {
   /** From the first file that states them. */
   rank: number | null;
   worldSize: number | null;
-  /** Collectives, where the captures are a part of a job. */
+  /** Collectives, if the captures are a part of a job. */
   calls: PartCalls | null;
   failures: { path: string; error: InferscopeError }[];
 }
 
 interface Known {
   file: CaptureFile;
-  /** What the importer reads: the file itself or its export by its own tool. */
+  /** The path that the importer reads: the file itself, or its export by its own tool. */
   readable: string;
   importer: Importer;
   /** Kind of the file itself. */
@@ -74,7 +74,7 @@ interface Known {
   facts: CaptureFacts;
   /** Secrets from the program's environment in the file; never saved. */
   secrets: string[];
-  /** Further pages printed by its own tool, saved with it: ncu's details with NVIDIA's rules. */
+  /** Further pages printed by the file's own tool and saved with it, such as ncu's details with NVIDIA's rules. */
   pages: string[];
 }
 
@@ -198,13 +198,13 @@ export async function importCaptures(
       imported.sizes ??= outcome.sizes;
     }
   }
-  // Captures that are added later are not compared with earlier ones; a library that recorded its own calls knows better.
+  // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
   if (options.taken === undefined && session.rows('collectives') === 0)
     await keepRanks(session, imported, options);
   return imported;
 }
 
-/** Collectives of captures that are a part of a job, or that have several ranks: those are a job of their own. */
+/** Saves the collectives of captures with several ranks, or of a part of a job. */
 async function keepRanks(
   session: SessionFiles,
   imported: ImportedCaptures,
@@ -228,7 +228,7 @@ async function keepRanks(
   });
 }
 
-/** Arrays nested thousands deep, or a length or number that JavaScript rejects. */
+/** For arrays nested thousands deep, or a length or number that JavaScript rejects. */
 const tooMuch = (path: string, error: RangeError): InferscopeError =>
   cannotRead(null, 'Export it again from the profiler.')(
     path,
@@ -259,7 +259,7 @@ function clockIssues({ file, facts }: Known): Issue[] {
   return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
-/** The workload's record is small and describes the other captures. @throws E_INTERRUPTED */
+/** Throws after an interrupt, except for the workload's record, which is small and describes the other captures. @throws E_INTERRUPTED */
 function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
   if (signal?.aborted !== true || kind === 'record') return;
   throw new InferscopeError('E_INTERRUPTED', {
@@ -269,7 +269,7 @@ function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefin
   });
 }
 
-/** Its own tool may be able to read it later or report its error. */
+/** Saves an unreadable file: its own tool may be able to read it later or report its error. */
 async function keepUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
   const captureId = execution?.execution_id ?? null;
   await session.addArtifact(path, { kind: kind ?? 'unread', captureId, name: basename(path) });
@@ -334,7 +334,7 @@ async function folderFor(path: string, scratch: string): Promise<string> {
   return folder;
 }
 
-/** Telemetry logs belong to the execution of the timeline; any other tool is its own execution. */
+/** Telemetry logs belong to the execution of the timeline; the file of any other tool is an execution of its own. */
 function executionOf({ file, facts }: Known, timeline: Known, secrets: string[]): Execution {
   const own = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
@@ -349,7 +349,7 @@ function executionOf({ file, facts }: Known, timeline: Known, secrets: string[])
   };
 }
 
-/** nsys, nsys-2, …: the tool's name, numbered if it has several files. */
+/** An unused capture id: the tool's name, numbered if it has several files (nsys, nsys-2, …). */
 function freeId({ facts, file }: Known, taken: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;

@@ -77,7 +77,7 @@ export async function runImport(
   }
 }
 
-/** What the user states of a new session. */
+/** Options that describe the workload of a new session. */
 interface Stated {
   model: NamedModel | null;
   roofline: { path: string; roofline: Awaited<ReturnType<typeof readRooflineFile>> } | null;
@@ -93,7 +93,7 @@ export async function statedOf({
   };
 }
 
-/** A new session of what `read` imports, with the model and the roofs that the user stated. */
+/** A new session of the captures that `read` imports, with the model and rooflines that the user stated. */
 export async function newSession(
   names: { label: string; title: string },
   options: Pick<ImportRunOptions, 'name' | 'tag'>,

@@ -96,7 +96,7 @@ export function define(command: Command): void {
       const { importApart, wholeCaptures } = await import('./import-apart.js');
       const paths = wholeCaptures(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
-      // Model and roofline are part of a new session; what else is stated of it goes next to it.
+      // Model and roofline are part of a new session; other options are saved as its context.
       const { model: _, roofline: _roofs, ...stated } = options;
       const given = await readContext(stated);
       const { runImport } = await import('./import-run.js');

@@ -3,7 +3,7 @@ import type { Capture, Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import type { SessionFiles } from '../session/session-files.js';
 
-/** Saves this machine's roofs in the session, as the limit that analyses compare the embedded engine with. */
+/** Saves this machine's rooflines in the session, as the limit that analyses compare the embedded engine with. */
 export async function keepRoofline(
   session: SessionFiles,
   { roofline }: CachedRoofline,

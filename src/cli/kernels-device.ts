@@ -13,9 +13,9 @@ import type { PeakDType } from '../hardware/gpu-sheet.js';
 export interface ChosenDevice {
   runner: KernelRunner;
   threads: number | null;
-  /** As PyTorch names it; null on a CPU. */
+  /** Name of the GPU in PyTorch; null on a CPU. */
   gpuName: string | null;
-  /** gpu0 of the samples; null on a CPU. */
+  /** Scope of the GPU's samples, such as gpu0; null on a CPU. */
   scope: string | null;
   freeBytes: number | null;
   dtypes: string[];
@@ -23,7 +23,7 @@ export interface ChosenDevice {
 }
 
 /**
- * Chooses what runs the kernels. Default: PyTorch if it finds a GPU, else the embedded engine on the CPU.
+ * Chooses the engine that runs the kernels. Default: PyTorch if it finds a GPU, else the embedded engine on the CPU.
  * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE
  */
 export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {

@@ -13,7 +13,7 @@ import { executionId, orderOf, type MeasuredKernels } from './kernels-order.js';
 import { keepTraces } from './kernels-traces.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 
-/** Saves record, logs, samples, plan and cached roofs as the session. */
+/** Saves record, logs, samples, plan and cached rooflines as the session. */
 export async function kernelsRecorded(
   recording: Recording,
   measured: MeasuredKernels,
@@ -152,7 +152,7 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
   return issues;
 }
 
-/** Cached roofs; nothing is measured here. */
+/** Saves cached rooflines; nothing is measured here. */
 async function attachCpuRoofline(session: SessionFiles, threads: number | null): Promise<Issue[]> {
   const found = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
   if (!found) return [];

@@ -14,7 +14,7 @@ function fault(run: () => unknown): { code: string; text: string } {
   throw new Error('nothing was thrown');
 }
 
-test('kernels by name, in lists, and the nearest name for a typo', () => {
+test('parses kernel names and lists, and suggests the nearest name for a typo', () => {
   expect(kernelName('gemm,rope')).toEqual(['gemm', 'rope']);
   expect(kernelName(' Softmax ')).toEqual(['softmax']);
   expect(kernelName('all')).toEqual(kernelNames);
@@ -27,7 +27,7 @@ test('kernels by name, in lists, and the nearest name for a typo', () => {
   expect(fault(() => kernelName('constructor')).code).toBe('E_USAGE');
 });
 
-test('dtypes and backends', () => {
+test('parses dtypes and backends', () => {
   expect(dtypeList('bf16,tf32', ['float32'])).toEqual(['float32', 'bfloat16', 'tfloat32']);
   expect(fault(() => dtypeList('int4'))).toMatchObject({
     code: 'E_DTYPE',
@@ -40,7 +40,7 @@ test('dtypes and backends', () => {
   expect(fault(() => backendList('flsh')).text).toContain('--backend flash');
 });
 
-test('seconds', () => {
+test('parses seconds', () => {
   expect([positiveSeconds('0.5'), positiveSeconds('2s')]).toEqual([0.5, 2]);
   for (const text of ['0', '-1', 'x', '']) expect(fault(() => positiveSeconds(text)).code).toBe('E_LENGTHS');
 });

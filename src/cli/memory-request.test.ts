@@ -105,11 +105,11 @@ test.each([
   expect(parameterCount(text)).toBe(count);
 });
 
-test('invalid --model-params', () => {
+test('rejects invalid --model-params', () => {
   expect(refused(() => parameterCount('seven')).what).toContain('seven');
 });
 
-test('where the profile goes: the model and a stamp in UTC', () => {
+test("the profile's file name has the model and a UTC timestamp", () => {
   const at = new Date('2026-11-21T09:30:12.345Z');
   expect(stampOf(at)).toBe('20261121-093012');
   const path = (model: string) => defaultProfilePath(model, at).replaceAll('\\', '/');

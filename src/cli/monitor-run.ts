@@ -3,7 +3,7 @@ import { abortable } from './interrupt.js';
 import { recordMachine } from './monitor-recording.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
-/** `inferscope monitor`: until --duration or Ctrl-C, the normal way to stop it: exit code 0. */
+/** `inferscope monitor` runs until --duration or Ctrl-C; both are the normal way to stop it, with exit code 0. */
 export async function monitorLive(options: MonitorCommandOptions): Promise<void> {
   await abortable((stopped) =>
     recordMachine(options.name ?? 'monitor', options, true, async ({ untilEnd }) => {

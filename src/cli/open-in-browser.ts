@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { talk } from './output.js';
 
-/** Opens a page, only from a terminal with a desktop. @param target path or URL, which was printed before */
+/** Opens a page, only from a terminal with a desktop. @param target path or URL, already printed */
 export async function openInBrowser(target: string): Promise<void> {
   const desktop = process.platform !== 'linux' || process.env['DISPLAY'] || process.env['WAYLAND_DISPLAY'];
   if (!process.stdout.isTTY || !desktop) return;

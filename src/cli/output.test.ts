@@ -4,7 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { print, printData, reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 
-// Before colors are decided.
+// Must run before the imports, which decide on colors.
 vi.hoisted(() => vi.stubEnv('FORCE_COLOR', '1'));
 
 const tty = Object.getOwnPropertyDescriptor(process.stdout, 'isTTY');

@@ -27,7 +27,7 @@ export function print(text: string): void {
   process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
-/** Last lines of a summary: where more of a session is. @param session its name, else its id */
+/** Last line of a summary: the command that opens the session's pages. @param session its name, else its id */
 export const browserLine = (session: string): string =>
   asTyped(`  browser: inferscope ui ${shellWord(session)}`);
 
@@ -58,7 +58,7 @@ export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
   const { redact } = privacyOfCommand();
-  // Its commands and numbers are typed again.
+  // Commands are shown as the user starts them, and numbers can be copied.
   const clean = (text: string) =>
     safeText(asTyped(redact(text)).replaceAll(/(?<=\d)\u00a0(?=\d{3}(?!\d))/g, ''));
   const { what, why, fix } = known?.parts ?? {

@@ -43,9 +43,9 @@ interface Found {
 }
 
 /**
- * Chooses the device and its roofs. Device: --gpu, else the GPU of the given roofline, session or kernels, else this
- * machine's GPU, else its CPU. Roofs, first match on a GPU of that name: given, the session's own, cached on this
- * machine, newest saved session; else the data sheet.
+ * Chooses the device and its rooflines. Device: --gpu, else the GPU of the given roofline, session or kernels, else this machine's GPU,
+ * else its CPU. Rooflines, first match on a GPU of that name: given, the session's own, cached on this machine, newest saved session; else
+ * the data sheet.
  * @throws E_USAGE for an unknown GPU
  */
 export async function predictDevice(
@@ -104,7 +104,7 @@ async function firstOf<T>(
 const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
   gpus.some((gpu) => gpu.name === name && gpu.scope === 'full');
 
-/** Roofs of a GPU of this name from the newest saved session that has them. */
+/** Rooflines of a GPU of this name from the newest saved session that has them. */
 async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {

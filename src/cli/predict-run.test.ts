@@ -12,15 +12,15 @@ import { testFolder } from '../session/test-folder.js';
 import { chooseCases } from './kernels-cases.js';
 import { predicted } from './predict-run.js';
 
-test('the peak has the dtype of the products: NVFP4 on a B300', async () => {
+test('the peak has the dtype of the GEMMs: NVFP4 on a B300', async () => {
   const document = await predicted({ model: 'gpt-oss-20b', gpu: 'B300', dtype: 'nvfp4', kernels: [] });
-  // An eighth of the 108 dense PFLOP/s of a board.
+  // An eighth of the 108 dense PFLOP/s of a board with eight GPUs.
   expect(document.data.device.peak_flops_per_s.value).toBe(108e15 / 8);
   expect(document.data.device.peak_dtype).toBe('nvfp4');
   expect(terminalView(predictView(document), { width: 80 })).toContain('13.5 PFLOP/s nvfp4');
 });
 
-test('warns about config keys that its family does not read', async () => {
+test("warns about config keys that the model's family does not read", async () => {
   const folder = testFolder();
   const config = { ...findPreset('llama-3.2-1b')!.config, num_local_experts: 8 };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
@@ -37,7 +37,7 @@ test('warns about config keys that its family does not read', async () => {
     );
 });
 
-test('roofs of a saved session: named, or the newest with that GPU', async () => {
+test('uses the rooflines of a saved session: a named one, or the newest with that GPU', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const { id } = await sessionOf(
     homeFolders(),
@@ -59,7 +59,7 @@ test('roofs of a saved session: named, or the newest with that GPU', async () =>
   expect(otherGpu.data.device.roofs).toBe('data-sheet');
 });
 
-test('a session of kernels only is its own table: nothing to compare with, a time for every operation', async () => {
+test('a session of kernels is its own kernel table: no comparison, a time for every operation', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
   const config = join(testFolder(), 'config.json');
   writeFileSync(config, JSON.stringify(tinyConfig));

@@ -116,7 +116,7 @@ async function profile(
   }
 }
 
-/** The session stays when a later step fails; the message says where it is. */
+/** Adds to an error of a later step where the session was saved. */
 function withSession(error: unknown, id: string): unknown {
   const known = asStorageFailure(error, { path: homeFolders().root, doing: 'write the report', home: true });
   if (!(known instanceof InferscopeError)) return known;

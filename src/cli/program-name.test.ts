@@ -8,7 +8,7 @@ import { commands } from './commands.js';
 const home = mkdtempSync(join(tmpdir(), 'inferscope-program-name-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
-test('through npx the program is started again with what npx was given', () => {
+test('npx starts the program again with the arguments that it was given', () => {
   const npx = { npm_lifecycle_event: 'npx' };
   const cache = join(home, '_npx/0123abc');
   mkdirSync(join(cache, 'node_modules/.bin'), { recursive: true });
@@ -24,7 +24,7 @@ test('through npx the program is started again with what npx was given', () => {
   expect(programName({}, script)).toBe('inferscope');
 });
 
-test('every command is written as it is started, and nothing else', () => {
+test('every command in a text is written as the user starts it, and other text is unchanged', () => {
   const typed = (text: string) => asTyped(text, 'npx ./a.tgz');
   for (const { name, alias } of commands)
     for (const verb of [name, ...(alias ? [alias] : [])])

@@ -55,7 +55,7 @@ export function countProgress(
     progress.update(step, `${done}/${total} ${leftWords(leftS(done, total))}${label}`);
 }
 
-/** Measures with progress on stderr; Ctrl-C ends it with what was measured so far. */
+/** Measures with progress on stderr; Ctrl-C stops it and keeps what was measured so far. */
 export async function measuring<T>(
   { quiet }: { quiet?: boolean | undefined },
   measure: (signal: AbortSignal, progress: Progress) => Promise<T>,

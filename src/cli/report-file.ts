@@ -33,7 +33,7 @@ export async function ensureReportPath(path: string): Promise<void> {
   }
 }
 
-/** Client scripts for pages: one draws charts and includes the other, which is enough for a page without charts. */
+/** Client scripts for pages: one draws charts and includes the other one, which is enough for a page without charts. */
 export interface PageParts {
   clientScript: string;
   readingScript: string;

@@ -75,7 +75,7 @@ export function writeResult(path: string, text: string): void {
   }
 }
 
-/** Writes result files, under other names where those in the folder are of another session, and says which. */
+/** Writes result files, under other names if the folder has those of another session. @returns a text with the names used */
 export function writeResults(folder: string, files: readonly { name: string; text: string }[]): string {
   const asked = files.map(({ name }) => name);
   const names = claimNames(folder, asked);

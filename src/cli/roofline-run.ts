@@ -127,7 +127,7 @@ async function measureGpus(
   }
 }
 
-/** Without a GPU no Python helps: that there is none says more than what Python lacks. */
+/** The reason why there is no GPU, which says more than what a Python installation lacks. */
 async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
   const { gpus, reason } = await openGpus();
   gpus?.close();

@@ -64,7 +64,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   torch: ['torchShapes', 'torchMemory', 'torchStack', 'torchFlops'],
 };
 
-/** An option of an evaluator that is not selected. */
+/** Rejects options of an evaluator that is not selected. */
 function refuseOthersOptions(typed: Command, evaluators: readonly string[]): void {
   const running = evaluators.length === 0 ? 'none' : evaluators.join(',');
   for (const [evaluator, names] of Object.entries(optionsOf))
@@ -89,7 +89,7 @@ export async function runCommand(
   const given = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const job = options.ranks ? jobOfLauncher(options.job) : null;
-  // The ranks of a job do the same: one of them says so.
+  // All ranks of a job do the same, so only rank 0 prints.
   const quiet = options.quiet === true || (job !== null && job.rank > 0);
   const kept = await interruptibleRun((interrupts) =>
     recordAndKeep(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
@@ -99,7 +99,7 @@ export async function runCommand(
     if (!options.quiet) startProgress(false).done('session saved', id);
     await keepContext(id, given);
   }
-  // A launcher ends all ranks when one of them fails: what failed here besides the program must not end the others.
+  // A launcher stops all ranks if one fails, so a failure of inferscope itself must not stop the others.
   const exitCode =
     job !== null && typed.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
   await conclude(kept, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
@@ -128,7 +128,7 @@ interface Kept {
   capture: RunCapture;
   /** A signal arrived while the program ran or its captures were read. */
   interrupted: boolean;
-  /** Collectives, where it is a rank of a job. */
+  /** Collectives, if this is a rank of a job. */
   calls: ImportedCaptures['calls'];
 }
 
@@ -244,7 +244,7 @@ async function runRecorded(
   };
 }
 
-/** Where what was recorded is: the session; null for a rank that others must join first. */
+/** Where the recording is: the session's id; null for a rank that is not joined yet. */
 interface Place {
   id: string | null;
   place: string;

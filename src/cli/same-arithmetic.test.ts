@@ -102,7 +102,7 @@ async function utilized(session: Session) {
   return { flops: stage!.flops.value, bytes: stage!.bytes.value };
 }
 
-/** The decode step of a configuration that was typed, as `predict --model` has it. */
+/** The decode step of a typed configuration, as in `predict --model`. */
 async function predictedFor(name: string) {
   vi.stubEnv('INFERSCOPE_HOME', home.root);
   try {
@@ -121,7 +121,7 @@ async function predictedFor(name: string) {
   }
 }
 
-/** The same of the model that a session ran, as `predict --session` has it. */
+/** The decode step of the model that a session ran, as in `predict --session`. */
 function predictedOf({ manifest }: Session) {
   const found = workloadModel(manifest.workload!);
   if ('reason' in found) throw new Error(found.reason.text);
@@ -156,7 +156,7 @@ test.each(['llama-3.1-8b', 'mixtral-8x7b', 'deepseek-v2-lite'])(
     expect(await predictedFor(id)).toEqual(expected);
     expect(predictedOf(session)).toEqual(expected);
     const { flops, bytes } = await utilized(session);
-    // Operations are added up by name here: the same numbers in another order.
+    // Operations are summed by name here: the same numbers in another order.
     expect(flops! / expected.flops).toBeCloseTo(1, 12);
     expect(bytes! / expected.bytes).toBeCloseTo(1, 12);
   },
@@ -166,7 +166,7 @@ test('a decode step of Mixtral reads the experts that its batch is expected to u
   // Each expert 3 × 4096 × 14336 weights, in 32 layers; 8·(1 − (6/8)^4) = 5.46875 of 8 are hit.
   const expert = 3 * 4096 * 14_336 * 2;
   const idle = 32 * (8 - 5.468_75) * expert;
-  // All 46 702 792 704 parameters but the embedding table, of which four rows are looked up.
+  // All 46 702 792 704 parameters except the embedding table, of which only four rows are read.
   const weights = 2 * (46_702_792_704 - 32_000 * 4096) - idle + batch * 4096 * 2;
   const { layers } = (await estimateLayers('mixtral-8x7b')).data;
   expect(layers!.total.weight_bytes).toBeCloseTo(weights, 0);
@@ -189,7 +189,7 @@ test.each([
   },
 );
 
-test('storage follows the blocks declared by a checkpoint, whatever the engine calls them', async () => {
+test('the storage format follows the quantization that a checkpoint declares, whatever the engine calls it', async () => {
   const declared = {
     ...findPreset('llama-3.1-8b')!.config,
     quantization_config: { quant_method: 'gptq', bits: 4, group_size: 32 },
@@ -200,6 +200,6 @@ test('storage follows the blocks declared by a checkpoint, whatever the engine c
   );
   const awq = await estimated('llama-3.1-8b', 'awq-int4-g128');
   const { bytes } = await utilized(session);
-  // 6 979 321 856 weights in the layers' matrices, 2.5 bytes a group: of 32 instead of 128.
+  // 6 979 321 856 weights in the layers' matrices, 2.5 bytes per group of 32 instead of 128.
   expect(bytes! - awq.bytes).toBeCloseTo(6_979_321_856 * 2.5 * (1 / 32 - 1 / 128), -3);
 });

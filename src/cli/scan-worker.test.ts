@@ -7,7 +7,7 @@ import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { testFolder } from '../session/test-folder.js';
 
-/** Enough for a thread, over several row groups and a rest. */
+/** Enough rows to use a thread, with several full row groups and a partial one. */
 const many = 500_001;
 
 /** Every seventh row ends before it starts. */
@@ -41,7 +41,7 @@ test('a worker thread reads the same arrays as this thread', async () => {
   expect([...read.first_rows]).toEqual([0, 1000, 2000, 3000]);
   expect(read.counts.reduce((a, b) => a + b)).toBe(many);
   expect([...read.keys]).toEqual([0, 1, 2, 3].map((key) => 2 ** 52 + key));
-  // The row of the file that the last row in the arrays was.
+  // Compares the last row in the arrays with that row of the file.
   const last = many - 1 - (many % 7 === 0 ? 1 : 0);
   expect(apart.into.start_ns[sound + 1]).toBe(1_000_000 + last * 10 - 500);
   expect(apart.into.shape[sound + 1]).toBe(10 + (Math.floor(last / 1000) % 4));
@@ -64,7 +64,7 @@ test('a worker thread reads the same arrays as this thread', async () => {
   await session.abandon();
 });
 
-test('closing waits for no rows, and leaves no statement running', async () => {
+test('closing does not wait for rows, and leaves no statement running', async () => {
   const { session, workbench, file } = await eventsInFile();
   const sql = `SELECT a.* FROM read_parquet('${file}') a, range(1000)`;
   const reading = workbench.scanFiles({ sql, rows: many, input: target(10 * many) }, takeEvents);

@@ -8,10 +8,10 @@ import { reportPath } from './report-file.js';
 import { analysedText, writeAnalysed } from './session-summary.js';
 
 /**
- * Last step of a verb that measured: prints the summary or a document, writes report and result files with their paths on
- * stderr, and sets the exit code of an interrupted measurement.
+ * Last step of a command that measures: prints the summary or a document, writes report and result files with their paths on stderr, and
+ * sets the exit code of an interrupted measurement.
  * @param printed with --json
- * @param results writes the verb's files and says where they are
+ * @param results writes the command's files and returns a text with their paths
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function showMeasured(

@@ -7,14 +7,14 @@ export interface SlurmTyped {
   sbatch?: string;
 }
 
-/** Where the tasks of a command are done: `what` says when and which. */
+/** Where the tasks of a command run; `what` describes the tasks. */
 export const onOption = (what: string): Option =>
   new Option('--on <where>', what).choices(['local', 'slurm']).default('local');
 
 export const sbatchOption = (): Option =>
   new Option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'");
 
-/** @throws E_USAGE for options of jobs that are not submitted, and for quotes that do not end */
+/** @throws E_USAGE for options of jobs that are not submitted, and for unclosed quotes */
 export function checkSbatch(on: SlurmTyped['on'], typed: Readonly<Record<string, string | undefined>>): void {
   for (const [name, value] of Object.entries(typed)) {
     if (value === undefined) continue;

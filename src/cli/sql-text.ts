@@ -5,7 +5,7 @@ import type { DescribedTable } from '../session/table-schema.js';
 import { hanging, inert } from '../render/terminal/text.js';
 import { plural } from '../vocabulary/format.js';
 
-/** Cut with an ellipsis, without control characters. */
+/** Truncates with an ellipsis and removes control characters. */
 function fit(text: string, width: number): string {
   const plain = inert(text);
   if (plain.length <= width) return plain;

@@ -118,7 +118,7 @@ const limitsOf = ({ timeout = 30_000, maxRows, memoryLimit }: SqlOptions) => ({
   memoryLimitBytes: memoryLimit ?? 2 ** 30,
 });
 
-/** A session in S3: its recorded tables, without those that analyses derive. */
+/** Queries a session in S3: its recorded tables, without derived ones. */
 async function runRemote(query: string, options: SqlOptions, chosen: SqlOptions['format']): Promise<void> {
   const { from, loadExtension } = options;
   const url = from?.replace(/\/+$/, '');

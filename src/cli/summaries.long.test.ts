@@ -9,7 +9,10 @@ import { analysedText, reported } from './session-summary.js';
 
 const home = testHome();
 
-/** A run, a load test, memory that fits, that does not and of two GPUs, a recording of a machine, two ranks, requests with pauses. */
+/**
+ * A run, a load test, memory that fits, memory that does not fit, memory of two GPUs, a recording of a machine, two ranks, requests with
+ * pauses.
+ */
 const recorded = [
   'vllm-0.26-h200/run-in-process.tgz',
   'vllm-0.26-h200/bench-serve.tgz',

@@ -48,7 +48,7 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
   const journal =
     typed.resume === undefined ? newJournal(asked!, typed, folder) : resumedJournal(asked, typed, folder);
   refuseRunning(journal, await stillQueued(journal.sweep.runs));
-  // Those of this machine say nothing of the nodes.
+  // GPUs of this machine say nothing about those of the Slurm nodes.
   const gpus = typed.on === 'slurm' ? noGpus : await watchGpus();
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
@@ -93,7 +93,7 @@ function nothingToRun(): InferscopeError {
   });
 }
 
-/** Inputs of the estimates. */
+/** What the estimates of runs need. */
 async function knownOf(
   { sweep }: Journal,
   gpus: GpuWatch,
@@ -110,7 +110,7 @@ async function knownOf(
   };
 }
 
-/** As shown and saved in reports: secrets on a run's command line stay in the journal, which needs them. */
+/** The sweep as shown and saved in reports: secrets in command lines stay in the journal, which needs them. */
 function documentOf(sweep: SweepResult, issues: Issue[]): Document<SweepResult> {
   const runs = sweep.runs.map((run) => {
     const words = redactCommand(run.arguments, secretsOf(sweep));
@@ -177,7 +177,7 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
   finish(journal, obstacle, typed);
 }
 
-/** Where runs execute, and how many at the same time: on Slurm its scheduler decides that. */
+/** Where runs execute, and how many at a time: on Slurm the scheduler decides. */
 async function executorOf(
   { folder, sweep }: Journal,
   { on, sbatch = '', jobs }: SweepTyped,
@@ -197,7 +197,7 @@ async function executorOf(
   return { execute, lanes: sweep.runs.length };
 }
 
-/** How to continue, and the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
+/** Prints how to continue and sets the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
 function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, typed: SweepTyped): void {
   const { on, sbatch } = typed;
   const place = on === 'slurm' ? ['--on', on, ...(sbatch === undefined ? [] : ['--sbatch', sbatch])] : [];

@@ -11,7 +11,7 @@ import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
 import { makeFolder } from '../model/whole-file.js';
 
-/** Next to the profiles of the sweep (B7). */
+/** The folder of the sweep's profiles. */
 const filesFolder = 'memory-profiles';
 
 /** Columns of the text report. */

@@ -113,7 +113,7 @@ export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, fold
   return journal;
 }
 
-/** The configuration file of a sweep that is resumed unchanged. */
+/** Warns if the configuration file changed since the sweep started: it is resumed unchanged. */
 function warnOfChange({ sweep }: Journal): void {
   if (sweep.config === null) return;
   const { path, sha256 } = sweep.config;

@@ -41,11 +41,11 @@ const queued = (...more: string[]): string[] =>
     .split('\n')
     .filter(Boolean);
 
-/** A program for each value of {n}: the marks say how often each was started. */
+/** A program that marks each start, so that the starts per value of {n} can be counted. */
 const script = (work: string) => ['--', 'run', '--no-analyze', '--evaluator', 'none', '--', 'sh', '-c', work];
 const starts = (n: number) => readFileSync(join(folder, `started-${n}`), 'utf8').length;
 
-test('a grid on Slurm gives what it gives here; a run that fails does not end the rest', () => {
+test('a grid on Slurm gives the same result as locally; a failed run does not stop the rest', () => {
   const grid = ['--grid', 'batch-size=1,2,many', '--json'];
   const command = ['--', 'estimate', '--model', 'llama-3.1-8b', '--gpu', 'H100'];
   const there = sweep(...grid, '--on', 'slurm', ...command);
@@ -71,7 +71,7 @@ test('a grid on Slurm gives what it gives here; a run that fails does not end th
   expect(resultsOf(onSlurm)).toEqual(resultsOf(onMachine));
 });
 
-test('a task that is cancelled by another hand is tried again; one that is requeued starts anew', async () => {
+test('a task canceled by another user is retried; a requeued one starts again', async () => {
   const words = ['--grid', 'n=1,2,3,4', '--on', 'slurm', '--jobs', '1', '--quiet', '--json'];
   const made = spawn(
     process.execPath,
@@ -85,7 +85,7 @@ test('a task that is cancelled by another hand is tried again; one that is reque
   execFileSync('scancel', [queued().find((id) => id.endsWith('_3'))!]);
   const [running] = queued('--states', 'RUNNING');
   execFileSync('scontrol', ['requeue', running!]);
-  // What is requeued would wait two minutes.
+  // A requeued task would wait two minutes.
   await until(() => queued('--states', 'PENDING').includes(running!));
   execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
   expect((await end)[0]).toBe(0);
@@ -101,7 +101,7 @@ test('a task that is cancelled by another hand is tried again; one that is reque
   expect(readdirSync(join(folder, 'home/sessions')).length).toBeGreaterThanOrEqual(4);
 });
 
-test('Ctrl-C cancels the tasks; --resume does the rest, here or there', async () => {
+test('Ctrl-C cancels the tasks; --resume runs the rest, locally or on Slurm', async () => {
   const words = ['--grid', 'n=1,2,3', '--on', 'slurm', '--jobs', '1', '--quiet'];
   const made = spawn(
     process.execPath,
@@ -119,7 +119,7 @@ test('Ctrl-C cancels the tasks; --resume does the rest, here or there', async ()
   expect([starts(1), starts(2), starts(3)]).toEqual([1, 2, 1]);
 });
 
-test('when the sweep itself is killed its tasks go on; --resume waits for nobody and takes what they measured', async () => {
+test('if the sweep itself is killed its tasks continue; --resume uses their results without waiting', async () => {
   const words = ['--grid', 'n=1,2', '--on', 'slurm', '--quiet'];
   const made = spawn(
     process.execPath,
@@ -139,7 +139,7 @@ test('when the sweep itself is killed its tasks go on; --resume waits for nobody
   expect([starts(1), starts(2)]).toEqual([1, 1]);
 });
 
-test('what sbatch refuses is said', () => {
+test('an error of sbatch is printed', () => {
   const refused = sweep(
     '--grid',
     'n=1',
@@ -155,7 +155,7 @@ test('what sbatch refuses is said', () => {
   expect(queued()).toEqual([]);
 });
 
-test('doctor says what this Slurm is', () => {
+test('doctor describes this Slurm', () => {
   const ran = spawnSync(process.execPath, [cli, 'doctor', '--json'], { env: env(), encoding: 'utf8' });
   const rows = JSON.parse(ran.stdout).data.rows as { id: string; status: string; found: string }[];
   const [version] = /\d[\d.]+/.exec(execFileSync('sbatch', ['--version'], { encoding: 'utf8' }))!;

@@ -15,7 +15,7 @@ import { formatDuration } from '../vocabulary/format.js';
 
 interface SweepProgress {
   onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
-  /** What Slurm has of the runs. */
+  /** Shows the number of queued and running jobs on Slurm. */
   onQueue: (queued: QueuedJobs | null) => void;
   end: () => void;
 }
@@ -36,7 +36,7 @@ export function sweepProgress(
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
     const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
     const about = `about ${formatDuration(left)} left`;
-    // Without a terminal each step is one line, written once.
+    // Without a terminal each step prints one line.
     if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${about}`);
     else progress.update(`${title(run)} · ${about}`);
   };
@@ -44,7 +44,7 @@ export function sweepProgress(
     onRun: ({ type, run }) => {
       stop();
       if (type === 'start') {
-        // Slurm starts them when it can, many at a time.
+        // Slurm starts runs when it can, many at a time.
         if (on === 'slurm') return;
         show(run);
         if (process.stderr.isTTY) ticking = setInterval(() => show(run), 1000).unref();
@@ -76,7 +76,7 @@ export function sweepProgress(
   };
 }
 
-/** As many figures as fit on the line; the final table has all. */
+/** Texts of as many figures as fit on the line; the final table has all. */
 function resultWithin(sweep: SweepResult, run: SweepRun, taken: number): string {
   const words = resultWords(sweep, run);
   const took = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];

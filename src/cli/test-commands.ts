@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { commands } from './commands.js';
 
-/** By typed words: `session show`, `session ls`. */
+/** Commands by their typed words: `session show`, `session ls`. */
 export async function definedCommands(): Promise<Map<string, Command>> {
   const found = new Map<string, Command>();
   const add = (path: string, command: Command) => {

@@ -34,7 +34,7 @@ test.each([
   });
 });
 
-test('a report in text goes to --output, too', async () => {
+test('a report in text format also goes to --output', async () => {
   const home = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', home);
   const log = 'test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv';

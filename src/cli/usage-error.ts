@@ -5,7 +5,7 @@ import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { shellCommand } from '../model/shell.js';
 
-/** Subcommands, for users who type them without their parent. */
+/** Parents of subcommands, for users who type a subcommand without its parent. */
 const parentsOf = new Map<string, readonly string[]>([
   ...['list', 'ls', 'show', 'rename', 'tag', 'note', 'delete', 'rm', 'verify', 'utilization'].map(
     (verb) => [verb, ['session']] as const,

@@ -79,14 +79,14 @@ describe.each(logs)('$file', (log) => {
   const made = estimateOf(log, facts);
   const [rank] = facts.ranks;
 
-  it('weights within 1 %', () => {
+  it('estimates weights within 1 %', () => {
     const ours = made.lines.find(({ component }) => component === 'model_weights')!.gpuBytes[0]!;
     const { value, rounding_bytes: rounding } = rank!.weights!;
     const slack = 0.01 * value + rounding + (log.extra?.bytes ?? 0);
     expect(Math.abs(ours - value), `${ours} against ${value}`).toBeLessThanOrEqual(slack);
   });
 
-  it.runIf(rank?.kv_cache)('KV tokens within a block and the rounding of the printed KV GiB', () => {
+  it.runIf(rank?.kv_cache)('estimates KV tokens within a block and the printed rounding', () => {
     const { tokens, blocks, concurrency } = made.kvPool!;
     const blockSize = made.request.blockSize;
     const rounding = rank!.kv_cache!.rounding_bytes / made.kvBytesPerToken;
@@ -102,7 +102,7 @@ describe.each(logs)('$file', (log) => {
   });
 });
 
-it('the activation peak of the only log with a known batch: within 10 %', () => {
+it('estimates the activation peak of the only log with a known batch within 10 %', () => {
   // V0 on a T4 profiles with max_num_batched_tokens = max_model_len = 32 768.
   const log = logs.find(({ file }) => file.startsWith('v0.7.2'))!;
   const facts = read(log.file);

@@ -22,7 +22,7 @@ const textOf = (data: Omit<Validation, 'session'>): string =>
     width: 80,
     level: 2,
   }).replaceAll(/\s+/g, ' ');
-it('counts where others used the GPU and its own share is known, with a note', () => {
+it("counts profiles of a shared GPU if the profile's own share is known, with a note", () => {
   const path = join('test', 'fixtures', 'memory-another-process-h200', 'before.json');
   const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   flagged.memory_breakdown.total_measured_basis = 'own_processes';
@@ -37,7 +37,7 @@ it('counts where others used the GPU and its own share is known, with a note', (
   expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
 });
 
-it('compares only what was measured: formulas of a CPU profile are listed as not measured', () => {
+it('compares only measured components: formulas of a CPU profile are listed as not measured', () => {
   const profile = read('llama-2-7b-float16');
   const cache = profile.memory_breakdown.components!.find(({ component }) => component === 'kv_cache')!;
   cache.basis = 'formula';
@@ -58,7 +58,7 @@ describe('inferscope validate', () => {
   });
   afterEach(() => vi.unstubAllEnvs());
 
-  it('a folder gives a session, a summary, a CSV and a page; the trend covers sessions', async () => {
+  it('a folder gives a session, a summary, a CSV and a page; the trend covers all sessions', async () => {
     const made = await validate([folder], { tolerance: 0.05 });
     expect(validationDocumentSchema.parse(made)).toEqual(made);
     expect(made.data.counts).toMatchObject({ compared: 17, rejected: 1 });
@@ -89,7 +89,7 @@ describe('inferscope validate', () => {
     }
   });
 
-  it('a profile without configuration asks for it, and is compared once it is given', async () => {
+  it('a profile without configuration asks for it, and is compared after it is given', async () => {
     const { schema_version, memory_measurements, memory_breakdown: parts } = read('llama-2-7b-float16');
     const { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb } = parts;
     const file = join(home, 'bare.json');
@@ -136,7 +136,7 @@ describe('inferscope validate', () => {
     expect(await codeOf(validationHistory())).toBe('E_USAGE');
   });
 
-  it('shows errors above the tolerance and why', () => {
+  it('shows errors above the tolerance and their reasons', () => {
     const profile = structuredClone(read('llama-3.1-8b-bfloat16'));
     const parts = profile.memory_breakdown;
     parts.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;

@@ -5,7 +5,7 @@ import type { Capture } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import type { Recording } from './record-session.js';
 
-/** Reads the record file of one execution into the tables, and keeps it. */
+/** Reads the record file of one execution into the tables, and saves it. */
 export async function keepRecord(
   { files, originNs }: Pick<Recording, 'files' | 'originNs'>,
   execution_id: string,
@@ -23,7 +23,7 @@ export async function keepRecord(
   return { record, capture: ownCapture(capture_id, execution_id, 'inferscope', recordImporter.name) };
 }
 
-/** What inferscope itself wrote or sampled. */
+/** A capture that inferscope itself wrote or sampled. */
 export const ownCapture = (
   capture_id: string,
   execution_id: string,
@@ -37,7 +37,7 @@ export const ownCapture = (
   clock: monotonicClock,
 });
 
-/** Samples of the host (`…-host`) or of GPUs. */
+/** A capture of samples of the host (`…-host`) or of GPUs. */
 export const sampledCapture = (capture_id: string, execution_id: string): Capture =>
   capture_id.endsWith('-host')
     ? ownCapture(capture_id, execution_id, 'inferscope host sampler', 'host-sampler')

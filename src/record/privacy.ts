@@ -2,11 +2,11 @@ import process from 'node:process';
 import { launcherWords } from '../model/launcher-words.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 
-/** This command, and what must not be written of it. */
+/** The secrets of this command. */
 export interface Privacy {
-  /** Values that must not be written: of the environment's variables and of this command's options. */
+  /** Values that must not be saved: from environment variables and options of this command. */
   secrets: readonly string[];
-  /** This command as it was typed, below the launcher of its job, without its secrets. */
+  /** This command as typed, without the launcher of its job and without secrets. */
   command: string[];
   redact(text: string): string;
 }

@@ -20,7 +20,7 @@ afterEach(() => vi.unstubAllEnvs());
 
 const plan = () => ({ label: 'x', kind: 'bench', doing: 'keep the test', home });
 
-test('title, issues and command hold no secret of the environment; samples count from the start', async () => {
+test('title, issues and command contain no secret of the environment; sample times count from the start', async () => {
   const saved = await recordSession(plan(), async (recording) => {
     recording.append({
       telemetry: [
@@ -58,7 +58,7 @@ test('title, issues and command hold no secret of the environment; samples count
   await database.close();
 });
 
-test('a session recorded elsewhere has no fact of this machine', async () => {
+test('a session recorded elsewhere has no facts of this machine', async () => {
   const startedAt = new Date('2026-01-02T03:04:05Z');
   const { id } = await recordSession(plan(), async () => ({
     title: 't',
@@ -77,7 +77,7 @@ test('a session recorded elsewhere has no fact of this machine', async () => {
   expect(Object.keys(manifest.hardware)).toEqual(['gpu_name']);
 });
 
-test('work that throws leaves nothing behind', async () => {
+test('work that throws leaves no files', async () => {
   const work = recordSession(plan(), async ({ files }) => {
     await files.addArtifact(Buffer.from('x'), { kind: 'log', captureId: null });
     throw new Error('it broke');
@@ -86,7 +86,7 @@ test('work that throws leaves nothing behind', async () => {
   expect(readdirSync(home.sessions)).toEqual([]);
 });
 
-test('a full disk is named with what it prevents', async () => {
+test('an error of a full disk says what could not be done', async () => {
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
   await expect(recordSession(plan(), () => Promise.reject(full))).rejects.toMatchObject({
     code: 'E_DISK_FULL',
@@ -94,7 +94,7 @@ test('a full disk is named with what it prevents', async () => {
   });
 });
 
-test('a capture that is added keeps clock and ids, holds no secret, and one that fails changes nothing', async () => {
+test('an added capture keeps clock and ids and has no secrets; a failed one changes nothing', async () => {
   vi.stubEnv('INFERSCOPE_HOME', home.root);
   const { id } = await recordSession(plan(), async () => ({ title: 't', status: 'complete', found: {} }));
   const before = (await openSession(id, home)).manifest;

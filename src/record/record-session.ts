@@ -13,23 +13,23 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { type Privacy, privacyOfCommand } from './privacy.js';
 
 interface RecordingPlan extends NewSession {
-  /** What a full disk prevents, for its message: "keep the benchmark". */
+  /** What a full disk prevents, for its error message: "keep the benchmark". */
   doing: string;
 }
 
-/** A session while it is recorded. Nothing of it is visible before the work is done. */
+/** A session being recorded; invisible until its work is done. */
 export interface Recording extends Privacy {
   files: SessionFiles;
-  /** A folder for tools to write into, removed at the end. */
+  /** A folder for the output of tools, removed at the end. */
   scratch: string;
   startedAt: Date;
   /** The start: time 0 of the session. */
   zero: ClockPair;
-  /** The same, CLOCK_MONOTONIC in ns. */
+  /** The start by CLOCK_MONOTONIC, ns. */
   originNs: number;
-  /** Samples with times of CLOCK_MONOTONIC. */
+  /** Appends samples with CLOCK_MONOTONIC times. */
   append(rows: SampleRows): void;
-  /** Keeps a value of the session as a whole as `<kind>.json`, or under `name`. */
+  /** Saves a value of the whole session as `<kind>.json`, or under `name`. */
   keepJson(kind: string, value: unknown, name?: string): Promise<void>;
 }
 
@@ -38,18 +38,18 @@ interface SampleRows {
   memory: readonly Row<'memory'>[];
 }
 
-/** What only the end of a recording knows. */
+/** Facts known at the end of a recording. */
 export interface Recorded {
   title: string;
   status: 'complete' | 'interrupted' | 'failed';
   workload?: Workload | null;
-  /** Facts that are added to those of this machine. */
+  /** Added to the facts of this machine. */
   hardware?: Record<string, Fact>;
   software?: Record<string, Fact>;
   executions?: Execution[];
   captures?: Capture[];
   issues?: Issue[];
-  /** When another machine recorded it: nothing of this machine, its clock and its time is a fact of the session. */
+  /** Set if another machine recorded it: the session then has no facts, clock or time of this machine. */
   elsewhere?: { startedAt: Date; command?: readonly string[] };
 }
 
@@ -59,7 +59,7 @@ export interface SavedSession {
 }
 
 interface OpenRecording extends Recording {
-  /** Makes the session visible, whole or not at all. */
+  /** Makes the session visible, completely or not at all. */
   finish(recorded: Recorded): Promise<SavedSession>;
   /** Removes everything written. */
   abandon(): Promise<void>;
@@ -68,7 +68,7 @@ interface OpenRecording extends Recording {
 const longestTitle = 160;
 
 /**
- * Starts a session that this machine records: clock, secrets, this command.
+ * Starts a session recorded on this machine, with clock, secrets and this command.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME: all before anything is measured
  */
 async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
@@ -121,8 +121,8 @@ function appendSamples({ sink }: SessionWriter, { telemetry, memory }: SampleRow
 
 /**
  * Records a session with `work`: saved when it ends, removed when it throws.
- * @returns the session, and what else `work` found
- * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME, and what `work` throws
+ * @returns the session, and the result of `work`
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME, and errors of `work`
  */
 export async function recordSession<T extends object>(
   plan: RecordingPlan,
@@ -140,17 +140,17 @@ export async function recordSession<T extends object>(
   });
 }
 
-/** What is given to work that adds captures to a session: its clock, and what recordSession gives for saving. */
+/** Passed to work that adds captures to a session: its clock, and what recordSession provides for saving. */
 type Addition = Pick<Recording, 'files' | 'redact'> & {
   /** Time 0 of the session. */
   zero: { realtime_ns: bigint; monotonic_ns: null };
-  /** Ids of the captures that the session has. */
+  /** Ids of the session's captures. */
   taken: string[];
 };
 
 /**
- * Adds captures to a saved session with `work`: swapped in when it ends, as before when it throws.
- * @throws E_SESSION_NOT_FOUND, E_HOME_UNWRITABLE, E_DISK_FULL, and what `work` throws
+ * Adds captures to a saved session with `work`: swapped in when it ends, unchanged when it throws.
+ * @throws E_SESSION_NOT_FOUND, E_HOME_UNWRITABLE, E_DISK_FULL, and errors of `work`
  */
 export function addToSession(
   selector: string,
@@ -181,7 +181,7 @@ export function addToSession(
 
 /**
  * Runs work that writes below inferscope's home.
- * @throws E_HOME_UNWRITABLE, E_DISK_FULL for what the system refuses there, and what `work` throws
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL for errors of the system there, and errors of `work`
  */
 export async function writesHome<T>(
   doing: string,

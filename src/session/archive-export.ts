@@ -27,7 +27,7 @@ const archiveSuffix = '.inferscope.tar.gz';
 const partPrefix = '.inferscope-part';
 
 interface ExportOptions {
-  /** File to write; <id>.inferscope.tar.gz in the current folder by default. */
+  /** File to write; default: <id>.inferscope.tar.gz in the current folder. */
   output?: string;
   /** Includes derived/ (reports, caches). */
   derived?: boolean;
@@ -37,9 +37,9 @@ interface ExportOptions {
 }
 
 /**
- * Artifacts that hold more than was asked for, kept as their profiler wrote them: an nsys report stores every
- * environment variable of the program it profiled, tokens too; the others have names of ranges, file paths and
- * arguments as the program gave them. They stay on this machine unless --raw is given. Tables and logs are redacted.
+ * Artifacts saved exactly as their profiler wrote them, which may contain secrets: an nsys report has every environment variable of the
+ * profiled program, tokens included; the others have range names, file paths and arguments of the program. They are left out unless --raw
+ * is given. Tables and logs are redacted.
  */
 const rawReportKinds = new Set([
   'nsys-rep',
@@ -52,12 +52,12 @@ const rawReportKinds = new Set([
   'cublaslt-log',
   'nvidia-smi-query',
   'nvidia-smi-dmon',
-  // A server's log may hold prompts.
+  // A server's log may contain prompts.
   'vllm-log',
 ]);
 
 interface ExportedArchive {
-  /** Raw reports left out, or taken along with `raw`: paths in the session. */
+  /** Raw reports left out, or included with `raw`: paths in the session. */
   raw_reports: string[];
   path: string;
   bytes: number;
@@ -66,8 +66,8 @@ interface ExportedArchive {
 }
 
 /**
- * Writes one file with everything of a session, after checking every checksum. The manifest comes first, so that
- * an import knows what to expect; the file appears under its name only when it is whole.
+ * Writes all files of a session into one archive, after checking every checksum. The manifest comes first, so that an import knows the
+ * expected files; the archive gets its name only when it is complete.
  * @throws E_SESSION_CORRUPT, E_USAGE when the file exists, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function exportSession(
@@ -126,7 +126,7 @@ function leftOut(paths: string[]): Issue {
   return { code: rawLeftOut, severity: 'info', text, count: paths.length };
 }
 
-/** The manifest is the staging folder's own; everything else is the session's, by links that the archive follows. */
+/** Fills the staging folder with its own manifest and links to the session's other files, which the archive follows. */
 async function stage(folder: string, staging: string, files: string[]): Promise<void> {
   for (const file of files) {
     if (file === manifestName || file === manifestHashName) continue;
@@ -151,7 +151,7 @@ function archivedFiles({ folder }: SessionFolder, data: ManifestData, derived: b
 async function pack(id: string, folder: string, files: string[], target: string): Promise<void> {
   const { create } = await import('tar');
   const archive = create(
-    // Owner, group and times are this machine's business; Parquet is compressed already.
+    // Owner, group and times of this machine are left out; Parquet is compressed already.
     {
       cwd: folder,
       prefix: id,

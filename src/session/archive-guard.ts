@@ -4,10 +4,10 @@ import { sessionIdPattern } from './id.js';
 import { manifestHashName, manifestName, requireReadable } from './manifest-file.js';
 import { userFileName } from './user-file.js';
 
-/** A manifest of thousands of captures stays far below it. */
+/** Maximum manifest size; thousands of captures need far less. */
 const manifestLimitBytes = 64 * 2 ** 20;
 const userLimitBytes = 16 * 2 ** 20;
-/** Reports and caches are not in the manifest, so they have a limit of their own. */
+/** Reports and caches are not in the manifest, so they have their own limit. */
 const derivedLimitBytes = 2 * 2 ** 30;
 const derivedLimitFiles = 10_000;
 
@@ -18,16 +18,16 @@ interface ArchiveEntry {
 }
 
 /**
- * Lets through only what a session consists of: one folder named like the session, the manifest first, then files
- * the manifest lists, with the sizes it states. Links, devices, paths that lead elsewhere and unannounced files
- * are refused before a byte of them is written, so that a hostile archive cannot write elsewhere or fill the disk.
+ * Accepts only the files of a session: one folder named after the session, the manifest first, then files listed in the manifest with the
+ * listed sizes. Links, devices, paths outside the folder and unlisted files are rejected before any byte of them is written, so that a
+ * malicious archive cannot write elsewhere or fill the disk.
  */
 interface ArchiveGuard {
-  /** @returns where in the session folder the entry goes @throws E_SESSION_ARCHIVE */
+  /** @returns path of the entry in the session folder @throws E_SESSION_ARCHIVE */
   admit(entry: ArchiveEntry): string;
   wantsContent(path: string): boolean;
   written(path: string, sha256: string, content: Buffer): void;
-  /** What the manifest says its files take; 0 before it was read. */
+  /** Total size of the files in the manifest; 0 before the manifest was read. */
   announcedBytes(): number;
   /** @returns the session's id @throws E_SESSION_ARCHIVE when files are missing */
   finish(): string;
@@ -124,7 +124,7 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
   };
 }
 
-/** The files a manifest lists, read with distrust: its checksum and schema are checked when all is unpacked. */
+/** The files listed in a manifest that is not trusted yet: its checksum and schema are checked after unpacking. */
 function announcedFiles(
   content: Buffer,
   refuse: (what: string, why: string) => InferscopeError,

@@ -29,18 +29,18 @@ import { formatBytes } from '../vocabulary/format.js';
 
 export interface ImportedSession {
   id: string;
-  /** already_here: a session with this id and the same content was kept before; nothing changed. */
+  /** already_here: a session with this id and the same content exists; nothing changed. */
   outcome: 'imported' | 'already_here';
-  /** Name given up because another session has it. */
+  /** Name that was dropped because another session has it. */
   droppedName: string | null;
 }
 
 /**
- * Brings an exported session back. It is unpacked under a temporary name, every checksum is verified, and only
- * then does it become visible; on failure nothing is left.
- * @param damage says what is wrong with the pages of its tables, which right checksums do not show
- * @throws E_SESSION_ARCHIVE (cut off, not an archive, unsafe entries, another session of that id), E_SESSION_CORRUPT,
- * E_SESSION_NEWER, E_DISK_FULL, E_HOME_UNWRITABLE
+ * Imports an exported session. It is unpacked under a temporary name and becomes visible only after every checksum is verified; on failure
+ * nothing is left.
+ * @param damage reports damaged pages of the tables, which correct checksums do not exclude
+ * @throws E_SESSION_ARCHIVE (truncated, not an archive, unsafe entries, another session with that id), E_SESSION_CORRUPT, E_SESSION_NEWER,
+ * E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function importSession(
   archive: string,
@@ -83,19 +83,19 @@ function requireFile(archive: string): void {
   });
 }
 
-/** tar fills its last record with zeros: 10 KiB by default, rarely more than a MiB. */
+/** tar pads its last record with zeros: 10 KiB by default, rarely more than a MiB. */
 const paddingLimitBytes = 2 ** 20;
 
 /**
- * Each entry is written as it is parsed, synchronously: the guard must know the manifest before it judges the next.
- * @returns the session id the archive holds
+ * Writes each entry synchronously while it is parsed, since the guard must read the manifest before it checks the next entry.
+ * @returns the session id of the archive
  */
 async function unpack(archive: string, folder: string): Promise<string> {
   const { Parser } = await import('tar');
   const guard = createArchiveGuard(archive);
   const folders = new Set<string>();
   const open = new Set<UnpackedFile>();
-  // The first failure is the cause; the parser is only fed until then.
+  // The first failure is the cause; after it the parser gets no more data.
   let failure: unknown = null;
   const attempt = (action: () => void): void => {
     try {
@@ -138,7 +138,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
   try {
     await pipeline(createReadStream(archive), createGunzip(), async (source: AsyncIterable<Buffer>) => {
       for await (const chunk of source) {
-        // After its end the parser would keep every byte it is given.
+        // After its end the parser would buffer all further data.
         if (ended) paddingBytes += chunk.length;
         else parser.write(chunk);
         if (paddingBytes > paddingLimitBytes)
@@ -164,7 +164,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
 interface UnpackedFile {
   place: string;
   hash: Hash;
-  /** The content, where the guard wants to read it. */
+  /** The content, if the guard wants to read it. */
   kept: Buffer[];
   write(chunk: Buffer): void;
   close(): void;
@@ -190,13 +190,13 @@ function createFile(folder: string, place: string, keep: boolean): UnpackedFile 
   };
 }
 
-/** Before the files are written: an archive that cannot fit, honest or not, fails at its manifest. */
+/** Checked before the files are written: an archive that does not fit fails at its manifest. */
 function requireSpace(archive: string, folder: string, neededBytes: number): void {
   if (neededBytes > (freeBytes(folder) ?? Infinity))
     throw diskFull({ path: folder, doing: `unpack ${archive}`, neededBytes, home: true });
 }
 
-/** zlib's and tar's own failures in our words. */
+/** Converts errors of zlib and tar to ours. */
 function readable(archive: string, error: unknown): unknown {
   const code = systemErrorCode(error) ?? '';
   if (!code.startsWith('Z_') && !code.startsWith('TAR_')) return error;
@@ -209,7 +209,7 @@ function readable(archive: string, error: unknown): unknown {
   );
 }
 
-/** Names select one session; the one that was here keeps its name. */
+/** A name selects one session; the session that was here first keeps it. */
 async function releaseTakenName(folder: string, id: string, home: Home): Promise<string | null> {
   const { name } = readUser(folder).user;
   if (name === null) return null;
@@ -221,7 +221,7 @@ async function releaseTakenName(folder: string, id: string, home: Home): Promise
   return name;
 }
 
-/** The archive was exported without raw reports, and is otherwise what is kept here. */
+/** Whether the archive was exported without raw reports and otherwise equals the saved session. */
 function isSameWithoutRaw(kept: ManifestFile, imported: ManifestFile): boolean {
   if (!imported.issues.some(({ code }) => code === rawLeftOut)) return false;
   const there = new Set(imported.data.artifacts.map(({ path }) => path));

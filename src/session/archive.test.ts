@@ -36,11 +36,11 @@ interface Entry {
   content?: Buffer;
   type?: 'File' | 'SymbolicLink' | 'Link' | 'Directory' | 'CharacterDevice';
   linkpath?: string;
-  /** Size the header states, when it lies. */
+  /** Size in the header, if it differs from the content. */
   size?: number;
 }
 
-/** A tar written header by header, so that it may hold what no honest tool writes. */
+/** Writes a tar header by header, so that it can contain entries that no tool writes. */
 function craft(name: string, entries: Entry[]): string {
   const blocks = entries.flatMap(({ path, content = Buffer.alloc(0), type = 'File', linkpath, size }) => {
     const header = new Header({
@@ -58,7 +58,7 @@ function craft(name: string, entries: Entry[]): string {
   return file;
 }
 
-/** The honest files of the kept session, the manifest first. */
+/** The valid files of the saved session, the manifest first. */
 function honest(): Entry[] {
   const files = [
     'session.json',
@@ -73,7 +73,7 @@ function honest(): Entry[] {
   }));
 }
 
-/** Imports into an empty home: it must fail with the code and leave nothing. */
+/** Imports into an empty home: must fail with this code and leave nothing. */
 async function refused(file: string, code = 'E_SESSION_ARCHIVE', text = /./): Promise<void> {
   const empty = testHome();
   const failure = await importSession(file, empty).catch((error: unknown) => error);
@@ -83,7 +83,7 @@ async function refused(file: string, code = 'E_SESSION_ARCHIVE', text = /./): Pr
   expect(existsSync(empty.sessions) ? readdirSync(empty.sessions) : []).toEqual([]);
 }
 
-test('an export is a plain tar.gz that tar itself reads, and comes back byte for byte', async () => {
+test('an export is a plain tar.gz that tar can read, and its import is identical byte for byte', async () => {
   expect(execFileSync('tar', ['-tzf', archive], { encoding: 'utf8' }).trim().split('\n')).toEqual(
     [
       'session.json',
@@ -108,7 +108,7 @@ test('an export is a plain tar.gz that tar itself reads, and comes back byte for
   expect(await importSession(archive, otherHome)).toMatchObject({ outcome: 'already_here' });
 });
 
-test('reports are taken along when asked; an existing file is replaced only with the option', async () => {
+test('reports are included on request; an existing file is replaced only with the option', async () => {
   const output = join(scratch, 'derived.tar.gz');
   await exportSession(kept, { output, derived: true });
   await expect(exportSession(kept, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
@@ -119,7 +119,7 @@ test('reports are taken along when asked; an existing file is replaced only with
   expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
-test('raw reports hold the environment: left out unless asked for, and the session is still the same one', async () => {
+test('raw reports contain the environment: left out unless requested, and the session counts as the same', async () => {
   const home = testHome();
   const { id } = await keepSession(home, { label: 'raw' });
   const writer = await addCapture(await openSession(id, home), home);
@@ -146,13 +146,13 @@ test('raw reports hold the environment: left out unless asked for, and the sessi
   expect(execFileSync('tar', ['-xzOf', withRaw]).includes('hf_planted')).toBe(true);
 });
 
-test('an archive our own tool writes with GNU tar imports too', async () => {
+test('imports an archive packed with GNU tar', async () => {
   expect(await importSession(craft('honest.tar.gz', honest()), testHome())).toMatchObject({
     outcome: 'imported',
   });
 });
 
-test('a damaged session is not exported', async () => {
+test('does not export a damaged session', async () => {
   const otherHome = testHome();
   const broken = await keepSession(otherHome);
   writeFileSync(join(broken.folder, 'artifacts/c0/record.jsonl'), '{"v":2}\n');
@@ -161,7 +161,7 @@ test('a damaged session is not exported', async () => {
   expect(existsSync(output)).toBe(false);
 });
 
-test('an id that is kept with other content is refused; a taken name is given up', async () => {
+test('rejects an id that exists with other content; drops a name that is taken', async () => {
   const otherHome = testHome();
   mkdirSync(otherHome.sessions, { recursive: true });
   const different = await keepSession(testHome(), { createdAt: new Date(0) });
@@ -174,7 +174,7 @@ test('an id that is kept with other content is refused; a taken name is given up
   expect(await importSession(archive, named)).toMatchObject({ outcome: 'imported', droppedName: 'base' });
 });
 
-test('an archive cut off anywhere is refused', async () => {
+test('rejects an archive that is truncated at any position', async () => {
   const { size } = statSync(archive);
   for (const length of [0, 5, 20, 200, Math.floor(size / 2), size - 9, size - 1]) {
     const cut = join(scratch, `cut-${length}.tar.gz`);
@@ -185,7 +185,7 @@ test('an archive cut off anywhere is refused', async () => {
   await refused(craft('fewer.tar.gz', honest().slice(0, 3)), 'E_SESSION_ARCHIVE', /missing/);
 });
 
-test('other files are refused', async () => {
+test('rejects files that are not archives of a session', async () => {
   const text = join(scratch, 'notes.txt');
   writeFileSync(text, 'hello');
   await refused(text, 'E_SESSION_ARCHIVE', /not a session archive/);
@@ -267,13 +267,13 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
   await refused(craft(`${name.replaceAll(' ', '-')}.tar.gz`, change(honest())), 'E_SESSION_ARCHIVE', text);
 });
 
-test('an absolute path stays inside or is refused', async () => {
+test('an absolute path stays inside the session folder or is rejected', async () => {
   const target = join(scratch, 'absolute-evil');
   await refused(craft('absolute.tar.gz', [...honest(), { path: target, content: evil }]));
   expect(existsSync(target)).toBe(false);
 });
 
-test('an edited manifest, a newer major and a session that cannot fit are distinguished', async () => {
+test('distinguishes an edited manifest, a newer major version and a session that does not fit', async () => {
   const edit = (
     change: (document: {
       schema: string;
@@ -305,7 +305,7 @@ test('an edited manifest, a newer major and a session that cannot fit are distin
   await refused(craft('huge.tar.gz', huge), 'E_DISK_FULL', /4\u00a0096 TiB/);
 });
 
-test('a gzip bomb is refused at its first entry', async () => {
+test('rejects a gzip bomb at its first entry', async () => {
   const bomb = craft('bomb.tar.gz', [
     { path: `${kept.id}/session.json`, content: Buffer.alloc(80 * 2 ** 20, 0x20) },
   ]);
@@ -313,7 +313,7 @@ test('a gzip bomb is refused at its first entry', async () => {
   await refused(bomb, 'E_SESSION_ARCHIVE', /larger than stated/);
 });
 
-test('zeros that do not end are refused, a record of tar that is filled up is not', async () => {
+test("rejects endless zeros, but accepts tar's padding", async () => {
   const padded = (name: string, bytes: number): string => {
     const file = craft(name, honest());
     appendFileSync(file, gzipSync(Buffer.alloc(bytes)));
@@ -324,7 +324,7 @@ test('zeros that do not end are refused, a record of tar that is filled up is no
   expect(outcome).toBe('imported');
 });
 
-test('a link in the place of a session is not followed', async () => {
+test('does not follow a link in place of a session', async () => {
   const otherHome = testHome();
   mkdirSync(otherHome.sessions, { recursive: true });
   symlinkSync(dirname(kept.folder), join(otherHome.sessions, 'linked'));

@@ -27,7 +27,7 @@ function captureOf(capture_id: string): CaptureSummary {
   };
 }
 
-test('a capture joins a kept session; the old state is readable until the swap, notes stay', async () => {
+test('adds a capture to a saved session; the old state is readable until the swap, notes stay', async () => {
   const home = testHome();
   const { id, folder } = await keepSession(home, { name: 'base' });
   await noteSession({ id, folder }, 'kept');
@@ -40,7 +40,7 @@ test('a capture joins a kept session; the old state is readable until the swap, 
 
   const open = await session.connect();
   expect(await writer.finish(captureOf('ncu1'))).toEqual({ id, folder });
-  // A database opened before the swap still reads the files: they are the same ones.
+  // A database opened before the swap still reads the files, which are the same.
   expect(await open.query('SELECT count(*) AS n FROM ops')).toEqual([{ n: 3 }]);
   await open.close();
 
@@ -58,7 +58,7 @@ test('a capture joins a kept session; the old state is readable until the swap, 
   expect(readdirSync(home.sessions)).toEqual([id]);
 });
 
-test('two captures added at once are both kept; one that exists already is refused and harms nothing', async () => {
+test('two captures added at once are both saved; a capture that exists already is rejected without damage', async () => {
   const home = testHome();
   const { id, folder } = await keepSession(home);
   const session = await openSession(id, home);
@@ -80,10 +80,10 @@ test('two captures added at once are both kept; one that exists already is refus
   expect(readdirSync(home.sessions)).toEqual([id]);
 });
 
-test('what died between the two renames of a swap gets its name back from the next writer', async () => {
+test('the next writer restores a session when a process died between the two renames of a swap', async () => {
   const home = testHome();
   const { id, folder } = await keepSession(home);
-  // The name a process with a pid that no longer runs would have given: pid 2^22 + 1 is above the kernel's limit.
+  // Name made by a process with a pid that is not running: pid 2^22 + 1 is above the kernel's limit.
   const aside = asidePath(home, 'swap', id).replace(/\.swap-\d+-/, '.swap-4194305-');
   renameSync(folder, aside);
   expect((await openSession(id, home)).folder).toBe(aside);
@@ -92,12 +92,12 @@ test('what died between the two renames of a swap gets its name back from the ne
   expect((await verifySession({ id, folder })).ok).toBe(true);
 });
 
-test('only what is certainly no longer written is removed', async () => {
+test('removes only folders that no process writes any more', async () => {
   const home = testHome();
   const { folder } = await keepSession(home);
   const aside = asidePath(home, 'trash', 'x');
   const dead = aside.replace(/\.trash-\d+-/, '.trash-4194305-');
-  // Another machine's writer: its process ids mean nothing here.
+  // A writer on another machine: its process ids have no meaning here.
   const foreign = dead.replace(/-[0-9a-f]{8}-/, '-00000000-');
   const { mkdirSync } = await import('node:fs');
   for (const path of [aside, dead, foreign]) {

@@ -14,7 +14,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { asidePath, createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 import { userFileName } from './user-file.js';
 
-/** What a further capture adds to the manifest. */
+/** Additions of a further capture to the manifest. */
 export interface CaptureSummary {
   executions: Execution[];
   captures: Capture[];
@@ -24,16 +24,15 @@ export interface CaptureSummary {
 
 interface CaptureWriter extends SessionFiles {
   /**
-   * Swaps the session for one that has this capture too. The old state is readable until then; a capture that
-   * another process added in between is kept.
+   * Replaces the session by one that includes this capture. The old state is readable until then; a capture that another process added is kept.
    */
   finish(summary: CaptureSummary): Promise<{ id: string; folder: string }>;
   abandon(): Promise<void>;
 }
 
 /**
- * Adds a capture to a kept session: its files go into a new folder together with links to the old ones, and the
- * folders are swapped by rename.
+ * Adds a capture to a saved session: its files go into a new folder together with links to the old files, and the folders are swapped by
+ * renaming.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
 export async function addCapture(session: Session, home: Home = homeFolders()): Promise<CaptureWriter> {
@@ -80,7 +79,7 @@ export async function addCapture(session: Session, home: Home = homeFolders()): 
   };
 }
 
-/** Another process's swap takes milliseconds; its writing happens before. */
+/** A swap by another process takes milliseconds; it writes its files before. */
 const swapTries = 100;
 const swapPauseMs = 20;
 
@@ -89,7 +88,7 @@ interface Written {
   artifacts: Artifact[];
 }
 
-/** @returns false when the session is no longer the one we started from: another capture was added in between */
+/** @returns false if the session changed since we read it, because another capture was added */
 async function swap(
   temporary: string,
   base: Session,
@@ -108,8 +107,7 @@ async function swap(
   }
   await writeManifest(temporary, data, [...base.issues, ...(summary.issues ?? [])]);
 
-  // From here to publish() the session lies under a .swap- name, where readers find it too. Moving it away is
-  // the lock: only one process can.
+  // Until publish() the session is in a .swap- folder, where readers find it too. Moving it away is the lock: only one process can.
   const aside = asidePath(home, 'swap', base.id);
   const folder = join(home.sessions, base.id);
   try {
@@ -131,7 +129,7 @@ async function swap(
   }
 }
 
-/** @throws E_USAGE when the session has one of the captures already */
+/** @throws E_USAGE if the session already has one of the captures */
 function merge(old: ManifestData, summary: CaptureSummary, written: Written): ManifestData {
   const known = new Set(old.captures.map(({ capture_id }) => capture_id));
   const twice = summary.captures.find(({ capture_id }) => known.has(capture_id));
@@ -167,7 +165,7 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
   };
 }
 
-/** Kept files never change, so both states may share them. */
+/** Files of a session never change, so both states may share them. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   if (existsSync(to)) return;
   await mkdir(dirname(to), { recursive: true });
@@ -180,7 +178,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Names, notes and reports stay with the session. */
+/** Copies names, notes and reports to the new state. */
 async function carryOver(from: string, to: string): Promise<void> {
   if (existsSync(join(from, userFileName))) await copyFile(join(from, userFileName), join(to, userFileName));
   if (existsSync(join(from, 'derived'))) await rename(join(from, 'derived'), join(to, 'derived'));

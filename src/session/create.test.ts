@@ -12,7 +12,7 @@ import { openSession } from './open.js';
 import { testHome, testFolder } from './test-folder.js';
 import { keepSession, summary } from './test-session.js';
 
-test('a session is kept whole: manifest by its schema, checksums as sha256sum and node compute them', async () => {
+test('saves a complete session: manifest by its schema, checksums as sha256sum and node compute them', async () => {
   const home = testHome();
   const { id, folder } = await keepSession(home, { createdAt: new Date('2026-11-20T22:15:03Z') });
   expect(id).toBe('20261120-221503-llama-24m');
@@ -35,11 +35,11 @@ test('a session is kept whole: manifest by its schema, checksums as sha256sum an
   expect(readdirSync(home.sessions)).toEqual([id]);
 });
 
-test('the Parquet is plain: another DuckDB reads columns, types, nulls and order from it', async () => {
+test('the Parquet files are standard: another DuckDB reads columns, types, nulls and order from them', async () => {
   const home = testHome();
   const writer = await createSession({ label: 'x', kind: 'import', home });
   const keys = { execution_id: 'e', host: 'h', pid: 1, rank: 0 };
-  // More than one chunk, two captures in turn, extremes of each type.
+  // More than one chunk, two captures alternating, extreme values of each type.
   const rows = 5000;
   for (let i = 0; i < rows; i++) {
     writer.sink.append('kernels', {
@@ -98,7 +98,7 @@ test.each([
   expect(readdirSync(home.sessions)).toEqual([]);
 });
 
-test('artifacts: bytes, a file from elsewhere and one from the scratch folder; equal names do not collide', async () => {
+test('stores artifacts from bytes, from a file and from the scratch folder; equal names do not collide', async () => {
   const home = testHome();
   const elsewhere = join(testFolder(), 'run.log');
   writeFileSync(elsewhere, 'one');
@@ -123,7 +123,7 @@ test('artifacts: bytes, a file from elsewhere and one from the scratch folder; e
   expect(existsSync(elsewhere)).toBe(true);
 });
 
-test('two writers of the same second and label both keep their session', async () => {
+test('two writers with the same second and label both save their session', async () => {
   const home = testHome();
   const createdAt = new Date('2026-11-20T22:15:03Z');
   const kept = await Promise.all([1, 2, 3].map(() => keepSession(home, { createdAt })));
@@ -132,7 +132,7 @@ test('two writers of the same second and label both keep their session', async (
   for (const { id } of kept) expect((await openSession(id, home)).manifest.id).toBe(id);
 });
 
-test('a taken or unusable name fails before anything is written', async () => {
+test('a taken or invalid name fails before anything is written', async () => {
   const home = testHome();
   const { id } = await keepSession(home, { name: 'llm-b1' });
   for (const name of ['llm-b1', '@last', 'a b', id.slice(0, 4), '2026', id]) {

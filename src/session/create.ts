@@ -14,29 +14,29 @@ import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-
 export interface NewSession {
   /** Becomes the readable part of the id, e.g. the model's name. */
   label: string;
-  /** The verb that makes it: profile, run, import, … */
+  /** The command that makes the session: profile, run, import, … */
   kind: string;
   name?: string | null;
   tags?: string[];
-  /** The time in the id; now by default. */
+  /** The time in the id; default: now. */
   createdAt?: Date;
   home?: Home;
 }
 
-/** What only the end of a run knows; id, kind, tables and artifacts come from the writer. */
+/** Facts known at the end of a run; id, kind, tables and artifacts come from the writer. */
 export type SessionSummary = Omit<ManifestData, 'id' | 'kind' | 'subjects' | 'tables' | 'artifacts'>;
 
 export interface SessionWriter extends SessionFiles {
   /**
-   * Makes the session visible, whole or not at all. The writer is used up.
-   * @throws E_DISK_FULL, E_HOME_UNWRITABLE (the temporary folder is removed then)
+   * Makes the session visible, completely or not at all. The writer cannot be used afterwards.
+   * @throws E_DISK_FULL, E_HOME_UNWRITABLE (the temporary folder is removed)
    */
   finish(summary: SessionSummary, issues?: Issue[]): Promise<{ id: string; folder: string }>;
   /** Removes everything written. */
   abandon(): Promise<void>;
 }
 
-/** During a long run another one may have taken the name: then this one is saved without. */
+/** Another session may have taken the name during a long run: then this one is saved without a name. */
 function nameStillFree(name: string | null, home: Home): { name: string | null; issue: Issue | null } {
   if (name === null) return { name, issue: null };
   try {
@@ -49,8 +49,7 @@ function nameStillFree(name: string | null, home: Home): { name: string | null; 
 }
 
 /**
- * Starts a session below a temporary name. Until finish() no command sees it; after a crash the next writer
- * removes it.
+ * Starts a session under a temporary name. Until finish() no command sees it; after a crash the next writer removes it.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME when the name is taken: all before anything is measured
  */
 export async function createSession(session: NewSession): Promise<SessionWriter> {

@@ -7,32 +7,32 @@ import { createScratchFolder } from './scratch-folder.js';
 export interface Database {
   instance: DuckDBInstance;
   connection: DuckDBConnection;
-  /** Closes DuckDB and removes what it spilled. */
+  /** Closes DuckDB and removes its spill files. */
   close(): Promise<void>;
 }
 
 interface DatabaseOptions {
-  /** Where DuckDB spills; without it a new folder below the system's temporary one, removed on close. */
+  /** Folder for DuckDB's spill files; default: a new temporary folder, removed on close. */
   spillFolder?: string;
   memoryLimitBytes?: number;
-  /** At most; the cores of the process bound it too. */
+  /** Maximum; also limited by the cores available to the process. */
   threads?: number;
 }
 
 /**
- * A quarter of the memory, at most 2 GiB: DuckDB's limit does not bound the process (vectors, Parquet pages and
- * V8 come on top), and a workload may be running at the same time.
+ * A quarter of the memory, at most 2 GiB: DuckDB's limit does not cover the whole process (vectors, Parquet pages and V8 are added), and a
+ * workload may be running at the same time.
  */
 function defaultMemoryLimitBytes(): number {
   return Math.max(256 * 2 ** 20, Math.min(2 * 2 ** 30, totalmem() / 4, freemem()));
 }
 
 /**
- * DuckDB takes a thread for every core of the machine, also where this process may use two of them, and each keeps some
- * ten megabytes; past four our queries hardly get faster.
+ * DuckDB starts a thread for every core of the machine, even if this process may use only two, and each takes about ten megabytes; above
+ * four threads our queries are hardly faster.
  */
 const maxThreads = 4;
-/** Fewer where this variable says so: unit tests query small tables, where a second thread costs more than it does. */
+/** This variable lowers the number: unit tests query small tables, where a second thread costs more than it saves. */
 const threadsVariable = 'INFERSCOPE_DUCKDB_THREADS';
 
 /** SQL string literal. */
@@ -40,7 +40,7 @@ export function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** An in-memory DuckDB that never fetches extensions. Loaded here, so that commands without it start fast. */
+/** An in-memory DuckDB that never downloads extensions. The binding is loaded here, so that commands without it start fast. */
 export async function openDatabase(options: DatabaseOptions = {}): Promise<Database> {
   const { DuckDBInstance } = duckdb();
   const scratchFolder = options.spillFolder ? null : createScratchFolder();
@@ -70,10 +70,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
   };
 }
 
-/**
- * From here on this database reads the given files and no other, and no statement can change that.
- * Spilling to its temporary folder still works.
- */
+/** Restricts this database to the given files; no later statement can change that. Spilling to its temporary folder still works. */
 export async function lockTo(connection: DuckDBConnection, files: string[]): Promise<void> {
   await connection.run(`SET allowed_paths = [${files.map(quote).join(', ')}]`);
   await connection.run('SET enable_external_access = false');

@@ -5,8 +5,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { asidePath } from './temporary-folder.js';
 
 /**
- * Removes a session. It disappears in one step and its files follow; what a crash leaves in between is removed
- * by the next writer.
+ * Removes a session. It disappears in one step and its files are deleted afterwards; after a crash in between the next writer removes them.
  * @throws E_HOME_UNWRITABLE
  */
 export async function deleteSession(session: SessionFolder, home: Home = homeFolders()): Promise<void> {

@@ -6,7 +6,7 @@ import { checkNewName } from './name.js';
 import { changeUser } from './user-file.js';
 import { InferscopeError } from '../model/errors.js';
 
-/** Gives a session a name; null takes it away. @throws E_SESSION_NAME */
+/** Sets a session's name; null removes it. @throws E_SESSION_NAME */
 export async function renameSession(
   session: SessionFolder,
   name: string | null,
@@ -16,7 +16,7 @@ export async function renameSession(
   return changeUser(session.folder, (user) => ({ ...user, name }));
 }
 
-/** Adds and removes tags; a tag given twice is kept once. @throws E_USAGE for an unusable tag */
+/** Adds and removes tags; duplicates are ignored. @throws E_USAGE for an invalid tag */
 export async function tagSession(
   session: SessionFolder,
   change: { add: string[]; remove: string[] },
@@ -28,7 +28,7 @@ export async function tagSession(
   }));
 }
 
-/** Appends a note with the time it was written. */
+/** Appends a note with the current time. */
 export async function noteSession(
   session: SessionFolder,
   text: string,
@@ -40,7 +40,7 @@ export async function noteSession(
   }));
 }
 
-/** Adds to what is known of the workload; `clear` forgets what was given before. */
+/** Adds to the context of the workload; `clear` first removes earlier context. */
 export async function giveContext(
   session: Pick<SessionFolder, 'folder'>,
   given: Context,

@@ -12,13 +12,13 @@ export interface SessionFolder {
 }
 
 /**
- * Every session folder, the one made or imported last at the end. While a new state of a session is being renamed into place, it is read from the folder
- * it was moved to. Nothing is opened: a broken session is listed too.
+ * Every session folder, the one made or imported last at the end. While a new state of a session is being renamed into place, the folder
+ * with the old state is returned. Opens nothing, so broken sessions are included.
  */
 export const sessionFolders = (...homes: Home[]): SessionFolder[] =>
   homes
     .flatMap(foldersOf)
-    // An archive's session came here when it was imported, whenever it was measured: its manifest was written then.
+    // The time of an archive's session is that of its import, when its manifest was written.
     .map(({ id, folder }) => ({ id, folder, at: manifestWrittenMs(folder) }))
     .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
     .map(({ id, folder }) => ({ id, folder }));

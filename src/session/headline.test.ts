@@ -8,7 +8,7 @@ import { openSession } from './open.js';
 import { testHome } from './test-folder.js';
 import { keepSession, summary } from './test-session.js';
 
-test('the headline of the last analysis is in the list; one of another state or a damaged one is not', async () => {
+test('the list shows the headline of the last analysis, but not one of another state or a damaged one', async () => {
   const home = testHome();
   const { id } = await keepSession(home, { label: 'one' });
   const session = await openSession(id, home);
@@ -40,7 +40,7 @@ test('the headline of the last analysis is in the list; one of another state or 
   expect(listed()).toBe('not_analysed');
 });
 
-test('recordings without steps have no time to lead with', async () => {
+test('recordings without steps have no headline time', async () => {
   const home = testHome();
   await (await createSession({ label: 'watched', kind: 'monitor', home })).finish(summary);
   expect(listSessions(home)).toMatchObject([{ headline: null, headline_why: 'no_time' }]);

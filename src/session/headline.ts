@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import type { Session } from './open.js';
 import { writeWhole } from '../model/whole-file.js';
 
-/** What a list says of a session. */
+/** A session's headline in a list. */
 export interface Headline {
   text: string;
-  /** Its figure as a number, to be set next to that of other sessions of the same name and unit. */
+  /** Its figure as a number, to compare with other sessions of the same name and unit. */
   figure: { name: string; value: number; unit: string };
 }
 
-/** Below derived/: the figure of a session in a few words, for lists, which open no session. */
+/** File below derived/ with the headline, so that lists need not open the session. */
 const file = 'headline.json';
 
 /**
- * Written wherever a session was analyzed; what cannot be written is missing from the list, and that is all.
- * @param headline null where the analysis found no time to lead with
+ * Saves the headline after each analysis; if it cannot be written, it is only missing from the list.
+ * @param headline null if the analysis found no headline time
  */
 export function keepHeadline(
   { folder, sha256 }: Pick<Session, 'folder' | 'sha256'>,
@@ -25,11 +25,11 @@ export function keepHeadline(
   try {
     writeWhole(join(folder, 'derived', file), JSON.stringify({ session_sha256: sha256, headline }));
   } catch {
-    // A store that may only be read, or a full disk.
+    // The home is read-only, or the disk is full.
   }
 }
 
-/** Null where the session has no time to lead with; undefined where it was not analyzed in this state. */
+/** Null if the session has no headline time; undefined if it was not analyzed in this state. */
 export function readHeadline(folder: string, sha256: string): Headline | null | undefined {
   try {
     const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
@@ -41,7 +41,7 @@ export function readHeadline(folder: string, sha256: string): Headline | null | 
   }
 }
 
-/** derived/ is outside the checksums, and may come from somebody else's archive. */
+/** Checks the content: derived/ is not covered by the checksums, and an archive may come from anyone. */
 function isHeadline(kept: unknown): kept is Headline {
   const { text, figure } = kept as Partial<Headline>;
   const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= 80;

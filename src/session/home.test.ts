@@ -17,13 +17,13 @@ test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the u
   expect(homeFolders({}).cache).toBe(join(homedir(), '.local/share/inferscope/cache'));
 });
 
-test('a writable home is made and left empty', () => {
+test('creates a writable home and leaves it empty', () => {
   const home = ensureWritable(testHome());
   expect(readdirSync(home.root).sort()).toEqual(['cache', 'sessions']);
   expect(readdirSync(home.sessions)).toEqual([]);
 });
 
-test('the test write of a killed process is removed by the next writer', () => {
+test('the next writer removes the test file of a killed process', () => {
   const home = ensureWritable(testHome());
   const { pid } = spawnSync(process.execPath, ['-e', '']);
   const [ownProbe, ofDead] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
@@ -54,12 +54,12 @@ function file(): string {
   return path;
 }
 
-test('a disk that fills up while an artifact is written: E_DISK_FULL says how much was needed and where', async () => {
+test('a disk that fills up during an artifact gives E_DISK_FULL with the needed size and the path', async () => {
   const home = testHome();
   const writer = await createSession({ label: 'x', kind: 'run', home });
   const place = { kind: 'log', captureId: null };
   await writer.addArtifact(Buffer.from('x'), { ...place, name: 'first.log' });
-  // Writing through this link is writing to a full disk.
+  // Writing through this link is like writing to a full disk.
   symlinkSync('/dev/full', join(writer.scratch, '../artifacts/session/run.log'));
   const failure = writer.addArtifact(Buffer.alloc(3 * 2 ** 20), { ...place, name: 'run.log' });
   await expect(failure).rejects.toMatchObject({

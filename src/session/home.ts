@@ -7,7 +7,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { probePath } from './temporary-folder.js';
 import { makeFolder } from '../model/whole-file.js';
 
-/** Folders below the home: kept sessions, and what can be made again (models, peaks). */
+/** Folders in the home: saved sessions, and caches (models, peaks). */
 export interface Home {
   root: string;
   sessions: string;
@@ -16,7 +16,7 @@ export interface Home {
 
 /** $INFERSCOPE_HOME, else $XDG_DATA_HOME/inferscope, else ~/.local/share/inferscope. Creates nothing. */
 export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
-  // The XDG base directory specification has relative values ignored.
+  // The XDG base directory specification requires to ignore relative values.
   const xdg = env['XDG_DATA_HOME']?.startsWith('/') ? env['XDG_DATA_HOME'] : null;
   const chosen = env['INFERSCOPE_HOME'];
   const root = chosen ? resolve(chosen) : join(xdg ?? join(homedir(), '.local', 'share'), 'inferscope');
@@ -24,8 +24,8 @@ export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
 }
 
 /**
- * Makes the folders and writes one file, here and in the system's temporary folder, so that a command fails before it measures anything. Looking at the
- * mode bits is not enough: root passes them, a read-only mount and a folder below a file do not.
+ * Creates the folders and writes one test file, here and in the system's temporary folder, so that a command fails before it measures
+ * anything. Checking mode bits is not enough: root ignores them, and they do not show a read-only mount or a folder below a file.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
 export function ensureWritable(home: Home = homeFolders()): Home {
@@ -36,7 +36,7 @@ export function ensureWritable(home: Home = homeFolders()): Home {
     try {
       writeFileSync(probe, 'x', { flag: 'wx' });
     } finally {
-      // On a full disk the file is made and stays empty.
+      // On a full disk the file is created but stays empty.
       rmSync(probe, { force: true });
     }
   } catch (error) {
@@ -46,13 +46,13 @@ export function ensureWritable(home: Home = homeFolders()): Home {
   return home;
 }
 
-/** Makes a folder and takes away again what it made: a command that is refused later leaves nothing. */
+/** Tests whether a folder can be created, and removes it again, so that a rejected command leaves nothing. */
 export function tryFolder(path: string): void {
   for (const made of makeFolder(path).reverse()) {
     try {
       rmdirSync(made);
     } catch {
-      // Another process has put something there.
+      // Another process has put a file there.
       return;
     }
   }

@@ -1,10 +1,10 @@
-/** Longest slug in an id: ids stay readable in 80 columns and far below the 255 bytes of a file name. */
+/** Maximum slug length in an id, so that ids fit 80 columns and the 255 bytes of a file name. */
 const slugLength = 40;
 
-/** What a session folder may be called; leading dots are ours (temporary folders). */
+/** Valid session folder names; names with a leading dot are temporary folders. */
 export const sessionIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
-/** "Llama 24M (f32)" -> "llama-24m-f32"; "session" when nothing readable is left. */
+/** "Llama 24M (f32)" -> "llama-24m-f32"; "session" if no valid character is left. */
 export function slugOf(label: string): string {
   const slug = label
     .normalize('NFKD')
@@ -17,8 +17,8 @@ export function slugOf(label: string): string {
 }
 
 /**
- * Ids sort by time and read well: 20261120-221503-llama-24m (UTC, seconds).
- * `attempt` 2 and up distinguishes sessions of the same second and label: …-2.
+ * An id that sorts by time: 20261120-221503-llama-24m (UTC, seconds). `attempt` 2 and up distinguishes sessions of the same second and
+ * label: …-2.
  */
 export function sessionId(at: Date, label: string, attempt = 1): string {
   const stamp = at

@@ -27,7 +27,7 @@ export async function digestFile(path: string): Promise<Digest> {
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Copies a file and takes its size and sha256 on the way. The target must not exist. */
+/** Copies a file and computes its size and sha256 while copying. The target must not exist. */
 export async function copyWithDigest(from: string, to: string): Promise<Digest> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -45,13 +45,13 @@ export async function copyWithDigest(from: string, to: string): Promise<Digest> 
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Forces a file's or folder's content to the disk, so that a rename after it never shows a half file. */
+/** Flushes a file or folder to the disk, so that a rename after it never shows a partial file. */
 export async function flushToDisk(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
   } catch (error) {
-    // Some network file systems do not sync folders; the files in them are still synced one by one.
+    // Some network file systems do not sync folders; the files in them are synced one by one.
     if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error;
   } finally {
     await handle.close();

@@ -19,30 +19,30 @@ export interface ListedSession {
   started_at: string | null;
   /** Tables and artifacts. */
   bytes: number | null;
-  /** The figure of its last analysis in a few words; null with the reason in headline_why. */
+  /** The headline of its last analysis; null with the reason in headline_why. */
   headline: string | null;
   headline_why: 'not_analysed' | 'no_time' | null;
-  /** Why the session cannot be opened; null when nothing is known against it. */
+  /** Why the session cannot be opened; null if it can. */
   broken: { code: ErrorCode; text: string } | null;
 }
 
-/** A session with what ran in it: null and null where it cannot be opened. */
+/** A session with the program that ran; program and figure are null if it cannot be opened. */
 export interface ListedProgram {
   listed: ListedSession;
   program: Pick<ManifestData, 'hardware' | 'workload' | 'command'> | null;
-  /** The number of its headline. */
+  /** The figure of its headline. */
   figure: Headline['figure'] | null;
   folder: string;
 }
 
 /**
- * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a second.
- * A broken session is an entry with its reason. Checksums of tables are left to opening and `verify`.
+ * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a
+ * second. A broken session is an entry with its reason. Checksums of tables are checked only by opening and `verify`.
  */
 export const listSessions = (home: Home = homeFolders()): ListedSession[] =>
   listedPrograms(home).map(({ listed }) => listed);
 
-/** The same with what ran, of several homes as of one. */
+/** Sessions with the programs that ran, of one or several homes. */
 export const listedPrograms = (...homes: Home[]): ListedProgram[] => sessionFolders(...homes).map(programOf);
 
 function programOf({ id, folder }: SessionFolder): ListedProgram {
@@ -51,7 +51,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
   try {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
-    // Samples, roofs, microbenchmarks and a validation have no steps of a program.
+    // Samples, rooflines, microbenchmarks and a validation have no steps of a program.
     const timed = holds(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
     const headline = timed ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;

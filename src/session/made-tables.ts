@@ -1,19 +1,19 @@
 import { createFrom, type SteppedQuery } from './stepped-query.js';
 
-/** How to make one table of a session's tables and of those made before it. */
+/** How to compute one table from a session's tables and from tables computed before it. */
 export interface MadeTable extends SteppedQuery {
   name: string;
   as: 'view' | 'table';
 }
 
-/** Tables that a query may name although no session holds them. */
+/** Tables that a query may use although no session has them. */
 export interface Makes {
   names: readonly string[];
-  /** Definitions of these tables and of all that they need, in their order. */
+  /** Definitions of these tables and of all tables that they need, in order. */
   make(names: readonly string[]): Promise<MadeTable[]>;
 }
 
-/** Makes the tables on one connection. */
+/** Creates the tables on one connection. */
 export async function makeTables(
   database: { query(sql: string): Promise<unknown> },
   tables: readonly MadeTable[],

@@ -15,10 +15,10 @@ export function totalBytes(files: KeptFile[]): number {
 }
 
 export const manifestName = 'session.json';
-/** `sha256sum -c session.json.sha256` checks it: the manifest cannot hold its own hash. */
+/** `sha256sum -c session.json.sha256` checks it: the manifest cannot contain its own hash. */
 export const manifestHashName = 'session.json.sha256';
 
-/** What this inferscope writes; manifestVersion of the model is the same, a test keeps them together. */
+/** Version written by this inferscope; equal to manifestVersion of the model, which a test checks. */
 export const writtenManifestVersion = '1.1';
 const readableMajor = 1;
 
@@ -29,11 +29,11 @@ export interface ManifestFile {
   toolVersion: string;
   data: ManifestData;
   issues: Issue[];
-  /** sha256 of session.json: equal for equal sessions, tables and artifacts included. */
+  /** sha256 of session.json: equal for sessions with equal tables and artifacts. */
   sha256: string;
 }
 
-/** Writes session.json with what the session holds, and its checksum, both durably. @returns the sha256 of session.json */
+/** Writes session.json with the session's subjects, and its checksum, both durably. @returns the sha256 of session.json */
 export async function writeManifest(
   folder: string,
   content: Omit<ManifestData, 'subjects'>,
@@ -52,8 +52,7 @@ export async function writeManifest(
 }
 
 /**
- * Reads session.json, checks its version, its checksum and its outer shape; `checkManifest` of open.ts checks
- * the rest against the schema.
+ * Reads session.json and checks its version, checksum and outer shape; `checkManifest` of open.ts checks the rest against the schema.
  * @throws E_SESSION_CORRUPT, E_SESSION_NEWER
  */
 export function readManifest(folder: string, id: string): ManifestFile {
@@ -85,8 +84,8 @@ export function readManifest(folder: string, id: string): ManifestFile {
 }
 
 /**
- * Those that are stated and those that it holds by today's rules, in memory only: the file is under its checksum. A newer
- * minor version may name subjects that are not known here.
+ * Subjects stated in the file and those derived by today's rules; only in memory, since the file has a checksum. A newer minor version may
+ * state subjects that are unknown here.
  */
 function knownSubjects(data: ManifestData): ManifestData['subjects'] {
   const stated: unknown = data.subjects ?? [];
@@ -95,7 +94,7 @@ function knownSubjects(data: ManifestData): ManifestData['subjects'] {
   return subjects.filter((subject) => stated.includes(subject) || derived.includes(subject));
 }
 
-/** @returns false for a text that is no session schema at all @throws E_SESSION_NEWER */
+/** @returns false for a text that is not a session schema @throws E_SESSION_NEWER */
 export function requireReadable(schema: unknown, what: string): boolean {
   const major = Number(/^inferscope\/session\/(\d+)\.\d+$/.exec(String(schema))?.[1] ?? Number.NaN);
   if (major > readableMajor) throw newer(what, major, readableMajor);
@@ -134,7 +133,7 @@ export function keptFiles(data: ManifestData): KeptFile[] {
 }
 
 /**
- * Compares each kept file's size with the manifest: cheap enough for every opening.
+ * Compares each file's size with the manifest, which is fast enough for every opening.
  * @throws E_SESSION_CORRUPT
  */
 export function checkSizes(folder: string, data: ManifestData): void {

@@ -6,8 +6,7 @@ import { readUser } from './user-file.js';
 const namePattern = /^[^\s@/\\][^\s/\\@]{0,63}$/;
 
 /**
- * A name must select one session and nothing else: unique, no @ (selectors), and neither an id nor the beginning
- * of one.
+ * A name must select exactly one session: unique, no @ (selectors), and neither an id nor the start of one.
  * @param ownId the session that may have the name already
  * @throws E_SESSION_NAME
  */

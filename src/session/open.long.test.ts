@@ -9,7 +9,7 @@ import { verifySession } from './verify.js';
 
 const home = testHome();
 
-test('damage in a table too large to hash on opening is still reported as damage when a query reads it', async () => {
+test('damage in a table too large to hash on opening is reported as damage when a query reads it', async () => {
   const writer = await createSession({ label: 'large', kind: 'import', home });
   // Random doubles do not compress: more than 32 MiB of Parquet.
   for (let i = 0; i < 4_800_000; i++)
@@ -27,5 +27,5 @@ test('damage in a table too large to hash on opening is still reported as damage
   await database.close();
   expect((await verifySession(large)).ok).toBe(false);
   rmSync(large.folder, { recursive: true });
-  // 4 s alone; on two busy cores it took more than the minute that other tests have.
+  // Takes 4 s alone; on two busy cores it took more than the minute that other tests have.
 }, 300_000);

@@ -28,7 +28,7 @@ beforeEach(async () => {
   ({ id, folder } = await keepSession(home));
 });
 
-/** Changes one bit in the middle of a file, keeping its size. */
+/** Flips one bit in the middle of a file, keeping its size. */
 function flip(path: string): void {
   const bytes = readFileSync(path);
   const at = Math.floor(bytes.length / 2);
@@ -36,7 +36,7 @@ function flip(path: string): void {
   writeFileSync(path, bytes);
 }
 
-/** Changes the manifest as another version of inferscope could have written it, checksum included. */
+/** Rewrites the manifest as another version of inferscope could have, with its checksum. */
 function rewriteManifest(
   change: (document: { schema: string; data: Record<string, unknown> }) => void,
 ): void {
@@ -47,7 +47,7 @@ function rewriteManifest(
   writeFileSync(join(folder, 'session.json.sha256'), `${digestOf(text).sha256}  session.json\n`);
 }
 
-test('every table of the schema is a typed view; absent ones are empty', async () => {
+test('every table of the schema is a typed view; missing ones are empty', async () => {
   const session = await openSession('@last', home);
   const database = await session.connect();
   for (const table of tableNames) {
@@ -72,7 +72,7 @@ test('every table of the schema is a typed view; absent ones are empty', async (
   await database.close();
 });
 
-test('a session’s database reads no file but the session’s own and its settings cannot be changed', async () => {
+test('a session’s database reads only the session’s files, and its settings cannot be changed', async () => {
   const database = await (await openSession(id, home)).connect();
   const secret = join(home.root, 'secret.csv');
   writeFileSync(secret, 'a\n1\n');
@@ -83,7 +83,7 @@ test('a session’s database reads no file but the session’s own and its setti
   await database.close();
 });
 
-test('columns that an older session lacks are null, columns of a newer minor are left out', async () => {
+test('columns missing in an older session are null, columns of a newer minor version are ignored', async () => {
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const path = join(folder, 'tables/stages/c0.parquet');
@@ -123,12 +123,12 @@ test.each([
     expect(verification).toMatchObject({ ok: false });
     expect(verification.files.find((file) => file.path === named)?.state).toBe(state);
     const listed = listSessions(home).find((session) => session.id === id);
-    // The list hashes manifests only.
+    // The list hashes only manifests.
     expect(listed?.broken === null).toBe(!path.startsWith('session.json'));
   },
 );
 
-test('one bit changed in an artifact: verify names it', async () => {
+test('verify reports an artifact with one flipped bit', async () => {
   flip(join(folder, 'artifacts/c0/record.jsonl'));
   const { ok, files } = await verifySession({ id, folder });
   expect(ok).toBe(false);
@@ -137,7 +137,7 @@ test('one bit changed in an artifact: verify names it', async () => {
   ]);
 });
 
-test('missing, shortened and unknown files are distinguished', async () => {
+test('distinguishes missing, truncated and unknown files', async () => {
   rmSync(join(folder, 'tables/stages/c0.parquet'));
   truncateSync(join(folder, 'tables/ops/c0.parquet'), 100);
   appendFileSync(join(folder, 'tables/ops/stray.parquet'), 'x');
@@ -151,7 +151,7 @@ test('missing, shortened and unknown files are distinguished', async () => {
   expect(listSessions(home).find((session) => session.id === id)?.broken?.code).toBe('E_SESSION_CORRUPT');
 });
 
-test('a session of a newer major is refused by every reader with its own code, and nothing else is harmed', async () => {
+test('every reader rejects a session of a newer major version with its own code, and changes nothing', async () => {
   rewriteManifest((document) => {
     document.schema = 'inferscope/session/2.0';
     document.data = { anything: true };
@@ -165,7 +165,7 @@ test('a session of a newer major is refused by every reader with its own code, a
   expect(listSessions(home).find((session) => session.id === id)?.broken?.code).toBe('E_SESSION_NEWER');
 });
 
-test('a newer minor opens; a manifest of the wrong form does not', async () => {
+test('opens a newer minor version; rejects a manifest of the wrong form', async () => {
   rewriteManifest((document) => {
     document.schema = 'inferscope/session/1.7';
   });
@@ -179,7 +179,7 @@ test('a newer minor opens; a manifest of the wrong form does not', async () => {
   });
 });
 
-test('a damaged user.json hides nothing and is kept aside when it is replaced', async () => {
+test('a damaged user.json does not hide the session and is saved when it is replaced', async () => {
   writeFileSync(join(folder, 'user.json'), '{"schema": "inferscope/user/1.0", "data": {"na');
   const session = await openSession(id, home);
   expect(session).toMatchObject({ user: { name: null }, userIssue: { code: 'user_file_damaged' } });
@@ -190,7 +190,7 @@ test('a damaged user.json hides nothing and is kept aside when it is replaced', 
   expect((await verifySession({ id, folder })).ok).toBe(true);
 });
 
-test('a folder that was copied under another id is recognized', async () => {
+test('recognizes a folder that was copied under another id', async () => {
   cpSync(folder, join(home.sessions, 'copy'), { recursive: true });
   await expect(openSession('copy', home)).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
   rmSync(join(home.sessions, 'copy'), { recursive: true });

@@ -15,7 +15,7 @@ import { readUser } from './user-file.js';
 import type { SessionTables } from './views.js';
 import { withContext } from './with-context.js';
 
-/** Tables up to this size are hashed whenever their session is opened (a tenth of a second); `verify` hashes all. */
+/** Tables up to this size are hashed on every opening (a tenth of a second); `verify` hashes all. */
 const hashedOnOpenBytes = 32 * 2 ** 20;
 
 export interface Session {
@@ -23,25 +23,25 @@ export interface Session {
   folder: string;
   /** Version of inferscope that wrote it. */
   toolVersion: string;
-  /** As recorded, its workload with what the user gave in its place. */
+  /** As recorded, except for the workload, in which values given by the user replace recorded ones. */
   manifest: ManifestData;
-  /** The workload as session.json has it. */
+  /** The workload in session.json. */
   recordedWorkload: ManifestData['workload'];
-  /** What was lost or doubtful when it was written. */
+  /** Issues of the recording. */
   issues: Issue[];
   user: UserData;
-  /** Set when user.json is damaged and `user` therefore empty. */
+  /** Set if user.json is damaged; `user` is then empty. */
   userIssue: Issue | null;
   /** sha256 of session.json. */
   sha256: string;
-  /** A connection to a database over this session's tables, closed by the caller; its temporary tables are its own. */
+  /** A connection to a database with this session's tables, to be closed by the caller; temporary tables are per connection. */
   connect(): Promise<SessionDatabase>;
 }
 
 /**
- * Opens a session: manifest, its checksum, every file's size, and the tables' checksums when they are small.
+ * Opens a session: checks manifest, its checksum, every file's size, and the checksums of small tables.
  * @param selector id, unique prefix, name, @last, @last~1
- * @param usable what @last counts
+ * @param usable sessions that @last counts
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_SESSION_CORRUPT, E_SESSION_NEWER
  */
 export async function openSession(
@@ -53,7 +53,7 @@ export async function openSession(
     try {
       return await openFolder(selectSession(selector, home, usable));
     } catch (error) {
-      // A capture being added swaps the folder between two of our reads; real damage stays.
+      // A swap for an added capture may happen between two of our reads; real damage persists.
       if (tries === openTries || !isCorrupt(error)) throw error;
       await sleep(openPauseMs);
     }
@@ -67,7 +67,7 @@ function isCorrupt(error: unknown): boolean {
   return error instanceof InferscopeError && error.code === 'E_SESSION_CORRUPT';
 }
 
-/** Opens the session in a folder that was selected already. */
+/** Opens the session in a folder that is already selected. */
 export async function openFolder({ id, folder }: SessionFolder): Promise<Session> {
   const file = readManifest(folder, id);
   const manifest = checkManifest(file.data, id);

@@ -4,9 +4,9 @@ import { exitCodeOf, messageOf } from '../model/errors.js';
 import { openDatabase, quote } from './database.js';
 
 /**
- * Reads every value of Parquet files: stdin is a JSON array of paths. DuckDB reads pages without checksums, and a damaged
- * one may end this process. What else is wrong with a file goes to stderr, with the exit code of a bad input file; any other
- * exit code is a fault of this process.
+ * Reads every value of Parquet files: stdin is a JSON array of paths. DuckDB reads pages without checksums, and a damaged page may crash
+ * this process. Other errors of a file are printed on stderr with the exit code of a bad input file; any other exit code is an internal
+ * error.
  */
 const files = JSON.parse(await text(process.stdin)) as string[];
 const { connection, close } = await openDatabase();

@@ -6,7 +6,7 @@ import { exitCodeOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { notStarted, startOwn } from '../model/process-start.js';
 
-/** How a process ends that read memory it does not have, or gave up over it. */
+/** Signals that end a process after an invalid memory access or an abort. */
 export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGSEGV',
   'SIGBUS',
@@ -18,10 +18,10 @@ export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
 const work = 'checks Parquet files';
 
 /**
- * Reads Parquet files in a process of its own first, so that a damaged page cannot end this one.
+ * Reads Parquet files first in a child process, so that a damaged page cannot crash this one.
  * @param entry the built parquet-child.js
- * @returns what is wrong with them; null when all can be read, or when the process was interrupted
- * @throws E_PROCESS_START where that process could not start: nothing is known about the files then
+ * @returns the damage; null if all files can be read, or if the process was interrupted
+ * @throws E_PROCESS_START if the child could not start, so the files are unchecked
  */
 export async function parquetDamage(
   files: readonly string[],
@@ -32,7 +32,7 @@ export async function parquetDamage(
     spawn(process.execPath, [entry], { env: { ...process.env, ...mark }, stdio: ['pipe', 'ignore', 'pipe'] }),
   );
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
-  // A child that dies early closes the pipe; its end is reported below.
+  // A child that exits early closes the pipe; its exit is reported below.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(files));
   const talk = await text(child.stderr);

@@ -30,7 +30,7 @@ describe.each([
   });
 });
 
-test('a query that a signal ended did start', async () => {
+test('a query that a signal ended counts as started', async () => {
   const entry = join(scratch, 'killed.mjs');
   writeFileSync(entry, "process.kill(process.pid, 'SIGKILL');");
   await expect(runSql(entry, [], 'SELECT 1', defaultSqlLimits)).rejects.toMatchObject({
@@ -38,7 +38,7 @@ test('a query that a signal ended did start', async () => {
   });
 });
 
-test('a program that the system does not start, at once or by an event', async () => {
+test('reports a program that the system does not start, as an exception or as an event', async () => {
   const failing = (code: string) => () => {
     throw Object.assign(new Error(`spawn ${code}`), { code });
   };

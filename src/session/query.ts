@@ -7,23 +7,23 @@ export type Parameter = string | number | boolean | null;
 /** Read access to the tables of one or more sessions. */
 export interface SessionDatabase {
   /**
-   * Runs one statement. BIGINT and HUGEINT come as JS numbers, dates as ISO 8601 text.
+   * Runs one statement. BIGINT and HUGEINT become JS numbers, dates ISO 8601 text.
    * @param parameters values for $1, $2, …
-   * @throws RangeError when an integer is beyond 2^53 and would lose digits
+   * @throws RangeError when an integer is above 2^53 and would lose digits
    */
   query<T extends object = Record<string, unknown>>(sql: string, parameters?: Parameter[]): Promise<T[]>;
-  /** Streams the rows of one statement as columns of doubles, NaN for null: every column must be numeric or boolean. */
+  /** Streams the rows of one statement as columns of doubles, with NaN for null: every column must be numeric or boolean. */
   scan(sql: string): AsyncIterable<Batch>;
   /**
-   * Makes the temporary view `name` of the statement's rows, which are computed once however many connections to the
-   * session ask: analyses of one session start from the same tables.
+   * Creates the temporary view `name` with the statement's rows, which are computed once for all connections to the session: analyses of
+   * one session share the same tables.
    * @param key what the rows depend on in addition to the name
    */
   once(name: string, key: string, sql: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** An integer as a JS number, only when that is exact. */
+/** An integer as a JS number, if it is exact. */
 function exactNumber(value: bigint): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) {
@@ -39,7 +39,7 @@ export async function queryRows<T extends object>(
   sql: string,
   parameters: Parameter[],
 ): Promise<T[]> {
-  // A statement with values is prepared first, which a short one notices.
+  // A statement with parameters is prepared first, which is noticeable for a short statement.
   if (parameters.length === 0)
     return (await (await connection.run(sql)).convertRowObjects(plainConverter)) as T[];
   const { VARCHAR, BOOLEAN, SQLNULL, BIGINT, DOUBLE } = duckdb();

@@ -8,7 +8,7 @@ import { testFolder } from './test-folder.js';
 
 const schema = z.object({ kernels: z.number() });
 
-/** What `remembered` reads of a session. */
+/** The parts of a session that `remembered` reads. */
 function session(rows: number, name: string | null = null, sha256 = 'a'): Session {
   const file = {
     path: 'tables/kernels/nsys.parquet',
@@ -24,7 +24,7 @@ const folder = testFolder();
 let asked = 0;
 const count = () => Promise.resolve({ kernels: ++asked });
 
-test('a large session is asked once, until it, its name or the file changes', async () => {
+test('computes the answer for a large session once, until the session, its name or the file changes', async () => {
   const large = session(600_000);
   expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
   expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
@@ -39,7 +39,7 @@ test('a large session is asked once, until it, its name or the file changes', as
   expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 5 });
 });
 
-test('a small one is asked every time, and nothing is written where nothing can be', async () => {
+test('computes the answer for a small session every time, and writes nothing to a read-only folder', async () => {
   asked = 0;
   await remembered(session(100), 'small', schema, count);
   await remembered(session(100), 'small', schema, count);

@@ -7,12 +7,12 @@ import { toolVersion } from '../model/version.js';
 import type { Session } from './open.js';
 import { writeWhole } from '../model/whole-file.js';
 
-/** Below it an answer is there before its file would be read. */
+/** For smaller sessions computing is faster than reading the file. */
 const worthRows = 500_000;
 
 /**
- * An answer about a large session, saved next to it in derived/. A session never changes, so its answer holds as long as
- * its manifest, its name and this installation are the same. A file that cannot be read or written costs time only.
+ * A cached answer about a large session, saved in its derived/. A session never changes, so its answer is valid as long as its manifest,
+ * its name and this installation are the same. A file that cannot be read or written only costs time.
  * @param name of the file, without .json
  */
 export async function remembered<T>(
@@ -34,7 +34,7 @@ export async function remembered<T>(
   try {
     writeWhole(path, JSON.stringify({ key, answer }));
   } catch {
-    // A store that may only be read, or a full disk: the answer is given all the same.
+    // The home is read-only, or the disk is full: the answer is returned anyway.
   }
   return answer;
 }
@@ -43,7 +43,7 @@ async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise
   try {
     const kept = JSON.parse(await readFile(path, 'utf8')) as { key?: unknown; answer?: unknown };
     if (kept.key !== key) return null;
-    // derived/ is outside the checksums, and may come from somebody else's archive.
+    // derived/ is not covered by the checksums, and an archive may come from anyone.
     const checked = schema.safeParse(kept.answer);
     return checked.success ? checked.data : null;
   } catch {

@@ -3,11 +3,11 @@ import { InferscopeError, messageOf } from '../model/errors.js';
 import { quote } from './database.js';
 import type { SessionTables } from './views.js';
 
-/** A session in S3, read in place. */
+/** A session in S3 that is read without downloading. */
 export interface RemoteSession {
   /** s3://bucket/prefix/SESSION, without a slash at the end. */
   url: string;
-  /** File of DuckDB's httpfs, which the user has installed and names. */
+  /** File of DuckDB's httpfs extension, installed and named by the user. */
   extension: string;
   access: S3Access;
 }
@@ -20,7 +20,7 @@ export interface S3Access {
   endpoint: string | null;
 }
 
-/** From the variables that the AWS tools read. */
+/** Credentials from the variables that the AWS tools read. */
 export const s3Access = (env: NodeJS.ProcessEnv): S3Access => ({
   key: env['AWS_ACCESS_KEY_ID'] ?? null,
   secret: env['AWS_SECRET_ACCESS_KEY'] ?? null,
@@ -30,7 +30,7 @@ export const s3Access = (env: NodeJS.ProcessEnv): S3Access => ({
 });
 
 /**
- * Loads the extension and lists the session's tables. The connection can reach anything until it is locked to them (createViews).
+ * Loads the extension and lists the session's tables. The connection can access anything until createViews restricts it to them.
  * @throws E_SQL_EXTENSION, E_SESSION_NOT_FOUND
  */
 export async function remoteTables(

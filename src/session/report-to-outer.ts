@@ -4,8 +4,8 @@ import type { SessionLineInput } from '../model/record.js';
 import { recordVariable } from '../model/outer-run.js';
 
 /**
- * Reports the saved session to the run that this command is part of (`inferscope run -- inferscope bench …`): a `session`
- * line in its record. Does nothing outside such a run, and never fails in one.
+ * Reports the saved session to the run that this command is part of (`inferscope run -- inferscope bench …`) as a `session` line in its
+ * record. Does nothing outside such a run, and never throws.
  */
 export function reportToOuterRun(session: { id: string; kind: string }): void {
   const record = process.env[recordVariable];
@@ -22,6 +22,6 @@ export function reportToOuterRun(session: { id: string; kind: string }): void {
   try {
     appendFileSync(record, `${JSON.stringify(line)}\n`);
   } catch {
-    // The session itself is kept.
+    // The session itself is saved.
   }
 }

@@ -6,22 +6,22 @@ import { scan } from './scan.js';
 
 /** The message to a thread. */
 interface ScanOrder extends FileScan<unknown> {
-  /** Not 0 when the rows are wanted no more. */
+  /** Not 0 if no more rows are wanted. */
   stop: Int32Array<SharedArrayBuffer>;
 }
 
 type Reply = { taken: unknown } | { failed: string };
 
 export interface ScanThread {
-  /** What its taker has made of the rows. */
+  /** The result of the row taker. */
   taken: Promise<unknown>;
-  /** Ends it before its next rows. */
+  /** Stops the thread before its next rows. */
   close(): Promise<void>;
 }
 
 /**
- * A thread with a database of its own, which reads the result of a statement over files from now on.
- * @param order `input` is the taker's: shared arrays stay where they are
+ * Starts a thread with its own database that reads the result of a statement over files.
+ * @param order `input` is for the row taker: shared arrays are not copied
  * @param entry the built scan-worker.js
  */
 export function startScanThread(order: FileScan<unknown>, entry = childEntry('scan-worker')): ScanThread {
@@ -39,18 +39,18 @@ export function startScanThread(order: FileScan<unknown>, entry = childEntry('sc
   return {
     taken,
     async close() {
-      // Not terminate(): a thread that is ended inside DuckDB's binding ends the process (1.5.5, "Napi::Error").
+      // Not terminate(): ending a thread inside DuckDB's binding ends the process (1.5.5, "Napi::Error").
       Atomics.store(stop, 0, 1);
       await ended;
     },
   };
 }
 
-/** The body of the worker. @param taker as of Workbench.scanFiles */
+/** Main function of the worker. @param taker as in Workbench.scanFiles */
 export async function answerScan(taker: (input: never) => RowTaker<unknown>): Promise<void> {
   const order = workerData as ScanOrder;
   const reply = await read(order, taker(order.input as never));
-  // A window's postMessage wants an origin; a worker's has none.
+  // The rule is for windows: a worker's postMessage has no target origin.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin
   parentPort!.postMessage(reply satisfies Reply);
 }

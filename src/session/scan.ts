@@ -1,15 +1,14 @@
 import type { DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api';
 import type { Batch, Columns } from '../model/workbench.js';
 
-/** What the row behind the last has in its first column: no time or count is it. */
+/** Marks the end in the first column of an extra last row: it is neither a time nor a count. */
 const end = Number.NEGATIVE_INFINITY;
 
 /**
- * Streams a statement's result; every column must be numeric or boolean.
- * A failure in the middle of a stream looks to its reader like the end (our pin, 1.5.5): rows that cannot be read,
- * memory that does not suffice. So a row is put behind the last, and without it the stream has failed.
- * @param more called with a failure; true: it may not occur again, and the rows continue where they stopped
- * @throws what DuckDB says of the statement
+ * Streams a statement's result; every column must be numeric or boolean. In DuckDB 1.5.5 a failure in the middle of a stream (unreadable
+ * rows, out of memory) looks like its end. An extra row is therefore appended: without it the stream has failed.
+ * @param more called with a failure; returns true if a retry may succeed, and the rows then continue where they stopped
+ * @throws DuckDB's error of the statement
  */
 export async function* scan(
   connection: DuckDBConnection,
@@ -18,7 +17,7 @@ export async function* scan(
 ): AsyncGenerator<Batch> {
   const described = await connection.run(`DESCRIBE ${sql}`);
   const names = (await described.getRowsJS()).map(([name]) => String(name));
-  // coalesce: the values of a null in DuckDB's vectors are undefined.
+  // coalesce, since a null in DuckDB's vectors is undefined.
   const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
   const last = names.map(() => `'-inf'::DOUBLE`);
   for (let rowsRead = 0; ;) {
@@ -49,8 +48,8 @@ export async function* scan(
 }
 
 /**
- * The memory of a DOUBLE vector. `items` is a private field of DuckDBDoubleVector (our pin, 1.5.5): its public way,
- * a call and a BigInt bit operation a value, is ten times slower. workbench.test.ts fails when a new pin moves it.
+ * The memory of a DOUBLE vector. `items` is a private field of DuckDBDoubleVector (1.5.5); the public API, with a call and a BigInt bit
+ * operation per value, is ten times slower. workbench.test.ts fails if a new version moves the field.
  */
 export function doubles(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { items: values } = chunk.getColumnVector(column) as unknown as { items: unknown };

@@ -3,7 +3,7 @@ import { createScratch, type ScratchFolder } from '../model/scratch.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 /**
- * A new empty folder in the system's temporary one.
+ * A new empty folder in the system's temporary folder.
  * @throws E_HOME_UNWRITABLE (a TMPDIR that does not exist), E_DISK_FULL
  */
 export function createScratchFolder(): ScratchFolder {

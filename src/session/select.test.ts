@@ -30,7 +30,7 @@ test('ids sort by time', () => {
   expect(sessionId(new Date('2026-11-20T22:15:03Z'), 'llama-24m', 2)).toBe('20261120-221503-llama-24m-2');
 });
 
-test('id, unique prefix, name, @last and @last~n select; everything else says what is near or how to list', async () => {
+test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests a near match or how to list sessions', async () => {
   const home = testHome();
   expect(() => selectSession('@last', home)).toThrow(
     expect.objectContaining({ code: 'E_SESSION_NOT_FOUND' }),
@@ -45,7 +45,7 @@ test('id, unique prefix, name, @last and @last~n select; everything else says wh
   expect(selectSession(first.id, home)).toEqual(first);
   expect(selectSession('20261101', home).id).toBe(first.id);
   expect(selectSession('llm-b1', home).id).toBe(first.id);
-  // A whole id is not ambiguous although another one starts with it.
+  // A complete id is not ambiguous even if another one starts with it.
   expect(selectSession(second.id, home).id).toBe(second.id);
   expect(selectSession('@last', home).id).toBe(third.id);
   expect(selectSession('@last~2', home).id).toBe(first.id);
@@ -71,7 +71,7 @@ test('id, unique prefix, name, @last and @last~n select; everything else says wh
   expect(failure('@first')).toMatchObject({ code: 'E_USAGE' });
 });
 
-test('@last of a command that takes one kind of session counts those alone; a damaged one is not passed over', async () => {
+test('@last of a command for one kind of session counts only that kind; a damaged session is not skipped', async () => {
   const home = testHome();
   const make = async (day: number, label: string, at: number) => {
     const made = await keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
@@ -106,14 +106,14 @@ test('@last is the session that was made or imported last, whenever it was measu
     keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
   const today = await make(20, 'today');
   const older = await make(2, 'older');
-  // Session folders of one millisecond would be ordered by id.
+  // Session folders of the same millisecond would be ordered by id.
   const written = new Date(Date.now() + 5000);
   utimesSync(join(older.folder, 'session.json'), written, written);
   expect([selectSession('@last', home).id, selectSession('@last~1', home).id]).toEqual([older.id, today.id]);
   expect(listSessions(home).map(({ id }) => id)).toEqual([today.id, older.id]);
 });
 
-test('names are unique, tags are a set, notes keep their time; the name moves on when it is given up', async () => {
+test('names are unique, tags are a set, notes have their time; a released name can be reused', async () => {
   const home = testHome();
   const firstSession = await keepSession(home, { label: 'one' });
   const two = await keepSession(home, { label: 'two' });

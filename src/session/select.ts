@@ -10,7 +10,7 @@ import { readUser } from './user-file.js';
 
 /** Sessions that a command can use. */
 export interface Usable {
-  /** In the plural: "memory profiles". */
+  /** Plural noun: "memory profiles". */
   name: string;
   holds: (manifest: ManifestData) => boolean;
 }
@@ -22,9 +22,9 @@ export const withRows = (name: string, ...tables: string[]): Usable => ({
 });
 
 /**
- * The session that a selector means: an id or a unique prefix of one, a name, @last (made or imported
- * last), @last~1 (the one before). Where several homes have an id, it means the one of the first home.
- * @param usable what @last counts; an id or a name is taken as it is
+ * Finds the session of a selector: an id or a unique prefix of one, a name, @last (made or imported last), @last~1 (the one before). If
+ * several homes have the id, the first home is used.
+ * @param usable sessions that @last counts; an id or a name is not restricted
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE for an @word that is not @last
  */
 export function selectSession(
@@ -39,7 +39,7 @@ export function selectSession(
   const exact = folders.find(({ id }) => id === selector);
   if (exact) return exact;
   const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
-  // Names are read from disk: only when no id decides.
+  // Names are read from disk, so only if no id matches.
   const named = folders.map(({ id, folder }) => ({ id, folder, name: readUser(folder).user.name }));
   const byName = named.filter(({ name }) => name === selector);
   const found = byName.length > 0 ? byName : prefixed;
@@ -83,7 +83,7 @@ function selectLast(
   });
 }
 
-/** Every session that a command can use, the one made or imported last at the end; damaged ones are left out. */
+/** Every session that a command can use, the one made or imported last at the end; without damaged ones. */
 export function usableSessions({ holds }: Usable, home: Home = homeFolders()): SessionFolder[] {
   return sessionFolders(home).filter((sessionFolder) => {
     const manifest = manifestOf(sessionFolder);
@@ -91,7 +91,7 @@ export function usableSessions({ holds }: Usable, home: Home = homeFolders()): S
   });
 }
 
-/** Manifests are read from the newest on, until enough are found. A damaged one counts: opening it says what is wrong. */
+/** Reads manifests from the newest on until enough are found. A damaged session counts: opening it reports the damage. */
 function lastUsable(
   folders: readonly SessionFolder[],
   back: number,
@@ -105,7 +105,7 @@ function lastUsable(
   return undefined;
 }
 
-/** Null where the session is damaged. */
+/** Null if the session is damaged. */
 function manifestOf({ id, folder }: SessionFolder): ManifestData | null {
   try {
     const { data } = readManifest(folder, id);

@@ -10,41 +10,41 @@ import { createStaging } from './staging.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 interface ArtifactPlace {
-  /** What it is: record, ort-trace, log, config, stdout, … */
+  /** Kind of artifact: record, ort-trace, log, config, stdout, … */
   kind: string;
-  /** The capture it belongs to; null for the session as a whole. */
+  /** The capture that it belongs to; null for the whole session. */
   captureId: string | null;
-  /** File name to keep it under; by default the source's own. */
+  /** File name in the session; default: the source's name. */
   name?: string;
 }
 
-/** What both a new session and a new capture of an old one are written with. */
+/** Writes files of a new session, or of a new capture of an existing one. */
 export interface SessionFiles extends ImportTarget {
-  /** A folder for tools to write into; addArtifact takes files from here without copying. Removed at the end. */
+  /** A folder for output of tools; addArtifact moves files from here without copying. Removed at the end. */
   scratch: string;
-  /** Rows given to a table through the sink so far. */
+  /** Rows appended to a table through the sink so far. */
   rows(table: TableName): number;
-  /** Leaves out every row of a capture after its import failed half-way. Its artifacts stay. */
+  /** Drops all rows of a capture after its import failed. Its artifacts stay. */
   forget(captureId: string): void;
   /**
-   * Keeps a raw file exactly as it is. Large files are streamed.
+   * Saves a file unchanged. Large files are streamed.
    * @param source a path, or the content itself
    * @throws E_DISK_FULL, E_HOME_UNWRITABLE
    */
   addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact>;
 }
 
-/** Files that are written to the disk at the same time: it waits for each. */
+/** Files written to disk at the same time; each is flushed. */
 const filesAtOnce = 8;
 
 interface OpenSessionFiles extends SessionFiles {
-  /** Writes the Parquet files. @returns manifest entries of everything written, all of it on disk. */
+  /** Writes the Parquet files. @returns manifest entries of all files, which are flushed to disk */
   close(): Promise<{ tables: Record<string, TableFile[]>; artifacts: Artifact[] }>;
-  /** Lets go of the staging database without keeping anything. */
+  /** Closes the staging database without saving anything. */
   discard(): Promise<void>;
 }
 
-/** @param taken artifact paths that the session has already */
+/** @param taken artifact paths that the session already has */
 export async function openSessionFiles(
   folder: string,
   taken: Iterable<string> = [],
@@ -134,7 +134,7 @@ export async function openSessionFiles(
   };
 }
 
-/** Moves a file of the scratch folder, copies one from elsewhere, writes bytes. */
+/** Moves a file from the scratch folder, copies other files, writes bytes. */
 async function putFile(source: string | Uint8Array, target: string, scratch: string) {
   if (typeof source !== 'string') return writeDurably(target, source);
   if (!source.startsWith(scratch + sep)) return copyWithDigest(source, target);
@@ -142,7 +142,7 @@ async function putFile(source: string | Uint8Array, target: string, scratch: str
   return digestFile(target);
 }
 
-/** record.jsonl, record-2.jsonl, … */
+/** The first unused of record.jsonl, record-2.jsonl, … */
 function freePath(taken: Set<string>, folder: string, name: string): string {
   const safe = name.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[.-]+/, '') || 'file';
   const extension = extname(safe);

@@ -1,6 +1,6 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
 
-/** A session with files that are no longer as they were written. */
+/** Error for a session with files that changed since they were written. */
 export function corrupt(id: string, what: string, why: string, cause?: unknown): InferscopeError {
   return new InferscopeError(
     'E_SESSION_CORRUPT',
@@ -13,7 +13,7 @@ export function corrupt(id: string, what: string, why: string, cause?: unknown):
   );
 }
 
-/** A session or file of a later inferscope with another major version of its format. */
+/** Error for a session or file of a newer inferscope with another major version of its format. */
 export function newer(what: string, found: number, known: number): InferscopeError {
   return new InferscopeError('E_SESSION_NEWER', {
     what: `${what} was written by a newer inferscope`,
@@ -22,7 +22,7 @@ export function newer(what: string, found: number, known: number): InferscopeErr
   });
 }
 
-/** Damage of a large table, which opening does not hash, shows itself when DuckDB reads the pages. */
+/** Damage in a large table, which opening does not hash, appears when DuckDB reads its pages. */
 export function asDamage(error: unknown, id: string): unknown {
   const text = messageOf(error);
   const damaged =

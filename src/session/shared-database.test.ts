@@ -5,10 +5,10 @@ import { keepSession } from './test-session.js';
 
 const home = testHome();
 
-/** nextval counts how often a statement's rows were computed. */
+/** nextval counts how often a statement's rows are computed. */
 const counted = "SELECT op_id, nextval('computed') AS nth FROM ops WHERE op_id = 1";
 
-test('connections share what is made once a database; temporary tables are their own', async () => {
+test('connections share the tables of one database; temporary tables are per connection', async () => {
   const { id } = await keepSession(home);
   const session = await openSession(id, home);
   const [one, two] = [await session.connect(), await session.connect()];

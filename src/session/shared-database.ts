@@ -5,8 +5,8 @@ import { asDamage } from './session-problem.js';
 import { createViews, isHeld, type SessionTables } from './views.js';
 
 /**
- * Connections to one database over a session's tables, which is there from the first connection to the end of the last:
- * an analysis that asks another one opens no second database. Temporary tables and views are each connection's own.
+ * Connections to one database over a session's tables. The database is open from the first connection until the last one closes, so that an
+ * analysis that uses another one opens no second database. Temporary tables and views are per connection.
  * @param rows of all tables
  */
 export function sharedDatabase(source: SessionTables, rows: number): () => Promise<SessionDatabase> {
@@ -67,7 +67,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
 }
 
 async function open(source: SessionTables, rows: number): Promise<Database> {
-  // Waking a second thread costs more than it does of a few thousand rows: a sixth of the CPU time of an explanation.
+  // For a few thousand rows a second thread costs more than it saves: a sixth of the CPU time of an explanation.
   const database = await openDatabase(isHeld(rows) ? { threads: 1 } : {});
   try {
     await createViews(database.connection, [source], { withSessionId: false, rows });

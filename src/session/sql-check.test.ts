@@ -79,14 +79,14 @@ test.each([
   });
 });
 
-test('text that does not parse is the query’s fault, with DuckDB’s message', async () => {
+test('text that does not parse is an error of the query, with DuckDB’s message', async () => {
   await expect(checkStatement(database.connection, 'SELEC 1')).rejects.toMatchObject({
     code: 'E_SQL_QUERY',
     parts: { what: expect.stringContaining('syntax error') },
   });
 });
 
-test('names the tables that a statement reads, wherever they stand', async () => {
+test('returns the names of all tables that a statement reads, at any position', async () => {
   const sql = `WITH a AS (SELECT * FROM windows) SELECT *, (SELECT max(dur_ns) FROM "Own_Kernels") FROM a JOIN ops USING (stage_id)
     WHERE EXISTS (SELECT 1 FROM phase_of)`;
   expect(await checkStatement(database.connection, sql)).toEqual(

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { InferscopeError } from '../model/errors.js';
 
-/** Functions in FROM that only compute; all others read files, settings or switch something on (enable_logging). */
+/** Table functions that only compute; all others read files or settings, or change something (enable_logging). */
 const allowedTableFunctions = new Set([
   'generate_series',
   'json_each',
@@ -13,7 +13,7 @@ const allowedTableFunctions = new Set([
   'unnest',
 ]);
 
-/** Scalar functions with an effect, or that show this machine rather than the sessions. */
+/** Scalar functions with side effects, or that reveal facts of this machine. */
 const refusedFunctions = new Set([
   'current_setting',
   'currval',
@@ -25,8 +25,8 @@ const refusedFunctions = new Set([
 ]);
 
 /**
- * Lets one SELECT through (WITH, FROM-first, VALUES, DESCRIBE and SUMMARIZE are SELECTs to DuckDB) and nothing
- * with an effect. Works on DuckDB's own syntax tree, which it gives for SELECTs only.
+ * Accepts one SELECT (WITH, FROM-first, VALUES, DESCRIBE and SUMMARIZE are SELECTs in DuckDB) without side effects. Works on DuckDB's own
+ * syntax tree, which exists only for SELECTs.
  * @returns names of the tables that it reads, and of its own CTEs
  * @throws E_SQL_STATEMENT, E_SQL_QUERY for text that does not parse
  */
@@ -94,7 +94,7 @@ function refused(what: string, why: string): InferscopeError {
   });
 }
 
-/** DuckDB's message, which names the place and often the nearest right name. */
+/** DuckDB's message, which has the position and often the nearest valid name. */
 export function queryFailed(message: string): InferscopeError {
   return new InferscopeError('E_SQL_QUERY', {
     what: `sql: ${message.split('\n')[0] ?? message}`,

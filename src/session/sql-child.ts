@@ -14,14 +14,14 @@ import type { SqlDefinitions, SqlMessage, SqlRequest } from './sql-message.js';
 import { createViews } from './views.js';
 
 /**
- * Runs one query for `inferscope sql` in a process of its own, so that the parent can end it after its time and
- * its memory is not ours. stdin: a line with the SqlRequest, and one with SqlDefinitions after a `needs`; stdout: SqlMessage lines.
+ * Runs one query for `inferscope sql` in a child process, so that the parent can stop it after its time limit and its memory is separate.
+ * stdin: a line with the SqlRequest, and one with SqlDefinitions after a `needs`; stdout: SqlMessage lines.
  */
 async function main(): Promise<void> {
   const lines = createInterface({ input: process.stdin, crlfDelay: Infinity })[Symbol.asyncIterator]();
   const line = async () => JSON.parse(String((await lines.next()).value));
   const request = (await line()) as SqlRequest;
-  // The parent kills us at its time limit; this is for one that does not come to it. exit() would wait for the query.
+  // The parent kills this process at its time limit; this is for a parent that cannot. exit() would wait for the query.
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), (request.timeoutS + 10) * 1000).unref();
   const database = await openDatabase({
     memoryLimitBytes: request.memoryLimitBytes,
@@ -73,12 +73,12 @@ async function main(): Promise<void> {
 }
 
 /**
- * A failure behind what DuckDB holds ready of a stream (streaming_buffer_size) looks like its end (our pin, 1.5.5); one
- * before it is thrown. As text a value takes an eighth of what it takes there, or more.
+ * DuckDB's streaming_buffer_size. In DuckDB 1.5.5 a failure after the buffered rows of a stream looks like its end; one before it is
+ * thrown. As text a value takes at least an eighth of its size in the buffer.
  */
 const bufferBytes = 1_000_000;
 
-/** @throws what DuckDB says of a statement that had more rows than it gave */
+/** @throws DuckDB's error if a statement had more rows than it returned */
 async function checkWhole(connection: DuckDBConnection, sql: string, rows: number): Promise<void> {
   const counted = await connection.runAndReadAll(`SELECT count(*) FROM query(${quote(sql)})`);
   if (Number(counted.getRowsJS()[0]![0]) === rows) return;
@@ -86,15 +86,15 @@ async function checkWhole(connection: DuckDBConnection, sql: string, rows: numbe
   throw new Error('its rows ended before the last');
 }
 
-/** A JSON number while that is exact, else decimal text. */
+/** A JSON number if it is exact, else decimal text. */
 function integer(value: bigint): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value.toString();
 }
 
 /**
- * Waits until the pipe has it: a fast query must not collect its result in this process, and what is still queued when
- * the process exits is lost.
+ * Writes a message and waits until the pipe has accepted it: a fast query must not buffer its result in this process, and queued output is
+ * lost when the process exits.
  */
 async function send(message: SqlMessage): Promise<number> {
   const line = `${JSON.stringify(message)}\n`;

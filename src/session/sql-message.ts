@@ -3,13 +3,13 @@ import type { MadeTable } from './made-tables.js';
 import type { RemoteSession } from './remote.js';
 import type { SessionTables } from './views.js';
 
-/** What `inferscope sql` and its child process say to each other. */
+/** Messages between `inferscope sql` and its child process. */
 export interface SqlRequest {
   sql: string;
   sessions: SessionTables[];
   /** Read instead of `sessions`. */
   remote: RemoteSession | null;
-  /** Names that the parent can define, when a `needs` message asks for them. */
+  /** Names of tables that the parent can define after a `needs` message. */
   made: readonly string[];
   timeoutS: number;
   maxRows: number;
@@ -24,7 +24,7 @@ export interface SqlColumn {
   type: string;
 }
 
-/** Integers beyond 2^53 come as decimal text, so that no digit is lost; dates as DuckDB prints them. */
+/** Integers above 2^53 are decimal text, so that no digit is lost; dates as DuckDB prints them. */
 export type SqlValue = string | number | boolean | null | SqlValue[] | { [key: string]: SqlValue };
 
 /** The parent's answer to `needs`. */

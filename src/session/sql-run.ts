@@ -20,7 +20,7 @@ interface SqlLimits {
 
 export const defaultSqlLimits: SqlLimits = { timeoutS: 30, maxRows: 100_000, memoryLimitBytes: 2 ** 30 };
 
-/** Text of a result; more is a file's business, not a terminal's. */
+/** Maximum text of a result; larger ones belong into a file. */
 const maxResultBytes = 256 * 2 ** 20;
 
 export interface SqlResult {
@@ -33,8 +33,8 @@ export interface SqlResult {
 /**
  * Runs one SELECT over the sessions' tables in a child process; each view starts with a session_id column.
  * @param childEntry the built sql-child.js
- * @param sessions or one in S3
- * @param makes tables beyond the sessions' own
+ * @param sessions local sessions, or one in S3
+ * @param makes tables in addition to those of the sessions
  * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT, E_PROCESS_START
  */
 export async function runSql(
@@ -65,7 +65,7 @@ const noTables: Makes = { names: [], make: async () => [] };
 const work = 'runs the query';
 
 async function runApart(entry: string, request: SqlRequest, makes: Makes): Promise<SqlResult> {
-  // The child needs nothing of our environment, and a query could show what is in it.
+  // The child needs nothing from our environment, which a query could read.
   const child = await startOwn(work, entry, (mark) =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {
       env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC', ...mark },
@@ -88,7 +88,7 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   const talk: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
-  // A child that dies early closes the pipe; its end is reported below.
+  // A child that exits early closes the pipe; its exit is reported below.
   child.stdin.on('error', () => {});
   const say = (message: SqlRequest | SqlDefinitions) => child.stdin.write(`${JSON.stringify(message)}\n`);
   say(request);
@@ -99,7 +99,7 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
     let finished = false;
     for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
       const message = parseMessage(line);
-      // Killed in the middle of a line: what follows says why.
+      // Killed in the middle of a line: the exit below gives the reason.
       if (message === null) break;
       started = true;
       if (message.type === 'needs') say(await makes.make(message.names));
@@ -116,7 +116,7 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
     if (overBytes > 0) throw tooMuchMemory(`its process held ${formatBytes(overBytes)}`, request);
     if (timedOut) throw tooSlow(request.timeoutS);
     const stderr = Buffer.concat(talk).toString('utf8');
-    // What ends the process over its memory is a signal.
+    // A process killed for its memory exits by a signal.
     if (!started && signal === null) throw notStarted(work, entry, { exitCode, stderr });
     if (!finished) throw endedEarly(stderr, signal);
     return result;
@@ -127,15 +127,15 @@ async function runApart(entry: string, request: SqlRequest, makes: Makes): Promi
   }
 }
 
-/** Lists and other values that DuckDB's limit does not count grow by some hundred MB in this time. */
+/** Polling interval: lists and other values outside DuckDB's limit grow by about a hundred MB in this time. */
 const watchMs = 50;
 
-/** What DuckDB does not count of an ordinary query (Node, vectors, Parquet pages) is less than half its limit and 512 MiB. */
+/** Limit of the process: memory outside DuckDB's limit (Node, vectors, Parquet pages) is normally less than half of it plus 512 MiB. */
 function processLimitBytes(memoryLimitBytes: number): number {
   return 1.5 * memoryLimitBytes + 512 * 2 ** 20;
 }
 
-/** Memory of a process that is backed by no file. Null where it has exited, or where there is no /proc. */
+/** Memory of a process that is not backed by a file. Null if it has exited, or without /proc. */
 function anonymousBytes(pid: number | undefined): number | null {
   try {
     const kb = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];

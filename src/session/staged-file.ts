@@ -2,14 +2,14 @@ import { InferscopeError } from '../model/errors.js';
 import type { TableName } from '../model/tables.js';
 import type { Digest } from './kept-file.js';
 
-/** A Parquet file written into a session that is not finished yet. */
+/** A Parquet file written into an unfinished session. */
 export interface StagedFile {
   table: TableName;
   capture_id: string;
   /** Relative to the session folder, with forward slashes. */
   path: string;
   rows: number;
-  /** Where it was taken while writing. */
+  /** Computed while writing, if possible. */
   digest?: Digest;
 }
 

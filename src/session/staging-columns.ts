@@ -3,12 +3,12 @@ import type * as DuckDB from '@duckdb/node-api';
 import type { Column, ColumnType } from '../model/columns.js';
 import { badValue, checkCaptureId } from './staged-file.js';
 
-/** DuckDB's own chunk size: one call into the library a chunk. */
+/** DuckDB's chunk size: one call into the library per chunk. */
 const chunkRows = 2048;
 
 /**
- * Text columns with few distinct values are staged as codes of one dictionary: handing a string to DuckDB costs
- * about 0.2 µs, more than the rest of the row together.
+ * Text columns with few distinct values are staged as codes of one dictionary: passing a string to DuckDB costs about 0.2 µs, more than the
+ * rest of the row.
  */
 const codedColumns = new Set(
   (
@@ -23,7 +23,7 @@ interface StagedColumn {
   name: string;
   type: ColumnType;
   coded: boolean;
-  /** Numbers and flags are doubles with NaN for null: DuckDB's null mask costs a BigInt operation a value here. */
+  /** Numbers and flags are doubles with NaN for null: DuckDB's null mask costs a BigInt operation per value here. */
   numbers: Float64Array;
   texts: (string | null)[];
 }
@@ -38,7 +38,7 @@ export interface ChunkBuffer {
   captureIds(): string[];
 }
 
-/** Collects rows of one table and hands them on in chunks. */
+/** Collects rows of one table and passes them on in chunks. */
 export function createChunkBuffer(
   table: string,
   schema: [string, Column][],
@@ -59,7 +59,7 @@ export function createChunkBuffer(
   let filled = 0;
   let flushed = 0;
 
-  /** Most tables of a session have no rows. */
+  /** Allocates on first use: most tables of a session have no rows. */
   function makeRoom(): void {
     for (const column of columns) if (!isText(column)) column.numbers = new Float64Array(chunkRows);
   }
@@ -131,7 +131,7 @@ function inRange(type: ColumnType, value: number): boolean {
   return value >= -limit && value <= limit;
 }
 
-/** 0 is null; DuckDB's lists count from 1. */
+/** 0 is null; DuckDB's lists start at 1. */
 function codeOf(
   dictionary: Map<string, number>,
   table: string,
@@ -151,11 +151,11 @@ function codeOf(
 function textOf(table: string, column: StagedColumn, value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== 'string') throw badValue(table, column.name, value);
-  // DuckDB's C interface ends a string at its first NUL.
+  // DuckDB's C interface ends a string at the first NUL.
   return value.includes('\0') ? value.replaceAll('\0', '\u2400') : value;
 }
 
-/** From the staged column to the schema's type. Fractions of a nanosecond are rounded. */
+/** SQL from the staged column to the schema's type. Fractions of a nanosecond are rounded. */
 export function parquetExpression(name: string, type: ColumnType): string {
   if (type === 'VARCHAR') {
     // A NULL index gives NULL.

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from './test-folder.js';
 import { createStaging } from './staging.js';
 
-test('more rows than memory are spilled and come out whole and in order', async () => {
+test('spills rows that exceed the memory and writes all of them in order', async () => {
   const folder = testFolder();
   const staging = await createStaging({ folder, spillFolder: join(folder, 'spill') }, 24 * 2 ** 20);
   const rows = 600_000;

@@ -8,21 +8,22 @@ import { capturePath, type StagedFile } from './staged-file.js';
 import { createChunkBuffer, type ChunkBuffer, parquetExpression } from './staging-columns.js';
 import { createWorkbench, type OpenWorkbench } from './workbench.js';
 
-/** Rows on their way into Parquet: kept in columns by DuckDB, which spills them when memory is short. */
+/** Rows on their way to Parquet: stored in columns by DuckDB, which spills them when memory is short. */
 interface Staging {
   sink: TableSink;
   workbench: OpenWorkbench;
   /** Rows appended to a table so far. */
   rows(table: TableName): number;
   /**
-   * Writes tables/<table>/<capture_id>.parquet for each table and capture that has rows, but not for the captures
-   * left out. Ends the appending. @returns these files and those of the workbench
+   * Writes tables/<table>/<capture_id>.parquet for each table and capture with rows, except for captures that are left out. No rows can be
+   * appended afterwards.
+   * @returns these files and those of the workbench
    */
   writeParquet(leftOut?: ReadonlySet<string>): Promise<StagedFile[]>;
   close(): Promise<void>;
 }
 
-/** About four million kernel rows; beyond it DuckDB spills. The workload being measured needs the rest. */
+/** About four million kernel rows; with more DuckDB spills. The measured workload needs the other memory. */
 const stagingMemoryBytes = 768 * 2 ** 20;
 
 interface Staged {
@@ -31,8 +32,8 @@ interface Staged {
 }
 
 /**
- * Opens the staging database. Every table is prepared at once, because an importer appends synchronously and
- * DuckDB's preparation is not.
+ * Opens the staging database. Every table is prepared at once, because importers append synchronously, and preparing in DuckDB is
+ * asynchronous.
  */
 export async function createStaging(
   { folder, spillFolder }: { folder: string; spillFolder: string },
@@ -57,7 +58,7 @@ export async function createStaging(
   );
   for (const { table, buffer } of buffers)
     staged.set(table, { buffer, appender: await connection.createAppender(table) });
-  // One look-up by a constant property a row is measurably cheaper than a Map's.
+  // A lookup by a constant property per row is measurably cheaper than a Map.
   const byName = Object.fromEntries(staged) as Record<TableName, Staged>;
   const workbench = createWorkbench(database.instance, await database.instance.connect(), duckdb(), folder);
 
@@ -91,7 +92,7 @@ export async function createStaging(
   };
 }
 
-/** The texts of the coded columns, as a list that the expressions of the Parquet query index. */
+/** Passes the texts of the coded columns to DuckDB, as the list that the expressions of the Parquet query index. */
 async function publishDictionary(
   connection: DuckDBConnection,
   dictionary: Map<string, number>,

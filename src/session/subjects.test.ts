@@ -14,7 +14,7 @@ import { summary } from './test-session.js';
 
 const fixtures = join(import.meta.dirname, '../../test/fixtures');
 
-// Written by versions without the field; tables and artifacts of each as its session.json lists them.
+// Sessions of versions without the field; tables and artifacts as in their session.json.
 test.each([
   ['diagnosis/low_occupancy-fixed.tgz', ['timeline', 'counters', 'roofline']],
   ['kineto-torch2.11-h200/tiny-llm-b1-session.tgz', ['timeline']],
@@ -35,7 +35,7 @@ test.each([
 
 const keys = { execution_id: 'clean', host: 'h', pid: 7, rank: 0 };
 
-test('a session says what it holds, and what a capture adds to it; an archive keeps it', async () => {
+test('a session states its subjects, a capture adds its own, and an archive keeps them', async () => {
   const home = testHome();
   const writer = await createSession({ label: 'x', kind: 'run', home });
   writer.sink.append('telemetry', {
@@ -59,7 +59,7 @@ test('a session says what it holds, and what a capture adds to it; an archive ke
   expect((await openSession(id, otherHome)).manifest.subjects).toEqual(['timeline', 'telemetry']);
 });
 
-test('of a newer minor version the subjects known here, of an older one those it did not state; another form is damage', async () => {
+test('reads the known subjects of a newer minor version, derives those of an older one, and rejects another form as damage', async () => {
   const home = testHome();
   const writer = await createSession({ label: 'x', kind: 'profile', home });
   writer.sink.append('ops', { ...keys, capture_id: 'c0', name: 'MatMul', start_ns: 0, dur_ns: 1 });

@@ -5,7 +5,7 @@ import { describedTables } from './table-schema.js';
 
 const file = new URL('../../docs/reference/recording-protocol.md', import.meta.url);
 
-test('the recording protocol’s examples are valid lines, one of each type', () => {
+test('the examples of the recording protocol are valid lines, one of each type', () => {
   const examples = [...readFileSync(file, 'utf8').matchAll(/```json\n(\{"v":1.*)\n```/g)].map(([, line]) =>
     recordLineSchema.parse(JSON.parse(line ?? '')),
   );
@@ -14,7 +14,7 @@ test('the recording protocol’s examples are valid lines, one of each type', ()
   );
 });
 
-test('every table and column has its meaning', () => {
+test('every table and column has a description', () => {
   for (const { doc, columns } of describedTables()) {
     expect(doc).not.toBe('');
     for (const column of columns) expect(column.doc).not.toBe('');

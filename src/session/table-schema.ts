@@ -5,12 +5,12 @@ import { tableNames, tables } from '../model/tables.js';
 export interface DescribedTable {
   name: string;
   doc: string;
-  /** Made of a timeline's recorded tables when a query names it. */
+  /** Computed from a timeline's recorded tables when a query uses it. */
   derived: boolean;
   columns: { name: string; type: string; doc: string }[];
 }
 
-/** The table model as data, in its own order; derived tables after those that are recorded. */
+/** The tables of the model as data, in their order; recorded tables first, then derived ones. */
 export function describedTables(): DescribedTable[] {
   const described = (name: string, { doc, columns }: Table, derived: boolean): DescribedTable => ({
     name,

@@ -9,21 +9,21 @@ import { ownerIsGone, ownerPattern, ownerTag } from '../model/owner.js';
 import { flushToDisk } from './kept-file.js';
 
 /**
- * Folders of ours below sessions/ that are not sessions: .tmp- (being written), .trash- (being removed),
- * .swap- (the previous state of session <id> while its new state takes the name). The name says who made it,
- * (owner.ts); .probe- is the file of a test write: .tmp-<owner>-<host>-<random>[+<id>]
+ * Our folders in sessions/ that are not sessions: .tmp- (being written), .trash- (being removed), .swap- (previous state of session <id>
+ * while its new state takes the name). The name identifies the process that made it (owner.ts); .probe- is the file of a test write:
+ * .tmp-<owner>-<host>-<random>[+<id>]
  */
 type Purpose = 'tmp' | 'trash' | 'swap' | 'probe';
 const namePattern = new RegExp(
   String.raw`^\.(tmp|trash|swap|probe)-${ownerPattern}-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$`,
 );
 
-/** The part of a `Home` that holds the folders. */
+/** The part of a `Home` with the folders. */
 interface SessionsFolder {
   sessions: string;
 }
 
-/** A folder of another machine or container is left alone until nothing touched it for this long. */
+/** A folder of another machine or container is removed only after this time without a change. */
 const foreignStaleMs = 24 * 3600 * 1000;
 const heartbeatMs = 10 * 60 * 1000;
 
@@ -37,35 +37,35 @@ function ownName(purpose: Purpose, id?: string): string {
   return `.${purpose}-${ownerTag()}-${host}-${random}${id ? `+${id}` : ''}`;
 }
 
-/** A path for moving a session out of the way; nothing is created. */
+/** A path to move a session to before it is removed or swapped; creates nothing. */
 export function asidePath(home: SessionsFolder, purpose: 'trash' | 'swap', id: string): string {
   return join(home.sessions, ownName(purpose, id));
 }
 
-/** A path for a test write; nothing is created. */
+/** A path for a test write; creates nothing. */
 export function probePath(home: SessionsFolder): string {
   return join(home.sessions, ownName('probe'));
 }
 
 interface TemporaryFolder {
   path: string;
-  /** Stops the signs of life; the folder itself stays, whatever its name is by then. */
+  /** Stops the heartbeat; the folder itself stays under its current name. */
   release(): void;
 }
 
 /**
- * A new empty folder below sessions/, invisible to every command, kept visibly alive while its owner runs. A process that
- * leaves before release() takes it along.
+ * A new empty folder below sessions/, invisible to every command, with a heartbeat while its owner runs. A process that exits before
+ * release() removes it.
  */
 export async function createTemporaryFolder(home: SessionsFolder): Promise<TemporaryFolder> {
   const path = join(home.sessions, ownName('tmp'));
-  // At once: a signal between the folder and what takes it along would leave it behind.
+  // Synchronous: a signal after creating the folder and before registering its removal would leave it behind.
   mkdirSync(path);
   const timer = setInterval(() => {
     try {
       utimesSync(path, new Date(), new Date());
     } catch {
-      // Gone or renamed: release() follows.
+      // The folder is gone or renamed: release() follows.
     }
   }, heartbeatMs);
   timer.unref();
@@ -73,7 +73,7 @@ export async function createTemporaryFolder(home: SessionsFolder): Promise<Tempo
     try {
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // The next writer finds that its owner is gone.
+      // The next writer removes it, since its owner is gone.
     }
   };
   const undo = atExit(remove);
@@ -94,8 +94,8 @@ function isStale(home: SessionsFolder, name: string, now: number): boolean {
 }
 
 /**
- * Removes what killed processes left, and gives a session its name back when one died between the two renames
- * of a swap. Called by every writer; what cannot be removed is left for the next one.
+ * Removes folders left by killed processes, and restores the name of a session if a process died between the two renames of a swap. Called
+ * by every writer; what cannot be removed is left for the next one.
  */
 export function removeStaleFolders(home: SessionsFolder, now: number = Date.now()): void {
   for (const name of readdirSync(home.sessions)) {
@@ -110,20 +110,19 @@ export function removeStaleFolders(home: SessionsFolder, now: number = Date.now(
         rmSync(path, { recursive: true, force: true });
       }
     } catch {
-      // Another writer was faster, or the folder is not ours to remove.
+      // Another writer was faster, or the folder belongs to another user.
     }
   }
 }
 
-/** The session id a .swap- folder holds; null for every other name. */
+/** The session id of a .swap- folder; null for every other name. */
 export function swappedOutId(name: string): string | null {
   const match = namePattern.exec(name);
   return match?.[1] === 'swap' ? (match[6] ?? null) : null;
 }
 
 /**
- * Gives the finished folder its final name. rename(2) does not replace a folder that has files in it, so of two
- * writers one gets the name.
+ * Renames the finished folder to its final name. rename(2) does not replace a non-empty folder, so only one of two writers gets the name.
  * @returns false when the name is taken
  */
 export async function publish(temporary: string, home: SessionsFolder, id: string): Promise<boolean> {

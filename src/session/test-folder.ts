@@ -9,14 +9,14 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A folder below the system's temporary one, removed when the test file is done. */
+/** A temporary folder that is removed after the test file. */
 export function testFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-session-test-'));
   folders.push(folder);
   return folder;
 }
 
-/** A home of its own. */
+/** A new empty home. */
 export function testHome(): Home {
   return homeFolders({ INFERSCOPE_HOME: testFolder() });
 }

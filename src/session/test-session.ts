@@ -29,7 +29,7 @@ export const summary: SessionSummary = {
   ],
 };
 
-/** Three operators, one stage, one artifact. */
+/** A session with three operators, one stage and one artifact. */
 export async function keepSession(
   home: Home,
   options: { label?: string; kind?: string; name?: string; tags?: string[]; createdAt?: Date } = {},
@@ -62,7 +62,7 @@ export async function keepSession(
   return writer.finish(summary);
 }
 
-/** Writes a session with these rows and opens it. @param keys columns of a table's row that do not say otherwise */
+/** Writes a session with these rows and opens it. @param keys default columns of every row */
 export async function sessionOfRows(
   home: Home,
   rows: Rows,

@@ -19,8 +19,8 @@ export function freshUser(name: string | null = null, tags: string[] = []): User
 }
 
 /**
- * Name, tags and notes as far as they can be read: they are outside the checksums, and a damaged user.json must
- * not hide a whole session.
+ * Name, tags and notes as far as they can be read: they are not covered by the checksums, and a damaged user.json must not hide the
+ * session.
  */
 export function readUser(folder: string): { user: UserData; issue: Issue | null; major: number } {
   const path = join(folder, userFileName);
@@ -58,7 +58,7 @@ function lenient(data: Record<string, unknown>): UserData {
   };
 }
 
-/** Replaces user.json in one step. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
+/** Replaces user.json atomically. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeUser(folder: string, user: UserData): Promise<void> {
   const path = join(folder, userFileName);
   const next = join(folder, `.${userFileName}.${randomBytes(4).toString('hex')}`);

@@ -23,14 +23,14 @@ interface Verification {
 }
 
 /**
- * Recomputes every checksum. Damage is a result, not an exception, so that all of it is listed.
- * @throws E_SESSION_NEWER: another version's rules are not known
+ * Recomputes every checksum. Damage is a result and not an exception, so that all damaged files are listed.
+ * @throws E_SESSION_NEWER: the rules of another version are unknown
  */
 export async function verifySession({ id, folder }: SessionFolder): Promise<Verification> {
   const files: VerifiedFile[] = [];
   const data = readChecked(folder, id, files);
   for (const file of data ? keptFiles(data) : []) files.push(await verifyFile(folder, file));
-  // Without a manifest nothing says which files belong.
+  // Without a manifest the expected files are unknown.
   if (data) files.push(...unknownFiles(folder, new Set(keptFiles(data).map(({ path }) => path))));
   return { id, ok: files.every(({ state }) => state === 'ok'), files };
 }
@@ -71,7 +71,7 @@ async function verifyFile(
   }
 }
 
-/** Files that nobody wrote down. user.json and derived/ are the user's and not under checksums. */
+/** Files that are not in the manifest. user.json and derived/ belong to the user and have no checksums. */
 function unknownFiles(folder: string, known: Set<string>): VerifiedFile[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
@@ -92,7 +92,7 @@ function isOutsideChecksums(path: string): boolean {
   );
 }
 
-/** The first damage as an error, for callers that need a whole session. @throws E_SESSION_CORRUPT */
+/** Throws the first damage, for callers that need an intact session. @throws E_SESSION_CORRUPT */
 export function requireIntact(verification: Verification): void {
   const bad = verification.files.filter(({ state }) => state !== 'ok');
   const [first] = bad;

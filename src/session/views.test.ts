@@ -12,7 +12,7 @@ const rowsOf = (capture: string, from: number) =>
      CASE WHEN i % 2 = 0 THEN 1 END::BIGINT AS tid, NULL::INTEGER AS device, (${from} + i)::BIGINT AS start_ns, 'it''s' AS name
    FROM range(5) t(i)`;
 
-test('columns of one value are known from the statistics: the rows are those of the files', async () => {
+test('columns with one value are taken from the statistics; the rows equal those of the files', async () => {
   const { connection, close } = await openDatabase();
   try {
     const files = ['a', 'b'].map((capture) => join(folder, `${capture}.parquet`));
@@ -31,7 +31,7 @@ test('columns of one value are known from the statistics: the rows are those of 
       await connection.runAndReadAll("SELECT count(*) FROM api_calls WHERE capture_id = 'b' AND rank = 0")
     ).getRowsJson() as [[string]];
     expect(Number(filter)).toBe(5);
-    // What is the same is the plan's, not the file's: a filter on it is answered before a row is read.
+    // A constant is part of the plan: a filter on it is evaluated before any row is read.
     const plan = await connection.runAndReadAll(
       'EXPLAIN SELECT sum(start_ns) FROM api_calls WHERE pid = 7 AND device IS NULL',
     );

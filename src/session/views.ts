@@ -2,29 +2,29 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { tableNames, tables, type TableName } from '../model/tables.js';
 import { lockTo, quote } from './database.js';
 
-/** What the views need of a session: where its Parquet files lie. Plain data, so that it can cross processes. */
+/** The Parquet files of a session, as plain data that can be sent to another process. */
 export interface SessionTables {
   id: string;
   /** Absolute paths of the Parquet files of each table. */
   files: Record<string, string[]>;
-  /** Replaces each host's name: the name, salted and hashed, so that rows of one host still join. */
+  /** If set, each host name is replaced by its salted hash, so that rows of one host still join. */
   hostSalt?: string;
 }
 
 /**
- * Up to so many rows a session's tables are read into memory at once, some megabytes: a query over a view opens its file,
- * reads its schema and decodes its pages each time, which for a small session is most of what an analysis costs.
+ * Sessions with at most this many rows are read into memory, which takes some megabytes. A query over a view opens the file, reads its
+ * schema and decodes its pages each time, which is most of the cost of an analysis of a small session.
  */
 const heldRows = 20_000;
 
-/** Whether tables of so many rows in all are held in memory. */
+/** Whether tables with this many rows in total are read into memory. */
 export const isHeld = (rows: number): boolean => rows <= heldRows;
 
 /**
- * A typed view for every table of the schema: absent tables are empty, columns that the files lack are null,
- * columns that only a newer inferscope knows are left out. Afterwards nothing but these files can be read.
- * @param withSessionId puts a session_id column first
- * @param rows of all tables, where tables of few may be held instead
+ * Creates a typed view for every table of the schema: missing tables are empty, columns missing in the files are null, and columns of a
+ * newer inferscope are left out. Afterwards the connection can read only these files.
+ * @param withSessionId adds a session_id column first
+ * @param rows of all tables; small ones may be read into memory
  */
 export async function createViews(
   connection: DuckDBConnection,
@@ -38,7 +38,7 @@ export async function createViews(
   );
 }
 
-/** The same for our own statements, which write files. */
+/** Creates the same views for our own statements, which write files. */
 export async function createOpenViews(
   connection: DuckDBConnection,
   sessions: SessionTables[],
@@ -60,7 +60,7 @@ export async function createOpenViews(
       statements.push(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
     }
   }
-  // One call for all of them: statements one by one take half as long again.
+  // One call for all: one statement at a time takes 1.5x as long.
   await connection.run(statements.join(';\n'));
 }
 
@@ -88,7 +88,7 @@ async function selectFiles(
       return `CAST(${constant} AS ${type}) AS "${name}"`;
     if (name === 'host' && hostSalt !== undefined)
       return `'host-' || substr(md5(host || ${quote(hostSalt)}), 1, 6) AS host`;
-    // A cast of the right type would still hide the column from filter pushdown.
+    // A cast, even to the same type, would prevent filter pushdown.
     return found.get(name) === type ? `"${name}"` : `CAST("${name}" AS ${type}) AS "${name}"`;
   });
   if (withSessionId) columns.unshift(`${quote(id)} AS session_id`);
@@ -96,9 +96,9 @@ async function selectFiles(
 }
 
 /**
- * What is known of the files of one table. Of a job each rank has its own file, named after its capture: with one schema in all of
- * them a statement opens no file to learn its columns, and by the name a filter on the capture leaves the others closed. Each of
- * them takes DuckDB a third of a millisecond, and an explanation has 700 statements.
+ * Schema and captures of the files of one table. In a job each rank has its own file, named after its capture. With one schema for all
+ * files a statement need not open them to learn the columns, and a filter on the capture skips the others by name. Opening a file takes
+ * DuckDB a third of a millisecond, and an explanation has 700 statements.
  */
 async function partsOf(
   connection: DuckDBConnection,
@@ -120,9 +120,9 @@ async function partsOf(
 }
 
 /**
- * Columns that have one value in every row, or null in all, by the files' own statistics: SQL literal by name. In a view
- * the value itself lets a filter on it vanish and a grouping by it cost nothing: of millions of rows that is a third of a
- * statement's time, for execution, capture, rank and device are the same in all of them.
+ * Columns with one value in every row, or null in all, by the files' statistics: SQL literal by name. As a constant in the view it makes a
+ * filter or a grouping by it free; with millions of rows that is a third of a statement's time, since execution, capture, rank and device
+ * are constant.
  */
 async function sameInAllRows(
   connection: DuckDBConnection,
@@ -143,7 +143,7 @@ async function sameInAllRows(
   );
 }
 
-/** Columns of an empty table: a definition takes half of the time of a query without rows. */
+/** Columns of an empty table: a definition takes half the time of a query without rows. */
 function emptyColumns(table: TableName, withSessionId: boolean): string {
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => `"${name}" ${type}`);
   if (withSessionId) columns.unshift('session_id VARCHAR');

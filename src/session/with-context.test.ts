@@ -21,12 +21,12 @@ const recorded: Workload = {
   tensor_parallel_size: 2,
 };
 
-test('without anything given the recorded workload is the workload', () => {
+test('without context the workload is the recorded one', () => {
   expect(withContext(recorded, {})).toBe(recorded);
   expect(withContext(null, {})).toBeNull();
 });
 
-test('what is given comes before what is recorded, and is named', () => {
+test('given values replace recorded ones, and are listed', () => {
   const found = withContext(recorded, { batch_size: 8, input_len: 128 });
   expect(found).toMatchObject({
     batch_size: 8,
@@ -37,7 +37,7 @@ test('what is given comes before what is recorded, and is named', () => {
   expect(found!.model).toBe(recorded.model);
 });
 
-test('a given dtype is all that is known of how weights are stored', () => {
+test('a given dtype replaces all that is known about the storage of weights', () => {
   expect(withContext(recorded, { dtype: 'float16' })!.model).toEqual({
     name: 'recorded',
     config: { hidden_size: 64 },
@@ -49,7 +49,7 @@ test('a given dtype is all that is known of how weights are stored', () => {
   });
 });
 
-test('a given model makes a workload where none was recorded; its dtype stays open', () => {
+test('a given model makes a workload if none was recorded, without a dtype', () => {
   const found = withContext(null, { model: { name: 'named', config: { hidden_size: 8 } } });
   expect(found).toMatchObject({
     model: { name: 'named', dtype: 'unknown' },

@@ -13,8 +13,8 @@ const unknownWorkload: Workload = {
 };
 
 /**
- * The recorded workload with what was given in its place; `given` names the parts. A dtype that was given is all that is
- * known of how the weights are stored.
+ * The recorded workload with given values in place of recorded ones; `given` lists them. A given dtype replaces all that is known about the
+ * storage of weights.
  */
 export function withContext(recorded: Workload | null, context: Context): Workload | null {
   const given = givenParts.filter((part) => context[part] !== undefined);

@@ -14,7 +14,7 @@ async function writer() {
   return { home, session };
 }
 
-test('columns in bulk, names as codes, kept as a table of the model and read back', async () => {
+test('writes columns in bulk with names as codes, saves them as a table and reads them back', async () => {
   const { home, session } = await writer();
   const { workbench } = session;
   const table = await workbench.createTable('raw', ['start_ns', 'name', 'registers']);
@@ -76,7 +76,7 @@ test('scan streams every row in order, nulls as NaN, while another statement run
   await session.abandon();
 });
 
-test('a column the model does not have, and a table kept twice, are faults of the importer', async () => {
+test('rejects an unknown column, and a table that is saved twice', async () => {
   const { session } = await writer();
   const { workbench } = session;
   await expect(workbench.keep('kernels', 'c', 'SELECT 1 AS nosuch', {})).rejects.toThrow('nosuch');
@@ -85,7 +85,7 @@ test('a column the model does not have, and a table kept twice, are faults of th
   await session.abandon();
 });
 
-test('a forgotten capture leaves no rows, neither of the sink nor of the workbench; the others stay', async () => {
+test('a dropped capture leaves no rows from the sink or the workbench; others stay', async () => {
   const { home, session } = await writer();
   for (const captureId of ['bad', 'good']) {
     await session.workbench.keep('kernels', captureId, 'SELECT 1 AS start_ns', {});
@@ -101,9 +101,9 @@ test('a forgotten capture leaves no rows, neither of the sink nor of the workben
   ).toEqual(['good', 'good']);
 });
 
-test('a statement that fails in the middle of its rows is reported', async () => {
+test('reports a statement that fails in the middle of its rows', async () => {
   const { session } = await writer();
-  // Far enough behind the first rows for them to be on their way.
+  // Far enough after the first rows that these are already streamed.
   const many = 5_000_000;
   const sql = `SELECT CASE WHEN range = ${many - 1000} THEN error('no more') ELSE range END AS i FROM range(${many})`;
   let rowsSeen = 0;
@@ -115,11 +115,11 @@ test('a statement that fails in the middle of its rows is reported', async () =>
   await session.abandon();
 });
 
-test('statements that need more memory at one time than there is get it, in the middle of their rows too', async () => {
+test('raises the memory limit for statements that need more, also in the middle of their rows', async () => {
   const { session } = await writer();
   const { workbench } = session;
   await workbench.limit({ memory_bytes: 16 * 2 ** 20 });
-  // A list cannot be spilled: 24 MB of it.
+  // A list cannot be spilled; this one has 24 MB.
   const list = 'SELECT list(range) AS l FROM range(3000000)';
   await workbench.run(`CREATE TABLE lengths AS SELECT len(l) AS n FROM (${list})`);
   expect(await workbench.query('SELECT n FROM lengths')).toEqual([{ n: 3_000_000 }]);
@@ -127,7 +127,7 @@ test('statements that need more memory at one time than there is get it, in the 
   expect(await limit()).not.toEqual([{ is: '16.0 MiB' }]);
 
   await workbench.limit({ memory_bytes: 16 * 2 ** 20 });
-  // The rows before it are on their way when the one that needs the list is reached.
+  // The rows before it are streamed when the row that needs the list is reached.
   const late = `SELECT range AS i FROM range(3000000) UNION ALL SELECT len(l) FROM (${list})`;
   let [count, sum] = [0, 0];
   for await (const { rows: n, columns } of workbench.scan(late)) {

@@ -16,28 +16,28 @@ import { doubles, scan } from './scan.js';
 import { type ScanThread, startScanThread } from './scan-thread.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
-/** DuckDB's own chunk size. */
+/** DuckDB's chunk size. */
 const chunkRows = 2048;
 
 /**
- * Names come to some hundred, times and ids to as many as there are rows: trying those takes a third of a table's writing and saves
- * no space.
+ * Maximum distinct values of a dictionary. Names have some hundred, times and ids as many as there are rows: trying those takes a third of
+ * the time to write a table and saves no space.
  */
 const mostInDictionary = 4096;
 
-/** Fewer rows are read before a thread has started. */
+/** Smaller files are read before a thread has started. */
 const scanThreadFromRows = 500_000;
 
-/** Times the memory it was given that the database may come to have. */
+/** Maximum factor by which the memory limit is raised. */
 const maxRaised = 4;
 
 export interface OpenWorkbench extends Workbench {
-  /** What `keep` has written. */
+  /** Files that `keep` has written. */
   kept(): StagedFile[];
   close(): Promise<void>;
 }
 
-/** @param folder of the session being written; Parquet files go below its tables/ */
+/** @param folder of the session being written; Parquet files go into its tables/ */
 export function createWorkbench(
   instance: DuckDBInstance,
   connection: DuckDBConnection,
@@ -49,7 +49,7 @@ export function createWorkbench(
   const held = heldTables();
   const scans: ScanThread[] = [];
   const running = new Set<Promise<unknown>>();
-  /** Those with statements that are to end when the workbench closes. */
+  /** Connections with statements to interrupt when the workbench closes. */
   const connections = new Set([connection]);
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
@@ -58,7 +58,7 @@ export function createWorkbench(
     await mkdir(join(folder, 'tables', table), { recursive: true });
     return path;
   }
-  /** `written` reports a failure; until it is awaited, a failure must not end the process. */
+  /** `written` reports a failure; an unhandled rejection must not end the process before it is awaited. */
   function keepWhen(
     written: Promise<{ rows: number; digest: Digest }>,
     file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
@@ -69,7 +69,7 @@ export function createWorkbench(
     whole.catch(() => {});
     writing.push(whole);
   }
-  /** DuckDB hangs for good when a connection is closed under its statement: so wait when another statement fails. */
+  /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
   async function untilDone<T>(statement: Promise<T>): Promise<T> {
     running.add(statement);
     try {
@@ -78,12 +78,13 @@ export function createWorkbench(
       running.delete(statement);
     }
   }
-  /** Memory limit of the database; null: as opened. */
+  /** Memory limit of the database; null: the initial one. */
   let memoryBytes: number | null = null;
   let raised = 1;
   /**
-   * DuckDB spills, and can need more at one time all the same: rather a few megabytes than a capture that is not read.
-   * @returns whether there is more now
+   * Raises the memory limit. DuckDB spills but may still need more at once; some megabytes more are better than a capture that cannot be
+   * read.
+   * @returns whether the limit was raised
    */
   async function moreMemory(error: unknown): Promise<boolean> {
     if (
@@ -109,7 +110,7 @@ export function createWorkbench(
       }
     }
   }
-  /** On a connection of their own: a stream ends when another statement runs on the one it came from. */
+  /** Runs on a new connection: a stream ends when another statement runs on its connection. */
   async function* apart(rows: (own: DuckDBConnection) => AsyncIterable<Batch>): AsyncGenerator<Batch> {
     const own = await instance.connect();
     try {
@@ -118,7 +119,7 @@ export function createWorkbench(
       own.closeSync();
     }
   }
-  /** On a connection of their own, statements of one table do not wait for those of another. */
+  /** Runs on a new connection, so that statements of one table do not wait for those of another. */
   async function alone<T>(work: (own: DuckDBConnection) => Promise<T>): Promise<T> {
     const own = await instance.connect();
     connections.add(own);
@@ -132,7 +133,7 @@ export function createWorkbench(
   return {
     kept: () => kept,
     async close() {
-      // A statement that is about to start lets an interrupt pass.
+      // An interrupt has no effect on a statement that is about to start, so repeat it.
       const again = setInterval(() => connections.forEach((one) => one.interrupt()), 20);
       await Promise.allSettled([...running, held.close(), ...scans.map((scanThread) => scanThread.close())]);
       clearInterval(again);
@@ -255,7 +256,7 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 
 type Constants = Record<string, string | number | null>;
 
-/** Columns that are held: those given row by row, by the first column of each source, and those that are one value. */
+/** Columns given row by row, by the first column of each source, and columns with one value. */
 function announced(held: HeldColumns): { columns: Record<string, KeptColumn>; same: Constants } {
   const columns: Record<string, KeptColumn> = {};
   const same: Constants = {};
@@ -272,7 +273,7 @@ function announced(held: HeldColumns): { columns: Record<string, KeptColumn>; sa
   return { columns, same };
 }
 
-/** Each column of the model's table in its file: given by row, the same in all, or null. */
+/** The file column of each column of the model's table: given by row, constant, or null. */
 function fileColumns(
   table: TableName,
   given: Record<string, KeptColumn>,
@@ -293,7 +294,7 @@ function checkNames(table: TableName, names: string[]): void {
   if (unknown.length > 0) throw new Error(`table ${table} has no column ${unknown.join(', ')}`);
 }
 
-/** Each column of the model's table from what the select has, cast to the schema's type; NaN becomes null. */
+/** SQL of each column of the model's table from the columns of the select, cast to the schema's type; NaN becomes null. */
 function expressions(
   table: TableName,
   given: Map<string, string>,
@@ -308,7 +309,7 @@ function expressions(
     else if (typeof constant === 'number') value = String(constant);
     else if (from === 'DOUBLE' || from === 'FLOAT')
       value = `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END`;
-    // An ENUM goes to Parquet as text by its dictionary; as VARCHAR each row's text is hashed again (10 times slower).
+    // An ENUM is written to Parquet by its dictionary; as VARCHAR each row's text would be hashed again (10 times slower).
     else if (from?.startsWith('ENUM') && type === 'VARCHAR') return `"${name}"`;
     else if (from !== undefined) value = `"${name}"`;
     return `CAST(${value} AS ${type}) AS "${name}"`;

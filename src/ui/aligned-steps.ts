@@ -12,22 +12,22 @@ export interface Side {
   /** How many steps of each kind it has. */
   counts: readonly Pick<ChosenStep, 'kind' | 'of'>[];
   steps: readonly ChosenStep[];
-  /** Address of a time in its timeline. */
+  /** Link to a time range in the session's timeline (ns since its start). */
   linkTo: (start: number, end: number) => string;
 }
 
 interface Asked {
   choice: StepChoice;
-  /** Address of the comparison with another choice. */
+  /** Link to this comparison with another step. */
   choose: (choice: StepChoice) => string;
-  /** Whether the waterfalls above are of times without a profiler. */
+  /** Whether the waterfalls above show times without a profiler. */
   clean: boolean;
 }
 
-/** Steps by their place that are offered. */
+/** Maximum steps listed by number. */
 const stepsOffered = 12;
 
-/** One step of each kind that all sides have, from its start on one axis; null where no side has steps. */
+/** One step of each kind that every session has, aligned at its start on one time axis; null if a session has no steps. */
 export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: Asked): Section | null {
   if (sides.some(({ counts }) => counts.length === 0)) return null;
   const kinds = (sides[0]?.steps ?? [])
@@ -139,7 +139,7 @@ function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): Timeli
   return {
     form: 'timeline',
     dur_ns: Math.max(...sides.map(({ step }) => step.dur_ns)),
-    // The GPUs next to each other: their kernels are what is compared first.
+    // GPU lanes come first, directly below each other: their kernels are the first thing to compare.
     lanes: [
       ...sides.map(({ letter }) => `${letter} · GPU`),
       ...sides.map(({ letter }) => `${letter} · API calls`),

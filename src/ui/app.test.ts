@@ -31,8 +31,8 @@ async function cookie(): Promise<string> {
   return response.headers.get('set-cookie')!.split(';')[0]!;
 }
 
-describe('who may see a page', () => {
-  test('no request without the token, on any path', async () => {
+describe('access to pages', () => {
+  test('every request without the token is refused, on every path', async () => {
     for (const path of [
       '/',
       '/s/x',
@@ -46,13 +46,13 @@ describe('who may see a page', () => {
     expect((await get('/', { cookie: 'inferscope-7000=wrong' })).status).toBe(401);
   });
 
-  test('the token becomes a cookie that scripts cannot read, and leaves the address', async () => {
+  test('the token moves from the URL into a cookie that scripts cannot read', async () => {
     const response = await get(`/s/x?token=${encodeURIComponent(token)}&what-if=a`);
     expect([response.status, response.headers.get('location')]).toEqual([303, '/s/x?what-if=a']);
     expect(response.headers.get('set-cookie')).toMatch(/^inferscope-7000=.*HttpOnly; SameSite=Strict/);
   });
 
-  test('no other name of this machine, no other site, nothing is written', async () => {
+  test('requests with another host name, from another site or with a writing method are refused', async () => {
     const known = { cookie: await cookie() };
     expect((await app.request('http://evil.example:7000/', { headers: known })).status).toBe(403);
     expect((await get('/', { ...known, origin: 'http://evil.example' })).status).toBe(403);
@@ -66,7 +66,7 @@ describe('who may see a page', () => {
     ).toBe(404);
   });
 
-  test('pages allow scripts of this server alone and no frames', async () => {
+  test('pages allow only scripts of this server and no frames', async () => {
     const response = await get('/nowhere', { cookie: await cookie() });
     expect(response.status).toBe(404);
     const { headers } = await get('/compare', { cookie: await cookie() });
@@ -75,7 +75,7 @@ describe('who may see a page', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('an unknown session is an error page, never a path', async () => {
+  test('an unknown session id gives an error page and is never used as a path', async () => {
     const known = { cookie: await cookie() };
     const response = await get('/s/no-such-session', known);
     expect(response.status).toBe(404);
@@ -85,8 +85,8 @@ describe('who may see a page', () => {
   });
 });
 
-describe('several homes', () => {
-  test('have one list, and sessions of one id in two of them are two', async () => {
+describe('a server over several homes', () => {
+  test('lists the sessions of all homes; two sessions with one id in two homes stay two', async () => {
     const createdAt = new Date('2026-11-20T22:15:03Z');
     const session = await keepSession(mine, { createdAt });
     const theirs = await keepSession(team, { createdAt });
@@ -102,7 +102,7 @@ describe('several homes', () => {
     const titleAt = async (key: string) =>
       /<nav class="pages".*?<strong[^>]*>([^<]*)/s.exec(await (await get(`/s/${key}/sql`, known)).text())![1];
     expect([await titleAt(session.id), await titleAt(`${session.id}~2`)]).toEqual(['our-run', 'their-run']);
-    // Its links stay in its home.
+    // Links on the page stay in the same home.
     const page = await (await get(`/s/${session.id}~2/operators`, known)).text();
     expect(page).toContain(`href="/s/${session.id}~2/timeline`);
     expect(page).not.toContain(`href="/s/${session.id}/`);
@@ -110,7 +110,7 @@ describe('several homes', () => {
     expect((await get(`/s/${session.id}~3`, known)).status).toBe(404);
   });
 
-  test('are searched together for the session to open first', () => {
+  test('finds the session to open first across all homes', () => {
     expect(homes.select('their-run')).toMatch(/~2$/);
     expect(homes.select('our-run')).not.toContain('~');
     expect(homes.select('@last')).toMatch(/qwen~2$/);

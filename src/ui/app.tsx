@@ -48,16 +48,14 @@ const sqlRowsShown = 10_000;
 
 export interface UiOptions {
   homes: Homes;
-  /** What the server listens on, as typed. */
+  /** Host name that the server listens on, as typed. */
   host: string;
   token: string;
-  /** Takes failures that no page explains. */
+  /** Logs errors for which there is no error page. */
   report: (error: unknown) => void;
 }
 
-/**
- * The pages of `inferscope ui`: read-only, sessions by their id alone.
- */
+/** The pages of `inferscope ui`: read-only; a session is addressed by its id, never by a path. */
 export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   const app = new Hono();
   const opened = new OpenSessions(homes);
@@ -180,10 +178,10 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   return app;
 }
 
-/** @param asked operation and bytes of the collective that is chosen; '' for the one with the longest sum of times */
+/** @param asked operation and bytes of the selected collective; '' selects the one with the most total time */
 async function ranks(openSession: OpenSession, asked: string): Promise<Section[]> {
   const { session } = openSession;
-  // Logs count ranks in each communicator: rows of several would be mixed.
+  // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
     once(openSession, 'own times', () => read(session, ownTimesOf)),
@@ -226,11 +224,11 @@ async function ranks(openSession: OpenSession, asked: string): Promise<Section[]
   ];
 }
 
-/** Anything else than a place in the order of time is the median. */
+/** Any other text than "slowest" or a step number selects the median step. */
 const choiceOf = (asked: string): StepChoice =>
   asked === 'slowest' ? asked : /^[1-9]\d{0,6}$/.test(asked) ? Number(asked) : 'median';
 
-/** A compared session with the chosen step of each kind; without kernels it has none. */
+/** A compared session with the selected step of each kind; no steps without kernels. */
 async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
   const { session } = openSession;
   const stepsOf = (of: StepChoice) =>
@@ -238,7 +236,7 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
       inScope(session, async (scope) => ({ steps: await chosenSteps(scope, of) })),
     );
   const hasKernels = hasRows(session.manifest, 'kernels');
-  // A kind of step has a median where it has any.
+  // A kind of step has a median exactly if it has any step, so the median lists all kinds.
   const counts = hasKernels ? (await stepsOf('median')).steps : [];
   const found = hasKernels ? await stepsOf(choice) : null;
   return {
@@ -252,7 +250,7 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
   };
 }
 
-/** What the address of a table of events asks for. */
+/** Reads sort, filter, selection and page from the URL of a table of events. */
 function askedOf(context: Context): Asked {
   const query = (name: string): string => context.req.query(name) ?? '';
   return { sort: query('sort'), filter: query('q'), chosen: query('name'), page: Number(query('page')) };
@@ -262,7 +260,7 @@ function page(context: Context, html: string, status: 200 | 400 | 404 = 200): Re
   return context.html(html, status, { 'content-security-policy': pagePolicy });
 }
 
-/** A page that brings its own policy for the scripts inside it. */
+/** Sends a page that has its own content security policy for its inline scripts. */
 const report = (context: Context, html: string): Response | Promise<Response> =>
   context.html(html, 200, { 'content-security-policy': "frame-ancestors 'none'" });
 

@@ -8,11 +8,11 @@ interface BlocksPage {
   title: string;
   path: string;
   sections: readonly Section[];
-  /** Above them. */
+  /** Shown above the sections. */
   lead?: Child;
 }
 
-/** A page of a session from the blocks that reports are made of. */
+/** A session's page made of the blocks that reports use. */
 export const blocksPage = ({ session, title, path, sections, lead }: BlocksPage): string =>
   html(
     <Shell

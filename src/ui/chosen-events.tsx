@@ -7,10 +7,10 @@ import { formatCount, formatNs, plural } from '../vocabulary/format.js';
 import type { SessionNamed } from './pages.js';
 import { sessionPath } from './session-path.js';
 
-/** Where the rows are from: one rank and device of one execution. */
+/** The part of a session that the rows are of: one rank and device of one execution. */
 export interface ShownPart {
   execution: string;
-  /** Null where the execution has one rank alone. */
+  /** Null if the execution has only one rank. */
   rank: number | null;
   /** Null without a GPU. */
   device: number | null;
@@ -18,15 +18,15 @@ export interface ShownPart {
 
 interface ChosenProps {
   session: SessionNamed;
-  /** That has the events in a timeline; null for none. */
+  /** The execution with these events in its timeline; null if there is none. */
   execution: string | null;
   title: string;
   row: NamedDurations & { class: OpClass };
-  /** What the events are: one and several. */
+  /** Noun for the events, singular and plural. */
   counted: readonly [string, string];
 }
 
-/** How long the events of one name take, and the way to the longest. */
+/** Duration statistics of the events of one name, with links to the longest ones. */
 export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   session,
   execution,

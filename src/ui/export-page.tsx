@@ -27,10 +27,10 @@ import { rowsWithNames } from './timeline/stored-rows.js';
 import { trackTables, type Timeline } from './timeline/timeline.js';
 import { readTimeline, startTimeline } from './timeline/tracks.js';
 
-/** No file is larger, bytes. */
+/** Maximum size of a file, bytes. */
 const mostBytes = 5_000_000;
 
-/** What a file can hold, from all to least: the first that fits is taken. */
+/** Contents of a file, from everything to the minimum: the first plan that fits is used. */
 const plans = [
   { events: 'all', rows: 'all', places: true, bins: 0 },
   { events: 'all', rows: 'windows', places: true, bins: 0 },
@@ -41,17 +41,17 @@ const plans = [
 ] as const;
 type Plan = (typeof plans)[number];
 
-/** More events never fit as a whole. */
+/** Sessions with more events are never exported whole. */
 const mostEvents = 600_000;
 const mostRows = 200_000;
-/** A lane with fewer events has all of them in any file. */
+/** A lane with fewer events is always exported whole. */
 const fewEvents = 4096;
 
 /**
- * The overview of a session, its requests, memory over time, what-if and timeline as one page that opens offline.
- * @param most size of the page, bytes
- * @returns the page, and what of the timeline is not in it; null where it has all
- * @throws E_USAGE for a session with nothing to sum up, or a page that is larger than `most` without its timeline
+ * One HTML page that opens offline, with overview, requests, memory over time, what-if and timeline of a session.
+ * @param most maximum size of the page, bytes
+ * @returns the page, and a text about the parts of the timeline that it lacks; null if it has all
+ * @throws E_USAGE for a session without an overview, or if the page exceeds `most` even without a timeline
  */
 export async function exportedPage(
   session: Session,
@@ -120,7 +120,7 @@ export async function exportedPage(
   }
 }
 
-/** Links to places of one execution; where they are is added to `windows`. */
+/** Links to places in one execution; adds their times to `windows`, so that the file has their events. */
 async function placesIn(
   session: Session,
   database: SessionDatabase,
@@ -191,7 +191,7 @@ function noteOf(
   return `${what} For all of it: inferscope ui ${id}`;
 }
 
-/** The median and the slowest step of each kind, with what they run on the device. */
+/** Times of the median and slowest step of each kind, including their GPU work. */
 async function stepWindows(
   database: SessionDatabase,
   { execution, from }: Timeline,
@@ -208,11 +208,11 @@ async function stepWindows(
   return windows;
 }
 
-/** With the room that a page shows around a step, in order, none overlapping. */
+/** The windows with the margin that a page shows around a step, sorted and merged. */
 function widened(windows: readonly Span[], { from, to }: Timeline): Span[] {
   const merged: Span[] = [];
   const wide = windows.map(({ start, end }) => {
-    // As a page shows them: moved into the capture where they are at its ends.
+    // A page moves a range that reaches over an end of the capture into it.
     const width = Math.min(to - from, 1.4 * (end - start));
     const first = Math.floor(Math.min(Math.max(from, (start + end - width) / 2), to - width));
     return { start: first, end: Math.ceil(first + width) };
@@ -225,7 +225,7 @@ function widened(windows: readonly Span[], { from, to }: Timeline): Span[] {
   return merged;
 }
 
-/** Table rows of the events in some times; null: of all. */
+/** Table rows of the events in the given times; null: of all events. */
 async function rowsOf(
   database: SessionDatabase,
   { execution }: Timeline,

@@ -15,13 +15,13 @@ import { memorySections } from './memory-page.js';
 import { requestSections } from './requests-page.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 
-/** Bytes as the script of a file unpacks them. */
+/** Encodes data as base64 of gzip, which the script of the file decodes. */
 export const packed = (bytes: Uint8Array | string): string =>
   gzipSync(bytes, { level: 9 }).toString('base64');
 
 /**
- * What-if switches of a file, with the waterfalls under each change: several changes at once need the server, as every
- * combination would have to be in the file.
+ * What-if switches of an exported file, with the waterfalls under each single change. Combinations need the server: the file would have to
+ * hold every one.
  */
 export async function exportedWhatIf(
   session: Session,
@@ -61,7 +61,7 @@ export async function exportedWhatIf(
   );
 }
 
-/** Requests of every load and memory over time, as their pages show them; none where the session has none. */
+/** Sections of the requests of every load and of memory over time; empty if the session has neither. */
 export async function exportedRecords(database: SessionDatabase): Promise<Section[]> {
   const sections: Section[] = [];
   const executions = await executionsWithRequests(database);

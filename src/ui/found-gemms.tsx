@@ -22,14 +22,14 @@ const gemmLink =
     return timed ? `${sessionPath(key, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
   };
 
-/** Products and their single calls. */
+/** GEMMs and their single calls. */
 const foundGemms = (openSession: OpenSession) =>
   once(openSession, 'gemms', async () => ({
     document: await analyzeGemms(openSession.session),
     calls: await read(openSession.session, gemmCalls),
   }));
 
-/** Where a kernel of an execution is in the roofline. */
+/** Roofline of the GEMMs that a kernel of one execution computed. */
 export async function rooflineOf(
   openSession: OpenSession,
   kernel: string,
@@ -48,13 +48,13 @@ export async function rooflineOf(
   return blocks.length > 0 ? blocks : [noPlace];
 }
 
-/** What Nsight Compute counted; null where it was not used. */
+/** Nsight Compute counters; null without an Nsight Compute capture. */
 export const foundCounters = (openSession: OpenSession): Promise<Document<CountersResult> | null> =>
   hasRows(openSession.session.manifest, 'counters')
     ? once(openSession, 'counters', () => analyzeCounters(openSession.session))
     : Promise.resolve(null);
 
-/** The page of matrix products. @param shape key of the product that is chosen; '' for none */
+/** The page of GEMMs. @param shape key of the selected GEMM; '' for none */
 export async function gemmsPage(openSession: OpenSession, shape: string): Promise<string> {
   const { executions } = openSession;
   const { document, calls } = await foundGemms(openSession);

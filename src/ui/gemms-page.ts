@@ -9,12 +9,12 @@ import { shapeLabel } from '../views/gemm-rows.js';
 import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colours.js';
 
-/** Shapes in the table; the others are folded below it. */
+/** Rows of the table; further shapes are folded below it. */
 const shapesShown = 200;
 
 /**
- * Matrix products by shape: each at its place under the roof, then all of them with their tiles.
- * @param linkTo where the calls of a product are
+ * GEMMs by shape: a roofline chart, then a table with their tiles.
+ * @param linkTo link to the calls of a GEMM
  */
 export function gemmSections(
   found: Document<GemmsResult>,
@@ -37,7 +37,7 @@ export function gemmSections(
   return [{ id: 'gemms', title: 'GEMMs', blocks: [...drawn, ...table] }];
 }
 
-/** A point per shape with a time; the roofs are those that all of the shapes are held against. */
+/** A point per shape that has a time, under the rooflines that the shapes are compared with. */
 function rooflineOf(
   gemms: readonly Gemm[],
   shown: readonly Gemm[],
@@ -51,10 +51,10 @@ function rooflineOf(
     if (!roof || roof.time_ns.value === null || intensity.value === null) continue;
     const rate = (flop / roof.time_ns.value) * 1e9;
     if (roof.bound === 'compute') peaks.set(dtype ?? '', rate);
-    // Where the bandwidth limits all products of a type, none of them says its peak.
+    // If bandwidth limits every GEMM of a dtype, no row gives the compute peak directly: derive it from a share of the peak.
     else if (roof.from === 'sheet' && share.value && achieved_flops.value && !peaks.has(dtype ?? ''))
       peaks.set(dtype ?? '', achieved_flops.value / share.value);
-    // The same of all products, but for rounding.
+    // Equal for all GEMMs except for rounding.
     if (roof.bound === 'memory') bandwidths.add(Number((rate / intensity.value).toPrecision(6)));
   }
   return {
@@ -113,8 +113,8 @@ const pointsOf = ({ points }: RooflineChart): Block =>
   );
 
 /**
- * Products that a kernel ran for, under the roofs of the GPU.
- * @param keys products of the kernel, by productKey
+ * GEMMs that one kernel computed, under the rooflines of the GPU.
+ * @param keys the kernel's GEMMs by productKey
  */
 export function kernelRoofline(
   gemms: readonly Gemm[],
@@ -160,14 +160,14 @@ export function kernelRoofline(
   ];
 }
 
-/** Why a kernel has no place under the roofs. */
+/** Shown if a kernel has no place in the roofline chart. */
 export const noPlace: Block = {
   t: 'missing',
   what: 'No place in the roofline.',
   why: 'FLOP and bytes are known where a matrix product with recorded shapes launched the kernel, or where Nsight Compute counted both (inferscope run --evaluator nsys,ncu).',
 };
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no GEMMs: the reason, and the commands that record them. */
 export const noGemms = nothing(
   'gemms',
   'GEMMs',

@@ -6,13 +6,13 @@ const equal = (a: string, b: string): boolean =>
   timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest());
 
 /**
- * Only who has the token sees a page: it comes with the first URL and is kept as a cookie that no script reads and no other site
- * sends. Other users of this machine can reach the port, too.
+ * Allows only requests with the token. It is in the first URL, then in a cookie that scripts cannot read and other sites cannot send. The
+ * token is needed because other users of this machine can connect to the port, too.
  */
 export function tokenGuard(token: string): MiddlewareHandler {
   return async (context, next) => {
     const url = new URL(context.req.url);
-    // Cookies do not know ports: two servers on one host need two names.
+    // Cookies ignore ports, so the name contains the port: two servers on one host need different cookies.
     const name = `inferscope-${url.port}`;
     const given = url.searchParams.get('token');
     if (given !== null && equal(given, token)) {
@@ -26,7 +26,7 @@ export function tokenGuard(token: string): MiddlewareHandler {
   };
 }
 
-/** What every answer says to browsers: nothing from elsewhere, in no frame, guessed as no other type. */
+/** Security headers of every response: no content from elsewhere, no frames, no type sniffing. */
 export const securityHeaders: MiddlewareHandler = async (context, next) => {
   await next();
   const headers = context.res.headers;
@@ -37,7 +37,7 @@ export const securityHeaders: MiddlewareHandler = async (context, next) => {
   if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
 };
 
-/** Of a page of ours: scripts and data from this server alone. */
+/** Content security policy of our pages: only scripts and data of this server. */
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",

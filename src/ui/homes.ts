@@ -5,15 +5,15 @@ import { type ListedProgram, listedPrograms } from '../session/list.js';
 import { openSession, type Session } from '../session/open.js';
 import { selectSession } from '../session/select.js';
 
-/** A session of a list with its name in addresses, and its home where there are several. */
+/** A listed session with its key in URLs, and its home if there are several. */
 export interface ListedHere extends ListedProgram {
   key: string;
   home: string | null;
 }
 
 /**
- * The homes that a server shows. Addresses name a session of the first by its id and one of the n-th by id~n: an archive that was
- * imported into two homes has one id.
+ * The homes that a server shows. URLs name a session of the first home by its id and one of the n-th by id~n, since an archive imported
+ * into two homes has the same id in both.
  */
 export class Homes {
   constructor(private readonly all: readonly Home[]) {}
@@ -29,13 +29,13 @@ export class Homes {
     });
   }
 
-  /** The key of the session that a selector means, as `openSession` reads it. */
+  /** The key of the session that a selector names, as `openSession` reads it. */
   select(selector: string): string {
     const { id, folder } = selectSession(selector, this.all);
     return keyOf(id, this.indexOf(folder));
   }
 
-  /** @throws those of openSession */
+  /** @throws errors of openSession */
   open(key: string): Promise<Session> {
     const [id = '', number = '1'] = key.split('~');
     const home = this.all[Number(number) - 1];

@@ -3,7 +3,7 @@ import type { OpClass } from '../model/classes.js';
 import { safeText } from '../render/safe-text.js';
 import { formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
 
-/** Time of the events of one name, by where it comes from: the widest part first, the name last. */
+/** Total time of the events of one name with one path of callers, outermost first; the name is the last element. */
 export interface Origin {
   path: readonly string[];
   class: OpClass | null;
@@ -12,11 +12,11 @@ export interface Origin {
 }
 
 interface IcicleProps {
-  /** What is shown, and by what. */
+  /** Caption. */
   says: string;
   origins: readonly Origin[];
   total: number;
-  /** What is counted, one and several. */
+  /** Noun for the counted events, singular and plural. */
   noun: readonly [string, string];
   linkTo: (name: string) => string;
 }
@@ -26,19 +26,19 @@ interface Part {
   title: string;
   x: number;
   ns: number;
-  /** Class of all its events; null where they have several. */
+  /** Class of all events in the part; null for several classes. */
   fill: OpClass | null;
   name: string | null;
 }
 
-/** Of all time: narrower parts have no mark of their own; the part above shows their time. */
+/** Minimum share of all time for a part of its own; smaller ones are included only in the part above. */
 const narrowest = 0.001;
 
-/** CSS of where a part of a picture starts and how wide it is, as shares of the picture's width. */
+/** CSS position and width of a part, both as shares of the chart's width. */
 const across = (start: number, width: number): string =>
   `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
 
-/** Each level below the one that it is part of, each part as wide as its time. */
+/** Icicle chart: each level is below its caller, each part as wide as its time. */
 export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) => {
   const depths = Math.max(0, ...origins.map(({ path }) => path.length));
   const levels: Part[][] = Array.from({ length: depths }, () => []);
@@ -106,7 +106,7 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) 
   );
 };
 
-/** Without return type, namespaces and arguments, which come first or last in a full name of a kernel. */
+/** Removes return type, namespaces and arguments of a demangled kernel name. */
 const shortName = (name: string): string =>
   name
     .replace(/^void /, '')

@@ -32,7 +32,7 @@ const pageOf = (page: number, filter = ''): string =>
 
 const namesIn = (html: string): Set<string> => new Set(html.match(/kernel_\d+_/g));
 
-test('each of many kernels is on one page of the table, and a filter finds it', () => {
+test('every kernel is on exactly one page of a long table, and a filter finds it', () => {
   const pages = [1, 2, 3, 4, 5].map((page) => namesIn(pageOf(page)));
   expect(pages.map(({ size }) => size)).toEqual([100, 100, 100, 100, 50]);
   expect(new Set(pages.flatMap((names) => [...names])).size).toBe(450);

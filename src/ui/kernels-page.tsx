@@ -13,13 +13,13 @@ export interface KernelsShown {
   shown: ShownPart;
   kernels: readonly NamedKernel[];
   origins: readonly KernelOrigin[];
-  /** Where the chosen kernel is in the roofline. */
+  /** Roofline of the selected kernel. */
   roofline: readonly Block[];
-  /** Those with counters, all at their places. @param linkTo the address at which a name is chosen */
+  /** Roofline of all kernels with counters. @param linkTo link that selects a name */
   counted: (linkTo: (name: string) => string) => readonly Block[];
 }
 
-/** Kernels by name, and what their time is made of. */
+/** Kernels by name, and how their time splits. */
 export const kernelsPage = (
   { session, shown, kernels, origins, roofline, counted }: KernelsShown,
   asked: Asked,

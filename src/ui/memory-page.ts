@@ -3,7 +3,7 @@ import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { Block, Section } from '../views/block.js';
 import { lineMark } from '../vocabulary/colours.js';
 
-/** Kinds as recorded, and what counts them. */
+/** Labels of the recorded kinds of memory, with what each counts. */
 const kindLabels: Record<string, string> = {
   used: 'used on the GPU, by all processes',
   'used (sampled)': 'used on the GPU, by all processes (sampled)',
@@ -16,7 +16,7 @@ const kindLabels: Record<string, string> = {
   file: 'mapped files: libraries, weights',
 };
 
-/** Memory in use over time: a chart per execution and place. */
+/** Memory in use over time: one chart per execution and device or host. */
 export function memorySections(series: readonly MemoryOverTime[]): Section[] {
   const charts = new Map<string, MemoryOverTime[]>();
   for (const line of series) {
@@ -66,7 +66,7 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
   return [{ id: 'memory', title: 'Memory over time', blocks }];
 }
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no memory samples: the reason, and the commands that record them. */
 export const noMemory = nothing(
   'memory',
   'Memory over time',

@@ -15,7 +15,7 @@ import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
-/** Kernels as the explanation sees them: of the same rank and device; without a timeline those that Nsight Compute profiled. */
+/** Kernels of the rank and device that the explanation uses; without a timeline the kernels that Nsight Compute profiled. */
 export async function kernels(openSession: OpenSession, asked: Asked): Promise<string> {
   const { session } = openSession;
   const counters = await foundCounters(openSession);
@@ -48,7 +48,7 @@ export async function kernels(openSession: OpenSession, asked: Asked): Promise<s
   );
 }
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no kernels. */
 const noKernels: Block[] = [
   { t: 'missing', what: 'No kernels.', why: 'Nothing in this session recorded a GPU.' },
   {
@@ -57,7 +57,7 @@ const noKernels: Block[] = [
   },
 ];
 
-/** Operators of the same rank. */
+/** Operators of the rank that the explanation uses. */
 export async function operators(openSession: OpenSession, asked: Asked): Promise<string> {
   const { session } = openSession;
   if (!hasRows(session.manifest, 'ops'))
@@ -71,7 +71,7 @@ export async function operators(openSession: OpenSession, asked: Asked): Promise
   return operatorsPage({ ...found, session: named(openSession) }, asked);
 }
 
-/** An answer about what the session's explanation is about, and which part of the session that is. */
+/** Runs a query on the rank and device that the explanation uses, and returns the result with them. */
 export const inScope = <T extends object>(
   session: Session,
   ask: (scope: TraceScope) => Promise<T>,

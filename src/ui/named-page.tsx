@@ -10,21 +10,21 @@ import { ChosenEvents, type ShownPart } from './chosen-events.js';
 import { html, type SessionNamed, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 
-/** Events of one name as a row of a table. */
+/** The events of one name as a table row. */
 export interface NamedRow extends NamedDurations {
   class: OpClass;
   share: number;
 }
 
-/** A column that sorts: by text from A on, by numbers from the largest on. */
+/** A sortable column: texts ascending, numbers descending. */
 export interface SortColumn<T> {
   label: string;
-  /** A number sorts as one, and stands right. */
+  /** Numbers sort by value and are right-aligned. */
   of: (row: T) => string | number;
   text: (row: T) => string;
 }
 
-/** Columns of all pages, by their name in the address. */
+/** Columns of several pages by their key in the URL. */
 export const countColumn = (label: string): SortColumn<NamedRow> => ({
   label,
   of: ({ count }) => count,
@@ -41,13 +41,13 @@ export const shareColumn = (label: string): SortColumn<NamedRow> => ({
   text: ({ share }) => formatPercent(share),
 });
 
-/** What the address of a page asks for. */
+/** State of the table, stored in the URL. */
 export interface Asked {
   sort: string;
   filter: string;
-  /** Name of the row that is chosen; '' for none. */
+  /** Name of the selected row; '' for none. */
   chosen: string;
-  /** From 1. */
+  /** Page number from 1. */
   page: number;
 }
 
@@ -56,30 +56,30 @@ interface NamedPage<T extends NamedRow> {
   shown: ShownPart;
   asked: Asked;
   title: string;
-  /** Last part of the address. */
+  /** Last part of the page's path. */
   page: string;
-  /** What a row is, and what its count counts: one and several. */
+  /** Noun for a row and noun for the counted events, each singular and plural. */
   noun: readonly [string, string];
   counted: readonly [string, string];
-  /** All rows, those with the most time first. */
+  /** All rows, most time first. */
   rows: readonly T[];
   nameOf: (row: T) => string;
-  /** After the name and the class; `sortedBy` is the one that sorts at first. */
+  /** Columns after name and class; `sortedBy` is the initial sort column. */
   columns: Readonly<Record<string, SortColumn<T>>>;
   sortedBy: string;
-  /** What a filter shows the sum of. */
+  /** Value that is summed over the filtered rows. */
   timed: { of: (row: T) => number; says: string };
-  /** Above the table. @param linkTo the address at which a name is chosen */
+  /** Shown above the table. @param linkTo link that selects a name */
   lead: (linkTo: (name: string) => string) => Child;
-  /** Below that: charts, none where nothing is drawn. */
+  /** Charts below the table; an empty list if there is nothing to draw. */
   charts?: (linkTo: (name: string) => string) => readonly Block[];
-  /** Below the durations of the row that is chosen. */
+  /** Shown below the durations of the selected row. */
   more?: Child;
 }
 
 const rowsPerPage = 100;
 
-/** A table of events by name, of the rank and device that the session's explanation is about; state is in the address, without a script. */
+/** A table of events by name, for the rank and device that the explanation uses. Its state is in the URL, so it works without a script. */
 export function namedPage<T extends NamedRow>({
   session,
   shown,

@@ -6,11 +6,14 @@ import { tableOf } from '../views/table-of.js';
 import { lineMark } from '../vocabulary/colours.js';
 import { kernelLabel } from '../vocabulary/kernel-label.js';
 
-/** Nsight Systems and Nsight Compute write template arguments differently: names are compared without them. */
+/**
+ * Whether two names are one kernel. Nsight Systems and Nsight Compute write template arguments differently, so names are compared without
+ * them.
+ */
 export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
   bareKernelName(name) === bareKernelName(otherName);
 
-/** The unit that executed most of the FLOP: its peak is the kernel's roof. */
+/** The unit that executed most of the FLOP: its peak is the kernel's roofline. */
 const unitOf = ({ roofline: { flop_by_unit: units } }: KernelCounters): string =>
   units.reduce((most, unit) => ((unit.flop.value ?? 0) > (most.flop.value ?? 0) ? unit : most)).unit;
 
@@ -22,8 +25,8 @@ const unitLabels: Record<string, string> = {
 };
 
 /**
- * Kernels under the roofs of the GPU, by the counters of Nsight Compute: none without FLOP and DRAM bytes.
- * @param linkTo where a kernel is; undefined where it has no place
+ * Kernels under the rooflines of the GPU, from Nsight Compute counters; empty without FLOP and DRAM bytes.
+ * @param linkTo link to a kernel; undefined if it has no page
  */
 export function ncuRoofline(
   kernels: readonly KernelCounters[],
@@ -45,7 +48,7 @@ export function ncuRoofline(
   });
   if (placed.length === 0) return [];
   const units = [...new Set(placed.map(({ unit }) => unit))];
-  // Each kernel ran at a clock of its own: the highest roof is drawn, its share of its own roof is in words.
+  // Each kernel ran at its own clock: the chart has the highest roofline, and the text each kernel's share of its own.
   const highest = (of: readonly (number | null)[]): number => Math.max(...of.map((value) => value ?? 0));
   const bandwidth = highest(placed.map(({ kernel }) => kernel.roofline.peak_dram_bandwidth.value));
   const peaks = units

@@ -1,6 +1,6 @@
 import type { Section } from '../views/block.js';
 
-/** A page that has nothing to show: why, and the commands that record it. */
+/** A page without data: the reason, and the commands that record it. */
 export const nothing = (
   id: string,
   title: string,

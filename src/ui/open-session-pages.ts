@@ -8,7 +8,7 @@ import type { SessionNamed } from './pages.js';
 import { sessionPath } from './session-path.js';
 import type { OpenSession } from './timeline/open-timelines.js';
 
-/** A session as its pages name it. */
+/** The id, title and pages of a session. */
 export function named({ key, session, executions }: OpenSession): SessionNamed {
   const has = (...tables: string[]): boolean => hasRows(session.manifest, ...tables);
   const pages: [path: string, label: string, hasContent: boolean][] = [
@@ -30,7 +30,7 @@ export function named({ key, session, executions }: OpenSession): SessionNamed {
   };
 }
 
-/** A page of a session from blocks. @param lead above them */
+/** A page of a session made of blocks. @param lead shown above them */
 export const pageOfBlocks = (
   openSession: OpenSession,
   title: string,
@@ -46,7 +46,7 @@ export const pageOfBlocks = (
     sections,
   });
 
-/** Answers from a session's database. */
+/** Runs a query on a session's database and closes the connection. */
 export async function read<T>(session: Session, ask: (database: SessionDatabase) => Promise<T>): Promise<T> {
   const database = await session.connect();
   try {

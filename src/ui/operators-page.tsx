@@ -15,7 +15,7 @@ export interface OperatorsShown {
   origins: readonly OperatorOrigin[];
 }
 
-/** Operators by name: host time with and without what they call, and the kernels that they launched. */
+/** Operators by name: host time with and without callees, and launched kernels. */
 export const operatorsPage = (
   { session, shown, operators, origins }: OperatorsShown,
   asked: Asked,
@@ -23,7 +23,7 @@ export const operatorsPage = (
   const layered = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
-    // Operators run on the host.
+    // Operators run on the host, so no device is shown.
     shown: { ...shown, device: null },
     asked,
     title: 'Operators',
@@ -67,7 +67,7 @@ export const operatorsPage = (
   });
 };
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no operators: the reason, and the commands that record them. */
 export const noOperators = nothing(
   'operators',
   'Operators',

@@ -8,19 +8,19 @@ import { sessionPath } from './session-path.js';
 import { uiStyle } from './style.js';
 import { TimelineParts } from './timeline-parts.js';
 
-/** A session as pages name it. */
+/** Id, title and pages of a session. */
 export interface SessionNamed {
-  /** In addresses. */
+  /** Key of the session in URLs. */
   key: string;
   id: string;
   title: string;
-  /** Those that it has something for: the end of their address, and what they are called. */
+  /** Pages that have data: last part of the path, and label. */
   pages: readonly { path: string; label: string }[];
 }
 
 export interface NavigationProps {
   session?: SessionNamed;
-  /** Path of the page that is open. */
+  /** Path of the open page. */
   current: string;
 }
 
@@ -48,12 +48,12 @@ export const Navigation: FC<NavigationProps> = ({ session, current }) => {
 interface ShellProps {
   title: string;
   navigation: NavigationProps;
-  /** Of /assets, run when the page is there. */
+  /** Script in /assets that runs after the page has loaded. */
   script?: string;
-  /** What the script starts with. */
+  /** Data attributes that the script reads. */
   data?: Record<string, string>;
   wide?: boolean;
-  /** Asks for itself again in a second. */
+  /** Whether the page reloads itself every second. */
   again?: boolean;
 }
 
@@ -87,7 +87,7 @@ export const Shell: FC<PropsWithChildren<ShellProps>> = ({
   </html>
 );
 
-/** The text of a page. */
+/** The HTML text of a page. */
 export const html = (page: Child): string => `<!DOCTYPE html>\n${String(page)}\n`;
 
 export const timelinePage = (
@@ -168,13 +168,13 @@ interface TableDescribed {
 
 interface Waiting {
   session: SessionNamed;
-  /** What is being done; null where the page does one thing. */
+  /** The current step of the computation; null if the page has only one. */
   doing: string | null;
   rows: number;
   seconds: number;
 }
 
-/** Until a page is there that takes long. */
+/** Shown while a slow page is computed. */
 export const waitingPage = ({ session, doing, rows, seconds }: Waiting): string =>
   html(
     <Shell title={session.title} navigation={{ session, current: '' }} again>
@@ -188,7 +188,7 @@ export const waitingPage = ({ session, doing, rows, seconds }: Waiting): string 
     </Shell>,
   );
 
-/** What failed, why, and what to do. */
+/** An error page: what failed, why, and what to do. */
 export const failurePage = (parts: { what: string; why: string; fix: string }): string =>
   html(
     <Shell title="Not shown" navigation={{ current: '' }}>

@@ -5,7 +5,7 @@ import { patience } from './patience.js';
 
 const open = { accept: 'text/html,*/*' };
 
-/** A page that takes as long as its name says, and how often it was computed. */
+/** Routes that take as long as their name says, and a count of their computations. */
 function slowPages() {
   const app = new Hono();
   const computed: string[] = [];
@@ -26,7 +26,7 @@ function slowPages() {
   return { get, computed };
 }
 
-test('a page that takes long is announced, computed once, and given to all who wait', async () => {
+test('a slow page is announced, computed once, and sent to all who wait for it', async () => {
   const { get, computed } = slowPages();
   expect(await get('/s/2600', open)).toEqual(['waiting for 2 s', null]);
   expect(await Promise.all([get('/s/2600', open), get('/s/2600', open)])).toEqual([
@@ -36,7 +36,7 @@ test('a page that takes long is announced, computed once, and given to all who w
   expect(computed).toEqual(['2600']);
 });
 
-test('a quick page comes at once, and a script waits for a slow one', async () => {
+test('a fast page comes at once, and a script waits for a slow one', async () => {
   const { get, computed } = slowPages();
   expect((await get('/s/0', open))[0]).toBe('page 0');
   expect((await get('/s/2200', { accept: '*/*' }))[0]).toBe('page 2200');

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 
-/** Pages that take longer are announced. */
+/** Slower pages show a waiting page first. */
 const patienceMs = 2000;
-/** An answer that nobody came back for is dropped. */
+/** Time after which an unclaimed result is dropped. */
 const keptMs = 60_000;
 
 interface Work {
@@ -12,9 +12,9 @@ interface Work {
 }
 
 /**
- * Shows another page while one is computed that takes long; it asks again until the answer is there. Only for what a browser
- * opens: a script that asks waits.
- * @param waiting the page to show
+ * Shows a waiting page while a slow page is computed; it reloads until the result is ready. Only for page loads of a browser: requests of
+ * scripts wait.
+ * @param waiting makes the waiting page
  */
 export function patience(
   app: Hono,
@@ -37,7 +37,7 @@ export function patience(
     const answer = await Promise.race([work.answer, sleep(patienceMs, null)]);
     if (answer === null) return waiting(context, Math.round((performance.now() - work.since) / 1e3));
     working.delete(url);
-    // Several tabs may wait for one page.
+    // Several tabs may wait for one page, so each gets a copy of the response.
     return answer.clone();
   };
 }

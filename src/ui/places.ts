@@ -11,23 +11,23 @@ import { barPlace, type Places, pointPlace } from '../views/findings.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
-/** A time of an execution, ns since the session's start, and in it what is meant. */
+/** A time range of an execution, ns since the session's start, with the event to mark in it. */
 interface Place {
   execution: string;
   start: number;
   end: number;
-  /** The gap or kernel; null where the whole stage is meant. */
+  /** The gap or kernel to mark; null to show the whole stage. */
   mark: { start: number; end: number } | null;
-  /** What is seen there. */
+  /** Link text. */
   text: string;
 }
 
 type LinkTo = (place: Place) => string;
 
 /**
- * Where each finding, bar and point of a roofline shows most: the longest of its gaps, kernels, copies or operators in a stage of
- * the kind; what has none of them shows in the slowest of its stages.
- * @param linkTo address of a place
+ * The best place in the timeline for each finding, bar and roofline point: the longest of its gaps, kernels, copies or operators in a stage
+ * of that kind; without any, the slowest such stage.
+ * @param linkTo link to a place
  */
 export async function placesOf(
   session: Session,
@@ -76,7 +76,7 @@ interface Row {
   stage_end_ns: number;
 }
 
-/** What is seen around an event: so little that it is no line of a pixel, and nothing outside its stage. */
+/** Time range to show around an event: wide enough that the event spans several pixels, and inside its stage. */
 function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_ns: to }: Row) {
   const room = 10 * (end - start);
   return {
@@ -87,7 +87,7 @@ function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_
 
 const labelOf = ({ kind }: StageWaterfall): string => stageLabels[kind] ?? kind;
 
-/** The longest gap of a bar's cause, kernel of its class or copy of its direction; null for bars that are none of them. */
+/** The longest gap with a bar's cause, kernel of its class or copy of its direction; null for other bars. */
 async function longest(database: SessionDatabase, bar: string, stage: StageWaterfall): Promise<Place | null> {
   const cause = gapParts.find((part) => part === bar || (part === 'host' && isHostBar(bar)));
   const kind = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
@@ -138,8 +138,8 @@ async function slowestOf(database: SessionDatabase, stage: StageWaterfall): Prom
 }
 
 /**
- * In any execution: timed launches of the embedded engine have no operators, its profiled one has, in a capture of their own
- * next to that of the stages.
+ * The longest operator in any execution: the embedded engine times its stages without operators and profiles operators in another
+ * execution.
  */
 async function longestOperator(
   database: SessionDatabase,
@@ -165,7 +165,7 @@ async function longestOperator(
     : null;
 }
 
-/** Points of a profile: a class at its longest operator, a stage at its slowest with operators. */
+/** Places of the points of a profile: a class at its longest operator, a stage at its slowest instance with operators. */
 async function stagePoints(
   database: SessionDatabase,
   { stages }: ProfileResult,
@@ -188,7 +188,7 @@ async function stagePoints(
   return places;
 }
 
-/** Points of measured kernels: the slowest run in a trace of the case (--trace). */
+/** Places of measured kernels: the slowest run in the trace of each case (--trace). */
 async function casePoints(session: Session, database: SessionDatabase, linkTo: LinkTo): Promise<Places> {
   const rows = await slowestRuns(session, database);
   return new Map(rows.map((row) => [pointPlace(row.case), leads(row, `slowest run of ${row.case}`, linkTo)]));

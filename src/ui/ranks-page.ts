@@ -4,20 +4,20 @@ import type { Block, Section, Text } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
 import { formatBytes, formatMs, plural } from '../vocabulary/format.js';
 
-/** Kinds that are offered; the table of collectives on the overview has all. */
+/** Kinds offered for selection; the table of collectives on the overview has all. */
 const kindsOffered = 20;
 
 interface Asked {
   kinds: readonly CollectiveKind[];
   chosen: CollectiveKind;
   linkTo: (kind: CollectiveKind) => string;
-  /** Address of a time in the timeline of an execution. */
+  /** Link to a time range in the timeline of an execution. */
   placeOf: (execution: string, start: number, end: number) => string;
 }
 
 const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} of ${formatBytes(bytes)}`;
 
-/** Ranks over the calls of one kind of collective: who waited, call by call; the rank that stays faint is the late one. */
+/** Chart of ranks over the calls of one kind of collective, shaded by waiting time: the rank without shade is the late one. */
 export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Section {
   const { kinds, chosen, linkTo, placeOf } = asked;
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
@@ -113,7 +113,7 @@ export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Se
   };
 }
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no collectives of several ranks: the reason, and the commands that record them. */
 export const noRanks = nothing(
   'collective',
   'Ranks',

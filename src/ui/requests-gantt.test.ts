@@ -16,11 +16,11 @@ const request = (id: number, sent_s: number, more: Partial<RequestSeen> = {}): R
   ...more,
 });
 
-test('requests in flight at once have rows of their own, and each takes the first free one', () => {
+test('requests in flight at once get separate rows, and each takes the first free row', () => {
   const requests = [request(1, 0), request(2, 0.5), request(3, 1), request(4, 1.2, { due_s: 1.1 })];
   const { chart, before, endless } = requestGantt(requests, 0)!;
   expect(chart.lanes).toEqual(['1', '2', '3']);
-  // Third on the row that the first one left at 1 s; the fourth was due while two others ran.
+  // The third request reuses the row that the first left at 1 s; the fourth was due while two others ran.
   expect(chart.spans.map(([row, start, ns]) => [row, Math.round(start / 1e6), Math.round(ns / 1e6)])).toEqual(
     [
       [0, 0, 100],
@@ -42,18 +42,18 @@ test('requests in flight at once have rows of their own, and each takes the firs
   expect([before, endless, chart.dur_ns]).toEqual([0, 0, 2.2e9]);
 });
 
-test('a later part has what was still in flight, and says what has no end', () => {
+test('a later page includes requests still in flight, and counts requests without an end', () => {
   const many = Array.from({ length: ganttRequests }, (_, at) => request(at, at / 10));
   const next = ganttRequests / 10;
   const requests = [...many, request(1000, next), request(1001, next, { e2e_ms: null, status: 'timeout' })];
   const { chart, before, endless, drawn, start_s } = requestGantt(requests, ganttRequests)!;
-  // One every 100 ms takes 1 s: nine of them are not done.
+  // One request per 100 ms, each takes 1 s: nine are unfinished.
   expect(before).toBe(9);
   expect([endless, drawn.length, start_s]).toEqual([1, 2, next]);
   expect(Math.min(...chart.spans.map(([, start]) => start))).toBeLessThan(0);
 });
 
-test('failures are one span, and without times nothing is drawn', () => {
+test('a failed request is one span, and without times nothing is drawn', () => {
   const failed = requestGantt([request(1, 0, { status: 'timeout', ttft_ms: null })], 0)!;
   expect(failed.chart.spans).toHaveLength(1);
   expect(failed.chart.key.map(({ name }) => name)).toEqual(['failed']);

@@ -3,7 +3,7 @@ import type { KeyEntry, TimelineChart } from '../views/chart.js';
 import { classColors, type Colour } from '../vocabulary/colours.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
-/** Requests of one drawing, in the order in which they were sent. */
+/** Maximum requests per chart, in the order in which they were sent. */
 export const ganttRequests = 200;
 
 const parts = {
@@ -27,20 +27,20 @@ const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, 
 
 export interface Gantt {
   chart: TimelineChart;
-  /** In the order in which they were sent. */
+  /** Requests in the chart, in the order in which they were sent. */
   drawn: readonly RequestSeen[];
-  /** Sent before them and still in flight. */
+  /** Number of requests sent earlier and still in flight. */
   before: number;
-  /** Without an end. */
+  /** Number of requests without an end. */
   endless: number;
-  /** When the first one that is drawn begins, s since the first request was sent. */
+  /** Start of the first request in the chart, s since the first request was sent. */
   start_s: number;
 }
 
 /**
- * When each request was due, sent, had its first and its last token. A row is one request at a time: as many rows are taken
- * as requests were in flight.
- * @param from the first request, from 0, in the order in which they were sent
+ * When each request was due, sent, and had its first and last token. A row has one request at a time, so the number of rows is the number
+ * of requests in flight.
+ * @param from index of the first request, in the order in which they were sent
  */
 export function requestGantt(requests: readonly RequestSeen[], from: number): Gantt | null {
   const asked = requests.slice(from, from + ganttRequests);

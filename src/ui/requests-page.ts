@@ -6,7 +6,7 @@ import { classColors } from '../vocabulary/colours.js';
 import { formatCount, formatQuantity, plural } from '../vocabulary/format.js';
 import { ganttRequests, requestGantt } from './requests-gantt.js';
 
-/** Requests that charts have; the table and SQL have the others. */
+/** Maximum requests in charts; the table and SQL have the others. */
 const mostDrawn = 5000;
 const mostListed = 500;
 
@@ -17,7 +17,7 @@ const latencies = [
 ] as const;
 type Latency = (typeof latencies)[number][0];
 
-/** Single requests of a load: when each was sent and answered, their latencies over that time, and the slowest. */
+/** Single requests of a load: when each was sent and finished, latencies over that time, and the slowest requests. */
 export function requestSections(requests: readonly RequestSeen[], loads: Loads): Section[] {
   const { execution, executions, linkTo, nameOf = String, pages = 1 } = loads;
   const drawn = Math.ceil(mostDrawn / pages);
@@ -93,17 +93,17 @@ export function requestSections(requests: readonly RequestSeen[], loads: Loads):
 interface Loads {
   execution: string;
   executions: readonly string[];
-  /** Address of a load, and of the drawing from a request of it on; null where there is one page. */
+  /** Link to a load, and to its chart from a given request on; null if all loads are on one page. */
   linkTo: ((execution: string, from?: number) => string) | null;
-  /** A load as people call it. */
+  /** Label of a load. */
   nameOf?: (execution: string) => string;
-  /** The first request that is drawn in flight, from 0. */
+  /** Index of the first request in the chart of requests in flight. */
   from?: number;
-  /** Loads that share what one file may hold. */
+  /** Number of loads that share the size limit of one file. */
   pages?: number;
 }
 
-/** Requests over the time at which they were in flight, some of them at a time. */
+/** Requests over the time in which they were in flight, one chart of up to `ganttRequests` at a time. */
 function ganttBlocks(
   requests: readonly RequestSeen[],
   { execution, linkTo, from: asked = 0 }: Loads,
@@ -212,7 +212,7 @@ function seriesOf(requests: readonly RequestSeen[], id: Latency, timed: boolean)
   return series.filter((line) => line.points.length > 0);
 }
 
-/** Why there is nothing, and what records it. */
+/** Shown if the session has no requests: the reason, and the commands that record them. */
 export const noRequests = nothing(
   'requests',
   'Requests',

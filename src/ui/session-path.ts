@@ -1,2 +1,2 @@
-/** Of a session's page: "" is its overview. @param key of the session among those of the server */
+/** URL path of a page of a session; "" is the overview. @param key of the session on this server */
 export const sessionPath = (key: string, page = ''): string => `/s/${encodeURIComponent(key)}${page}`;

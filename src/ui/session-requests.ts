@@ -11,7 +11,7 @@ import { noRequests, requestSections } from './requests-page.js';
 import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
-/** Latency against the load, where the session has several loads, and the requests of one of them. */
+/** Latency against load, if the session has several loads, and the requests of one of them. */
 export async function requestsOfSession(
   openSession: OpenSession,
   asked: { execution: string | undefined; from: number },
@@ -38,7 +38,7 @@ export async function requestsOfSession(
   ];
 }
 
-/** Latency against the load as the overview of a load test or of result files has it, and what each load of a test was. */
+/** The section on latency against load of a load test or of result files, and the label of each load. */
 async function loadsOf(session: Session): Promise<{ sections: Section[]; names: Map<string, string> }> {
   const lead = leadOf(session.manifest);
   if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };

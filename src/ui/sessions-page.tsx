@@ -7,7 +7,7 @@ import { html, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 import { trendsOf } from './trends.js';
 
-/** All sessions, the newest first; a script adds those that come and hides those that a filter does not match. */
+/** All sessions, newest first; a script adds new ones and filters the list. */
 export const sessionsPage = (sessions: readonly ListedHere[]): string =>
   html(
     <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
@@ -28,7 +28,7 @@ export const sessionsPage = (sessions: readonly ListedHere[]): string =>
     </Shell>,
   );
 
-/** The table alone, for the script that follows new sessions. */
+/** Only the table, for the script that polls for new sessions. */
 export const sessionsTable = (sessions: readonly ListedHere[]): string =>
   String(<SessionsTable sessions={sessions} />);
 
@@ -157,7 +157,7 @@ const dtypeOf = (workload: Program['workload'] | undefined): string => {
 const width = 72;
 const height = 20;
 
-/** Values from zero up, so that a small change looks small. */
+/** A sparkline from zero up, so that a small change looks small. */
 const Sparkline: FC<{ values: readonly number[]; at: number; label: string }> = ({ values, at, label }) => {
   const most = Math.max(...values);
   const place = (index: number): [x: number, y: number] => [

@@ -1,4 +1,4 @@
-/** What pages have in addition to a report. */
+/** Styles of pages that reports do not have. */
 export const uiStyle = `
 nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; padding: .5rem 1rem; background: var(--surface);
   border-bottom: 1px solid var(--line); font-size: .9375rem; }
@@ -43,9 +43,9 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }
 @media screen and (max-width: 600px) {
   #editor .cm-completionInfo { display: none; }
-  /* Heads still sort; a session's name is the head of its list. */
+  /* Column heads stay, since they sort the table; a session's name is the head of its list. */
   :is(#named, #selected) thead { display: block; } :is(#named, #selected) thead tr { display: flex; flex-wrap: wrap; gap: 0 1rem; } :is(#named, #selected) th { border: 0; padding: 0; position: static; }
-  /* Figures of a row follow each other: hundreds of names stay a page to look over. */
+  /* The values of a row are inline, so that a page of hundreds of names stays short. */
   :is(#named, #selected) tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } :is(#named, #selected) td { padding: 0; gap: .25rem; } :is(#named, #selected) td:first-child { flex-basis: 100%; font-size: .875rem; }
   :is(#named, #selected) td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }

@@ -1,7 +1,7 @@
 import type { FC } from 'hono/jsx';
 import { safeText } from '../render/safe-text.js';
 
-/** What the script of a timeline fills: its buttons, picture, legend and panel. */
+/** The elements that the timeline script fills: buttons, canvas, legend and panel. */
 export const TimelineParts: FC<{ executions: readonly string[]; execution: string; trace?: string }> = ({
   executions,
   execution,

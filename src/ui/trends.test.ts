@@ -34,7 +34,7 @@ test('sessions of one workload have a trend in the order in which they ran', () 
   });
 });
 
-test('another batch, GPU, dtype or kind of figure is another trend', () => {
+test('sessions with another batch size, GPU, dtype or kind of figure are another trend', () => {
   const otherPrograms = [
     { batch_size: 2 },
     { gpu: 'H100' },
@@ -47,7 +47,7 @@ test('another batch, GPU, dtype or kind of figure is another trend', () => {
   ).toEqual({});
 });
 
-test('a program without a known model goes by its command; files that were imported by none', () => {
+test('programs without a known model are grouped by command; imported files have no trend', () => {
   const program = { model: null, command: ['inferscope', 'profile', 'x.py'] };
   expect(trends(session('a', 10, program), session('b', 10, program))).toMatchObject({ b: [1, [10, 10], 0] });
   const file = { model: null, command: ['inferscope', 'import'] };

@@ -1,19 +1,19 @@
 import type { ListedProgram } from '../session/list.js';
 
-/** The headline figure of sessions of one workload on one GPU, the earliest first. */
+/** The headline figures of the sessions of one workload on one GPU, earliest first. */
 interface Trend {
   values: number[];
-  /** The session's own place among them. */
+  /** Index of the session in `values`. */
   at: number;
-  /** Its figure against that of the session before, as a share; null for the first. */
+  /** Relative change from the session before; null for the first. */
   change: number | null;
 }
 
 /**
- * Trends of sessions; a session that is alone with its workload has none. Same are model, dtype, engine, GPU, batch, lengths
- * and parallelism; versions of engine, driver and framework may differ, as their effect is what a trend shows. Without a
- * model the command line says what ran; files that were imported have none.
- * @param gpuOf GPU of a program, null where none is named
+ * Trends of sessions; a session that is the only one of its workload has none. A workload is model, dtype, engine, GPU, batch, lengths and
+ * parallelism; versions of engine, driver and framework may differ, since a trend shows their effect. Without a model, the command line
+ * identifies the workload; imported files have no trend.
+ * @param gpuOf GPU of a program, null if unknown
  */
 export function trendsOf<T extends ListedProgram>(
   programs: readonly T[],

@@ -6,7 +6,7 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { safeText } from '../render/safe-text.js';
 import type { Session } from '../session/open.js';
 
-/** Changes that the overview offers, those of one word exclude each other; `explain --what-if` takes more. */
+/** Changes offered on the overview; those with the same key exclude each other. `explain --what-if` accepts more. */
 const known = [
   'cudagraph',
   'no-sync',
@@ -24,16 +24,16 @@ const known = [
 const wordOf = (change: string) => change.replace(/=.*/s, '') as Change['word'];
 
 interface SwitchesProps {
-  /** Changes that are on, in their order. */
+  /** Changes that are switched on, in their order. */
   chosen: readonly string[];
   offered: readonly string[];
-  /** Where the waterfalls are under some changes; under none as measured. */
+  /** Link to the waterfalls under the given changes; an empty list shows them as measured. */
   linkTo: (changes: readonly string[]) => string;
-  /** A change switches the one before it off. */
+  /** Whether a change switches off the one before it. */
   alone?: boolean;
 }
 
-/** The changes that a session has an answer to; none without stages. */
+/** The changes that the session can predict; empty without stages. */
 export function offeredFor({ manifest }: Session, explain: ExplainResult | undefined): string[] {
   if (!explain) return [];
   const isAnswered = answerable(manifest, explain);
@@ -66,6 +66,6 @@ export const WhatIfSwitches: FC<SwitchesProps> = ({ chosen, offered, linkTo, alo
   );
 };
 
-/** A change to the GPU that the session ran on changes nothing. */
+/** Whether a change names the GPU that the session ran on. */
 const isOf = (gpu: string | null, change: string): boolean =>
   change.startsWith('gpu=') && (gpu ?? '').split(/[\s-]/).includes(change.slice('gpu='.length));

@@ -34,7 +34,7 @@ const result: AnalyzeResult = {
   usage: { steps: 2, input_tokens: 10, output_tokens: 5, cost_usd: figure(0.123, 'USD', 'prices') },
 };
 
-test('an answer with its lists and code, the queries that it cites, and its cost', () => {
+test('shows an answer with its lists and code, the cited queries, and its cost', () => {
   const made = document('analyze', '1.0', result);
   expect(analyzeDocumentSchema.parse(made)).toEqual(made);
   const text = stripVTControlCharacters(terminalView(analyzeView(made), { width: 60 }));

@@ -32,7 +32,7 @@ export function answerBlocks(data: AnalyzeResult): Block[] {
 
 const dim = (text: string): Value => ({ text, tone: 'dim' });
 
-/** Paragraphs and lists as they stand, and code. */
+/** Text paragraphs and lists unchanged, and code blocks. */
 function textBlocks(answer: string): Block[] {
   return answer.split(/^\s*```.*$/m).flatMap((part, index): Block[] =>
     index % 2 === 1
@@ -47,10 +47,10 @@ function textBlocks(answer: string): Block[] {
 
 type Query = AnalyzeResult['queries'][number];
 
-/** Longer queries are for --sql and --json: half a query can be neither read nor run. */
+/** Longer queries are only in --sql and --json: a truncated query can be neither read nor run. */
 const queryCharacters = 200;
 
-/** The queries that the answer cites; q0 was given with the question. */
+/** The queries that the answer cites; q0 is given with the question. */
 function citedOf({ answer, queries }: AnalyzeResult): Query[] {
   const cited = new Set([...answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
   return queries.filter(({ id, input }) => cited.has(id) && (input !== null || id === 'q0'));
@@ -82,7 +82,7 @@ interface Request {
   body: Record<string, unknown>;
 }
 
-/** `analyze --dry-run`: the request part by part, nothing left out and nothing wrapped. */
+/** `analyze --dry-run`: every part of the request, neither shortened nor wrapped. */
 export function requestView(document: Document<Request>): View {
   const { url, body } = document.data;
   const { messages, tools, system, ...settings } = body;

@@ -54,7 +54,7 @@ const check: BaselineCheck = {
   differences: [{ label: 'cpu model', part: 'hardware', baseline: 'A', current: null }],
 };
 
-test('a check: finding, figures with their interval, why nothing is claimed; 80 columns, nothing steers the terminal', () => {
+test('a check shows finding, figures with intervals and reasons in 80 columns, without control characters', () => {
   const text = stripVTControlCharacters(
     terminalView(baselineCheckView(document('baseline-check', '1.0', check)), { width: 80 }),
   );

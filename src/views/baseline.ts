@@ -13,7 +13,7 @@ import {
 const namesOf = (sessions: readonly { id: string; name: string | null }[]): string =>
   sessions.map(({ id, name }) => name ?? id).join(', ');
 
-/** What `baseline set` saved, and how many of its metrics can carry a claim. @param path of the file */
+/** What `baseline set` saved, and how many of its metrics can be tested. @param path of the file */
 export function baselineView(document: Document<Baseline>, path: string): View {
   const { name, sessions, metrics, set_at } = document.data;
   const sure = metrics.filter(

@@ -12,7 +12,7 @@ import {
   type TimedMetric,
 } from './bench-series.js';
 
-/** Knees and limits found, one mark per batch size; named by line only where lines differ. */
+/** Marks of knees and limits, one per batch size; with the name of the line if lines differ. */
 function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   const lines = batchLines(data);
   const found = lines.flatMap(({ name, variant, points }) => {
@@ -34,7 +34,7 @@ function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   });
 }
 
-/** Output tokens/s if every sequence of a larger batch were free, from the first line's smallest batch. */
+/** Ideal scaling: output tokens/s proportional to the batch, from the first line's smallest batch. */
 function proportional({ points }: Series, sizes: readonly number[]): Series[] {
   const first = points.find(([, y]) => y !== null);
   if (!first || sizes.length < 2) return [];
@@ -81,7 +81,7 @@ const fittedMetric = {
   batch_tpot: 'tpot_ms',
 } as const;
 
-/** A dependence that was fitted: means with their intervals as symbols, the fit as a line. */
+/** A fitted dependence: means with their intervals as symbols, the fit as a line. */
 export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
   const fits = fitsOf(data, id);
   const reach = Math.max(0, ...fits.flatMap(({ fit }) => fit.at.map(({ x }) => x)));
@@ -115,7 +115,7 @@ export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
   };
 }
 
-/** The means that a fit was made from, with their intervals. */
+/** The means that a fit is based on, with their intervals. */
 function measuredPoints({ variants }: BenchResult, label: string, fit: BenchFit): Point[] {
   const points = variants.find((variant) => variant.label === label)?.points ?? [];
   const means = points.map(({ latency }) => meanOf(latency[fittedMetric[fit.id]]));
@@ -139,7 +139,7 @@ function measuredPoints({ variants }: BenchResult, label: string, fit: BenchFit)
   });
 }
 
-/** Every timed repeat against its point's median. */
+/** Every timed repeat relative to its point's median. */
 export function spreadChart(data: BenchResult, metric: TimedMetric): SpreadChart {
   return {
     form: 'spread',

@@ -27,7 +27,7 @@ const side = (selector: string, values: number[]) => ({
   metrics: [metric(values)],
 });
 
-test('both values, the change with its interval and p, and the verdict; text and page keep hostile names inert', () => {
+test('shows both values, the change with interval and p, and the verdict; names from files cannot inject anything', () => {
   const found = compareSides(side('a', [10, 10.1, 9.9, 10]), side('b', [12, 12.1, 11.9, 12]), {
     gates: [],
     withinProcess: false,

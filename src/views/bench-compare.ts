@@ -10,7 +10,7 @@ import {
 } from './metric-changes.js';
 import { pointLabel } from '../vocabulary/bench.js';
 
-/** Two benchmarks metric by metric: the finding first, then a table per point, so that names stay whole. */
+/** Two benchmarks metric by metric: the finding first, then one table per point, so that names are not cut. */
 export function benchCompareView(document: Document<BenchCompare>): View {
   const { data } = document;
   const uniform = isUniform(data.comparisons);

@@ -100,7 +100,7 @@ const bound = (id: 'prefill_bound' | 'decode_bound', drop: number): ColumnOf<Poi
   of: ({ point }) => point.model_utilization[id] ?? { missing: 'no roofline was measured' },
 });
 
-/** The range that the roofline leads to expect of a latency, and the measured mean over its low end. */
+/** The latency range expected from the roofline, and the measured mean relative to its low end. */
 const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointRow>[] => [
   latencyColumn(`${metric}_ms`, drop),
   {
@@ -129,7 +129,7 @@ const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointR
   },
 ];
 
-/** Shares of what the hardware allows, what the roofline leads to expect, and times on the device. */
+/** Shares of the roofline, expected latencies, and times on the device. */
 export function efficiencySection(data: BenchResult): Section {
   const rows = measuredRows(data);
   const hows = new Set(

@@ -12,7 +12,7 @@ import { meanOf } from './bench-series.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
-/** A point of a variant: a row of most tables. */
+/** A point of a variant: a row in most tables. */
 export interface PointRow {
   variant: BenchVariant;
   point: BenchPointResult;
@@ -24,19 +24,19 @@ const pointRows = ({ variants }: BenchResult): PointRow[] =>
 export const measuredRows = (data: BenchResult): PointRow[] =>
   pointRows(data).filter(({ point }) => point.outcome === 'measured');
 
-/** Which variant, where there are several. */
+/** The variant's label, if there are several. */
 const variantColumn = <T extends { variant: BenchVariant }>({ variants }: BenchResult): ColumnOf<T>[] =>
   variants.length > 1
     ? [{ id: 'variant', head: 'variant', wraps: true, of: ({ variant }) => variant.label }]
     : [];
 
-/** Which point. */
+/** Columns that identify a point. */
 export const pointColumns = <T extends PointRow>(data: BenchResult): ColumnOf<T>[] => [
   ...variantColumn<T>(data),
   { id: 'point', head: 'point', of: ({ point }) => point.point },
 ];
 
-/** A figure with its interval; `drop` as columns have it. */
+/** A figure with its interval; `drop` as in Column. */
 export const figureColumn = (
   id: string,
   head: string,
@@ -55,7 +55,7 @@ type Latency = keyof BenchPointResult['latency'];
 export const latencyColumn = (metric: Latency, drop?: number): ColumnOf<PointRow> =>
   figureColumn(metric, pointLatencyLabels[metric], ({ latency }) => meanOf(latency[metric]), drop);
 
-/** Every point with its latencies and rates; of a single point its percentiles are what was asked for. */
+/** Every point with its latencies and rates; a single point also with its percentiles. */
 export function pointsSection(data: BenchResult): Section {
   const rows = measuredRows(data);
   const single = rows.length === 1;
@@ -202,7 +202,7 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
   );
 }
 
-/** Points that were not measured, or not in all launches. */
+/** Points that were not measured, or not in every launch. */
 function notMeasured(data: BenchResult): Block[] {
   const rows = pointRows(data).filter(({ point }) => point.outcome !== 'measured' || point.text !== null);
   if (rows.length === 0) return [];

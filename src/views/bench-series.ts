@@ -12,9 +12,9 @@ import { lineMark } from '../vocabulary/colours.js';
 import { formatCount } from '../vocabulary/format.js';
 import type { LinesChart, Point } from './chart.js';
 
-// What charts and tables of a benchmark both show.
+// Values that both charts and tables of a benchmark show.
 
-/** Times that variants and repeats are compared by, in reading order. */
+/** Metrics that variants and repeats are compared by, in display order. */
 export const timedMetrics = ['ttft_ms', 'tpot_ms', 'e2e_ms'] as const;
 export type TimedMetric = (typeof timedMetrics)[number];
 
@@ -25,7 +25,7 @@ export function meanOf(spread: BenchDistribution): Figure {
   return figure(mean, unit, source, { n, ...(sd === null ? {} : { sd }), ...(ci95 ? { ci95 } : {}) });
 }
 
-/** Points of one variant that differ in batch only. */
+/** Points of one variant that differ only in batch size. */
 interface BatchLine {
   name: string;
   variant: BenchVariant;
@@ -33,7 +33,7 @@ interface BatchLine {
   points: BenchPointResult[];
 }
 
-/** What the batch sweep measured, a line a variant and pair of lengths. */
+/** The batch sweep: one line per variant and pair of lengths. */
 export function batchLines({ variants }: BenchResult): BatchLine[] {
   const lines = variants.flatMap((variant) => {
     const swept = variant.points.filter(({ parts }) => parts.includes('throughput'));
@@ -60,13 +60,13 @@ export function batchSizes(lines: readonly BatchLine[]): number[] {
   );
 }
 
-/** The batch from which a larger one costs latency; null where the analysis found none. */
+/** The batch size above which a larger batch increases latency; null if the analysis found none. */
 export function kneeOf({ answers }: BenchVariant): number | null {
   const figures = answers.find(({ id }) => id === 'batch_knee')?.figures ?? {};
   return figures['knee_batch']?.value ?? null;
 }
 
-/** A figure of every point over the batch, a line per variant and pair of lengths. */
+/** A figure over the batch size, one line per variant and pair of lengths. */
 export function batchChart(
   lines: readonly BatchLine[],
   unit: string,
@@ -97,7 +97,7 @@ export function batchChart(
   };
 }
 
-/** What the machine did, by batch. */
+/** Machine metrics by batch size. */
 export const machineValues = {
   gpu_utilization: {
     name: 'GPU utilization',
@@ -133,7 +133,7 @@ export const machineValues = {
 } as const;
 type MachineValue = keyof typeof machineValues;
 
-/** Those that any point of the batch sweep has. */
+/** Machine metrics that any point of the batch sweep has. */
 export function knownMachineValues(result: BenchResult): MachineValue[] {
   const points = batchLines(result).flatMap((line) => line.points);
   return (Object.keys(machineValues) as MachineValue[]).filter((name) =>
@@ -149,11 +149,11 @@ export const fitsOf = ({ variants }: BenchResult, id: string): { label: string; 
 interface Compared {
   /** The point's id. */
   name: string;
-  /** Mean, ms; null where the variant did not measure the point. */
+  /** Mean, ms; null if the variant did not measure the point. */
   values: (number | null)[];
 }
 
-/** Points that the first variant and another have measured, with every variant's mean. */
+/** Points measured by the first variant and another one, with every variant's mean. */
 export function compared({ variants }: BenchResult, metric: TimedMetric): Compared[] {
   return (variants[0]?.points ?? []).flatMap(({ point: name }) => {
     const values = variants.map(({ points }) => {
@@ -164,7 +164,7 @@ export function compared({ variants }: BenchResult, metric: TimedMetric): Compar
   });
 }
 
-/** Where a quarter, a half and three quarters of the values lie, and Tukey's fences around them. */
+/** Quartiles of the values, and Tukey's fences around them. */
 export interface Box {
   q1: number;
   median: number;
@@ -173,7 +173,7 @@ export interface Box {
   high: number;
 }
 
-/** Linear between order statistics (type 7). */
+/** Linear interpolation between order statistics (type 7). */
 export function boxOf(values: readonly number[]): Box | null {
   if (values.length < 4) return null;
   const sorted = values.toSorted((a, b) => a - b);
@@ -216,7 +216,7 @@ function spreadRow(
   return [{ name, variant, spread, repeats, box }];
 }
 
-/** A row per point and variant that has this distribution. */
+/** One row per point and variant with this distribution. */
 export function spreadRows({ variants }: BenchResult, metric: TimedMetric): SpreadRow[] {
   const points = variants[0]?.points ?? [];
   const names = [

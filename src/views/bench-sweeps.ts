@@ -21,9 +21,9 @@ interface BatchRow {
   line: string;
   point: BenchPointResult;
   knee: boolean;
-  /** Output tokens/s over that of the smallest batch; null where either is not known. */
+  /** Output tokens/s relative to the smallest batch; null if either is unknown. */
   factor: number | null;
-  /** How many times larger the batch is. */
+  /** Batch size relative to the smallest batch. */
   times: number;
 }
 
@@ -46,7 +46,7 @@ function batchRows(data: BenchResult): BatchRow[] {
 
 const notScaled = { missing: 'its rate, or that of the smallest batch, is unknown' };
 
-/** Throughput and time per token over the batch. */
+/** Throughput and time per token against batch size. */
 export function batchSections(data: BenchResult): Section[] {
   const rows = batchRows(data);
   if (rows.length === 0) return [];
@@ -125,7 +125,7 @@ interface FitRow {
   fit: BenchFit;
 }
 
-/** What was fitted against length and batch: formulas, and what they were made from. */
+/** Fits against length and batch size: formulas, and the points they are based on. */
 export function fitSections(data: BenchResult): Section[] {
   const rows = fitIds.flatMap((id) => fitsOf(data, id).map((fit): FitRow => ({ id, ...fit })));
   if (rows.length === 0) return [];
@@ -207,7 +207,7 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
   };
 }
 
-/** Every variant against the first, at the points that both have. */
+/** Every variant against the first, at points that both measured. */
 export function variantSections(data: BenchResult): Section[] {
   const { variants } = data;
   const [first, ...otherVariants] = variants;
@@ -267,7 +267,7 @@ export function variantSections(data: BenchResult): Section[] {
 
 const noBox = { missing: 'fewer than four repeats' };
 
-/** How far the timed repeats of each point are apart. */
+/** Spread of the timed repeats of each point. */
 export function spreadSections(data: BenchResult): Section[] {
   const shown = timedMetrics
     .map((metric) => ({ metric, rows: spreadRows(data, metric) }))

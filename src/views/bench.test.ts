@@ -16,7 +16,7 @@ const tables = (made: Bench, id: string): (Block & Table)[] =>
   (benchView(made).sections.find((section) => section.id === id)?.blocks ?? [])
     .map((block) => (block.t === 'chart' ? block.behind : block))
     .filter((block) => isTable(block));
-/** Cells by row and the column's id, as CSV would have them. */
+/** Cells by row and column id, as in CSV. */
 const rows = (table: Table | undefined) =>
   table!.rows.map(({ cells }) =>
     Object.fromEntries(table!.columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
@@ -40,7 +40,7 @@ test('the documents that views are tested with are valid', () => {
     expect(benchDocumentSchema.safeParse(made).error).toBeUndefined();
 });
 
-test('leads with what lies between variants, then speed and batch', () => {
+test('starts with the difference between variants, then speed and batch', () => {
   expect(leadingAnswers(testBench().data).map(({ id }) => id)).toEqual(['variants', 'latency', 'batch_knee']);
   const text = words(textOf(testBench(), 1));
   expect(text).toContain('mode=cudagraph is 1.6 times as fast per token');
@@ -49,7 +49,7 @@ test('leads with what lies between variants, then speed and batch', () => {
   );
 });
 
-test('a row per measured point: lengths, means of the document, rate', () => {
+test('has a row per measured point: lengths, means of the document, rate', () => {
   const made = oneVariant();
   const { points } = made.data.variants[0]!;
   const [shown] = tables(made, 'points');
@@ -66,11 +66,11 @@ test('a row per measured point: lengths, means of the document, rate', () => {
     e2e_ms: (first.latency.e2e_ms as BenchSpread).mean,
     output_tokens_per_s: first.throughput.output_tokens_per_s.value,
   });
-  // Cells have the interval, not only the mean.
+  // Cells show the interval together with the mean.
   expect(plainText(shown!.rows[0]!.cells[4]!)).toMatch(/ms\s±\s/);
 });
 
-test('every percentile, outlier and launch of each latency; of a single point they are the summary', () => {
+test('shows every percentile, outlier and launch of each latency; a single point shows them in the summary', () => {
   const made = oneVariant();
   const spread = made.data.variants[0]!.points[0]!.latency.ttft_ms as BenchSpread;
   const [, percentiles] = tables(made, 'points');
@@ -96,7 +96,7 @@ test('every percentile, outlier and launch of each latency; of a single point th
   expect(textOf(made, 1)).toMatch(/^ +TTFT +[\d.]+ ms/m);
 });
 
-test('a batch that did not fit has its reason, and is no row of what was measured', () => {
+test('a batch that did not fit has its reason and no row among the measured points', () => {
   const made = testBench();
   const [failed] = tables(made, 'points').slice(-1);
   expect(rows(failed)).toEqual([
@@ -110,7 +110,7 @@ test('a batch that did not fit has its reason, and is no row of what was measure
   expect(rows(tables(made, 'points')[0])).toHaveLength(21);
 });
 
-test('batch: scaling is against the smallest batch, efficiency is that over the batch', () => {
+test('scaling is relative to the smallest batch, efficiency is scaling over batch size', () => {
   const [shown] = tables(oneVariant(), 'batch');
   const [first, , third] = rows(shown);
   expect([first!['scaling'], first!['efficiency']]).toEqual(['1.00×', 1]);
@@ -119,7 +119,7 @@ test('batch: scaling is against the smallest batch, efficiency is that over the 
   expect(Number(third!['efficiency'])).toBeCloseTo(factor / 8);
 });
 
-test('fits are formulas with their error; a slope that may be 0 says so', () => {
+test('fits are formulas with their error; a slope that may be 0 is marked', () => {
   const made = oneVariant();
   const fit = made.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
   fit.coefficients_ci95 = [
@@ -133,7 +133,7 @@ test('fits are formulas with their error; a slope that may be 0 says so', () => 
   expect(text.match(/slope not different from 0/g)).toHaveLength(1);
 });
 
-test('a flag of several points is said once, with its numbers as a range and its points, warnings first', () => {
+test('a flag of several points is shown once, with the range of its numbers and its points, warnings first', () => {
   expect(flags(oneVariant().data).map(({ severity, code, text }) => [severity, code, text])).toEqual([
     [
       'warning',
@@ -144,14 +144,14 @@ test('a flag of several points is said once, with its numbers as a range and its
   ]);
 });
 
-test('without a GPU its columns are left out and the reason is said', () => {
+test('without a GPU its columns are left out and the reason is shown', () => {
   expect(page(cpu())).not.toContain('GPU utilization against the batch size');
   expect(page(cpu())).not.toContain('<section id="variants"');
   const machine = words(textOf(cpu(), 2, 120));
   expect(machine).toMatch(/– GPU memory, all; GPU utilization.*: the engine runs on the CPU/);
 });
 
-test('a utilization over 100 % is marked as an accounting fault', () => {
+test('a utilization over 100 % is marked as an accounting error', () => {
   const made = testBench();
   made.data.variants[0]!.points[0]!.model_utilization.decode_mbu = figure(1.2, 'share', 'test');
   expect(pageWords(made)).toContain('120 % (accounting fault)');
@@ -169,7 +169,7 @@ test.each([80, 120])(
   },
 );
 
-test('wide intervals take columns away, not room', () => {
+test('wide intervals remove columns instead of overflowing the width', () => {
   const made = oneVariant();
   for (const { latency } of made.data.variants[0]!.points)
     for (const of of Object.values(latency))
@@ -178,7 +178,7 @@ test('wide intervals take columns away, not room', () => {
   expect(lines.filter((line) => [...line].length > 80)).toEqual([]);
 });
 
-test('nothing measured at all says so, on page and terminal', () => {
+test('a benchmark without any measurement says so on page and terminal', () => {
   const made = oneVariant();
   made.data.session.status = 'interrupted';
   made.data.answers = [];
@@ -189,7 +189,7 @@ test('nothing measured at all says so, on page and terminal', () => {
   }
 });
 
-test('the page has every chart with a key and a table behind it, in the order of reading', () => {
+test('the page has every chart with a key and a table behind it, in display order', () => {
   const html = page(testBench());
   const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
   const order = 'points answers batch sequence variants spread machine efficiency telemetry environment';
@@ -197,12 +197,12 @@ test('the page has every chart with a key and a table behind it, in the order of
   const figures = html.split('<figure>').slice(1);
   expect(figures).toHaveLength(2 + 2 + 3 + 3 + 5 + 1);
   for (const part of figures) expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
-  // Two lines with symbols in each chart except variants and repeats, which use only colors for bars and boxes.
+  // Each chart has two lines with symbols, except variants and repeats, which use only colors for bars and boxes.
   expect(html.match(/class="line-key"/g)).toHaveLength(2 * (2 + 2 + 5));
   expect(html.match(/class="swatch"/g)).toHaveLength(2 * (3 + 3));
 });
 
-test('eight GPUs sampled for an hour are no megabytes of page', () => {
+test('samples of eight GPUs for an hour stay a small page', () => {
   const made = testBench();
   const points = Array.from({ length: 3000 }, (_, i): [number, number] => [i * 1200.123456, Math.sin(i)]);
   made.data.telemetry = Array.from({ length: 64 }, (_, i) => ({
@@ -214,7 +214,7 @@ test('eight GPUs sampled for an hour are no megabytes of page', () => {
   expect(page(made).length).toBeLessThan(1.3e6);
 });
 
-test('names from files stay text, steer no terminal, and the page refers to nothing outside itself', () => {
+test('names from files stay text and cannot control the terminal; the page loads nothing from outside', () => {
   const made = testBench();
   made.data.session.title = hostileText;
   made.data.variants[0]!.label = hostileText;

@@ -15,7 +15,7 @@ import { tableOf } from './table-of.js';
 
 const maxTelemetryPoints = 12_000;
 
-/** The document as a page carries it: of eight GPUs it would be megabytes of samples. The session keeps all. */
+/** The document with thinned samples for a page: samples of eight GPUs would be megabytes. The session keeps all. */
 function forPage(document: Document<BenchResult>): Document<BenchResult> {
   const { telemetry } = document.data;
   if (!telemetry) return document;
@@ -24,7 +24,7 @@ function forPage(document: Document<BenchResult>): Document<BenchResult> {
   return { ...document, data: { ...document.data, telemetry: series } };
 }
 
-/** A benchmark of an engine: how fast, up to which batch, at which lengths, and what limits it. */
+/** An engine benchmark: how fast, up to which batch, at which lengths, and what limits it. */
 export function benchView(whole: Document<BenchResult>): View {
   const document = forPage(whole);
   const { data, issues } = document;
@@ -85,7 +85,7 @@ const unfinished = ({ session: { status } }: BenchResult): Block[] =>
         },
       ];
 
-/** The answers that say most: between variants first, then in the order of their labels. */
+/** The most important answers: those between variants first, then in the order of their labels. */
 export function leadingAnswers({ variants, answers }: BenchResult): BenchAnswer[] {
   const all = [...answers, ...(variants[0]?.answers ?? [])];
   const ranked = (Object.keys(answerLabels) as BenchAnswer['id'][]).flatMap((id) =>
@@ -94,7 +94,7 @@ export function leadingAnswers({ variants, answers }: BenchResult): BenchAnswer[
   return ranked.slice(0, 3);
 }
 
-/** The table of points says how fast it is: any other answer says more. */
+/** Skips the answer that the table of points already gives: how fast it is. */
 const firstAnswer = (data: BenchResult): BenchAnswer | undefined => {
   const answers = leadingAnswers(data);
   return answers.find(({ id }) => id !== 'latency') ?? answers[0];
@@ -110,7 +110,7 @@ function leadingFact(data: BenchResult): { name: string; text: Text } {
   };
 }
 
-/** What a request by itself takes: a point of the latency part, else the smallest. */
+/** The point that represents a single request: one of the latency part, else the smallest. */
 function headline({ points }: BenchVariant): BenchPointResult | undefined {
   const bySize = points
     .filter(({ outcome }) => outcome === 'measured')
@@ -120,7 +120,7 @@ function headline({ points }: BenchVariant): BenchPointResult | undefined {
   return bySize.find(({ parts }) => parts.includes('latency')) ?? bySize[0];
 }
 
-/** Cards of what is known; what is missing is said in its section. */
+/** Cards of known figures; the reason for a missing figure is in its section. */
 function cards(data: BenchResult): { label: string; value: Text; note: Text }[] {
   const [variant] = data.variants;
   const point = variant && headline(variant);
@@ -155,7 +155,7 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
 
 const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 
-/** Health of the measurement, warnings first: flags that differ in numbers only as one, with the points that have them. */
+/** Issues of the measurement, warnings first; issues that differ only in numbers are merged, with the points that have them. */
 export function flags({ variants }: BenchResult): Issue[] {
   const all = variants.flatMap(({ label, flags: variantFlags, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';
@@ -169,7 +169,7 @@ export function flags({ variants }: BenchResult): Issue[] {
   return issuesAt(all).toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
 }
 
-/** Every question with its answer, those between variants first; the one that leads the page is not repeated. */
+/** Every question with its answer, those between variants first; the answer at the top of the page is not repeated. */
 function answerSections(data: BenchResult): Section[] {
   const { answers, variants } = data;
   const lead = firstAnswer(data);
@@ -277,7 +277,7 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
   };
 }
 
-/** What the page says of its figures. */
+/** Definitions of the figures on the page. */
 const meanings: readonly [name: string, text: string][] = [
   ['TTFT', 'From the start of the request or batch to its first token: prefill and first sampling.'],
   [

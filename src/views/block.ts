@@ -3,33 +3,30 @@ import type { Chart } from './chart.js';
 import type { Text } from './text.js';
 
 /**
- * What a document looks like, without a medium: a view turns a document into blocks, and each medium (terminal, page,
- * Markdown, CSV) has one renderer for the closed set of blocks below. Nothing reads a block back.
+ * The closed set of blocks between views and renderers: a view turns a document into blocks, and each medium (terminal, page, Markdown,
+ * CSV) has one renderer for them. No code reads text back out of a block.
  */
 
 export type { Part, Text, Value } from './text.js';
 
-/**
- * Who sees it: 1 in every summary, 2 where details were asked for (`--verbose`, Markdown), 3 on the page only. Without one: 1.
- */
+/** Where a block is shown: 1 in every summary, 2 with details (`--verbose`, Markdown), 3 only on the page. Default: 1. */
 export type Level = 1 | 2 | 3;
 
 export interface Column {
-  /** Names the column in CSV: a name with its unit. */
+  /** Name of the column in CSV, with its unit. */
   id: string;
   head: string;
-  /** Digits under digits. */
+  /** Aligns digits. */
   numeric?: boolean;
   /**
-   * May wrap on a page, and is cut in a terminal: after other columns were left out, or down to so many characters before
-   * they are.
+   * Wraps on a page and is cut in a terminal: after other columns were dropped, or (a number) down to this many characters before they are.
    */
   wraps?: boolean | number;
-  /** In a terminal on several lines instead of cut. */
+  /** In a terminal, wrapped over several lines instead of cut. */
   lines?: boolean;
   /** Left out on a narrow terminal, the lowest number first. */
   drop?: number;
-  /** On a page only with all columns, which a box above the table shows; so are the first `drop` columns of a wide table. */
+  /** Hidden on a page until a box above the table shows all columns; so are the first `drop` columns of a wide table. */
   detail?: boolean;
 }
 
@@ -43,45 +40,45 @@ export interface Table {
   title: Text;
   columns: readonly Column[];
   rows: readonly Row[];
-  /** Rows in a summary; the rest is counted. */
+  /** Maximum rows in a summary; the rest is counted. */
   brief?: number;
-  /** On a page: a field that hides the rows without the typed text. */
+  /** On a page: a text field that filters the rows. */
   filter?: boolean;
-  /** Columns without any value are left out, and why values are missing is said below, once per reason. */
+  /** Leaves out columns without any value, and lists why values are missing below the table, each reason once. */
   reasons?: boolean;
 }
 
-/** `notes`: what stands behind the bar, the most important first; a narrow line leaves out the last ones. */
+/** `notes`: text after the bar, most important first; a narrow line drops the last ones. */
 export interface Bar {
   name: string;
   ms: number;
   notes?: readonly Text[];
 }
 
-/** A chart with the words that name it for those who do not see it. */
+/** A chart with a text alternative. */
 interface LabelledChart {
   label: string;
   chart: Chart;
 }
 
-/** A time from what the hardware allows to what was measured: the bars sum to the first total, ms. */
+/** Bars from the roofline to the measured time; they sum to the first total, ms. */
 export interface BarSide {
-  /** Heads its column, where there are several sides. */
+  /** Column head, if there are several sides. */
   label: string;
   bars: readonly Bar[];
-  /** Bars of a summary: the largest, and the others as one; all if absent. */
+  /** Bars of a summary: the largest ones, and the others as one bar; all if absent. */
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
-  /** On a page; in Markdown the table behind stands for it. */
+  /** Drawn on a page; Markdown has the table behind it instead. */
   drawn: LabelledChart;
 }
 
-/** The waterfall of one side, or those of several next to each other: then all have the same bars and totals in the same order. */
+/** The waterfall of one side, or of several sides next to each other with the same bars and totals in the same order. */
 export interface Bars {
   t: 'bars';
   title: Text;
   sides: readonly BarSide[];
-  /** From the first side's total to the second's. */
+  /** Waterfall from the first side's total to the second's. */
   difference?: LabelledChart;
   behind: Block;
 }
@@ -91,16 +88,16 @@ export interface FindingItem {
   id: string;
   severity: 'high' | 'medium' | 'low' | 'info';
   title: string;
-  /** At the end of the title: the expected gain or the affected time; "" where nothing is. */
+  /** At the end of the title: the expected gain or the affected time; "" if neither is known. */
   gain: Text;
-  /** What is expected with its interval; "" where nothing is. */
+  /** Expected gain with its interval; "" without one. */
   expected: Text;
-  /** Where it is seen in the timeline, on pages that have one. */
+  /** Link to its place in the timeline, on pages that have one. */
   place?: Text;
   change: string;
-  /** As it would be typed. */
+  /** As typed on a command line. */
   example: string | null;
-  /** Below a larger finding, or nothing to gain: not in a summary. */
+  /** Contained in a larger finding, or without gain: not shown in a summary. */
   minor: boolean;
   facts: readonly Fact[];
   blocks: readonly Block[];
@@ -109,39 +106,39 @@ export interface FindingItem {
 export type Fact = { level?: Level; name: string } & ({ text: Text } | { lines: string });
 
 /**
- * `terminal: false`: left out of a terminal, where something shorter says the same. `summary`: in a summary of a terminal only,
- * for what it leads to is everywhere else.
+ * `terminal: false`: not shown in a terminal, which has something shorter. `summary`: shown only in a terminal summary, since other media
+ * contain what it links to.
  */
 export type Block = { level?: Level; terminal?: false; summary?: true } &
-  /** What a reader in a hurry reads: some sentences. */
+  /** The key sentences. */
   (
     | {
         t: 'headline';
         sentences: readonly string[];
-        /** What was measured, a row each: a name and what is known of it; a narrow terminal drops cells from the third on. */
+        /** One row per measurement: a name and its values; a narrow terminal drops cells from the third on. */
         rows?: readonly (readonly Text[])[];
       }
     | Bars
-    /** The largest first; `brief` of them in a summary, with their change only. */
+    /** Largest first; a summary shows `brief` of them, each only with its change. */
     | { t: 'findings'; brief: number; items: readonly FindingItem[] }
-    /** Lines as they are: a query, an example. */
+    /** Preformatted lines: a query, an example. */
     | { t: 'lines'; text: string }
     | { t: 'text'; text: Text }
     /** A heading inside a section. */
     | { t: 'heading'; text: Text }
-    /** Names and what they are, one below the other. */
+    /** Names with their values, one per line. */
     | { t: 'facts'; items: readonly { name: string; text: Text }[] }
-    /** `restated`: an explanation's rows of stages say the same. */
+    /** `restated`: the same values are in an explanation's stage rows. */
     | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
     | Table
-    /** Drawn on a page; elsewhere the table behind it. `half`: next to its neighbor where a page is wide. */
+    /** Drawn on a page; other media show the table behind it. `half`: half the width of a wide page. */
     | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabelledChart)
-    /** `brief`: items in a summary; the rest is counted. */
+    /** `brief`: maximum items in a summary; the rest is counted. */
     | { t: 'notes'; items: readonly Text[]; brief?: number }
     | { t: 'issues'; issues: readonly Issue[] }
     | { t: 'missing'; what: string; why: string }
     | { t: 'commands'; items: readonly { command: string; why: string }[] }
-    /** Folded on a page; in a terminal its blocks follow the title. */
+    /** Collapsed on a page; in a terminal the blocks follow the title. */
     | { t: 'fold'; title: string; blocks: readonly Block[] }
   );
 
@@ -150,24 +147,24 @@ export interface Section {
   id: string;
   title: string;
   level?: Level;
-  /** On a wide page next to its neighbor. */
+  /** Half the width of a wide page. */
   half?: boolean;
-  /** An explanation's rows of stages say the same: left out of a summary that has them. */
+  /** The same values are in an explanation's stage rows: left out of a summary with such rows. */
   restated?: boolean;
-  /** Its blocks name themselves: a terminal prints no title above them. */
+  /** The blocks have their own titles: a terminal prints none above them. */
   untitled?: boolean;
   blocks: readonly Block[];
 }
 
 export interface View {
-  /** The command that makes such documents: "import", "monitor". */
+  /** The command that makes such documents, such as "import" or "monitor". */
   command: string;
   title: string;
   document: Document<unknown>;
   session: { id: string | null; started_at: string };
-  /** What of its session's explanation belongs to it: sentences and waterfalls are about time. Without one: all. */
+  /** The part of the session's explanation to show with this view; all if absent. Sentences and waterfalls are about time. */
   explains?: 'findings';
-  /** What is read first. */
+  /** Shown first. */
   lead: readonly Block[];
   sections: readonly Section[];
 }

@@ -38,7 +38,7 @@ const tablesIn = (blocks: readonly Block[]): Table[] =>
           ? tablesIn([block.behind])
           : [],
   );
-/** Rows of a section's tables, by the column's id. */
+/** Rows of a section's tables, by column id. */
 const rows = (id: string) =>
   tablesIn(capturesView(captures).sections.find((section) => section.id === id)!.blocks).map((table) =>
     table.rows.map(({ cells }) =>
@@ -46,7 +46,7 @@ const rows = (id: string) =>
     ),
   );
 
-test('sections in the order of reading; details are not in a summary', () => {
+test('sections are in display order; details are not in a summary', () => {
   const { sections } = capturesView(captures);
   expect(sections.map(({ id }) => id)).toEqual([
     'phases',
@@ -65,7 +65,7 @@ test('sections in the order of reading; details are not in a summary', () => {
   expect(sections.every(({ level }) => (level ?? 1) > 1)).toBe(true);
 });
 
-test('phases: their times, and parts that sum to them', () => {
+test('phases have their times, and parts that sum to them', () => {
   const [parts, phases] = rows('phases');
   expect(phases).toMatchObject(
     data.phases.map((phase) => ({
@@ -85,7 +85,7 @@ test('phases: their times, and parts that sum to them', () => {
   expect(shown.reduce((sum, { mean_ms: ms }) => sum + Number(ms), 0)).toBeCloseTo(phaseTime(decode).ms, 6);
 });
 
-test('kernels, gaps, launches, calls and copies with every number of the document', () => {
+test('kernels, gaps, launches, calls and copies have every number of the document', () => {
   expect(rows('kernels').flat()).toMatchObject(
     data.kernels.map((kernel) => ({
       count: kernel.count,
@@ -119,7 +119,7 @@ test('kernels, gaps, launches, calls and copies with every number of the documen
   );
 });
 
-test('kernel classes: a table per phase on the page, the mean instance in a text', () => {
+test('kernel classes have one table per phase on the page, and the mean instance in text', () => {
   const all = rows('classes');
   const mean = all.at(-1)!;
   const decode = data.classes.find(({ kind }) => kind === 'decode')!;
@@ -137,12 +137,12 @@ test('the page has its charts, with a table behind each', () => {
 
 test.each([80, 120])('lines fit %i columns', (width) => {
   const lines = terminalView(capturesView(captures), { width, level: 2 }).split('\n');
-  // Commands are whole.
+  // Commands are not wrapped.
   for (const line of lines.filter((text) => !/^ {4}inferscope /.test(text)))
     expect([...line].length, line).toBeLessThanOrEqual(width);
 });
 
-test('the summary of import fits 30 lines with the report: headline, waterfall, findings, what to type next', () => {
+test('the summary of import fits 30 lines with the report: headline, waterfall, findings, next commands', () => {
   const text = terminalView(capturesView(captures), { width: 80, explain });
   expect(text.split('\n').length).toBeLessThan(30);
   const [first] = explain.data.findings;
@@ -155,11 +155,11 @@ test('the summary of import fits 30 lines with the report: headline, waterfall, 
   ].map((pattern) => text.search(pattern));
   expect(places.every((place) => place > 0)).toBe(true);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
-  // Sentences that the rows, bars and findings would repeat are left out.
+  // Sentences that would repeat the rows, bars and findings are left out.
   expect(text.replaceAll(/\s+/g, ' ')).not.toMatch(/Change first|The largest cause/);
 });
 
-test('hostile names are inert on every medium', () => {
+test('hostile names cannot inject anything on any medium', () => {
   const hostile = structuredClone(captures);
   hostile.session.title = hostileText;
   const { kernels, launches, timeline } = hostile.trace!.data;

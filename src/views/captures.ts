@@ -7,7 +7,7 @@ import { gemmBlocks } from './gemms.js';
 import { utilizationBlocks } from './utilization.js';
 import { contextSections, traceLead, workSections } from './trace.js';
 
-/** Sections of the captures around a timeline. */
+/** Sections of the captures other than the timeline. */
 const sections: {
   [K in Exclude<CaptureKind, 'trace'>]: { title: string; blocks: (document: DocumentOf[K]) => Block[] };
 } = {
@@ -17,7 +17,7 @@ const sections: {
   collectives: { title: 'Collectives', blocks: collectiveBlocks },
 };
 
-/** Captures of other tools: a timeline, Nsight Compute's kernels, matrix products, collectives; one of them at least. */
+/** Captures from other tools: a timeline, kernels of Nsight Compute, GEMMs, collectives; at least one of them. */
 export function capturesView({
   session,
   trace = null,
@@ -28,7 +28,7 @@ export function capturesView({
   );
   const document = trace ?? documents[0]?.[1];
   if (!document) throw new Error(`session ${session.id} has no captures`);
-  // Issues of the session are in each of its documents.
+  // Issues of the session are in each of its documents, so only the first shows them.
   const saidOnce = (captured: Document<never>): Document<never> => ({
     ...captured,
     issues: captured.issues.filter(
@@ -47,7 +47,7 @@ export function capturesView({
         .map(([id, content]) => ({
           id,
           title: sections[id].title,
-          // Next to a timeline they are details.
+          // Details if there is a timeline.
           level: trace ? (2 as const) : (1 as const),
           blocks: sections[id].blocks(saidOnce(content)),
         }))

@@ -1,7 +1,7 @@
 import type { Colour, Dash, LineSymbol } from '../vocabulary/colours.js';
 import type { Text } from './text.js';
 
-/** The closed set of chart forms: a view gives typed series with their units, a page has one renderer per form. */
+/** The closed set of charts: a view gives typed series with units, and a page has one renderer per form. */
 export type Chart =
   | LinesChart
   | BarsChart
@@ -11,7 +11,7 @@ export type Chart =
   | RooflineChart
   | TimelineChart;
 
-/** `x` counts categories, or is in the axis's unit; `y` is null where nothing was measured. */
+/** `x` is a category index or in the axis's unit; `y` is null if not measured. */
 export type Point = readonly [
   x: number,
   y: number | null,
@@ -25,8 +25,8 @@ export interface Series {
   dash?: Dash;
   points: readonly Point[];
   /**
-   * guide: thin, says what no measurement says; dots: points without a line; stack: those of a panel lie on each other and
-   * hold from the point before; pale: behind the others, unnamed.
+   * guide: thin line that is not a measurement; dots: points without a line; stack: series of a panel are stacked and constant until the
+   * next point; pale: in the background, not in the key.
    */
   style?: 'guide' | 'dots' | 'stack' | 'pale';
 }
@@ -35,31 +35,31 @@ export interface Panel {
   title?: string;
   unit: string;
   series: readonly Series[];
-  /** The axis ends there. */
+  /** Maximum of the axis. */
   most?: number;
-  /** The axis may start above 0. */
+  /** The axis need not start at 0. */
   scaled?: boolean;
   bounds?: readonly { name: string; value: number; ci95?: readonly [number, number] | null }[];
 }
 
-/** Lines over one x axis, a panel per unit or metric. */
+/** Lines over one x axis, with one panel per unit or metric. */
 export interface LinesChart {
   form: 'lines';
   x: { name: string } & ({ categories: readonly string[] } | { unit: 's' | '' });
   panels: readonly Panel[];
-  /** Behind the lines; without a color it is named where its name fits, else it is in the key. */
+  /** Areas behind the lines; without a color the name is written where it fits, else it is in the key. */
   shades?: readonly { name: string; from: number; to: number; color?: Colour }[];
-  /** On a line, or, without `y`, over the whole height. */
+  /** On a line, or over the whole height without `y`. */
   marks?: readonly { x: number; y?: number; name: string; color: Colour }[];
   small?: boolean;
 }
 
-/** shares: each row of its own whole; stacked: columns; multiples: of the first series. */
+/** shares: each row scaled to 100 %; stacked: columns; multiples: relative to the first series. */
 export interface BarsChart {
   form: 'bars';
   kind: 'shares' | 'stacked' | 'multiples';
   unit: string;
-  /** Title of the axis of the rows (stacked) or of the values (multiples). */
+  /** Title of the row axis (stacked) or the value axis (multiples). */
   axis?: string;
   rows: readonly string[];
   series: readonly { name: string; color: Colour; values: readonly (number | null)[] }[];
@@ -70,26 +70,26 @@ export interface WaterfallBar {
   value: number;
   meaning: string;
   color: Colour;
-  /** Not needed for the result: drawn lighter. */
+  /** Drawn lighter: not needed for the result. */
   light?: boolean;
   confidence?: string | null;
-  /** A click on the bar leads there. */
+  /** Link of the bar. */
   link?: string;
 }
 
-/** Bars that start where the previous one ended, up to a total; without a total each starts at 0. */
+/** Bars that start where the previous one ended, up to a total; without a total each bar starts at 0. */
 export interface WaterfallChart {
   form: 'waterfall';
   unit: string;
   bars: readonly WaterfallBar[];
   total?: { name?: string; value: number; meaning: string; whole: string };
-  /** What takes the whole width, for charts next to each other: these have all their bars, seen or not. */
+  /** Value of the full width, for charts next to each other; these also keep bars too small to see. */
   longest?: number;
-  /** The bars are changes of the first one: with their sign. */
+  /** Bars after the first are signed changes of it. */
   signed?: boolean;
 }
 
-/** Distributions, each against its own median. */
+/** Distributions, each relative to its own median. */
 export interface SpreadChart {
   form: 'spread';
   unit: string;
@@ -108,13 +108,13 @@ export interface SpreadChart {
 
 export interface HeatChart {
   form: 'heat';
-  /** Many rows: cells are low and have no text; it is in their tips. */
+  /** Many rows: low cells without text, which is in their tooltips. */
   slim?: boolean;
   x: { name: string; values: readonly string[] };
   y: { name: string; values: readonly string[] };
-  /** What shades mean, the faintest first. */
+  /** Labels of the shades, lightest first. */
   shades?: readonly { name: string; shade: number }[];
-  /** `shade`: 0 (faint) to 1 (strong); null: no value. Where there is little room the first line is shown alone. */
+  /** `shade`: 0 (light) to 1 (dark); null: no value. With little room only the first line is shown. */
   cells: readonly {
     x: number;
     y: number;
@@ -124,7 +124,7 @@ export interface HeatChart {
   }[];
 }
 
-/** Achieved FLOP/s against arithmetic intensity, log-log. */
+/** Achieved FLOP/s against arithmetic intensity, both logarithmic. */
 export interface RooflineChart {
   form: 'roofline';
   slopes: readonly { name: string; bytes_per_s: number; detail?: Text }[];
@@ -132,14 +132,14 @@ export interface RooflineChart {
   ridge: number | null;
   points: readonly {
     name: string;
-    /** Its entry in the key; null writes the name at the point. */
+    /** Its entry in the key; null writes the name next to the point. */
     group: string | null;
     color: Colour;
     symbol: LineSymbol;
     intensity: number;
     flops_per_s: number;
     notes: readonly Text[];
-    /** Where a click on it leads. */
+    /** Link of the point. */
     link?: string;
   }[];
 }
@@ -148,13 +148,13 @@ export interface TimelineChart {
   form: 'timeline';
   dur_ns: number;
   lanes: readonly string[];
-  /** What spans are: label, color, further lines. */
+  /** Kinds of spans: label, color, further lines. */
   kinds: readonly { label: string; color: Colour; title: string; notes: readonly string[] }[];
   spans: readonly (readonly [lane: number, start_ns: number, dur_ns: number, kind: number])[];
   key: readonly KeyEntry[];
 }
 
-/** What a color means; of a line, with its symbol and dash. */
+/** An entry of the chart's key; for a line with its symbol and dash. */
 export interface KeyEntry {
   name: string;
   color: Colour;

@@ -13,14 +13,14 @@ import type { Block, Text } from './block.js';
 import { rankStrip } from './rank-strip.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
-/** Clocks of a duration, by NCCL Inspector's names. */
+/** Labels of NCCL Inspector's timing sources. */
 const clockLabels: Readonly<Record<string, string>> = {
   kernel_gpu: 'kernels, GPU clock',
   kernel_cpu: 'kernels, host clock',
   collective_cpu: 'call to end, host clock',
 };
 
-/** In a summary. */
+/** Maximum rows in a summary. */
 const briefGroups = 8;
 
 /** Collectives by operation and size, and the communicators that they ran on. */
@@ -54,7 +54,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
 
 const number = { numeric: true } as const;
 
-/** The ranks of a job, and those that are not there. */
+/** The ranks of a job, and missing ranks. */
 function jobBlocks(job: CollectivesResult['job']): Block[] {
   if (!job) return [];
   const per = job.step_kind === null ? 'over the capture' : `in ${instanceWord(job.step_kind)}`;

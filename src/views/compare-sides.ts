@@ -1,10 +1,10 @@
 import type { Column, Text } from './block.js';
 
-/** A, B, C …: sessions by letter, so that columns stay narrow. */
+/** A, B, C …: letters instead of session names keep columns narrow. */
 export const letter = (index: number): string =>
   index < 26 ? String.fromCharCode(65 + index) : `S${index + 1}`;
 
-/** A column per session. @param id of the values, with their unit */
+/** One column per session. @param id of the values, with their unit */
 export const sideColumns = (count: number, id: string): Column[] =>
   Array.from({ length: count }, (_, index) => ({
     id: `${id}_${letter(index).toLowerCase()}`,
@@ -12,7 +12,10 @@ export const sideColumns = (count: number, id: string): Column[] =>
     numeric: true,
   }));
 
-/** Two columns per later session: ms and share against the first. Of more than a pair a narrow terminal leaves them out. */
+/**
+ * Two columns per later session: change in ms and in percent against the first. With more than two sessions a narrow terminal leaves them
+ * out.
+ */
 export const changeColumns = (count: number): Column[] =>
   Array.from({ length: count - 1 }, (_, index): Column[] => {
     const [sideLetter, first] = [letter(index + 1), letter(0)];

@@ -4,7 +4,7 @@ import { always, smallShare, stageHead, drawnBar, measuredTotal, stageRank } fro
 import type { WaterfallChart } from './chart.js';
 import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.js';
 
-/** What is drawn of a stage. */
+/** The parts of a comparison that are drawn. */
 type Compared = Omit<ComparedWaterfall, 'roofline_ms'>;
 
 interface SharedBar {
@@ -14,15 +14,15 @@ interface SharedBar {
   values: readonly (number | null)[];
 }
 
-/** What each side of a waterfall is called: in a chart's bars and above a chart. */
+/** Names of the sides of a waterfall: in a chart's bars and above a chart. */
 interface Sides {
   short: readonly string[];
   long: readonly string[];
-  /** A column of the table per side, then two per change. */
+  /** One column of the table per side, then two per change. */
   columns: readonly Column[];
 }
 
-/** The waterfall of each stage on every side, and from the first to the second what changed. */
+/** The waterfall of each stage on every side, and the changes from the first to the second. */
 export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[] {
   const count = sessions.length;
   const sides = {
@@ -39,7 +39,7 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
 const inOrder = (waterfalls: readonly ComparedWaterfall[]): ComparedWaterfall[] =>
   waterfalls.toSorted((a, b) => stageRank(a.phase) - stageRank(b.phase));
 
-/** Waterfalls of one stage next to each other, all to one scale. */
+/** Waterfalls of one stage next to each other, on one scale. */
 export function sidesOf(waterfall: Compared, named: Sides): Bars {
   const { phase, profiled, times_ms: times } = waterfall;
   const bars = sharedBars(waterfall);
@@ -80,7 +80,7 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
   };
 }
 
-/** Bars under 1 % of every side's time as one before `unattributed`; without those that are 0 on every side. */
+/** Bars; those below 1 % of every side's time are summed before `unattributed`, those that are 0 on every side left out. */
 function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
   const shown = bars
     .filter(({ values }) => values.some((ms) => ms !== null && ms !== 0))
@@ -126,7 +126,7 @@ function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Bloc
   };
 }
 
-/** All sides of a stage to one scale; a request of seconds would leave nothing of a step of milliseconds. */
+/** All sides of a stage on one scale; the scale is per stage, since a request takes seconds and a step milliseconds. */
 function sideChart(waterfall: Compared, index: number): WaterfallChart {
   const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {

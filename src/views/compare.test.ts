@@ -26,7 +26,7 @@ const sectionOf = (document: Document<CompareResult>, id: string): readonly Bloc
 const tables = (blocks: readonly Block[]) =>
   blocks.filter((block): block is Block & Table => block.t === 'table');
 
-test('the table of bars leads with what people call a bar, ids last', () => {
+test('the table of bars starts with the label of a bar and ends with its id', () => {
   const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
   const { columns, rows } = first.behind as Table;
   expect([columns[0]!.id, columns.at(-1)!.id]).toEqual(['bar', 'id']);
@@ -36,7 +36,7 @@ test('the table of bars leads with what people call a bar, ids last', () => {
   ]);
 });
 
-test('both waterfalls and their difference: the shown bars keep each sum', () => {
+test('both waterfalls and their difference show bars that add up to the totals', () => {
   const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
   const [a, b] = first.sides;
   expect([a!.label, b!.label]).toEqual(['A', 'B']);
@@ -49,7 +49,7 @@ test('both waterfalls and their difference: the shown bars keep each sum', () =>
   expect(changes.reduce((sum, { value }) => sum + value, 0)).toBeCloseTo(b!.totals[0]!.ms, 6);
 });
 
-test('stages: times, what one instance computes, and whether the change is real', () => {
+test('stages show times, the work of one instance, and whether the change is significant', () => {
   const [stages] = tables(sectionOf(found, 'stages'));
   const decode = stages!.rows.findIndex(({ cells }) => plainText(cells[0]!) === 'decode step');
   const data = found.data.stages.find(({ phase }) => phase === 'decode')!;
@@ -63,14 +63,14 @@ test('stages: times, what one instance computes, and whether the change is real'
   expect(kernels!.cells.slice(1, 3).map(rawValue)).toEqual([219, 182]);
 });
 
-test('a kernel that is gone has no figure there, and one that is new none before', () => {
+test('a removed kernel has no figure on the second side, a new one none on the first', () => {
   const rows = tables(sectionOf(found, 'kernels')).flatMap((table) => table.rows);
   const of = (status: string) => rows.find(({ cells }) => cells[4] === status)!.cells;
   expect(rawValue(of('gone')[2]!)).toBeNull();
   expect(rawValue(of('new')[1]!)).toBeNull();
 });
 
-test('lines fit 80 and 120 columns; three sessions are a matrix with the bars of each', () => {
+test('lines fit 80 and 120 columns; three sessions are shown as a matrix of bars', () => {
   const { data } = found;
   const three: Document<CompareResult> = {
     ...found,
@@ -108,7 +108,7 @@ const matrix = <R extends { values: unknown[]; changes: unknown[] }>(row: R): R 
   changes: [...row.changes, row.changes[1]],
 });
 
-test('the page draws each side and the difference, fetches nothing, and names from files stay text', () => {
+test('the page draws each side and the difference, loads nothing, and names from files stay text', () => {
   const data = structuredClone(found.data);
   data.sessions[0]!.name = hostile;
   data.kernels[0]!.name = hostile;

@@ -15,14 +15,14 @@ type Measured = NonNullable<StageValue>;
 
 const kernelsInText = 12;
 const tilesInText = 8;
-/** Classes below this share of every session's stage are on the page only. */
+/** Classes below this share of every session's stage are shown only on the page. */
 const minShare = 0.005;
 const nameWidth = 30;
 
-/** Where a kernel of a session is shown by itself, on the pages around this one. */
+/** Link to a kernel's own page, on pages that have one. */
 type KernelLink = (session: number, name: string) => string | undefined;
 
-/** Two or more sessions side by side, changes against the first: sentences, waterfalls, then stages, classes and kernels. */
+/** Two or more sessions side by side, changes against the first: key sentences, waterfalls, then stages, classes and kernels. */
 export function compareView(document: Document<CompareResult>, linkTo: KernelLink = () => undefined): View {
   const { data, issues } = document;
   const { sessions } = data;
@@ -69,7 +69,7 @@ export function compareView(document: Document<CompareResult>, linkTo: KernelLin
 
 const section = (id: string, title: string, blocks: Block[]): Section => ({ id, title, level: 2, blocks });
 
-/** Blocks per phase below its name; without names where there is one phase. */
+/** Blocks per phase under the phase's name; without names if there is only one phase. */
 function byPhase<R extends { phase: string }>(
   rows: readonly R[],
   blocksOf: (phaseRows: R[]) => Block[],
@@ -92,7 +92,7 @@ const notThere = 'the session has no such stage';
 interface Line {
   label: string;
   of: (value: Measured) => Text | null;
-  /** What changes with it; null where a change says nothing. */
+  /** Value that a change is computed from; null if a change is meaningless. */
   number?: (value: Measured) => number | null;
 }
 
@@ -107,7 +107,7 @@ const countLine = (label: string, of: (value: Measured) => number | null): Line 
   of: (value) => countOf(of(value)),
 });
 
-/** What compares stages that compute another number of tokens. */
+/** Lines to compare stages that process a different number of tokens. */
 const perToken: readonly Line[] = [
   countLine('tokens', ({ tokens }) => tokens),
   figureLine('time per token', ({ ms_per_token: time }) => time),
@@ -123,7 +123,7 @@ const lines: readonly Line[] = [
   countLine('launches', ({ launches }) => launches),
 ];
 
-/** Calls in a mean instance: whole where they are. */
+/** Mean calls per instance, as an integer where it is one. */
 function countOf(count: number | null): Part | null {
   if (count === null) return null;
   return Number.isInteger(count) || count >= 100 ? { count: Math.round(count) } : { n: count, unit: '' };
@@ -265,7 +265,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
   ];
 }
 
-/** By phase, and within it by what changed most. */
+/** By phase, largest change first. */
 function kernelBlocks(data: CompareResult, linkTo: KernelLink): Block[] {
   const pair = data.sessions.length === 2;
   const inText = new Set(
@@ -332,7 +332,7 @@ const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
   })),
 });
 
-/** One line per difference: a command line next to another fits no column. */
+/** One line per difference, since command lines are too long for columns. */
 const environmentFacts = ({ environment }: CompareResult): Block => ({
   t: 'facts',
   items: environment.map(({ label, values, could_explain: why }) => ({

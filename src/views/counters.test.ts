@@ -61,7 +61,7 @@ const viewOf = (kernels: KernelCounters[]) => ({
   sections: [],
 });
 
-test('a row per kernel, decode first; what was not collected has its reason', () => {
+test('has a row per kernel, decode first; a counter that was not collected has its reason', () => {
   const all = [kernel('other', null), kernel('prefill_kernel', 'prefill'), kernel('decode_kernel', 'decode')];
   const table = blocks(all).find((block) => block.t === 'table')!;
   const cells = table.rows.map(({ cells: rowCells }) =>
@@ -91,7 +91,7 @@ test('a row per kernel, decode first; what was not collected has its reason', ()
   expect(terminalView(viewOf(all), { width: 80 })).toContain('the section was not collected');
 });
 
-test('with details: every number that was collected of a kernel', () => {
+test('details have every number that was collected of a kernel', () => {
   const fold = blocks([kernel('decode_kernel', 'decode')]).find((block) => block.t === 'fold')!;
   const facts = fold.blocks.flatMap((block) => (block.t === 'facts' ? block.items : []));
   const text = Object.fromEntries(
@@ -107,7 +107,7 @@ test('with details: every number that was collected of a kernel', () => {
   expect(text['stalls']).toMatch(/^long_scoreboard 42 %/);
 });
 
-test.each([80, 120])('lines fit %i columns; hostile names are inert', (width) => {
+test.each([80, 120])('lines fit %i columns; hostile names cannot inject anything', (width) => {
   const view = viewOf([kernel(hostileText, hostileText)]);
   for (const line of terminalView(view, { width, level: 2 }).split('\n'))
     expect([...line].length, line).toBeLessThanOrEqual(width);

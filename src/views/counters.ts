@@ -5,10 +5,10 @@ import { kernelLabel } from '../vocabulary/kernel-label.js';
 import type { Block, Text, Value } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
-/** In a summary. */
+/** Maximum kernels in a summary. */
 const briefKernels = 8;
 
-/** Nsight Compute's kernels: what bounds each, and what it uses of the device. */
+/** Kernels profiled by Nsight Compute: the limit of each, and its use of the device. */
 export function counterBlocks({ data, issues }: Document<CountersResult>): Block[] {
   const kernels = byStage(data.kernels);
   return [
@@ -40,13 +40,13 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
   ];
 }
 
-/** Phases as they are read; loading and warm-up follow. */
+/** Phases in display order; loading and warm-up follow. */
 const stageOrder = ['decode', 'prefill', 'mixed', 'sampling', 'decode and prefill'];
 const place = ({ stage }: KernelCounters): number => {
   const at = stageOrder.indexOf(stage ?? '');
   return at === -1 ? stageOrder.length + (stage === null ? 1 : 0) : at;
 };
-/** In each phase by time, the order of the document. */
+/** By phase, and within a phase by time (the order of the document). */
 const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>
   kernels.toSorted((a, b) => place(a) - place(b));
 
@@ -145,7 +145,7 @@ function boundOf({ bound: { by, cause, text } }: KernelCounters): Text {
 
 const bare = (figure: Figure): Value => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
 
-/** ncu rounds to hundredths: 0 is less than that, not none. */
+/** ncu rounds to hundredths, so 0 means less than 0.005. */
 function wavesOf(waves: Figure): Value {
   if (waves.value === null) return { figure: waves };
   return waves.value < 0.005
@@ -163,7 +163,7 @@ function stallsOf({ stalls, stalls_missing: missing }: KernelCounters, most: num
     ]);
 }
 
-/** All that was collected of one kernel. */
+/** Everything that was collected of one kernel. */
 function kernelBlocks(kernel: KernelCounters): Block[] {
   const { bound, occupancy, grid, launches, duration_ns: time, stage } = kernel;
   const [largest] = kernel.stalls;

@@ -23,7 +23,7 @@ const statuses: Readonly<Record<DoctorRow['status'], Value>> = {
   not_applicable: { text: '-', tone: 'dim' },
 };
 
-/** What was found by group, each fix below what it is for. */
+/** Findings by group, each fix below the finding. */
 export function doctorView(document: Document<DoctorData>): View {
   const { rows, summary, ok } = document.data;
   const failed = rows.filter((row) => row.required && row.status !== 'ok').map(({ id }) => id);

@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
 import type { Text, View } from './block.js';
 
-/** Columns are narrow; the document has the schemes' own names. */
+/** Short labels for narrow columns; the document has the schemes' own names. */
 const shortFormat: Readonly<Record<string, string>> = {
   bfloat16: '16-bit',
   'fp8-row': '8-bit',
@@ -11,7 +11,7 @@ const shortFormat: Readonly<Record<string, string>> = {
 
 const bare = (n: number): Text => ({ n, unit: '' });
 
-/** Which bundled models fit one GPU: a row per model, what does not fit in brackets. */
+/** Which bundled models fit one GPU: one row per model; what does not fit is in brackets. */
 export function estimateFitsView(document: Document<EstimateFits>): View {
   const { gpu, engine, batch_size, input_len, output_len, models } = document.data;
   const formats = models[0]?.formats.map(({ format }) => format) ?? [];

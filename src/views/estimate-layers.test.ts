@@ -45,7 +45,7 @@ const result: EstimateResult = {
   memory: null,
 };
 
-it('layer ranges', () => {
+it('formats layer ranges', () => {
   expect(rangesText([0, 1, 2, 4, 6, 7])).toBe('0–2, 4, 6–7');
   expect(rangesText([5])).toBe('5');
 });

@@ -26,7 +26,7 @@ const columns: readonly ColumnOf<Line>[] = [
   { id: 'activation_out_bytes', head: 'act. out', ...number, of: ({ activation_out_bytes: n }) => bytes(n) },
 ];
 
-/** Parameters, compute and traffic of each module, layers of one structure summed. */
+/** Parameters, compute and traffic of each module; layers of the same structure are summed. */
 export function layersSection(layers: EstimateLayers): Section {
   const { phase, batch_size: batch, new_tokens: tokens, context_tokens: context } = layers;
   const totals: Line[] = [

@@ -8,15 +8,15 @@ import { layersSection } from './estimate-layers.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
-/** In units of 10^9, as memory profiles have it. */
+/** Bytes in units of 10^9, as in memory profiles. */
 const bytes = (n: number): Value => ({ n: n / 1e9, unit: 'GB', digits: 4 });
 const counted = (count: number): Value => ({ count });
 const large = (n: number): Value => ({ n, unit: '' });
 
-/** GPUs that stand next to each other in one table. */
+/** Maximum GPUs next to each other in one table. */
 const gpusInTable = 4;
 
-/** What a model needs, before it is downloaded: parameters, files, KV cache, memory of each GPU, and whether it fits. */
+/** Memory of a model before it is downloaded: parameters, files, KV cache, memory per GPU, and whether it fits. */
 export function estimateView(document: Document<EstimateResult>): View {
   const { data, issues } = document;
   const { model, weight_format: weights, activation_dtype: activations } = data;
@@ -216,7 +216,7 @@ const poolText = (
 
 function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): Text {
   const { needed_gpu_bytes: needed, fits } = point;
-  // The cache goes on growing after the peak in prefill.
+  // The KV cache grows further after the peak in prefill.
   const grows = formatGb(needed) !== formatGb(point.largest_gpu_bytes);
   const least =
     memory.engine === 'vllm'
@@ -290,7 +290,7 @@ const ofComponents = ({ lines }: EstimatePoint, components: readonly string[]): 
 
 const unknownGpu = { missing: 'GPU size unknown' };
 
-/** Where there is no room, what makes up the sum goes first. */
+/** The lowest `drop` numbers are parts of a sum, so a narrow terminal drops them first. */
 const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
   { id: 'batch_size', head: 'batch', ...number, of: ({ batch_size: of }) => counted(of) },
   { id: 'input_len', head: 'input', ...number, of: ({ input_len: of }) => counted(of) },
@@ -331,7 +331,7 @@ const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
   },
 ];
 
-/** Lists of batch and lengths: one row each. */
+/** One row per point of a list of batch sizes and lengths. */
 function pointsSection(memory: EstimateMemory): Section {
   const { points } = memory;
   const { columns, alike } = withoutAlike(pointColumns, points, ['batch_size', 'needed_bytes']);

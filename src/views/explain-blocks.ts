@@ -20,7 +20,7 @@ import {
 import { whatIfBars } from './what-if-bars.js';
 import { barPlace, findingBlocks, type Places, type Shown } from './findings.js';
 
-/** Waterfall and findings, for a page of their own and for the top of any other. */
+/** Waterfall and findings, for the explain page and the top of other pages. */
 export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Section[] {
   const waterfall = waterfallBlocks(data, shown);
   return [
@@ -32,7 +32,7 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
 }
 
 function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatIf }: Shown): Block[] {
-  // The headline states why there is none.
+  // The headline states why there are no stages.
   if (data.stages.length === 0 && data.without_waterfall.length <= 1) return [];
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);
   return [
@@ -73,7 +73,7 @@ const meaning: Block = {
   text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time. Parts under 1 % are merged.',
 };
 
-/** What a change would make of a stage, above what was measured. */
+/** The predicted waterfall of a stage under a change, shown above the measured one. */
 function predicted(stage: StageWaterfall, whatIf: WhatIfResult | undefined): Block[] {
   const found = whatIf?.stages.find(({ kind, point }) => kind === stage.kind && point === stage.point);
   return whatIf && found ? whatIfBars(stage, found, whatIf.change) : [];
@@ -88,7 +88,7 @@ function headOf(stage: StageWaterfall): Text {
   ];
 }
 
-/** In addition to the roofline and what is smaller. */
+/** Maximum bars in a summary besides roofline and "smaller". */
 const barsInSummary = 4;
 
 const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
@@ -118,13 +118,10 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
   };
 }
 
-/** Its classes are of operators, not of kernels. */
+/** Whether the stage's classes are operators on the CPU instead of kernels. */
 const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
 
-/**
- * What stands behind a bar in a few words: its largest part, or how many kernels (on a CPU: operators), copies or
- * gaps it holds.
- */
+/** Short notes after a bar: its largest part, or its number of kernels (on a CPU: operators), copies or gaps. */
 function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return [bar.note];
@@ -191,7 +188,7 @@ function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
   ];
 }
 
-/** A node of eight GPUs is listed whole, of more the first ones and what the others take. */
+/** Up to this many ranks are listed (one node of eight GPUs); of more, the first ones and a range of the others. */
 const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
@@ -257,7 +254,7 @@ function queriesOf({ bars }: StageWaterfall): Block[] {
   ];
 }
 
-/** Stages that are not set out bar by bar: their time, and where most of it goes. */
+/** Stages without bars: their time, and its largest part. */
 const otherStages = (stages: readonly StageWaterfall[]): Block => ({
   t: 'table',
   level: 2,

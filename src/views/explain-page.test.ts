@@ -12,7 +12,7 @@ describe('a page with an explanation', () => {
   const explain = testExplain();
   const bench = pageOfView(benchView(testBench()), { clientScript, explain });
 
-  test('leads with the stages, waterfall and findings; every chart has a table behind it', () => {
+  test('starts with stages, waterfall and findings; every chart has a table behind it', () => {
     expect(sections(bench).slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'points']);
     expect(bench.indexOf('<table class="headline"')).toBeGreaterThan(0);
     expect(bench.indexOf('<table class="headline"')).toBeLessThan(bench.indexOf('<section id="waterfall"'));
@@ -27,7 +27,7 @@ describe('a page with an explanation', () => {
   test('a finding opens to its cause, change, evidence rows and query', () => {
     const found = bench.slice(bench.indexOf('<section id="findings"'), bench.indexOf('<section id="points"'));
     expect(found.match(/<li id="finding-/g)).toHaveLength(2);
-    // Closed, the first shows its change and what to expect.
+    // While closed, the first finding shows its change and expected gain.
     const brief = found.slice(found.indexOf('class="brief"'), found.indexOf('</li>'));
     expect(brief).toContain('Capture the step into a CUDA graph.');
     expect(brief.replaceAll('\u00a0', ' ')).toContain('expected gain: 20.9 ms per decode step');

@@ -6,7 +6,7 @@ import { testWaterfall } from './test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
 
-test('the steps lead; of several points those with the most time lost; what is made of steps is a line', () => {
+test('steps come first, of several points those with the most time lost; requests made of steps are one line', () => {
   const names = (stages: readonly StageWaterfall[]) => stages.map(stageName);
   const once = { instances: 1, measured_ms: figure(900, 'ms', 'W') };
   const capture = [
@@ -21,7 +21,7 @@ test('the steps lead; of several points those with the most time lost; what is m
   expect(names(found.brief)).toEqual(['request', 'loading', 'layer #']);
   const points = [1, 8, 4].map((instances) => stage({ point: `b${instances}`, instances }));
   expect(names(leadingStages({ stages: points }).full)).toEqual(['decode step at b1', 'decode step at b8']);
-  // 64 steps of 23.31 ms, of which 0.51 are the roofline's.
+  // 64 steps of 23.31 ms with a roofline of 0.51 ms.
   expect(lostMs(testWaterfall())).toBeCloseTo(64 * 22.8, 9);
 });
 

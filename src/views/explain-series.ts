@@ -14,28 +14,28 @@ import { stageLabels } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
 import { capital } from '../vocabulary/sentence.js';
 
-/** Below this share of the measured time bars are put together. */
+/** Bars below this share of the measured time are merged. */
 export const smallShare = 0.01;
 export const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
 
-/** A bar as a reader sees it. */
+/** A bar as displayed. */
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
-  /** For `smaller`: the number of bars it sums. */
+  /** Number of bars that `smaller` sums. */
   holds?: number;
 };
 
-/** What a bar is called on its line: several small ones by their number. */
+/** Label of a bar on its line; for merged bars their number. */
 export const shortName = ({ label, holds }: ShownBar): string =>
   holds === undefined ? label : `${holds} smaller`;
 
 /**
- * Bars in order, those under 1 % of the time as one before `unattributed`: they sum to the same. What the profiler added
- * comes after the sum (`timeLines`).
+ * Bars in order; those below 1 % of the time are merged into one before `unattributed`, so the sum stays the same. Profiler overhead comes
+ * after the sum (`timeLines`).
  */
 export const shownBars = (stage: Pick<StageWaterfall, 'bars'>): ShownBar[] =>
   together(stage, (all) => all.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare));
 
-/** Bars of a summary: the largest, all others as one. */
+/** Bars of a summary: the largest ones, all others merged. */
 export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, most: number): ShownBar[] =>
   together(stage, (all) =>
     all
@@ -84,7 +84,7 @@ const stageOrder: readonly WaterfallKind[] = [
   'other',
 ];
 
-/** What a served model does all day first. */
+/** Steps of a served model first. */
 export const stageRank = (kind: string): number => (stageOrder as readonly string[]).indexOf(kind);
 
 function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
@@ -95,12 +95,15 @@ function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfal
 export const lostMs = (stage: StageWaterfall): number =>
   stage.instances * Math.max(0, (headlineTime(stage).value ?? 0) - (stage.roofline_ms.value ?? 0));
 
-/** A request is its steps again, sampling lies in them, loading and warm-up happen once: said in a line each. */
+/**
+ * Kinds shown bar by bar: requests consist of steps, sampling is part of them, and loading and warm-up happen once, so these get one line
+ * each.
+ */
 const inFull: ReadonlySet<WaterfallKind> = new Set(stepKinds);
 
 /**
- * The stages that are shown bar by bar, and those that are one line each: the first, and of the other steps those with the
- * most time lost.
+ * Stages to show bar by bar and stages to show as one line each: bar by bar are the first one, and of the other steps those with the most
+ * time lost.
  */
 export function leadingStages(
   data: Pick<ExplainResult, 'stages'>,
@@ -116,7 +119,7 @@ export function leadingStages(
   return { full: all.filter((stage) => chosen.has(stage)), brief: all.filter((stage) => !chosen.has(stage)) };
 }
 
-/** The headline time, which the bars sum to, and after it what the profiler added: the lines below the bars, ms. */
+/** Lines below the bars: the headline time, which the bars sum to, then the profiler overhead, ms. */
 export function timeLines(stage: StageWaterfall): { name: string; ms: number }[] {
   const { profiler } = explainedBars(stage.bars);
   return [
@@ -130,7 +133,7 @@ export function timeLines(stage: StageWaterfall): { name: string; ms: number }[]
   ];
 }
 
-/** The largest bars beyond the roofline: "host.program 88 %, launch_overhead 6 %". */
+/** The largest bars above the roofline: "host.program 88 %, launch_overhead 6 %". */
 export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): WaterfallBar[] {
   return explainedBars(stage.bars)
     .bars.filter(({ id, share }) => id !== 'roofline' && share >= smallShare)
@@ -147,13 +150,13 @@ export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>
   return capital(name);
 }
 
-/** Queries behind the findings, in the order of their numbers from 1: "[sql 3]" is the third. */
+/** Queries behind the findings; "[sql 3]" refers to the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
 }
 
-/** From the roofline to the measured time of a mean instance. */
-/** @param linkOf where a bar is best seen, by its id */
+/** Waterfall chart from the roofline to the measured time of a mean instance. */
+/** @param linkOf link to the best place of a bar, by its id */
 export function waterfallChart(
   stage: StageWaterfall,
   linkOf: (bar: string) => string | undefined = () => undefined,

@@ -18,7 +18,7 @@ const widest = (text: string): number => Math.max(...text.split('\n').map(textWi
 describe('explain in the terminal', () => {
   const text = explainText(testExplain());
 
-  test('bars sum to what is printed as measured, smaller ones are one line', () => {
+  test('bars sum to the measured time; smaller ones are one line', () => {
     expect(text).toContain('Decode step: 23.3 ms ± 0.3 (95 %, n = 64) under the profiler');
     const shown = [...text.matchAll(/^ {4}(\S.*?) +(−?\d+\.\d+) ms/gm)].map(([, id, ms]) => [
       id,
@@ -29,13 +29,13 @@ describe('explain in the terminal', () => {
       .filter(([id]) => id !== 'measured')
       .reduce((total, [, ms]) => total + (ms as number), 0);
     expect(sum).toBeCloseTo(measured, 2);
-    // serial and the embedding are under 1 %.
+    // serial and the embedding are below 1 %.
     expect(text).toMatch(/2 smaller +0\.02 ms/);
     expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 gaps/);
     expect(text).toMatch(/synchronization +0\.42 ms .*\n +cudaStreamSynchronize\n/);
   });
 
-  test('findings with their evidence, the number of their query, change, gain and check', () => {
+  test('findings have their evidence, the number of their query, change, gain and check', () => {
     expect(text).toMatch(/1 {2}Launch-bound: the GPU is idle 91.5 % of every decode step\n/);
     expect(text).toContain('924 launches per step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
@@ -45,7 +45,7 @@ describe('explain in the terminal', () => {
     expect(text).toContain('included in it, or visible only after that change');
   });
 
-  test('at most 80 columns, and nothing of a name steers the terminal', () => {
+  test('lines fit 80 columns, and names cannot control the terminal', () => {
     expect(widest(text)).toBeLessThanOrEqual(80);
     const hostile = `\u001b[2J${hostileText}`;
     const bad = testExplain({ findings: [testFinding({ title: hostile, check: hostile })] });
@@ -54,7 +54,7 @@ describe('explain in the terminal', () => {
     expect(widest(said)).toBeLessThanOrEqual(80);
   });
 
-  test('of many ranks the first are listed, and what the others take', () => {
+  test('of many ranks the first are listed, with a range of the others', () => {
     const ranksOf = (count: number, recorded?: number): string => {
       const explain = testExplain();
       const [stage] = explain.data.stages;
@@ -76,7 +76,7 @@ describe('explain in the terminal', () => {
     );
   });
 
-  test('only one stage, only so many findings; nothing to find is said', () => {
+  test('can be limited to one stage and a number of findings; says so if there is nothing to find', () => {
     const firstOnly = explainText(testExplain(), { limit: 1 });
     expect(firstOnly).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain({ findings: [] }))).toContain(
@@ -86,7 +86,7 @@ describe('explain in the terminal', () => {
 });
 
 describe('explain as Markdown', () => {
-  test('sentences, a table a stage, findings that open', () => {
+  test('has sentences, a table per stage, and findings that open', () => {
     const text = explainMarkdown(testExplain());
     expect(text).toMatch(/^## inferscope explain: llm-b1\n\n- \*\*decode step\*\*: 23\.3 ms, profiled · /);
     expect(text).toContain(
@@ -107,7 +107,7 @@ describe('explain as Markdown', () => {
     expect(text).toContain('<summary><b>1. a # heading [2J</b>');
   });
 
-  test('names cannot become mark-up, mentions or the end of a fence', () => {
+  test('names cannot become mark-up, mentions or the end of a code fence', () => {
     const title = '<img src=x> | @team [x](http://y) `code`';
     const found = testFinding({ title, cause: title });
     found.evidence[0]!.sql = 'SELECT 1 -- ```\n</details>';

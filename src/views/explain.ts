@@ -7,7 +7,7 @@ import type { Shown } from './findings.js';
 import { stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
-/** What `explain` says of a session: sentences, waterfalls, findings, what to do next. */
+/** The view of `explain`: key sentences, waterfalls, findings, next commands. */
 export function explainView(document: Document<ExplainResult>, shown: Shown = {}): View {
   const { data, issues } = document;
   return {
@@ -25,7 +25,7 @@ export function explainView(document: Document<ExplainResult>, shown: Shown = {}
   };
 }
 
-/** What ran, on what, in which shape, where the title does not say it. */
+/** Workload, hardware and shape, if the title does not contain them. */
 function identity({ workload, session }: ExplainResult): Block[] {
   const words = workload ? identityWords(workload) : '';
   return words === '' || session.title === words ? [] : [{ t: 'text', text: words }];
@@ -34,7 +34,7 @@ function identity({ workload, session }: ExplainResult): Block[] {
 const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
   items.length === 0 ? [] : [{ id: 'next', title: 'Next', level: 2, blocks: [{ t: 'commands', items }] }];
 
-/** A view that its session's explanation leads: sentences first, waterfall and findings before its own sections, what to type after. */
+/** Adds the session's explanation to a view: key sentences, waterfall and findings before its sections, next commands after them. */
 export function withExplanation(
   view: View,
   explain: Document<ExplainResult> | null,
@@ -70,14 +70,14 @@ export function withExplanation(
   };
 }
 
-/** What to know first, and the leading stages; bars and findings follow. */
+/** Key sentences and rows of the leading stages; bars and findings follow. */
 const headline = (data: ExplainResult): Block => ({
   t: 'headline',
   sentences: [...data.preface, ...unknownRooflines(data)],
   rows: stageRows(data),
 });
 
-/** Issues that the first sentence states where the machine was busy. */
+/** Issues that the first sentence already states for a busy machine. */
 const statedOfMachine = new Set(['machine_not_idle', 'cpu_steal']);
 
 const isStated = ({ code }: Issue, { machine }: ExplainResult): boolean =>
@@ -98,12 +98,12 @@ export function withoutRepeats(view: View, explain: Document<ExplainResult> | nu
   };
 }
 
-/** A row of them. */
+/** Cards that fit one row. */
 const firstCards = 4;
 
 /**
- * What of a view's own lead is before waterfall and findings, which are to be on the first screen: a row of figures, or facts
- * where there are none, errors, and warnings, folded where there are several; the rest follows them.
+ * Splits a view's lead. `first` goes before waterfall and findings, which must be on the first screen: one row of cards (or
+ * facts), errors, and warnings, folded if there are several. `rest` follows them.
  */
 function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } {
   const first: Block[] = [];

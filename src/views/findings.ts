@@ -14,11 +14,11 @@ import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
-  /** Every stage bar by bar; otherwise the leading ones, the others in a line each. */
+  /** Show every stage bar by bar; otherwise only the leading ones, the others as one line each. */
   allStages?: boolean;
-  /** Findings that are shown. */
+  /** Maximum findings. */
   limit?: number | undefined;
-  /** With evidence and causes; else a summary ends with the commands that print them. */
+  /** Show evidence and causes; otherwise a summary ends with the commands that print them. */
   verbose?: boolean;
   /** Whether this is a summary followed by the tables of its command. */
   tables?: boolean;
@@ -29,21 +29,21 @@ export interface Shown {
   timed?: boolean;
 }
 
-/** Where a finding, by its id, a bar, by `barPlace`, or a point of a roofline, by `pointPlace`, is best seen on the pages around this one. */
+/** Links to the best place of a finding (by id), a bar (by `barPlace`) or a roofline point (by `pointPlace`), on pages with a timeline. */
 export type Places = ReadonlyMap<string, { link: string; text: string }>;
 export const barPlace = (stage: string, bar: string): string => `bar ${stage} ${bar}`;
-/** @param of a case of `kernels`; or a stage, and null or a class of it */
+/** @param of a case of `kernels`, or a stage; then `part` is a class of the stage or null */
 export const pointPlace = (of: string, part: string | null = null): string => `point ${of} ${part ?? ''}`;
 
-/** A point's way to its place. */
+/** Link properties of a chart point. */
 export const linkTo = (place: { link: string } | undefined): { link?: string } =>
   place === undefined ? {} : { link: place.link };
 
-/** A name that leads to its place, where it has one. */
+/** A name with a link to its place, if it has one. */
 export const linked = (place: { link: string } | undefined, text: string): Text =>
   place === undefined ? text : { link: place.link, text };
 
-/** Findings of a summary. */
+/** Maximum findings in a summary. */
 const briefFindings = 3;
 
 export function findingBlocks(
@@ -142,16 +142,16 @@ export function findingBlocks(
   ];
 }
 
-/** Whether a graver one is listed after a lesser one. */
+/** Whether a finding of higher severity is listed after one of lower severity. */
 const ordersDiffer = (found: readonly Finding[]): boolean =>
   found.some(
     ({ severity }, i) => i > 0 && severities.indexOf(severity) < severities.indexOf(found[i - 1]!.severity),
   );
 
-/** Share from which it is said that what was recorded does not explain a stage. */
+/** Minimum unexplained share of a stage that is reported. */
 const muchUnexplained = 0.2;
 
-/** What of the first stage has no cause, where that is much. */
+/** The unexplained share of the first stage, if it is large. */
 function unexplained(data: ExplainResult): { share: number; stage: StageWaterfall } | null {
   const [stage] = leadingStages(data).full;
   const share = stage?.bars.find(({ id }) => id === 'unattributed')?.share ?? 0;
@@ -170,14 +170,14 @@ function nothingSignificant({ session, stages }: ExplainResult, left: ReturnType
       ];
 }
 
-/** Below a larger finding, or nothing to gain. */
+/** Contained in a larger finding, or without gain. */
 const isMinor = ({ severity, hidden_by: hiddenBy }: Finding): boolean =>
   severity === 'info' || hiddenBy !== null;
 
 const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
 
 interface Around {
-  /** Titles of all findings by their ids. */
+  /** Titles of all findings by id. */
   titles: ReadonlyMap<string, string>;
   queries: readonly string[];
   session: string;
@@ -255,7 +255,7 @@ function gainFacts(gain: NonNullable<Finding['gain']>, stage: Finding['stage'], 
   ];
 }
 
-/** "−6.20 ms expected" of a stage, "0.51 ms → 0.02 ms per token expected": the two must not be read as one. */
+/** "−6.20 ms expected" for a stage, "0.51 ms → 0.02 ms per token expected" for a token: the two must look different. */
 function gainHead({
   per,
   expected_ms: expected,
@@ -268,14 +268,14 @@ function gainHead({
     : [`${ms(-expected)} expected`];
 }
 
-/** "3.27 ms per prefill (2.91 to 3.36 ms), leaving 0.80 ms": the gain with its interval, then what is left of the stage. */
+/** "3.27 ms per prefill (2.91 to 3.36 ms), leaving 0.80 ms": the gain with its interval, then the rest of the stage. */
 function gainText(
   { per, after_ms: after, expected_ms: expected, low_ms: low, high_ms: high }: NonNullable<Finding['gain']>,
   stage: Finding['stage'],
 ): string {
   const { value, range } = formatWithRange(expected, low, high, 'ms');
   const interval = range === null ? '' : ` (${range})`;
-  // A pause between two stages is gone, not shorter.
+  // A pause between two stages is removed completely.
   if (stage === null && after === 0) return `${value} each time${interval}`;
   const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
   const left = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
@@ -283,7 +283,7 @@ function gainText(
   return `${value}${of === null ? '' : ` per ${of}`}${interval}${left}${shorter}`;
 }
 
-/** The rows that were seen, and the query that yields them. */
+/** The evidence rows, and the query that returns them. */
 function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
   const columns = Object.keys(rows[0] ?? {});
   const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');

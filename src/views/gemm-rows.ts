@@ -1,14 +1,14 @@
 import type { Gemm } from '../model/documents/gemms.js';
 import { figure, missing, type Figure } from '../model/figure.js';
 
-/** Times and stages first, then algorithm and tile, then shapes only. */
+/** Sources with times and stages first, then with algorithm and tile, then with shapes only. */
 const preferred: readonly Gemm['source'][] = ['profiler', 'cublaslt-log', 'log', 'cublas-log'];
 
 const shapeKey = ({ m, n, k, batch, dtype }: Gemm): string => [m, n, k, batch, dtype].join(' ');
 
 /**
- * Each shape once: cuBLAS calls cuBLASLt, and a profiled run makes the calls that a logged one makes, so the same products
- * are in several sources. The row of the source that knows most is kept, in the order of the rows.
+ * Each shape once: cuBLAS calls cuBLASLt, and a profiled run makes the same calls as a logged one, so the same GEMMs are in several
+ * sources. Keeps the row of the source with the most information, in the original order.
  * @returns the rows, and how many were left out by source
  */
 export function oncePerShape(gemms: readonly Gemm[]): { rows: Gemm[]; leftOut: [Gemm['source'], number][] } {
@@ -32,7 +32,7 @@ export function oncePerShape(gemms: readonly Gemm[]): { rows: Gemm[]; leftOut: [
 export const shapeLabel = ({ m, n, k, batch }: Gemm): string =>
   `${m}×${n}×${k}${batch > 1 ? ` × ${batch}` : ''}`;
 
-/** Share of the SMs' time in whole waves that is output: tile efficiency × wave efficiency. */
+/** Share of SM time that computes output: tile efficiency × wave efficiency. */
 export function usedShare({ tilings: [tiling] }: Gemm): Figure {
   if (!tiling) return missing('no_tile', 'no kernel name or log has the tile');
   const { tile_efficiency: edge, wave_efficiency: waves } = tiling;
@@ -41,7 +41,7 @@ export function usedShare({ tilings: [tiling] }: Gemm): Figure {
   return figure(edge.value * waves.value, 'ratio', 'tile efficiency × wave efficiency');
 }
 
-/** Bytes of A, B and the output, each once, over the time: the bound of a product of few rows. */
+/** Bytes of A, B and the output, each counted once, per time: the limit of a GEMM with few rows. */
 export function movedPerSecond({ achieved_flops: rate, arithmetic_intensity: intensity }: Gemm): Figure {
   if (rate.value === null) return rate;
   if (intensity.value === null) return intensity;

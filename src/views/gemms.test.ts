@@ -64,7 +64,7 @@ const rows = (gemms: Gemm[], top?: number) =>
     ),
   );
 
-test('a shape of several sources is kept once, of the source that knows most', () => {
+test('a shape in several sources is kept once, from the source with the most information', () => {
   const all = [
     gemm('cublas-log', 5632),
     gemm('cublaslt-log', 5632),
@@ -84,7 +84,7 @@ test('a shape of several sources is kept once, of the source that knows most', (
   ]);
 });
 
-test('a row per shape: bytes moved per second and the used share are computed from its figures', () => {
+test('has a row per shape; bytes moved per second and the used share are computed from its figures', () => {
   const [table] = rows([timed]);
   expect(table).toMatchObject([
     {
@@ -103,7 +103,7 @@ test('a row per shape: bytes moved per second and the used share are computed fr
   expect(text).toContain('0.031 %');
 });
 
-test('types and sources have columns where they differ, else the title has them', () => {
+test('types and sources are columns if they differ, else they are in the title', () => {
   expect(view([timed]).title).toBe('NVIDIA H200 · float16 · profiler');
   expect(rows([timed])[0]![0]).not.toHaveProperty('dtype');
   const mixed = [timed, gemm('log', 8, { dtype: 'float32' })];
@@ -113,7 +113,7 @@ test('types and sources have columns where they differ, else the title has them'
   ]);
 });
 
-test('of logs the algorithms are shown, and why there is no time; --top cuts the table', () => {
+test('logs show the algorithms and why there is no time; --top cuts the table', () => {
   const logged = [8, 16, 24].map((n) =>
     gemm('log', n, { layout: 'TN', compute_type: 'COMPUTE_32F', made_by: [{ name: 'algo 66', calls: 1 }] }),
   );
@@ -130,7 +130,7 @@ test('of logs the algorithms are shown, and why there is no time; --top cuts the
   expect(text).toContain('… and 1 more (gemm --top N)');
 });
 
-test.each([80, 120])('lines fit %i columns; hostile names are inert', (width) => {
+test.each([80, 120])('lines fit %i columns; hostile names cannot inject anything', (width) => {
   const hostile = { ...timed, made_by: [{ name: hostileText, calls: 1 }], alignment_faults: [hostileText] };
   const shown = view([hostile, gemm('log', 8, { layout: 'TN', made_by: hostile.made_by })]);
   for (const line of terminalView(shown, { width, level: 2 }).split('\n'))

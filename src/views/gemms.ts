@@ -6,12 +6,12 @@ import { movedPerSecond, oncePerShape, shapeLabel, usedShare, worthALine } from 
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
-/** Shapes in a table; the others are folded below it. */
+/** Rows of a table; further shapes are folded below it. */
 const shapesShown = 20;
-/** In a summary. */
+/** Maximum shapes in a summary. */
 const briefShapes = 8;
 
-/** Matrix products by shape: how often, how fast, with which tiles. @param top shapes in the table */
+/** GEMMs by shape: calls, speed, tiles. @param top rows of the table */
 export function gemmsView(document: Document<GemmsResult>, top = shapesShown): View {
   const { data } = document;
   const { constant } = columnsOf(data.gemms);
@@ -27,8 +27,8 @@ export function gemmsView(document: Document<GemmsResult>, top = shapesShown): V
   };
 }
 
-/** The table of shapes, what its columns mean, and what another size would give. */
-/** @param linkTo where a product has more, undefined for none */
+/** The table of shapes, the meaning of its columns, and the effect of other sizes. */
+/** @param linkTo link to a GEMM's page, undefined if it has none */
 export function gemmBlocks(
   { data, issues }: Document<GemmsResult>,
   top = shapesShown,
@@ -69,7 +69,7 @@ const tiled =
     tiling ? of(tiling) : { missing: 'no kernel name or log has the tile' };
 const noRoof = missing('no_roof', 'roof unknown');
 
-/** What each row says of a product; what is the same of all rows is `constant` and has no column. */
+/** Columns of the table; a value that is equal in all rows is in `constant` and has no column. */
 function columnsOf(
   gemms: readonly Gemm[],
   linkTo: (gemm: Gemm) => string | undefined = () => undefined,
@@ -184,7 +184,7 @@ function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
   ];
 }
 
-/** Texts with the shapes that they are true of. */
+/** Texts with the shapes that they apply to. */
 function byText(gemms: readonly Gemm[], textsOf: (gemm: Gemm) => readonly string[]): string[] {
   const shapes = new Map<string, string[]>();
   for (const gemm of worthALine(gemms))
@@ -204,7 +204,7 @@ function faultNotes(gemms: readonly Gemm[]): Block[] {
       ];
 }
 
-/** What padding or another batch would give, by the models that are named. */
+/** Predicted effect of padding or another batch size, with the names of the models used. */
 function changes(gemms: readonly Gemm[]): Block[] {
   const all = worthALine(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((change) => ({ gemm, change })));
   if (all.length === 0) return [];
@@ -243,7 +243,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
   ];
 }
 
-/** Layout and algorithm, where a log has them. */
+/** Layout and algorithm from a log. */
 function algorithms(gemms: readonly Gemm[]): Block[] {
   const logged = gemms.filter(({ source, layout }) => source !== 'profiler' && layout !== null);
   if (logged.length === 0) return [];

@@ -4,13 +4,13 @@ import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { Block, Row, Section, Text } from './block.js';
 
-/** The name of a case, with its dtype where there are several. */
+/** Label of a case, with its dtype if the cases have several. */
 export function labelOf({ cases }: Pick<KernelsResult, 'cases'>): (result: KernelResult) => string {
   const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
   return (result) => caseLabel(result, several);
 }
 
-/** Every case with all that was measured of it. */
+/** All measurements of every case. */
 export function caseSections(data: KernelsResult): Section[] {
   const { cases, steps } = data;
   const label = labelOf(data);
@@ -73,7 +73,7 @@ function interval({ mean_ns: mean }: KernelResult): Text {
 const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
   by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
 
-/** The rate that its roof is of; the table of work has both. */
+/** The rate that limits the case; the table of work has both rates. */
 function reached({ bound: by, flops_per_s: computes, bytes_per_s: moves, class: of }: KernelResult): Text {
   const product = by === null || by === 'latency' ? of === 'gemm' || of === 'attention' : by === 'compute';
   return product && computes !== null ? { n: computes, unit: 'FLOP/s' } : rate(moves, 'B/s');
@@ -106,7 +106,7 @@ const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
   })),
 });
 
-/** How the runs of each case are spread, and the state of the device. */
+/** Spread of the runs of each case, and the state of the device. */
 const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
   t: 'table',
   level: 2,
@@ -147,12 +147,12 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
     })),
 });
 
-/** Names of kernels are long, too: the two share a line. */
+/** Case labels are cut, since long kernel names follow on the same line. */
 const shortened = (label: string): string => (label.length <= 26 ? label : `${label.slice(0, 25)}…`);
-/** Parts of a case in a summary. */
+/** Maximum parts of a case in a summary. */
 const most = 3;
 
-/** What a run of each traced case is made of: on the device where there is one, and the operators on the page. */
+/** Parts of a run of each traced case: kernels if there are any, and the operators on the page. */
 function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
   const rows = cases.flatMap((result): Row[] => {
     const { behind } = result;
@@ -197,7 +197,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
   ];
 }
 
-/** Cases without a figure, by reason. */
+/** Cases without a figure, grouped by reason. */
 function notMeasured(cases: readonly KernelResult[]): Section[] {
   const reasons = new Map<string, KernelResult[]>();
   for (const result of cases) {

@@ -6,12 +6,12 @@ import type { HeatChart, RooflineChart } from './chart.js';
 import { linkTo, type Places, pointPlace } from './findings.js';
 import type { Text } from './text.js';
 
-/** Cases that compute something and were measured: look-ups have no place on a logarithmic axis. */
+/** Measured cases with FLOP: others have no place on a logarithmic axis. */
 export function placed({ cases }: KernelsResult): KernelResult[] {
   return cases.filter(({ intensity, flops_per_s: rate }) => intensity !== null && rate !== null);
 }
 
-/** Cells of a sweep that have a case; x and y count the swept values. */
+/** Cells of a sweep that have a case; x and y are indices of the swept values. */
 export function cellsOf(
   { cases }: KernelsResult,
   { cells }: KernelMap,
@@ -26,7 +26,7 @@ export function cellsOf(
 const roofShare = ({ roof_share: share }: KernelResult): Text[] =>
   share.value === null ? [] : [[{ n: share.value, unit: 'ratio' }, ' of roof']];
 
-/** A point per case in the color of its class. */
+/** One point per case in the color of its class. */
 export function rooflineChart(data: KernelsResult, places?: Places): RooflineChart {
   const { bytes_per_s: bandwidth, compute } = data.roofs;
   return {
@@ -49,7 +49,7 @@ export function rooflineChart(data: KernelsResult, places?: Places): RooflineCha
   };
 }
 
-/** Shares of the roof where it is known, else the logarithm of time from the shortest to the longest. */
+/** Shade by share of the roofline if known, else by the logarithm of time between the shortest and longest. */
 function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => number | null {
   if (cells.every(({ one }) => one.median_ns === null || one.roof_share.value !== null))
     return ({ roof_share: share }) => (share.value === null ? null : Math.min(1, share.value));
@@ -59,7 +59,7 @@ function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => numb
     ns === null ? null : high > low ? 1 - (Math.log(ns) - low) / (high - low) : 1;
 }
 
-/** Medians over two swept sizes; the stronger the color, the closer to the roof. */
+/** Medians over two swept sizes; a darker color is closer to the roofline. */
 export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
   const cells = cellsOf(data, map);
   const shade = shadeOf(cells);

@@ -2,7 +2,7 @@ import type { KernelStep, KernelsResult } from '../model/documents/kernels.js';
 import { stepLabel } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Table, Text } from './block.js';
 
-/** What the operations of a model's steps add up to. */
+/** Sums of the operations of a model's steps. */
 export function stepSections({ steps, model }: KernelsResult): Section[] {
   if (steps.length === 0) return [];
   const first = steps.find(({ phase }) => phase === 'decode');
@@ -60,7 +60,7 @@ const stepTable = (steps: readonly KernelStep[]): Table => ({
   brief: 6,
 });
 
-/** Operations of a step, the longest first. */
+/** Operations of a step, longest first. */
 const operations = (step: KernelStep): Table => ({
   t: 'table',
   title: `Operations of ${stepLabel(step)}`,

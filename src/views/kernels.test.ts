@@ -21,7 +21,7 @@ const rows = (table: Table | undefined) => table!.rows.map(({ cells }) => cells.
 const linesOf = (change: Partial<KernelsResult>, width: number, level: Level = 1) =>
   terminalView(viewOf(change), { width, level }).split('\n');
 
-test('operations: time, interval, rate, share, bound; those without a figure with the reason', () => {
+test('operations show time, interval, rate, share, bound; those without a figure show the reason', () => {
   const [time, work, spread] = tables('cases');
   expect(rows(time).slice(0, 2)).toEqual([
     // 196 ns over a mean of 98 000.
@@ -53,7 +53,7 @@ test('operations: time, interval, rate, share, bound; those without a figure wit
   expect(text).toContain('4.30 TB/s, bfloat16 780 TFLOP/s');
 });
 
-test('a CPU: the level that holds a working set', () => {
+test('a CPU shows the cache level that fits a working set', () => {
   const { roofs } = kernelsDocument().data;
   const levels = [{ level: 'L3', low_bytes_per_s: 20e9, high_bytes_per_s: 40e9 }];
   const change = { cases: [kernelResult({ roof_level: 'L3' })], roofs: { ...roofs, levels } };
@@ -75,7 +75,7 @@ const traced = {
   ],
 };
 
-test('behind a traced case: its kernels by time, the operators on the page', () => {
+test('a traced case shows its kernels by time, and its operators on the page', () => {
   const [behind] = tables('behind', traced);
   expect(behind!.rows.map(({ level, cells }) => [level, ...cells.slice(2).map(rawValue)])).toEqual([
     [1, name, 'GEMM', 1, 52_300],
@@ -106,7 +106,7 @@ const stepped: Partial<KernelsResult> = {
   ],
 };
 
-test('a step: its sum, its operations by time, and what it lacks', () => {
+test('a step shows its sum, its operations by time, and missing operations', () => {
   const [steps, operations] = tables('steps', stepped);
   expect(rows(steps)).toEqual([['decode, batch 8, context 2048', 1e6, 8.2e5, 0.82, '64/96']]);
   expect(rows(operations)).toEqual([
@@ -131,7 +131,7 @@ test.each([
       expect(linesOf(change, width, level).filter((line) => [...line].length > width)).toEqual([]);
 });
 
-test('the page has charts with their key and tables, and escapes what it shows', () => {
+test('the page has charts with their key and tables, and escapes texts', () => {
   const odd = kernelResult({ case: '<b>', backend: '<script>', outcome: 'wrong', text: '<i>off</i>' });
   const view = viewOf({ cases: [...kernelsDocument().data.cases, odd] });
   const html = pageOfView(view, { clientScript: '' });
@@ -143,14 +143,14 @@ test('the page has charts with their key and tables, and escapes what it shows',
   expect(html).not.toContain('<script>off');
 });
 
-test('a model that would steer the terminal does not', () => {
+test('a model name with escape sequences cannot control the terminal', () => {
   const text = terminalView(viewOf({ model: { name: 'moe \u001B]0;x\u0007 end', dtype: 'x' } }), {
     width: 80,
   });
   for (const steering of ['\u001B', '\u0007']) expect(text).not.toContain(steering);
 });
 
-test('charts: points where intensity and rate are, a cell without a figure says why', () => {
+test('charts have points for known intensity and rate; a cell without a figure shows why', () => {
   const { data } = kernelsDocument();
   expect(placed(data).map(({ kernel }) => kernel)).toEqual(['gemm', 'attention']);
   for (const theme of [themes.light, themes.dark]) {
@@ -160,7 +160,7 @@ test('charts: points where intensity and rate are, a cell without a figure says 
       [7.98, 19.157e12],
       [7.98, 19.157e12],
     ]);
-    // The slope ends where bandwidth meets the peak: 780e12 / 4.3e12.
+    // The slope ends where bandwidth reaches the peak: 780e12 / 4.3e12.
     expect(series[0]!.data.at(-1)).toEqual([780 / 4.3, 780e12]);
     const map = optionOf(mapChart(data, data.maps[0]!), { theme, width: 900 });
     expect((map.series as { data: number[][] }[])[0]!.data).toEqual([

@@ -9,7 +9,7 @@ import { mapChart, rooflineChart, cellsOf, placed } from './kernels-series.js';
 import { stepSections } from './kernels-steps.js';
 import { formatSetting, plural } from '../vocabulary/format.js';
 
-/** Operations of LLMs, or of one model: the time of each, and how close it comes to its roof. */
+/** Operations of LLMs or of one model: the time of each, and its share of the roofline. */
 export function kernelsView(document: Document<KernelsResult>, places?: Places): View {
   const { data, issues } = document;
   const { session } = data;
@@ -55,7 +55,7 @@ function title({
   return `${what} · ${by}, ${on}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
-/** How the figures came about. */
+/** How the figures were measured. */
 function protocol({ plan, cases: all }: KernelsResult): Text {
   const cases = all.filter((result) => result.runs > 0);
   const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
@@ -69,7 +69,7 @@ function protocol({ plan, cases: all }: KernelsResult): Text {
   ];
 }
 
-/** Where the roofs are from. */
+/** Source of the rooflines. */
 function roofs({ roofs: { bytes_per_s: bandwidth, compute, levels } }: KernelsResult): Text {
   if (bandwidth.value === null) return bandwidth.reason.text;
   const rates: Text[] = levels.map(({ level, low_bytes_per_s: low, high_bytes_per_s: high }): Text => [

@@ -21,7 +21,7 @@ const deviceName = (gpu: number | null): string => (gpu === null ? 'host' : `gpu
 
 const kinds: Readonly<Record<string, string>> = { used: 'in use', process: 'process', rss: 'resident' };
 
-/** Samples over the run, and what ran when. */
+/** Memory samples over the run, with its phases. */
 export function timelineSection(data: MemoryResult): Section {
   const series = mainSeries(data);
   const { sampling } = data.profile.metadata;
@@ -72,7 +72,7 @@ export function timelineSection(data: MemoryResult): Section {
   ]);
 }
 
-/** What the allocator of the framework held, and what of it was never allocated. */
+/** Memory of the framework's allocator, and reserved memory that was never allocated. */
 export function allocatorSections(data: MemoryResult): Section[] {
   const devices = allocatorDevices(data);
   const reporting = devices.filter((gpu) =>
@@ -97,7 +97,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
                   ...heldParts.map((name): MomentColumn => [
                     {
                       ...numeric(`${name}_gb`, componentLabels[name]),
-                      // Reserved − peak allocated, which follow.
+                      // Equals reserved − peak allocated, the next columns.
                       ...(name === 'allocator_reserve' ? { drop: 0 } : {}),
                     },
                     (moment) => heldBytes(moment, name),
@@ -144,7 +144,7 @@ const peakAllocated: MomentColumn = [
 ];
 const reserved: MomentColumn = [numeric('reserved_gb', 'reserved'), (moment) => moment.reserved_bytes];
 
-/** A chart of one device, with its moments behind it. */
+/** Chart of one device, with a table of its moments. */
 function deviceChart(
   data: MemoryResult,
   gpu: number | null,
@@ -208,10 +208,10 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
         },
       ];
 
-/** Rows of a table; a snapshot of a large model has thousands of places. */
+/** Maximum rows; a snapshot of a large model has thousands of places. */
 const most = { page: 300, text: 20 };
 
-/** What was alive at the allocator's peak, by the place in the program. */
+/** Live allocations at the allocator's peak, by place in the program. */
 export function allocationsSection({ allocations }: MemoryResult): Section[] {
   const all = allocations ?? [];
   const gpus = [...new Set(all.map(({ gpu }) => gpu))].toSorted((a, b) => a - b);

@@ -26,7 +26,7 @@ const overRun = (
   })),
 });
 
-/** The three points on the line of one GPU, else of the host. */
+/** The three measurement points on the line of one GPU, or of the host. */
 function marksOf({ timeline, profile }: MemoryResult, gpu: number | null): Marks {
   const gpus = profile.memory_measurements.peak.per_gpu_details;
   if (gpu === null || gpus.length < 2) return timeline.marks;
@@ -50,18 +50,18 @@ function fullestGpu({ profile }: MemoryResult): number | null {
 const sampled = (points: readonly { t_s: number; bytes: number }[]): Series['points'] =>
   points.map(({ t_s, bytes }) => [t_s, gb(bytes)]);
 
-/** Everything that was sampled over the run. */
+/** All memory samples of the run. */
 export function timelineChart(data: MemoryResult): LinesChart {
   const lines = mainSeries(data).map(({ label, points }, index) => ({
     name: label,
     color: lineMark(index).color,
     points: sampled(points),
   }));
-  // On several GPUs the points are sums; those of the fullest lie on its line.
+  // On several GPUs the points are sums, so marks use the values of the fullest GPU.
   return overRun(data, lines, lines.length === 1 ? data.timeline.marks : marksOf(data, fullestGpu(data)));
 }
 
-/** One device: what its allocator held, stacked by component, under what the driver counted. */
+/** One device: allocator memory stacked by component, below the driver's count. */
 export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
   const moments = momentsOf(data, String(gpu));
   const loading = data.timeline.phases.find(({ label }) => label === 'load')?.start_s ?? 0;
@@ -95,7 +95,7 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
   );
 }
 
-/** Reserved against allocated memory of one device: the gap is what fragmentation and caching keep. */
+/** Reserved against allocated memory of one device: the gap is fragmentation and cache. */
 export function reservedChart(data: MemoryResult, gpu: number | null): LinesChart {
   const moments = momentsOf(data, String(gpu));
   const line = (
@@ -123,10 +123,10 @@ export function reservedChart(data: MemoryResult, gpu: number | null): LinesChar
   );
 }
 
-/** More do not fit a page; the table behind has all that the snapshot kept. */
+/** Maximum bars on a page; the table has all allocations of the snapshot. */
 const maxAllocations = 20;
 
-/** What was alive at the allocator's peak, by the place in the program that asked for it. */
+/** Live allocations at the allocator's peak, by the place in the program that made them. */
 export const allocationsChart = (allocations: NonNullable<MemoryResult['allocations']>): WaterfallChart => ({
   form: 'waterfall',
   unit: 'GB',

@@ -29,8 +29,8 @@ const row = (id: string, label: string) =>
     .blocks.find(isTable)!
     .rows.find(({ cells }) => rawValue(cells[0]!) === label)!.cells;
 
-test('components, points and latency: both sides, the change with its sign, and the confidence', () => {
-  // 2 × 32 layers × 32 heads × 128 × 2 bytes × 4 sequences × 512 tokens; the second twice as much.
+test('components, points and latency show both sides, the signed change, and the confidence', () => {
+  // 2 × 32 layers × 32 heads × 128 × 2 bytes × 4 sequences × 512 tokens; twice that in the second.
   const cache = row('components', 'KV cache');
   expect(cache.slice(1, 4).map(rawValue)).toEqual([2 ** 30 / 1e9, 2 ** 31 / 1e9, 2 ** 30 / 1e9]);
   expect(cache.map(plainText).map((text) => text.replaceAll('\u00a0', ' '))).toEqual([
@@ -63,7 +63,7 @@ test.each([
   if (level === 1) expect(lines.length).toBeLessThanOrEqual(30);
 });
 
-test('names of files cannot do anything on a page or in Markdown', () => {
+test('names of files cannot inject anything on a page or in Markdown', () => {
   expect(pageOfView(view, { clientScript: '' })).not.toContain(`>${hostileText}`);
   expect(markdownView(view)).not.toContain(hostileText);
 });

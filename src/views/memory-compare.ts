@@ -6,7 +6,7 @@ import type { Block, Column, Section, Table, Text, View } from './block.js';
 
 type Latency = MemoryCompareResult['latency'][number];
 
-/** Two memory profiles, the second against the first: components first, since they say what the change is made of. */
+/** Two memory profiles, the second against the first: components first, since they explain the change. */
 export function memoryCompareView(document: Document<MemoryCompareResult>): View {
   const { data, issues } = document;
   return {
@@ -69,7 +69,7 @@ const section = (id: string, title: string, blocks: Block[], level: 1 | 2 = 1): 
 const sideText = ({ label, model, engine, status }: MemorySide): string =>
   [label, model, engine, status === 'partial' ? 'partial' : null].filter((part) => part !== null).join(' · ');
 
-/** Labels in a summary; the table has the values. */
+/** Maximum labels in a summary; the table has the values. */
 const most = 5;
 
 function differing({ differences: rows }: MemoryCompareResult): Text {
@@ -81,7 +81,7 @@ function differing({ differences: rows }: MemoryCompareResult): Text {
     .join(', ')}${more}`;
 }
 
-/** Names of other tools are shown as they are. */
+/** Names of other tools are shown unchanged. */
 const labelOf = (name: string, labels: Readonly<Record<string, string>>): string =>
   labels[name] ?? name.replaceAll('_', ' ');
 

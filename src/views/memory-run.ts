@@ -2,7 +2,7 @@ import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import { formatSetting } from '../vocabulary/format.js';
 import type { Section, Text } from './block.js';
 
-/** "vllm 0.32.0"; of a server that ran already also how it was asked. */
+/** "vllm 0.32.0"; for a server that was already running also how it was queried. */
 export function engineText({
   engine_metadata: engine,
   metadata,
@@ -12,7 +12,7 @@ export function engineText({
   return metadata.where === 'url' ? `${name} behind an OpenAI-compatible URL` : name;
 }
 
-/** What was measured: the model with the source of each dimension, and the run as it was asked for. */
+/** What was measured: the model with the source of each dimension, and the settings of the run. */
 export const runSection = (profile: MemoryProfile): Section => ({
   id: 'environment',
   title: 'Model and run',
@@ -87,7 +87,7 @@ function runRows(profile: MemoryProfile): Text[][] {
   ];
 }
 
-/** What the page says of its figures. */
+/** Definitions of the figures on the page. */
 const meanings: readonly [name: string, text: string][] = [
   ['GB', '10⁹ bytes, here and in every _gb field of the profile, which has the bytes, too.'],
   ['baseline', 'In use before the engine started; on a shared GPU by other processes.'],

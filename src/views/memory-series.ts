@@ -1,6 +1,6 @@
 import type { AllocatorMoment, MemoryResult, MemorySeries } from '../model/documents/memory-result.js';
 
-/** Lines of the timeline: whole devices where there are any, else the host. */
+/** Lines of the timeline: GPUs if there are any, else the host. */
 export function mainSeries({ timeline: { series } }: MemoryResult): MemorySeries[] {
   const used = series.filter(({ kind }) => kind === 'used');
   return used.length > 0 ? used : series;
@@ -10,17 +10,17 @@ export function mainSeries({ timeline: { series } }: MemoryResult): MemorySeries
 export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[] =>
   [...new Set(allocator.map(({ gpu }) => gpu))].toSorted((a, b) => (a ?? -1) - (b ?? -1));
 
-/** Parts of what the allocator held, from the bottom. */
+/** Parts of allocated memory, from the bottom of the stack. */
 export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
 
-/** Moments of one device in order; where several ranks use it, those of the first. */
+/** Moments of one device in time order; if several ranks use it, those of the first rank. */
 export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
   const samples = allocator.filter(({ gpu }) => String(gpu) === part);
   const rank = Math.min(...samples.map((sample) => sample.rank));
   return samples.filter((sample) => sample.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
 }
 
-/** Bytes of a part up to a moment: its share of the peak allocated, and what was reserved in addition. */
+/** Bytes of a part at a moment: its share of the allocated peak, and memory reserved in addition. */
 export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[number]): number {
   const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
   switch (part) {
@@ -35,5 +35,5 @@ export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[numb
   }
 }
 
-/** `…/modeling_llama.py:212 forward` by its last path part. */
+/** `…/modeling_llama.py:212 forward` with only the last path part. */
 export const shortPlace = (operator: string): string => operator.replace(/^.*\/(?=[^/]+:\d)/, '');

@@ -29,7 +29,7 @@ const tables = (of: View, id: string): Table[] =>
     .find((section) => section.id === id)!
     .blocks.map((block) => (block.t === 'chart' ? block.behind : block))
     .filter((block): block is Block & Table => block.t === 'table');
-/** Cells by column of the rows that start with a label. */
+/** Cells by column id of the rows that start with a label. */
 const cells = (table: Table, label: string) =>
   table.rows
     .filter(({ cells: [first] }) => rawValue(first!) === label)
@@ -42,7 +42,7 @@ const leadText = (of: View): string =>
     .map(({ name, text }) => `${name}: ${plainText(text).replaceAll('\u00a0', ' ')}`)
     .join('\n');
 
-test('peak with how full the GPUs are, latency, the largest components', () => {
+test('shows the peak with the used share of the GPUs, latency, and the largest components', () => {
   expect(memoryResultDocumentSchema.parse(made)).toEqual(made);
   expect(leadText(view).split('\n')).toEqual([
     'peak: 21.00 GB of 160.0 GB (13 %) in use',
@@ -51,7 +51,7 @@ test('peak with how full the GPUs are, latency, the largest components', () => {
   ]);
 });
 
-test('components with the calculator and the residual, points, GPUs, fragmentation, allocations', () => {
+test('has components with calculator and residual, points, GPUs, fragmentation, allocations', () => {
   const [, components] = tables(view, 'breakdown');
   // The calculator has 13.48 GB: 3.7 % less.
   expect(cells(components!, 'weights')).toEqual([
@@ -67,7 +67,7 @@ test('components with the calculator and the residual, points, GPUs, fragmentati
   expect(cells(components!, 'residual')).toMatchObject([
     { memory_gb: -0.5, share: -0.025, calculator_gb: null },
   ]);
-  // A component that is a formula is not compared with itself.
+  // A component from a formula is not compared with the calculator.
   const formula = changed(({ profile }) => {
     for (const component of profile.memory_breakdown!.components!) component.basis = 'formula';
   });
@@ -107,7 +107,7 @@ test('components with the calculator and the residual, points, GPUs, fragmentati
   ]);
 });
 
-test('what is missing has the reason of the profile; a shared GPU is reported', () => {
+test("a missing value has the profile's reason; a shared GPU is reported", () => {
   expect(markdownView(view)).toContain('framework: the allocator does not tell it apart');
   const oom = changed(({ profile }) => {
     profile.latency_stats.mean_latency_ms = null;
@@ -141,7 +141,7 @@ test.each([
       expect([...line].length, line).toBeLessThanOrEqual(width);
 });
 
-test('the summary fits 30 lines with its findings, and has no waterfall or sentences about time', () => {
+test('the summary fits 30 lines with its findings, without waterfall or sentences about time', () => {
   const explain = testExplain();
   const text = terminalView(memoryView({ ...made, issues: [] }), { width: 80, explain });
   expect(text.split('\n').length).toBeLessThanOrEqual(30);
@@ -151,7 +151,7 @@ test('the summary fits 30 lines with its findings, and has no waterfall or sente
   for (const sentence of explain.data.sentences) expect(text).not.toContain(sentence.slice(0, 30));
 });
 
-test('the page has its charts, names from files are inert, and what is not there has no section', () => {
+test('the page has its charts, names from files are inert, and absent data has no section', () => {
   const hostile = changed(({ profile }) => (profile.model_info.name = hostileText));
   const page = pageOfView(hostile, { clientScript: '' });
   const drawn = [...page.matchAll(/data-chart="(\w+)"/g)].map(([, form]) => form);
@@ -181,7 +181,7 @@ interface Drawn {
 const series = (chart: Chart): Drawn[] =>
   (optionOf(chart, { theme: themes.light, width: 900 }) as EChartsOption & { series: Drawn[] }).series;
 
-test('stacked components add up to what was reserved; marks lie on the line of their own GPU', () => {
+test('stacked components sum to reserved memory; marks are on the line of their own GPU', () => {
   const drawn = series(stackChart(made.data, 1));
   const stack = drawn.filter((one) => one.stack === 'held');
   expect(stack.map(({ name }) => name)).toEqual(['weights', 'KV cache', 'activations', 'allocator reserve']);
@@ -193,7 +193,7 @@ test('stacked components add up to what was reserved; marks lie on the line of t
     [6, 9.5],
     [7, 11],
   ]);
-  // From the weights over each component, the negative residual too, to what was measured.
+  // From the weights over each component, including the negative residual, to the measured total.
   const [parts] = view.sections.find(({ id }) => id === 'breakdown')!.blocks;
   const chart = parts?.t === 'chart' && parts.chart.form === 'waterfall' ? parts.chart : null;
   expect(placed(chart!).map(({ from, value }) => [from, value])).toEqual([

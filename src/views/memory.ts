@@ -11,7 +11,7 @@ import { lengthWords } from '../vocabulary/workload.js';
 
 type Fact = { name: string; text: Text };
 
-/** A memory profile: what the run took at its peak, by component, and at which point it came. */
+/** A memory profile: peak, its components, and when it was reached. */
 export function memoryView(document: Document<MemoryResult>): View {
   const { data, issues } = document;
   const { session, profile } = data;
@@ -53,14 +53,14 @@ function title({ model_info, metadata }: MemoryProfile): string {
   return `${model_info.name} · batch ${batch_size}, ${lengthWords(input_len, output_len)}`;
 }
 
-/** Always in 10^9 bytes, as memory profiles have it. */
+/** Always in 10^9 bytes, as in memory profiles. */
 const memory = (gb: number | null, why: string): Text =>
   gb === null ? { missing: why } : { n: gb, unit: 'GB', digits: 4 };
 
 const join = (texts: readonly Text[], between: string): Text =>
   texts.flatMap((text, index) => [...(index === 0 ? [] : [between]), ...[text].flat()]) as Text;
 
-/** Why a field is null: its own reason, or that of the part of the profile that it lies in. */
+/** Why a field is null: its own reason, or that of the enclosing part of the profile. */
 function reasonOf({ missing }: MemoryProfile, path: string): string {
   const parts = path.split('.');
   const paths = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'));
@@ -69,7 +69,7 @@ function reasonOf({ missing }: MemoryProfile, path: string): string {
   );
 }
 
-/** Why fields below a path are null, each with its name. */
+/** Reasons of all null fields below a path, each with its name. */
 const reasonsBelow = ({ missing }: MemoryProfile, path: string): string[] =>
   Object.entries(missing)
     .filter(([name]) => name.startsWith(`${path}.`))
@@ -101,7 +101,7 @@ function identity(profile: MemoryProfile): Text {
   );
 }
 
-/** How full the GPUs of the run were. */
+/** Used share of the GPUs of the run. */
 function fill(profile: MemoryProfile): Text {
   const { peak } = profile.memory_measurements;
   const room = peak.per_gpu_details.reduce((sum, { total_bytes }) => sum + (total_bytes ?? 0), 0);
@@ -120,7 +120,7 @@ function fill(profile: MemoryProfile): Text {
   return [{ n: peak.total_gb, unit: 'GB', digits: 4 }, ...of, ` in use${byAll(profile)}`];
 }
 
-/** The three points are of whole GPUs: what others use there is in them. */
+/** The three points are of whole GPUs, including other processes. */
 const byAll = ({ metadata }: MemoryProfile): string =>
   metadata.issues.some(({ code }) => code === 'gpu_shared') ? ', by all processes on the GPU' : '';
 

@@ -3,7 +3,7 @@ import type { CompareVerdict } from '../model/documents/bench-compare.js';
 import { verdictLabels } from '../vocabulary/verdicts.js';
 import type { Block, Table, Text } from './block.js';
 
-/** A metric of two sides and what its values show. */
+/** A metric of two sides and its verdict. */
 interface MetricChange {
   name: string;
   unit: string;
@@ -22,7 +22,7 @@ const unclaimed: ReadonlySet<MetricChange['verdict']> = new Set(['within_process
 const quantity = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'missing on one side' } : { n, unit };
 
-/** A row per metric: both values, the change with its interval, and the verdict. `n` where it is not the same for all. */
+/** One row per metric: both values, the change with its interval, and the verdict; `n` if it differs between metrics. */
 export function metricTable(
   metrics: readonly MetricChange[],
   {
@@ -71,11 +71,11 @@ const interval = ([low, high]: readonly [number, number]): Text => [
   { n: high, unit: 'ratio', signed: true },
 ];
 
-/** Whether every metric has as many values behind it. */
+/** Whether all metrics have the same n. */
 export const isUniform = (metrics: readonly Pick<MetricChange, 'n'>[]): boolean =>
   new Set(metrics.map(({ n }) => n.join())).size === 1;
 
-/** Why nothing is claimed of some metrics, and what would change that. */
+/** Why some metrics have no verdict, and how to get one. */
 export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[], fix: string): string[] =>
   metrics.some(({ verdict }) => unclaimed.has(verdict))
     ? [`no claim: the spread between launches is unknown on both sides. ${fix}`]
@@ -84,7 +84,7 @@ export const unclaimedNote = (metrics: readonly Pick<MetricChange, 'verdict'>[],
 export const withinProcessNote = (isTaken: boolean): string[] =>
   isTaken ? ['Repeats of one process were treated as independent (--within-process).'] : [];
 
-/** What of machine, software and workload is not the same. */
+/** Differences in machine, software and workload. */
 export function differenceTable(
   differences: readonly { label: string; baseline: string | null; current: string | null }[],
   base = 'base',

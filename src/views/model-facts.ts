@@ -3,7 +3,7 @@ import type { Workload } from '../model/manifest.js';
 import { plural } from '../vocabulary/format.js';
 import type { Text } from './block.js';
 
-/** What a program showed of its model; empty where nothing did. */
+/** Facts about the model that a program reported; empty without any. */
 export function modelFacts(workload: Workload | null): { name: string; text: Text }[] {
   const model = workload?.model;
   if (!model?.facts) return [];

@@ -4,7 +4,7 @@ import { plainText } from '../render/value.js';
 import { textWidth } from '../render/terminal/text.js';
 import { liveBlocks, liveLine, type LiveState, sparkline } from './monitor-live.js';
 
-test('a sparkline has a cell per 6 s, the newest at the right, and a hole where there was none', () => {
+test('a sparkline has one cell per 6 s, newest on the right, and a space for missing values', () => {
   const six = (value: number | null) => Array<number | null>(6).fill(value);
   const some = [...six(0), ...six(null), 40, 50, 60, null, null, null, ...six(100)];
   expect(sparkline(some, 100)).toBe('      ▁ ▅█');
@@ -57,7 +57,7 @@ test('the view fits the terminal, down to 80 columns', () => {
   expect(terminalBlocks(liveBlocks(state), 140)).toContain('▁█');
 });
 
-test('one line a second for logs: what is missing is left out', () => {
+test('prints one line per second for logs and leaves out missing values', () => {
   expect(plainText(liveLine(state)).replaceAll('\u00a0', ' ')).toBe(
     '   83 s  gpu0 97 % 34.1/140 GiB 694/700 W 1500 MHz 55 °C throttled by power cap · gpu1 34.1/140 GiB 1500 MHz 55 °C · host CPU 34 % · memory 1.00/16.0 GiB · watched 1.3 cores, 512 MiB',
   );

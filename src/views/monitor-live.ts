@@ -2,7 +2,7 @@ import type { Block, Part, Text, Value } from './block.js';
 import { type ColumnOf, rowsOf } from './table-of.js';
 import { formatSetting, formatCount, formatNumber } from '../vocabulary/format.js';
 
-/** One GPU at a moment, as the live view shows it. */
+/** One GPU at one moment in the live view. */
 export interface LiveGpu {
   scope: string;
   name: string | null;
@@ -37,12 +37,12 @@ export interface LiveState {
   history: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
-/** Seconds of a sparkline, and of a cell. */
+/** Time span of a sparkline, and of a cell. */
 export const liveSeconds = 60;
 const cellSeconds = 6;
 const levels = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/** The last minute between 0 and `full`, the mean of six seconds per cell, newest at the right; a space where there is none. */
+/** The last minute scaled from 0 to `full`: the mean of six seconds per cell, newest on the right, a space for missing values. */
 export function sparkline(values: readonly (number | null)[], full: number): string {
   const minute = [...Array<null>(Math.max(0, liveSeconds - values.length)).fill(null), ...values].slice(
     -liveSeconds,
@@ -63,7 +63,7 @@ const whole = (value: number | null, unit: string): Value | string =>
 const outOf = (value: number | null, most: number | null, unit: string): Text =>
   value === null || most === null ? whole(value, unit) : [`${formatCount(value)}/`, whole(most, unit)];
 
-/** GiB. */
+/** Used and total memory, GiB. */
 function memory({ memoryUsedBytes: used, memoryTotalBytes: total }: LiveGpu | LiveHost): Text {
   if (used === null) return notRead;
   const gib = formatNumber(used / 2 ** 30);
@@ -77,7 +77,7 @@ function limited({ limitedBy }: LiveGpu): Text {
 
 const number = { numeric: true } as const;
 
-/** The refreshing view: GPUs with the last minute of utilization and power, then the host. */
+/** The live view: GPUs with utilization and power of the last minute, then the host. */
 export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): Block[] {
   const of = (key: string) => history.get(key) ?? [];
   const powerLine = ({ scope, powerLimitW }: LiveGpu): string => {
@@ -145,7 +145,7 @@ const hostParts = (host: LiveHost, line = ''): Part[] => [
       ]),
 ];
 
-/** One line a second, for logs: without what is missing. */
+/** One log line per second, without missing values. */
 export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
   const of = (gpu: LiveGpu): Part[] =>
     [

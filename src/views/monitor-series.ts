@@ -4,7 +4,7 @@ import { classColors } from '../vocabulary/colours.js';
 import type { LinesChart } from './chart.js';
 import type { SampledSeries } from './samples.js';
 
-/** Metrics in a device's chart, in this order; the document has the other series. */
+/** Metrics in a device's chart, in this order; the document has all series. */
 const shown = [
   'utilization_percent',
   'memory_used_bytes',
@@ -24,7 +24,7 @@ const inMs = ({ scope, metric, unit, points }: MonitorResult['series'][number]):
 /** The series of one GPU; its power limit is a second line in the power panel. */
 export function deviceSeries({ series, devices }: MonitorResult, scope: string): SampledSeries[] {
   const gpuSeries = series.filter((sampled) => sampled.scope === scope);
-  // Instances of a GPU, and some tools, report instant power only.
+  // GPU instances, and some tools, report only instant power.
   const power = gpuSeries.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
   const metrics = shown.map((metric) => (metric === 'power_w' ? power : metric));
   const lines = metrics

@@ -23,7 +23,7 @@ const fact = (name: string): string =>
     .map(({ text }) => plainText(text).replaceAll('\u00a0', ' '))
     .join();
 
-test('the document is one that monitor writes', () => {
+test('the test document is a valid monitor document', () => {
   expect(monitorDocumentSchema.parse(made)).toEqual(made);
 });
 
@@ -41,7 +41,7 @@ const rounded = (text: Text) => {
   return typeof value === 'number' ? Number(value.toPrecision(6)) : value;
 };
 
-test('statistics by metric, and the periods that were kept', () => {
+test('shows statistics by metric, and the recorded periods', () => {
   const tables = section(view, 'gpu0').filter((block) => block.t === 'table');
   expect(tables.map(({ rows }) => rows.map(({ cells }) => cells.map(rounded)))).toEqual([
     [
@@ -55,7 +55,7 @@ test('statistics by metric, and the periods that were kept', () => {
   expect(folds).toEqual(['Idle periods', 'Throttled periods: 1 longest of 300']);
 });
 
-test('the power limit is a line in the panel of the power', () => {
+test('the power limit is a line in the power panel', () => {
   const series = deviceSeries(made.data, 'gpu0');
   expect(series.map(({ scope, metric }) => `${scope} ${metric}`)).toEqual([
     'gpu0 utilization_percent',
@@ -70,7 +70,7 @@ test('the power limit is a line in the panel of the power', () => {
   expect(hostSeries(made.data).map(({ scope }) => scope)).toEqual(['process']);
 });
 
-test('a page has a chart per GPU with its key; names of processes cannot do anything', () => {
+test('a page has a chart per GPU with its key; names of processes cannot inject anything', () => {
   const page = pageOfView(view, { clientScript: '' });
   const gpu = page.split('<section id="gpu0"')[1]!.split('</section>')[0]!;
   expect(gpu).toContain('data-chart="lines"');
@@ -79,14 +79,14 @@ test('a page has a chart per GPU with its key; names of processes cannot do anyt
   expect(page.split('<section id="host"')[1]).toContain('data-chart="lines"');
 });
 
-test.each([80, 120])('the summary fits %i columns and leaves series and periods out', (width) => {
+test.each([80, 120])('the summary fits %i columns and leaves out series and periods', (width) => {
   const lines = stripVTControlCharacters(terminalView(view, { width })).split('\n');
   expect(lines.filter((line) => line.length > width)).toEqual([]);
   expect(lines.length).toBeLessThanOrEqual(30);
   expect(lines.join('\n')).not.toMatch(/samples per series|Idle periods/);
 });
 
-test('a recording without a GPU has no section for one, and says why', () => {
+test('a recording without a GPU has no GPU section, and says why', () => {
   const without = testMonitor();
   Object.assign(without.data, { devices: [], series: [] });
   without.data.plan.no_gpus = { code: 'no_driver', text: 'libnvidia-ml.so.1 is not installed' };

@@ -8,7 +8,7 @@ import { samplesBlock } from './samples.js';
 import { throttleWords } from '../model/throttle-reasons.js';
 import { formatSetting, plural } from '../vocabulary/format.js';
 
-/** A recording of GPUs and host: when each GPU was idle, throttled, near its limits, and what it used. */
+/** A recording of GPUs and host: when each GPU was idle, throttled or near its limits, and what it used. */
 export function monitorView(document: Document<MonitorResult>): View {
   const { data, issues } = document;
   const { session, host } = data;
@@ -68,14 +68,14 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
   return items;
 }
 
-/** The session's title begins with it. */
+/** The session's title starts with the program. */
 const programBlock = ({ command }: { command: readonly string[] }): Block => ({
   t: 'facts',
   level: 2,
   items: [{ name: 'Command', text: { code: command.join(' ') } }],
 });
 
-/** Rows of a summary of one GPU; of several the sentences that lead say what each did. */
+/** Maximum rows in a summary of one GPU; with several GPUs the key sentences describe each. */
 const briefRows = { device: 5, host: 2 };
 
 const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => ({
@@ -94,7 +94,7 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
   ],
 });
 
-/** Statistics over the recording, a row per metric. */
+/** Statistics over the recording, one row per metric. */
 function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], brief: number): Block {
   const value = (n: number, { metric, unit }: MonitorMetric): Text =>
     unit === '' || metric === 'cores_busy' ? { n, unit: '', digits: 2 } : { n, unit, digits: 2 };
@@ -128,7 +128,7 @@ function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], b
 
 const share = (figure: Figure): Text => ({ figure });
 
-/** What a device did, a line each: idle, throttled, energy, memory, processes. */
+/** Facts of a device, one per line: idle, throttled, energy, memory, processes. */
 function deviceFacts(
   device: MonitorDevice,
   thresholds: MonitorResult['thresholds'],
@@ -307,7 +307,7 @@ const hostSection = (data: MonitorResult): Section => ({
   ],
 });
 
-/** How it was recorded, and what the words mean. */
+/** How it was recorded, and definitions. */
 function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorResult): Section {
   const cost = (what: { mean: number; max: number } | null): Text =>
     what === null

@@ -1,5 +1,5 @@
 import type { Section } from './block.js';
 
-/** Sections that a page shows below what was asked, and no other medium. */
+/** Marks sections as shown only on a page, below the requested ones. */
 export const onPageOnly = (sections: readonly Section[]): Section[] =>
   sections.map((section) => ({ ...section, level: 3 }));

@@ -95,7 +95,7 @@ const result: PredictResult = {
 const textOf = (data: PredictResult) =>
   terminalView(predictView(document('predict', '1.2', data)), { width: 80 });
 
-test('80 columns, with what is doubtful and what is left over', () => {
+test('fits 80 columns, with doubts and the unexplained difference', () => {
   const text = textOf(result);
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   expect(text).toContain('1.48 s ~');
@@ -104,7 +104,7 @@ test('80 columns, with what is doubtful and what is left over', () => {
   expect(text).toContain('paged KV cache');
 });
 
-test('no two columns of a table have one name', () => {
+test('no two columns of a table have the same name', () => {
   for (const { blocks } of predictView(document('predict', '1.2', result)).sections)
     for (const block of blocks)
       if (block.t === 'table') {

@@ -3,14 +3,14 @@ import type { MeasuredStage, PredictResult, PredictStage } from '../model/docume
 import type { Block, Part, Text, Value, View } from './block.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 
-/** Above this share of a stage beyond the kernel table its time is marked. */
+/** A stage is marked if more than this share of it is outside the kernel table. */
 const farShare = 0.1;
-/** Operations of a stage that are named. */
+/** Maximum operations named per stage. */
 const opsNamed = 4;
 /** Parts of a difference below this share of the measurement are left out. */
 const smallPart = 1 / 50;
 
-/** What a step should take, and what it took where a session measured it. */
+/** Predicted times of a step, and measured ones if a session has them. */
 export function predictView(document: Document<PredictResult>): View {
   const { data, issues } = document;
   const compared = data.stages.flatMap((stage) => stage.measured.map((one) => ({ stage, one })));
@@ -133,7 +133,7 @@ function meaning({ table, calibration }: PredictResult): Text {
   }
   return [
     `${limit} Serial: each operation at its own roof. ${launched}`,
-    // Where it is not calibrated the table says so.
+    // Without a calibrated interval the table says so.
     ...(low === null || high === null
       ? []
       : [
@@ -185,7 +185,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
 const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
   `${phase} b${batch_size} c${context_len}`;
 
-/** The larger parts first. */
+/** Largest parts first. */
 function residuals(rows: readonly Compared[]): Block[] {
   const items = rows.flatMap(({ stage, one: { ms, residual } }) => {
     const whole = ms.value;
@@ -251,7 +251,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
   ];
 }
 
-/** The operations of a stage that take longest; the document has the figures of all. */
+/** The longest operations of a stage; the document has all. */
 function largest({ ops }: PredictStage): Text {
   const timed = ops
     .map((op) => ({ ...op, us: (op.predicted_us ?? 0) * op.count }))

@@ -10,10 +10,7 @@ import { bandwidthRoofs, repeatLabels, type RooflinePoint, rooflinePoints } from
 const pointName = ({ stage, class: name }: RooflinePoint): string =>
   name === null ? stage : `${classLabels[name]} in ${stage}`;
 
-/**
- * Stages and their classes below this machine's measured roofs. Stage: diamond; class of prefill: triangle, of decode:
- * circle.
- */
+/** Stages and their classes under this machine's measured rooflines. Stage: diamond; class of prefill: triangle, of decode: circle. */
 export const rooflineChart = (
   data: ProfileResult,
   roofline: MachineRoofline,
@@ -39,7 +36,7 @@ export const rooflineChart = (
   })),
 });
 
-/** Resident memory over the session, what ran when behind it, the three reported points on it. */
+/** Resident memory over the session with its phases in the background and the three reported points. */
 export const memoryChart = ({ series, phases, marks }: MemoryResult): LinesChart => ({
   form: 'lines',
   x: { name: 'since session start', unit: 's' },
@@ -68,7 +65,7 @@ export const memoryChart = ({ series, phases, marks }: MemoryResult): LinesChart
   })),
 });
 
-/** Every timed repeat in the order it ran, a panel per metric, the mean with its 95 % interval behind. */
+/** Every timed repeat in run order, one panel per metric, with the mean and its 95 % interval in the background. */
 export function repeatsChart(latency: LatencyResult): LinesChart {
   const { per_repeat: repeats } = latency;
   const panels = (
@@ -102,7 +99,7 @@ export function repeatsChart(latency: LatencyResult): LinesChart {
   };
 }
 
-/** Mean step period by step index: how decode slows as the context grows; p50 and p95 over all steps. */
+/** Mean step period by step index: shows how decode slows as the context grows; p50 and p95 over all steps. */
 export const stepsChart = ({
   decode_step_by_index_ms: steps,
   decode_step_percentiles_ms: percentiles,

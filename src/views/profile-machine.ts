@@ -84,7 +84,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
   ]);
 }
 
-/** Parts of the peak, the largest first, what is not itemised last. */
+/** Parts of the peak, largest first, the residual last. */
 export function memoryParts({ breakdown }: MemoryResult): MemoryResult['breakdown'] {
   const rest = (part: MemoryResult['breakdown'][number]): number => (part.component === 'residual' ? 1 : 0);
   return breakdown.toSorted((a, b) => rest(a) - rest(b) || b.bytes - a.bytes);

@@ -21,7 +21,7 @@ const stageText = (kind: string): string => stageLabels[kind as StageResult['kin
 
 const noTrace = 'The operator trace of the runtime is missing or could not be read.';
 
-/** Operators by class, then one by one, of the profiled execution. */
+/** Operators of the profiled execution, by class, then one by one. */
 export function operatorSection(data: ProfileResult): Section {
   const stages = stagesWithOperators(data);
   return {
@@ -49,7 +49,7 @@ export function operatorSection(data: ProfileResult): Section {
   };
 }
 
-/** A series per class, with its time in each of several breakdowns. */
+/** One series per class, with its time in each of several breakdowns. */
 const classSeries = (
   rows: readonly { by_class: readonly { class: OpClass; ms: number }[] }[],
 ): BarsChart['series'] =>
@@ -61,7 +61,7 @@ const classSeries = (
       values: rows.map(({ by_class }) => by_class.find((row) => row.class === name)?.ms ?? 0),
     }));
 
-/** What is not in an operator; with the classes it sums to the stage. */
+/** Time outside operators; together with the classes it sums to the stage. */
 const outsideOperators = (breakdown: Breakdown): [name: string, ms: number][] => [
   ['gaps between operators', breakdown.gaps_between_operators_ms],
   ['gaps at the edges', breakdown.gaps_at_edges_ms],
@@ -144,7 +144,7 @@ function classTable(kind: string, breakdown: Breakdown): Block {
   };
 }
 
-/** "1×128×512, 512×1408" of the runtime's "[[1,128,512],[512,1408]]"; any other text as it is. */
+/** "1×128×512, 512×1408" from the runtime's "[[1,128,512],[512,1408]]"; other texts unchanged. */
 function shapesText(text: string): string {
   try {
     const shapes: unknown = JSON.parse(text);

@@ -19,13 +19,13 @@ export function repeatLabels(repeats: LatencyResult['per_repeat']): string[] {
 /** A stage, or a class of a stage, on the roofline. */
 export interface RooflinePoint {
   stage: string;
-  /** null: the stage as a whole. */
+  /** null: the whole stage. */
   class: OpClass | null;
   intensity: number;
   flops_per_s: number;
 }
 
-/** Everything that has both necessary FLOPs and bytes; copies and look-ups compute nothing and have no place here. */
+/** Points with both necessary FLOPs and bytes; copies and look-ups compute nothing and have none. */
 export function rooflinePoints(result: ProfileResult): RooflinePoint[] {
   return result.stages.flatMap((stage) => {
     const points: RooflinePoint[] = [];
@@ -47,7 +47,7 @@ export function rooflinePoints(result: ProfileResult): RooflinePoint[] {
   });
 }
 
-/** The two bandwidth roofs that bound a model: the last-level cache and DRAM, each at its largest working set. */
+/** The two bandwidth rooflines that bound a model: last-level cache and DRAM, each at its largest working set. */
 export function bandwidthRoofs(roofline: MachineRoofline): BandwidthPoint[] {
   const largest = new Map<string, BandwidthPoint>();
   for (const point of roofline.bandwidth) {

@@ -32,13 +32,13 @@ const fault = () => {
 };
 const clientScript = '"use strict";';
 
-test('stages: time, throughput, roofline, MFU and MBU are those of the document', () => {
+test('stages show time, throughput, roofline, MFU and MBU of the document', () => {
   const [stages] = tables('stages');
   for (const column of ['duration_ms', 'tokens_per_s', 'roofline_ms', 'mfu', 'mbu'] as const)
     expect(numbers(stages!, column)).toEqual(made.data.stages.map((stage) => stage[column].value));
 });
 
-test('points of the roofline and their rows lead to their places, where there are any', () => {
+test('points of the roofline and their rows link to their places, if there are any', () => {
   const places = new Map([[pointPlace('prefill'), { link: '/timeline?start=1', text: 'slowest prefill' }]]);
   const withPlaces = profileView(made, places);
   const chart = withPlaces.sections
@@ -53,7 +53,7 @@ test('points of the roofline and their rows lead to their places, where there ar
   ]);
 });
 
-test('operators: classes, gaps and remainder are all of the profiled stage', () => {
+test('classes, gaps and remainder sum to the profiled stage', () => {
   const perOperator = tables('operators').filter(({ columns }) =>
     columns.some(({ id }) => id === 'roofline_ms'),
   );
@@ -66,7 +66,7 @@ test('operators: classes, gaps and remainder are all of the profiled stage', () 
   }
 });
 
-test('parts of the peak: the largest first, the residual last', () => {
+test('parts of the peak: largest first, residual last', () => {
   const parts = tables('memory').find(({ columns }) => columns[0]!.id === 'part')!;
   const bytes = numbers(parts, 'bytes') as number[];
   expect(bytes.slice(0, -1)).toEqual(bytes.slice(0, -1).toSorted((a, b) => b - a));
@@ -90,7 +90,7 @@ describe('the terminal', () => {
       }
   });
 
-  test('the summary has request, peak and stages; the details are in the report', () => {
+  test('the summary has request, peak and stages; details are in the report', () => {
     const text = terminalView(view, { width: 80 });
     for (const name of ['request', 'peak memory', 'prefill', 'decode step'])
       expect(text).toMatch(new RegExp(`^ {2}${name} `, 'm'));
@@ -99,7 +99,7 @@ describe('the terminal', () => {
     for (const title of ['Operators', 'Memory', 'Latency', 'Environment']) expect(whole).toContain(title);
   });
 
-  test('what is missing is shown with its reason', () => {
+  test('a missing value is shown with its reason', () => {
     const text = terminalView(profileView(bareProfile()), { width: 80 }).replaceAll(/\s+/g, ' ');
     expect(text).toContain('no roofline was measured on this machine');
   });
@@ -109,7 +109,7 @@ describe('the page', () => {
   const page = (of = view) => pageOfView(of, { clientScript, explain: testExplain() });
   const drawn = (html: string) => [...html.matchAll(/data-chart="(\w+)"/g)].map(([, name]) => name);
 
-  test('explanation first, every chart with a table behind it', () => {
+  test('starts with the explanation; every chart has a table behind it', () => {
     const html = page();
     const ids = [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'stages']);
@@ -129,13 +129,13 @@ describe('the page', () => {
       expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
   });
 
-  test('draws no empty chart; an MBU over 100 % is marked as an accounting fault', () => {
+  test('draws no empty chart; an MBU over 100 % is marked as an accounting error', () => {
     expect(drawn(page(profileView(bareProfile())))).toEqual(['waterfall', 'lines', 'lines']);
     expect(page(profileView(fault()))).toContain('112');
     expect(page(profileView(fault())).match(/accounting fault/gi)!.length).toBeGreaterThanOrEqual(2);
   });
 
-  test('hostile names stay text; its data is the document', () => {
+  test('hostile names stay text; the embedded data is the document', () => {
     const html = pageOfView(profileView(hostileProfile()), { clientScript });
     expect(html).not.toContain('<img');
     const data = /<script type="application\/json" id="profile-data">(.*?)<\/script>/s.exec(html)?.[1];
@@ -160,7 +160,7 @@ describe('the page', () => {
   });
 });
 
-test('a title of its own keeps what ran below it', () => {
+test('a title given by the user is followed by the program that ran', () => {
   const renamed = testProfile();
   renamed.data.session.title = 'before the change';
   const [first] = profileView(renamed).lead;

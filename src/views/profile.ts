@@ -23,10 +23,7 @@ import { timelineSection } from './trace-timeline.js';
 const maxMemorySamples = 2000;
 const maxTelemetryPoints = 20_000;
 
-/**
- * The document as a page carries it: long sampled series thinned to what a chart can show. The session keeps every
- * sample.
- */
+/** The document for a page: long sampled series are thinned to what a chart can show. The session keeps every sample. */
 function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
   const { memory, telemetry } = document.data;
   const each = Math.max(50, Math.floor(maxTelemetryPoints / Math.max(1, telemetry?.series.length ?? 0)));
@@ -43,7 +40,7 @@ function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
   };
 }
 
-/** A run of the embedded engine: stages against this machine's roofs, operators, memory, the host. */
+/** A run of the embedded engine: stages against this machine's rooflines, operators, memory, the host. */
 export function profileView(whole: Document<ProfileResult>, places?: Places): View {
   const document = forPage(whole);
   const { data, issues } = document;
@@ -118,7 +115,7 @@ function leadingFacts({ latency, memory }: ProfileResult): { name: string; text:
   ];
 }
 
-/** MFU of a stage that compute bounds, MBU of one that memory bounds; `usual` where neither is known. */
+/** MFU of a compute-bound stage, MBU of a memory-bound one; `usual` if the limit is unknown. */
 function utilizationCard(name: 'prefill' | 'decode', data: ProfileResult, usual: 'MFU' | 'MBU') {
   const stage = data.stages.find(({ kind }) => kind === name);
   const which = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : usual;
@@ -265,7 +262,7 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
   };
 }
 
-/** What the page says of its figures. */
+/** Definitions of the figures on the page. */
 const meanings: readonly [term: string, text: string][] = [
   ['TTFT', 'From the start of a request to its first generated token, prefill and sampling included.'],
   ['TPOT', '(last token − first token) / (output tokens − 1). None for one output token.'],

@@ -1,4 +1,4 @@
-/** "1–3, 5", of sorted numbers. */
+/** "1–3, 5" from sorted numbers. */
 export function rangesText(numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const number of numbers) {

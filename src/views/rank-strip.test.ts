@@ -13,12 +13,12 @@ const steps = [
   { first: 5, last: 5 },
 ];
 
-test('of 512 ranks the one that takes longer is strong in its step and first in the table', () => {
+test('of 512 ranks the slow one is dark in its step and first in the table', () => {
   const block = rankStrip({ steps, ranks });
   if (block.t !== 'chart' || block.behind.t !== 'table') throw new Error('no chart with a table');
   const { x, y, cells, slim } = block.chart as HeatChart;
   expect([slim, x.values, y.values[0], y.values.length]).toEqual([true, ['1-2', '3-4', '5'], '511', 512]);
-  // A quarter beyond the median is half of the scale.
+  // A quarter above the median is half of the scale.
   expect(cells.filter(({ shade }) => shade !== 0).map(({ shade, notes }) => [shade, notes[0]])).toEqual([
     [0.5, 'rank 300, step 3-4'],
     [null, 'rank 511, step 5'],

@@ -6,27 +6,27 @@ import { type ColumnOf, tableOf } from './table-of.js';
 
 type RankSteps = NonNullable<NonNullable<CollectivesResult['job']>['own']>;
 
-/** Beyond the median rank's time, as a share of it, from which a cell is strongest. */
+/** Time above the median rank, as a share of it, that gets the darkest shade. */
 const strongest = 0.5;
 
-/** In a summary. */
+/** Maximum ranks in a summary. */
 const briefRanks = 8;
 
-/** A rank against the median rank of the same step. */
+/** A rank compared with the median rank of the same step. */
 interface OwnTime {
   rank: number;
   mean_ms: number | null;
-  /** Its largest share beyond, and the step of it: null without a time. */
+  /** Largest share above the median, and its step; null without a time. */
   beyond: number | null;
   step: Text | null;
   slowest: number;
   of: number;
 }
 
-/** Where the steps of a rank are, on pages that have a timeline. @param steps numbers from 1 */
+/** Link to the steps of a rank, on pages with a timeline. @param steps numbers from 1 */
 type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | undefined;
 
-/** Ranks and steps as a strip: a rank that the others wait for is a strong row. */
+/** Chart of ranks × steps: a rank that others wait for is a dark row. */
 export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undefined): Block {
   const columns = rankSteps.steps.map((_, at) => {
     const times = rankSteps.ranks.flatMap(({ ms }) => ms[at] ?? []);
@@ -67,7 +67,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
         { name: `${formatPercent(strongest)} longer or more`, shade: 1 },
       ],
       x: { name: 'step', values: names },
-      // The first rank is the upper row.
+      // The first rank is the top row.
       y: { name: 'rank', values: rankSteps.ranks.map(({ rank }) => `${rank}`).toReversed() },
       cells: rankSteps.ranks.flatMap(({ rank, ms }, nth) =>
         ms.map((stepMs, at) => {

@@ -2,7 +2,7 @@ import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
 import type { Places } from './findings.js';
 
-/** Each kind's view, loaded when it is needed: the only list of what can be shown. */
+/** The view of each kind of document, loaded on demand: the only list of what can be shown. */
 const views = {
   analyze: async () => (await import('./analyze.js')).analyzeView,
   bench: async () => (await import('./bench.js')).benchView,
@@ -23,7 +23,7 @@ const views = {
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 } satisfies { [K in keyof DocumentOf]?: () => Promise<(document: DocumentOf[K], places?: Places) => View> };
 
-/** How a document looks. @param places of points of its rooflines */
+/** The view of a document. @param places of points of its rooflines */
 export async function viewOf(
   { kind, document, session }: Shown<keyof typeof views>,
   places?: Places,

@@ -18,7 +18,7 @@ const drawn = [
   { id: 'p99', name: 'p99' },
 ] as const;
 
-/** Median and p99 of each latency with our definition against the load; null where fewer than two loads have one. */
+/** Median and p99 of each latency with our definition against the load; null if fewer than two loads have one. */
 export function resultLatencySection(points: readonly LabelledPoint[]): Section | null {
   const loads = inOrder(points);
   const blocks = latencies.flatMap((metric): Block[] => {
@@ -63,7 +63,7 @@ export function resultLatencySection(points: readonly LabelledPoint[]): Section 
   return blocks.length === 0 ? null : { id: latencyByLoad, title: 'Latency by load', level: 3, blocks };
 }
 
-/** By the rate that was served, where each load has one: tools write a sweep in the order in which it ran. */
+/** Ordered by served rate if every load has one: tools write a sweep in run order. */
 function inOrder(points: readonly LabelledPoint[]): readonly LabelledPoint[] {
   const rated = points.map((one) => ({ one, rate: ourStatistic(one.point, 'request_throughput', 'mean') }));
   if (rated.some(({ rate }) => rate === null)) return points;

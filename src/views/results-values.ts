@@ -3,7 +3,7 @@ import type { Column } from './block.js';
 
 export type Statistic = BenchmarkMetric['file'][number];
 
-/** In the order of reading, and which a narrow terminal leaves out first. A tool's single value counts as its mean. */
+/** Statistics in display order, with their `drop` order. A tool's single value counts as its mean. */
 export const statistics: readonly (Pick<Column, 'id' | 'head' | 'drop' | 'detail'> & {
   names: readonly string[];
 })[] = [
@@ -20,7 +20,7 @@ export const statistics: readonly (Pick<Column, 'id' | 'head' | 'drop' | 'detail
 export const statisticIn = (list: readonly Statistic[], names: readonly string[]): Statistic | null =>
   names.map((name) => list.find(({ statistic }) => statistic === name)).find((found) => found) ?? null;
 
-/** A metric with our definition: recomputed from the file's requests where it has them, else as the tool wrote it. */
+/** A metric with our definition: recomputed from the file's requests if it has them, else as the tool wrote it. */
 export function ourStatistic({ metrics }: BenchmarkPoint, name: string, id: string): Statistic | null {
   const metric = metrics.find((candidate) => candidate.defined_as_ours && candidate.name === name);
   if (!metric) return null;

@@ -61,7 +61,7 @@ const isTable = (block: Block): block is Block & Table => block.t === 'table';
 const tables = (id: string) =>
   view.sections.find((section) => section.id === id)!.blocks.filter((block) => isTable(block));
 
-it('compares loads by our definitions, recomputed where the file has its requests', () => {
+it('compares loads by our definitions, recomputed if the file has its requests', () => {
   expect(resultsDocumentSchema.safeParse(made).error).toBeUndefined();
   const [loads] = tables('loads');
   expect(loads!.columns.map(({ id }) => id)).toEqual(['load', 'requests', 'ttft_p99']);
@@ -70,7 +70,7 @@ it('compares loads by our definitions, recomputed where the file has its request
   ]);
 });
 
-it('keeps what the tool wrote and marks what is not defined same definition', () => {
+it('keeps what the tool wrote and marks metrics that are not defined as ours', () => {
   const [metrics] = tables('capture-1');
   expect(metrics!.columns.map(({ id }) => id)).toEqual(['metric', 'defined', 'mean', 'p99', 'n']);
   expect(metrics!.rows.map(({ level, cells }) => [level, ...cells.map(rawValue)])).toEqual([
@@ -105,7 +105,7 @@ it('draws the same values as Markdown and as a page, with names escaped', () => 
   expect(page.indexOf('id="waterfall"')).toBeLessThan(page.indexOf('id="loads"'));
 });
 
-it('shows a log, which has nothing comparable, by the metrics of its tool: a column a place', () => {
+it("shows a log without comparable metrics by its tool's own metrics, one column per place", () => {
   const metric = (name: string, unit: string, value: number) => ({
     name,
     unit,
@@ -138,7 +138,7 @@ it('shows a log, which has nothing comparable, by the metrics of its tool: a col
   ]);
 });
 
-it('lists one row per load point where each has one metric, so that no point is lost at 80 columns', () => {
+it('lists one row per load point if each has one metric, so that no point is lost at 80 columns', () => {
   const names = ['pp32', 'tg8', 'pp32+tg8', 'pp32 @ d16', 'tg8 @ d16', 'pp32+tg8 @ d16'];
   const points = names.map((label, i) => ({
     label,
@@ -163,7 +163,7 @@ it('lists one row per load point where each has one metric, so that no point is 
   expect(text).not.toContain('no room');
 });
 
-it('loads against latency: those with our definition, by the rate that was served', () => {
+it('draws latencies with our definition against load, ordered by served rate', () => {
   const point = (label: string, rate: number, ttft: number) => ({
     label,
     requests: null,

@@ -13,7 +13,7 @@ const marks = {
   population: '‡',
 } as const;
 
-/** Imported benchmark results: a table per load point, our definitions apart from the tools' own, which are defined once. */
+/** Imported benchmark results: a table per load point; our metrics separate from the tool's own, each with its definition. */
 export function resultsView(document: Document<BenchmarkResults>): View {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
@@ -77,7 +77,7 @@ const captureSection = (capture: Capture, index: number, all: readonly Capture[]
   ],
 });
 
-/** What a reader compares loads by: our metrics only, and of each the statistic that is asked for first. */
+/** Metrics for comparing loads: only ours, each with its most common statistic. */
 const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
   { metric: 'request_throughput', statistic: 'mean', head: 'req/s', drop: 4 },
   { metric: 'output_throughput', statistic: 'mean', head: 'tok/s' },
@@ -89,7 +89,7 @@ const loadColumns: readonly { metric: string; statistic: string; head: string; d
   { metric: 'e2e', statistic: 'p99', head: 'e2e p99', drop: 0 },
 ];
 
-/** All loads; those of several files name their tool. */
+/** All load points; with several files each names its tool. */
 const pointsOf = (captures: readonly Capture[]) =>
   captures.flatMap((capture) =>
     capture.points.map((point) => ({
@@ -134,7 +134,7 @@ function loadCell(point: BenchmarkPoint, column: { metric: string; statistic: st
   return shown(found, unit === undefined || unit === column.head ? '' : unit);
 }
 
-/** Counted from the requests in the file, else by the tool. */
+/** Number of requests counted in the file, else reported by the tool. */
 function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   const counted = (name: string) =>
     metrics.find((metric) => metric.defined_as_ours && metric.name === name)?.file[0]?.value;
@@ -144,7 +144,7 @@ function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
-/** One row per metric and one column per place (a rank of an engine, or the engine); one row per point where each has one metric. */
+/** One row per metric and one column per place (a rank of an engine, or the engine); one row per point if each has one metric. */
 function ownTable({ points, tool }: Capture): Block {
   const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
   if (points.length > names.length && points.every(({ metrics }) => metrics.length === 1)) {
@@ -200,7 +200,7 @@ function pointTitle({ label, requests }: BenchmarkPoint): Text {
   ];
 }
 
-/** A row for what the tool wrote, and one for what was recomputed from its requests, which a summary prefers. */
+/** One row for the tool's values, and one for values recomputed from its requests, which a summary prefers. */
 function pointTable({ metrics }: BenchmarkPoint): Block {
   const all = metrics.flatMap(({ file, recomputed }) => [...file, ...recomputed]);
   const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));

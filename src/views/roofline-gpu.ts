@@ -1,7 +1,7 @@
 import type { Collectives, GpuRoofline, MeasuredGpu } from '../model/documents/gpu-roofline.js';
 import type { Block, Column, Section, Table, Text } from './block.js';
 
-/** A section per GPU measured as a whole, one for those that are compared with it, what joins them, and the search. */
+/** A section per fully measured GPU, one for GPUs compared with it, one for their links, and one for the search. */
 export function gpuSections({ gpus, collectives }: GpuRoofline): Section[] {
   const full = gpus.filter(({ scope }) => scope === 'full');
   const compared = gpus.filter(({ scope }) => scope === 'compared');
@@ -33,7 +33,7 @@ const traits = ({ sm_count, memory_bytes, l2_bytes, power_limit_w }: MeasuredGpu
 
 type Measured = MeasuredGpu['compute'][number] | MeasuredGpu['bandwidth'][number];
 
-/** Marks what was measured while something kept the clocks low; the column and the issues say what. */
+/** Marks values measured while the clocks were throttled; the column and the issues give the cause. */
 const marked = (name: string, { throttled_by }: Pick<Measured, 'throttled_by'>): string =>
   throttled_by.length > 0 ? `${name}*` : name;
 
@@ -110,7 +110,7 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
   return [computeTable, bandwidthTable].filter(({ rows }) => rows.length > 0);
 }
 
-/** Times of empty kernels, by what they are from and to. */
+/** Times of empty kernels, by the events they are measured between. */
 const latencies = ({ launch, launch_device, launch_round_trip, graph_node }: MeasuredGpu) =>
   [
     { name: 'launch', what: 'of host time', of: launch },
@@ -174,7 +174,7 @@ const methods = (gpu: MeasuredGpu): Block[] =>
         },
       ];
 
-/** GPUs like one that was measured as a whole: how their rates compare. */
+/** GPUs of the same name as a fully measured one: how their rates compare. */
 function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGpu[]): Section {
   const rates = ({ compute, bandwidth }: MeasuredGpu) => [
     ...compute.map((one) => ({ what: one.dtype, one })),
@@ -227,7 +227,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
         { id: 'sd_share', head: 'sd', numeric: true },
         { id: 'throttled_by', head: 'throttled by' },
       ],
-      // The largest sizes come last, and are the rates that count.
+      // The largest sizes are last, and give the rates that count.
       rows: points.map((point, index) => ({
         level: points.length - index <= most ? 1 : 2,
         cells: [
@@ -251,7 +251,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
     },
   ],
 });
-/** Sizes of collectives in a summary. */
+/** Maximum sizes of collectives in a summary. */
 const most = 4;
 
 const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({

@@ -37,7 +37,7 @@ const facts = (blocks: readonly Block[]) =>
       : [],
   );
 
-test('a GPU: every rate with its share of the data sheet, marked where clocks were throttled', () => {
+test('a GPU shows every rate with its share of the data sheet, marked if clocks were throttled', () => {
   expect(rooflineDocumentSchema.parse(ofGpus()).data.gpu).toEqual(handGpuRoofline());
   const [compute, memory] = section(view, 'cuda-0').filter(isTable);
   // 800 of 989 TFLOP/s, ridge 800 / 4.
@@ -64,7 +64,7 @@ test('a GPU: every rate with its share of the data sheet, marked where clocks we
   ]);
 });
 
-test('a second GPU of the name: as fast as the first', () => {
+test('a second GPU of the same name is compared with the first', () => {
   expect(facts(section(view, 'compared'))).toEqual([
     'cuda:1: NVIDIA H200, of cuda:0: float32 100 % · bfloat16 100 %* · copy 100 % · read 100 %',
   ]);
@@ -75,7 +75,7 @@ test('a second GPU of the name: as fast as the first', () => {
   ]);
 });
 
-test('a CPU: peaks, bandwidth by level, and the ridge', () => {
+test('a CPU shows peaks, bandwidth by level, and the ridge point', () => {
   const [compute, bandwidth] = section(cpuView, 'cpu').filter(isTable);
   expect(compute!.rows.map(({ cells }) => cells.slice(0, 2).map(rawValue))).toEqual([
     ['float32', testRoofline().compute[0]!.flops_per_s],
@@ -97,14 +97,14 @@ test.each([
   expect(lines.length).toBeLessThanOrEqual(40);
 });
 
-test('names of GPUs cannot do anything on a page, which has the sizes tried', () => {
+test('names of GPUs cannot inject anything on a page, which lists the sizes tried', () => {
   const hostile = ofGpus(handGpuRoofline({ gpus: [handGpu({ name: hostileText })] }));
   const page = pageOfView(rooflineView(hostile), { clientScript: '' });
   expect(page).not.toContain(`>${hostileText}`);
   expect(page).toContain('8192×8192×8192');
 });
 
-test('documents of 1.0 are still read', () => {
+test('documents of version 1.0 can still be read', () => {
   const { schema, data, ...rest } = ofGpus();
   const old = {
     ...rest,

@@ -4,7 +4,7 @@ import type { Block, Section, Text, View } from './block.js';
 import { gpuSections } from './roofline-gpu.js';
 import { plural, formatDuration } from '../vocabulary/format.js';
 
-/** Measured roofs: of the GPUs, of the CPU, or both. */
+/** Measured rooflines of the GPUs, of the CPU, or both. */
 export function rooflineView(document: Document<RooflineData>): View {
   const { roofline: cpu, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
   const when = (of: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [

@@ -12,10 +12,10 @@ export interface SampledSeries {
   points: readonly (readonly [number, number])[];
 }
 
-/** Rows of the table behind a chart, over all its series. */
+/** Maximum rows of the table behind a chart, over all its series. */
 const maxRows = 300;
 
-/** The table behind a chart of samples: evenly spread ones where there are too many to read. */
+/** The table behind a chart of samples: evenly spaced ones if there are too many. */
 export function samplesTable(
   series: readonly SampledSeries[],
   names: { scope: (scope: string) => string; metric: (metric: string) => string },
@@ -39,7 +39,7 @@ export function samplesTable(
   };
 }
 
-/** The most important metrics for a doubtful run first; others follow. */
+/** The metrics most useful to judge a doubtful run first; others follow. */
 const readingOrder = [
   'cores_busy',
   'utilization_percent',
@@ -51,7 +51,7 @@ const readingOrder = [
 
 const rank = (metric: string): number => (readingOrder.indexOf(metric) + 1 || readingOrder.length + 1) - 1;
 
-/** Percent of one thing, which cannot pass 100; a process of many threads can. */
+/** Whether a percentage cannot exceed 100; that of a multi-threaded process can. */
 const isShare = (series: readonly SampledSeries[]): boolean =>
   series.every(
     ({ unit, scope, points }) => unit === '%' && scope !== 'process' && points.every(([, v]) => v <= 100),
@@ -59,19 +59,19 @@ const isShare = (series: readonly SampledSeries[]): boolean =>
 
 const panelOf = (metric: string, series: readonly SampledSeries[]): Panel => ({
   title: metricLabel(metric),
-  // Its name says what is counted.
+  // The metric's name contains the unit.
   unit: metric === 'cores_busy' ? '' : (series[0]?.unit ?? ''),
   ...(isShare(series) && { most: 100 }),
   series: series.map(({ scope, points }) => ({
     name: scopeLabel(scope),
     color: scopeColor(scope),
     ...(isCore(scope) && { style: 'pale' as const }),
-    // To a millisecond and four decimals: more is not seen, and the page holds the document as well.
+    // Rounded to 1 ms and four decimals, which a chart cannot resolve: the page also contains the document.
     points: points.map(([ms, value]) => [Math.round(ms) / 1e3, Math.round(value * 1e4) / 1e4] as const),
   })),
 });
 
-/** A panel per metric over the time of the session, with the table behind it. */
+/** One panel per metric over the time of the session, with the table behind it. */
 export function samplesBlock(
   series: readonly SampledSeries[],
   label: string,

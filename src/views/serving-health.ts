@@ -7,7 +7,7 @@ const load: Column = { id: 'load', head: 'load' };
 const ms = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
 const cancelled = 'cancelled';
 
-/** Requests that failed, by kind; nothing where none did. */
+/** Failed requests by kind; nothing without failures. */
 export function failureSections(points: readonly ServingPoint[]): Section[] {
   const rows = points.flatMap(({ load: of, requests }): Row[] => [
     ...requests.failures.map(({ kind, count, example }) => ({
@@ -68,7 +68,7 @@ type Of = readonly [id: string, name: string, of: (point: ServingPoint) => Figur
 
 const figureColumns = (of: readonly Of[]): Column[] => of.map(([id, head]) => ({ id, head, numeric: true }));
 
-/** The column's head says of what. */
+/** A count without its unit, which is in the column head. */
 const counted = (figure: Figure): Text =>
   figure.value !== null && /^(requests|tokens)$/.test(figure.unit) ? { count: figure.value } : { figure };
 

@@ -47,7 +47,7 @@ const statistics: readonly StatisticColumn[] = [
   statistic('max', 5),
 ];
 
-/** Every statistic of each latency, a row per load. */
+/** Every statistic of each latency, one row per load. */
 export const latencySection = (data: ServingResult, points: readonly ServingPoint[]): Section => ({
   id: latencyByLoad,
   title: 'Latency by load',

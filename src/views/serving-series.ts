@@ -5,10 +5,10 @@ import { formatMs } from '../vocabulary/format.js';
 import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabulary/loads.js';
 import type { LinesChart, Panel, Point } from './chart.js';
 
-/** The section with latencies against the load, of our load tests and of results of other tools. */
+/** Id of the section with latencies against load, shared by our load tests and results of other tools. */
 export const latencyByLoad = 'latency';
 
-/** By kind and load: a sweep does not run in this order. */
+/** Points by kind and load: a sweep does not run in this order. */
 export function byLoad({ points }: ServingResult): ServingPoint[] {
   return points.toSorted(
     (a, b) =>
@@ -17,7 +17,7 @@ export function byLoad({ points }: ServingResult): ServingPoint[] {
   );
 }
 
-/** Latencies that any load has; the time since a request was due differs from that since it was sent in open loads alone. */
+/** Latencies that any load has; the time since a request was due differs from the time since it was sent only in open loads. */
 export const knownLatencies = ({ points }: ServingResult): LatencyId[] =>
   (Object.keys(latencyLabels) as LatencyId[]).filter((metric) =>
     points.some(
@@ -26,10 +26,10 @@ export const knownLatencies = ({ points }: ServingResult): LatencyId[] =>
     ),
   );
 
-/** Percentiles that the chart of a latency draws. */
+/** Percentiles in the chart of a latency. */
 const drawnPercentiles = ['p50', 'p95', 'p99'] as const;
 
-/** Bound of the SLO on a latency, ms. */
+/** The SLO's limit on a latency, ms. */
 export function sloBound({ slo }: ServingResult, metric: LatencyId): number | null {
   if (!slo) return null;
   const bounds: Partial<Record<LatencyId, number | null>> = {
@@ -50,7 +50,7 @@ interface Rate {
 
 const rate = (id: Rate['id'], of: Rate['of']): Rate => ({ id, name: rateLabels[id], of });
 
-/** What each part of the throughput's chart draws. */
+/** Rates in each part of the throughput chart. */
 const rateParts = {
   tokens: {
     unit: 'tok/s',
@@ -74,7 +74,7 @@ export type RatePart = keyof typeof rateParts;
 export const knownRates = ({ points }: ServingResult, part: RatePart): Rate[] =>
   rateParts[part].rates.filter(({ of }) => points.some((point) => of(point).value !== null));
 
-/** What the axis of loads is. */
+/** Title of the load axis. */
 function loadAxis(points: readonly ServingPoint[]): string {
   const closed = points.some(({ load }) => load.kind === 'closed');
   const open = points.some(({ load }) => load.kind !== 'closed');
@@ -88,7 +88,7 @@ const overLoads = (points: readonly ServingPoint[], panel: Panel): LinesChart =>
   panels: [panel],
 });
 
-/** Percentiles of one latency against the load, with the SLO's bound. */
+/** Percentiles of one latency against load, with the SLO's limit. */
 export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart {
   const points = byLoad(data);
   const bound = sloBound(data, metric);
@@ -103,7 +103,7 @@ export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart
     }),
   }));
   const top = Math.max(0, ...series.flatMap((line) => line.points.map(([, y]) => y ?? 0)));
-  // A bound far above everything measured would press the lines to the floor; the table has it.
+  // A limit far above all measurements would flatten the lines; the table has it.
   const shown = bound !== null && bound < 4 * top;
   return overLoads(points, {
     unit: 'ms',

@@ -16,7 +16,7 @@ const tableOf = (view: View, id: string): Table => {
   const blocks = view.sections.find((section) => section.id === id)!.blocks;
   return blocks.map((block) => (block.t === 'chart' ? block.behind : block)).find((block) => isTable(block))!;
 };
-/** Cells by row and the column's id, as CSV would have them. */
+/** Cells by row and column id, as in CSV. */
 const rows = ({ columns, rows: all }: Table) =>
   all.map(({ cells }) =>
     Object.fromEntries(columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
@@ -31,7 +31,7 @@ test('the documents that views are tested with are valid', () => {
     expect(servingDocumentSchema.safeParse(testServing(kind)).error).toBeUndefined();
 });
 
-test('a row per load by size: successes, share in the SLO, rates, percentiles; a client that was the limit', () => {
+test('has a row per load: successes, share within the SLO, rates, percentiles, and whether the client was the limit', () => {
   const view = servingView(testServing());
   const loads = rows(tableOf(view, 'loads'));
   expect(loads.map(({ load, ok, failed, client_bound: bound }) => [load, ok, Number(failed), bound])).toEqual(
@@ -53,7 +53,7 @@ test('a row per load by size: successes, share in the SLO, rates, percentiles; a
   );
 });
 
-test('a client that kept up, and servers that do not cache, are not reported as a reservation', () => {
+test('a fast client and servers without a cache raise no doubt', () => {
   const { data } = testServing();
   const points = data.points.filter(({ client }) => !client.bound);
   const view = servingView({ ...testServing(), data: { ...data, points, probe: null } });
@@ -66,7 +66,7 @@ test('a client that kept up, and servers that do not cache, are not reported as 
   expect(columns).not.toContain('failed');
 });
 
-test('latency has every statistic with its interval, server and client their own', () => {
+test('latency has every statistic with its interval; server and client have their own tables', () => {
   const view = servingView(testServing('poisson'));
   const [first] = rows(tableOf(view, 'latency'));
   expect(first).toMatchObject({ load: '1 req/s (poisson)', n: 100, p50_ms: 42, max_ms: 42 * 2.6 });
@@ -92,7 +92,7 @@ test('latency has every statistic with its interval, server and client their own
   ]);
 });
 
-test.each([80, 120])('text keeps to %d columns; the summary is short', (width) => {
+test.each([80, 120])('text fits %d columns; the summary is short', (width) => {
   for (const kind of ['closed', 'poisson'] as const)
     for (const level of [1, 2] as Level[]) {
       const lines = terminalView(servingView(testServing(kind)), { width, level }).split('\n');
@@ -115,7 +115,7 @@ const labels = (of = testServing()) =>
     .sections.flatMap(({ blocks }) => blocks)
     .flatMap((block) => (block.t === 'chart' ? [block.title] : []));
 
-test('the page has its charts with keys, a table behind each, and names from the server stay text', () => {
+test('the page has its charts with keys and tables, and names from the server stay text', () => {
   const made = testServing();
   made.data.points[3]!.requests.failures[0]!.example = hostileText;
   const html = pageOfView(servingView(made), { clientScript: '' });
@@ -133,7 +133,7 @@ test('the page has its charts with keys, a table behind each, and names from the
   expect(html).not.toContain('<img');
 });
 
-test('a chart has the loads by size, and the SLO’s bound only where the lines are', () => {
+test('a chart orders loads by size, and shows the SLO limit only near the lines', () => {
   const { data } = testServing();
   const { x, panels } = latencyChart(data, 'ttft');
   expect(x).toMatchObject({ categories: byLoad(data).map(({ load }) => loadLabel(load)) });

@@ -9,7 +9,7 @@ import { byLoad } from './serving-series.js';
 import { plural, noValue } from '../vocabulary/format.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
-/** A load test: what a server sustains, with which latency, and whether the client was fast enough to say so. */
+/** A load test: what a server sustains, with which latency, and whether the client was fast enough to measure it. */
 export function servingView(document: Document<ServingResult>): View {
   const { data, issues } = document;
   const points = byLoad(data);
@@ -62,7 +62,7 @@ function answers({ saturation, best_under_slo: best }: ServingResult): { name: s
   return [{ name: 'Saturation', text: saturation.text }, ...(best ? [{ name: 'SLO', text: best.text }] : [])];
 }
 
-/** What makes the figures doubtful, or does not; warnings say the first in every summary. */
+/** Doubts about the figures; every summary shows the first one if it is a warning. */
 function reservations(
   { probe }: ServingResult,
   points: readonly ServingPoint[],
@@ -87,7 +87,7 @@ function reservations(
   ];
 }
 
-/** Whether the figures are the server's or ours. */
+/** Whether the server or our client limits the figures. */
 function clientAnswer(points: readonly ServingPoint[]): Text {
   const bound = points.filter(({ client }) => client.bound);
   if (points.length === 0) return 'No load was measured.';
@@ -119,7 +119,7 @@ const most = (points: readonly ServingPoint[], of: (point: ServingPoint) => Figu
     .toSorted((a, b) => of(b).value! - of(a).value!)
     .at(0);
 
-/** Least load for latency, best load for throughput. */
+/** Latency of the lowest load, throughput of the best load. */
 function cards(points: readonly ServingPoint[]): { label: string; value: Text; note: Text }[] {
   const [least] = points;
   if (!least) return [];
@@ -182,7 +182,7 @@ const latencyColumn = (
 const statistic = (of: Distribution, name: 'p50' | 'p99'): Text =>
   'value' in of ? { missing: of.reason.text } : { n: of[name], unit: 'ms' };
 
-/** A row per load; latencies are over its measured requests that succeeded. */
+/** One row per load; latencies are over successful measured requests. */
 function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
   const columns: LoadColumn[] = [
     { id: 'load', head: 'load', of: ({ load }) => loadLabel(load) },
@@ -311,7 +311,7 @@ const probeText = (probe: NonNullable<ServingResult['probe']>): Text => [
   probe.usage ? ', usage is reported' : ', usage is not reported',
 ];
 
-/** What the page says of its figures. */
+/** Definitions of the figures on the page. */
 const meanings: readonly [name: string, text: string][] = [
   ['TTFT', 'Request sent to the first chunk with generated text.'],
   ['TPOT', '(last − first chunk) / (output tokens − 1) per request; not defined below two tokens.'],

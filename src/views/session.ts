@@ -7,7 +7,7 @@ import type { Block, Section, Table, Text, View } from './block.js';
 
 const bytes = (n: number): Text => ({ n, unit: 'B' });
 
-/** Newest last, next to the prompt; where there is no room for ids, a name stands for its session. */
+/** Newest last, next to the prompt; if there is no room for ids, a session is listed by its name. */
 export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
   if (sessions.length === 0)
     return [{ t: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
@@ -48,7 +48,7 @@ function leadOf({ status, headline, title, broken }: ListedSession): Text {
   return `${mark}${[headline, title].filter((text) => text !== null).join(' · ')}`;
 }
 
-/** What a session holds; its document has everything. */
+/** Contents of a session; its document has everything. */
 export function sessionShowView(document: Document<SessionShown>): View {
   const { manifest, user, folder, written_by, bytes: size, import_issues } = document.data;
   const imported = manifest.kind === 'import';
@@ -80,7 +80,7 @@ export function sessionShowView(document: Document<SessionShown>): View {
       { t: 'issues', issues: import_issues },
     ],
     sections: [
-      // Not cut, to be copied.
+      // Not cut, so that it can be copied.
       {
         id: 'command',
         title: 'Command',
@@ -154,7 +154,7 @@ function contents({ manifest }: SessionShown): Section[] {
     .map(([id, table]) => ({ id, title: String(table.title), blocks: [table] }));
 }
 
-/** Every session, and of damaged ones each file that is not as it was. */
+/** Every session, with each damaged file. */
 export function sessionVerifyView(document: Document<SessionsVerified>): View {
   const { sessions } = document.data;
   const bad = sessions.filter(({ ok }) => !ok);

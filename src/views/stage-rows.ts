@@ -21,7 +21,7 @@ export function stageRows(data: Pick<ExplainResult, 'stages' | 'machine'>): Text
   ]);
 }
 
-/** With median and fastest tenth if the machine was busy: other programs affect these least. */
+/** Adds median and 10th percentile if the machine was busy: other programs affect these least. */
 function timeOf(stage: StageWaterfall, busy: boolean): Text {
   const quantiles =
     busy && stage.median_ms !== null && stage.p10_ms !== null

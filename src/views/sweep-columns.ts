@@ -2,7 +2,7 @@ import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep
 import { figureUnit, outcomeLabels } from '../vocabulary/sweep.js';
 import type { Value } from './block.js';
 
-/** Figures of the summary tables, of those that the runs have; the CSV has all. */
+/** Figures in the summary tables, if the runs have them; the CSV has all. */
 const shownFigures = [
   'peak_gb',
   'total_measured_gb',
@@ -28,7 +28,7 @@ const shownFigures = [
 export function shownFiguresOf({ runs }: SweepResult): string[] {
   const has = (name: string) =>
     runs.some(({ figures }) => figures.some(({ values }) => typeof values[name] === 'number'));
-  // The whole GPU's count and the run's own differ where others were on it, or a baseline was.
+  // The GPU's total and the run's own total differ if there were other processes or a baseline.
   const differs = runs.some(({ figures }) =>
     figures.some(({ values: { peak_gb: peak, total_measured_gb: total } }) => {
       return typeof peak === 'number' && typeof total === 'number' && Math.abs(peak - total) > 0.01 * peak;
@@ -46,7 +46,7 @@ export const figureValue = (name: string, value: number | null | undefined, run:
     ? { missing: run.outcome === 'measured' ? 'not recorded' : `run ${outcomeLabels[run.outcome]}` }
     : { n: value, ...figureUnit(name) };
 
-/** Parameters that some run has, those that vary first. */
+/** Parameters of the runs, those that vary first. */
 export const parametersOf = ({ varied, runs }: SweepResult): string[] => {
   const given = runs.flatMap(({ parameters }) =>
     Object.keys(parameters).filter((name) => parameters[name] !== null),
@@ -54,7 +54,7 @@ export const parametersOf = ({ varied, runs }: SweepResult): string[] => {
   return [...new Set([...varied, ...given])];
 };
 
-/** A model without its owner and folders, which leave no room for the rest of a table. */
+/** A model name without owner and folders, which would leave no room for other columns. */
 export function parameterValue(name: string, value: SweepValue | undefined): Value | string {
   if (value === null || value === undefined) return { missing: 'not set' };
   if (name !== 'model_id' || typeof value !== 'string') return String(value);

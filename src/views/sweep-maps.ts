@@ -7,14 +7,14 @@ interface SweepMapCell {
   x: number;
   y: number;
   run: SweepRun;
-  /** Null where the run has no such figure. */
+  /** Null if the run has no such figure. */
   value: number | null;
 }
 
-/** One figure over two of the parameters that vary; what else varies has a map for each of its values. */
+/** One figure over two of the varied parameters; each value of a third one has its own map. */
 export interface SweepMap {
   figure: string;
-  /** What all its cells share of what varies; empty where nothing else does. */
+  /** Values of the other varied parameters; empty without any. */
   fixed: string;
   x: { name: string; values: string[] };
   y: { name: string; values: string[] };
@@ -24,15 +24,15 @@ export interface SweepMap {
 interface Axis {
   name: string;
   of: (run: SweepRun) => string;
-  /** Sorts the values; texts keep the order of the plan. */
+  /** Sort key of the values; texts keep the order of the plan. */
   size: (run: SweepRun) => number;
   parameters: string[];
 }
 
-/** More would fill the page; the table has all. */
+/** Maximum maps on a page; the table has all runs. */
 const maxMaps = 12;
 
-/** Peak memory and latency over batch and context; of other commands the first figures over the first two axes. */
+/** Peak memory and latency over batch and context; for other commands the first figures over the first two axes. */
 export function sweepMaps(sweep: SweepResult): SweepMap[] {
   const axes = sweep.kind === 'memory' ? memoryAxes : gridAxes(sweep);
   if (!axes) return [];
@@ -108,7 +108,7 @@ function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
   return first === undefined || second === undefined ? null : [axis(first), axis(second)];
 }
 
-/** Dark is much: of the map's own values, on a logarithm where they span more than a factor of ten. */
+/** Darker is more, relative to the map's own values; logarithmic if they span more than a factor of ten. */
 function shadeOf({ cells }: SweepMap): (value: number | null) => number | null {
   const values = cells.flatMap(({ value }) => (value === null ? [] : [value]));
   const [low, high] = [Math.min(...values), Math.max(...values)];

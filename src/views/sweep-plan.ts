@@ -9,7 +9,7 @@ import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
 
-/** What `sweep --dry-run` shows: time, what will not fit, and the commands as they would be typed after `program`. */
+/** `sweep --dry-run`: expected time, runs that will not fit, and the commands as typed after `program`. */
 export function sweepPlanView(document: Document<SweepResult>, program: readonly string[]): View {
   const { data, issues } = document;
   const left = data.runs.filter(({ outcome }) => outcome === 'pending' || outcome === 'interrupted');
@@ -63,7 +63,7 @@ export const took: ColumnOf<SweepRun> = {
   of: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
 };
 
-/** Time and memory that runs are expected to need, and what they took. */
+/** Expected and measured time and memory of runs. */
 export const planTable = (
   title: string,
   runs: readonly SweepRun[],
@@ -98,7 +98,7 @@ export const planTable = (
     runs,
   );
 
-/** A command line that a shell takes as it is; a profile's `<stamp>` is the moment it is run. */
+/** A command line that can be pasted into a shell; `<stamp>` in a file name becomes the time of the run. */
 export const commandText = (words: readonly string[]): string => words.map(stampedWord).join(' ');
 
 function stampedWord(word: string): string {

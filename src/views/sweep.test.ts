@@ -19,11 +19,11 @@ const planText = (of: Document<SweepResult>, width: number) =>
   terminalView(sweepPlanView(of, ['inferscope']), { width });
 const made = document('sweep', '1.0', testSweep());
 
-test('the document is one that sweep writes', () => {
+test('the test document is a valid sweep document', () => {
   expect(sweepDocumentSchema.parse(made)).toEqual(made);
 });
 
-test('maps: batch against context, with what failed in its cell', () => {
+test('maps show batch against context, with failures in their cells', () => {
   const maps = sweepMaps(made.data);
   expect(maps.map(({ figure }) => figure)).toEqual(['peak_gb', 'mean_latency_ms', 'tokens_per_second']);
   const [peak] = maps;
@@ -37,11 +37,11 @@ test('maps: batch against context, with what failed in its cell', () => {
     [1, 0, 15],
     [1, 1, null],
   ]);
-  // The largest is the darkest; what failed has no shade.
+  // The largest value is the darkest; a failure has no shade.
   expect(mapChart(sweepMaps(made.data)[0]!).cells.map(({ shade }) => shade)).toEqual([0, 1, 0.5 / 7.5, null]);
 });
 
-test.each([80, 100, 120])('the text keeps to %i columns, says what failed and why', (width) => {
+test.each([80, 100, 120])('the text fits %i columns and shows failures with their reasons', (width) => {
   const text = sweepText(made, width);
   for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(width);
   expect(text).toContain('3 measured, 1 failed in 4');
@@ -52,7 +52,7 @@ test.each([80, 100, 120])('the text keeps to %i columns, says what failed and wh
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
 });
 
-test('keys of a config that a family does not read are a note of plan, text and page', () => {
+test('config keys that a model family ignores are a note in plan, text and page', () => {
   const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
   const issues: Issue[] = [{ code: 'config_keys_unread', severity: 'warning', text }];
   const doubtful = document('sweep', '1.0', testSweep(), issues);
@@ -63,7 +63,7 @@ test('keys of a config that a family does not read are a note of plan, text and 
   expect(doubts).toContain('config_keys_unread');
 });
 
-test('a plan has time, memory and fit of each run that is left, and its command', () => {
+test('a plan has time, memory, fit and command of each remaining run', () => {
   const plan = testSweep();
   for (const run of plan.runs.slice(1)) Object.assign(run, { outcome: 'pending', duration_s: null });
   plan.runs[2]!.expected = {
@@ -81,7 +81,7 @@ test('a plan has time, memory and fit of each run that is left, and its command'
   expect(text).toMatch(/^ +inferscope memory --model llama-2-7b --batch-size 16$/m);
 });
 
-test('without room, parameters that follow from the model go first, and what is left out is named', () => {
+test('without room, parameters that follow from the model are dropped first and named', () => {
   const wide = testSweep();
   const runs = [
     { model_id: 'org/one', dtype: 'float16', tensor_parallel_size: 1, max_model_len: 4096 },
@@ -108,7 +108,7 @@ test('without room, parameters that follow from the model go first, and what is 
   expect(sweepText(wideMade, 80)).toContain('session, took, batch, dtype, TP, max model len, tok/s');
 });
 
-test('next to others on the GPU the run’s own total has a column, else the peak says it', () => {
+test('with other processes on the GPU the run’s own total has a column', () => {
   const both = testSweep();
   for (const { figures } of both.runs)
     for (const { values } of figures) values['total_measured_gb'] = values['peak_gb'] ?? null;
@@ -118,7 +118,7 @@ test('next to others on the GPU the run’s own total has a column, else the pea
   expect(sweepText(document('sweep', '1.0', both), 80)).toMatch(/ 1 +500 +1 +14\.50 GB +9\.500 GB/);
 });
 
-test('a row of the CSV a run, figures under their names, an empty cell for a missing one', () => {
+test('the CSV has one row per run, figures under their names, and an empty cell for a missing one', () => {
   const [head = '', ...rows] = sweepCsv(made.data).trimEnd().split('\n');
   const columns = head.split(',');
   expect(rows).toHaveLength(4);
@@ -134,7 +134,7 @@ test('a row of the CSV a run, figures under their names, an empty cell for a mis
   expect(rows[3]).toContain('E_OUT_OF_MEMORY');
 });
 
-test('the page has runs, maps, failures with their reasons, and is inert', () => {
+test('the page has runs, maps and failures with their reasons, and names are inert', () => {
   const page = pageOfView(sweepView(made), { clientScript: '' });
   const body = page.replaceAll(/<script type="application\/json"[^]*?<\/script>/g, '');
   expect(body).not.toContain(hostileText);
@@ -146,20 +146,20 @@ test('the page has runs, maps, failures with their reasons, and is inert', () =>
 
 test('commands can be pasted into a shell', () => {
   expect(commandText(['node', 'a b', "it's", '{n}', '--x=1,2'])).toBe(`node 'a b' 'it'\\''s' '{n}' --x=1,2`);
-  // A profile is named by the moment its run begins.
+  // A profile is named after the time its run starts.
   expect(commandText(['--output', 'my results/tiny-profile_<stamp>.json'])).toBe(
     '--output "my results/tiny-profile_$(date -u +%Y%m%d-%H%M%S).json"',
   );
   expect(commandText(['$(x)_<stamp>'])).toBe("'$(x)_<stamp>'");
 });
 
-test('a table names a model without its owner', () => {
+test('a table shows a model without its owner', () => {
   expect(parameterValue('model_id', 'Qwen/Qwen2.5-1.5B')).toBe('Qwen2.5-1.5B');
   expect(parameterValue('model_id', '/models/tiny/config.json')).toBe('tiny');
   expect(parameterValue('dtype', 'a/b')).toBe('a/b');
 });
 
-test('what several runs say alike is said once', () => {
+test('an issue of several runs is shown once', () => {
   const sweep = testSweep();
   const issue = (code: IssueCode, text: string): Issue => ({ code, severity: 'warning', text });
   sweep.runs[0]!.issues = [issue('machine_not_idle', 'used 1.7 cores')];

@@ -10,7 +10,7 @@ import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
 
-/** How the runs of a sweep ended, their main figures, what failed and why. */
+/** How the runs of a sweep ended, their main figures, and failures with their reasons. */
 export function sweepView(document: Document<SweepResult>): View {
   const { data, issues } = document;
   const { name, stamp, runs, started_at } = data;
@@ -48,7 +48,7 @@ interface Line extends SweepFigures {
   run: SweepRun;
 }
 
-/** What all runs have alike above the table; where there is no room, what is said elsewhere goes first. */
+/** Values that all runs share are above the table; if there is no room, values shown elsewhere are dropped first. */
 function runBlocks(data: SweepResult): Block[] {
   const lines = data.runs.flatMap((run): Line[] =>
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} }]).map((one) => ({ run, ...one })),
@@ -104,7 +104,7 @@ function runBlocks(data: SweepResult): Block[] {
   ];
 }
 
-/** Whether each of several models has one value of a parameter. */
+/** Whether a parameter has one value per model, with several models. */
 function followsModel(runs: readonly SweepRun[], name: string): boolean {
   const different = (...names: string[]) =>
     new Set(runs.map(({ parameters }) => JSON.stringify(names.map((parameter) => parameters[parameter]))))
@@ -163,7 +163,7 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
   return items.length > 0 ? [{ t: 'facts', items }] : [];
 }
 
-/** What the plan and the runs said of themselves: runs with the same code together, with the text of the first. */
+/** Issues of the plan and the runs, grouped by code, with the text of the first. */
 function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block[] {
   const found = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
   for (const { number: run, issues } of runs)

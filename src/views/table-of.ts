@@ -1,6 +1,6 @@
 import type { Column, Part, Row, Table, Text } from './block.js';
 
-/** A column with what it shows of a thing. */
+/** A column with a function that gives its cell for an item. */
 export interface ColumnOf<T> extends Column {
   of: (item: T) => Text;
 }
@@ -8,7 +8,7 @@ export interface ColumnOf<T> extends Column {
 export const rowsOf = <T>(columns: readonly ColumnOf<T>[], things: readonly T[]): Row[] =>
   things.map((one) => ({ cells: columns.map(({ of }) => of(one)) }));
 
-/** A row per thing; columns that no thing has are left out with their reasons. */
+/** A table with one row per item; a column without any value is left out with its reason. */
 export const tableOf = <T>(
   title: Text,
   columns: readonly ColumnOf<T>[],
@@ -17,7 +17,7 @@ export const tableOf = <T>(
 ): Table => ({ t: 'table', title, reasons: true, columns, rows: rowsOf(columns, things), ...more });
 
 /**
- * Columns that say the same of all things, as words to stand above the table ("input 128, fits yes"); the others stay.
+ * Splits off columns with the same value in every row, as words to show above the table ("input 128, fits yes").
  * @param kept ids of columns that stay
  */
 export function withoutAlike<T>(

@@ -19,7 +19,7 @@ const type7 = (sorted: number[], share: number): number => {
   return low + ((sorted[Math.ceil(at)] ?? low) - low) * (at - Math.floor(at));
 };
 
-/** A distribution of these values, run as `launches` of equal size. */
+/** A distribution of these values over `launches` of equal size. */
 function testSpread(values: number[], unit = 'ms'): BenchSpread {
   const sorted = values.toSorted((a, b) => a - b);
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -66,7 +66,7 @@ const shapes: Shape[] = [
   ...[100, 200].map((output): Shape => ({ parts: ['sequence'], batch: 1, input: 200, output })),
 ];
 
-/** Decode steps cost the same up to batch 8, then grow; prefill is linear with a small square term. */
+/** Decode steps cost the same up to batch 8, then more; prefill is linear with a small quadratic term. */
 const tpotOf = (batch: number, slow: number): number => slow * (22 + 0.35 * Math.max(0, batch - 8));
 const ttftOf = ({ batch, input }: Shape, slow: number): number =>
   slow * (18 + 0.012 * batch * input + 4e-6 * batch * input * input);
@@ -267,8 +267,8 @@ function variantOf(
 }
 
 /**
- * A benchmark as `inferscope bench suite` makes it, for tests of presenters: two variants, the slower of which does not
- * fit batch 32. `gpu` false has no device figures.
+ * A benchmark document as `inferscope bench suite` writes it, for view tests: two variants, the slower of which does not fit batch 32. With
+ * `gpu` false it has no device figures.
  */
 export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResult> {
   const all = [

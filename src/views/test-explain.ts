@@ -20,7 +20,7 @@ function bar(id: string, ms: number, measured: number, more: Partial<WaterfallBa
   };
 }
 
-/** The decode step of experience: 23.31 ms, of which the roofline allows 0.51. */
+/** A decode step of 23.31 ms with a roofline of 0.51 ms. */
 export function testWaterfall(): StageWaterfall {
   const measured = 23.31;
   return {

@@ -4,7 +4,7 @@ import { figure, missing } from '../model/figure.js';
 
 const none = missing('no_samples', 'no sample fell into the case');
 
-/** A case of a GPU: 10 µs, 50 % of its roof. */
+/** A case on a GPU: 10 µs, 50 % of its roofline. */
 export function kernelResult(change: Partial<KernelResult> = {}): KernelResult {
   return {
     case: 'gemm bfloat16 8x28672x4096',
@@ -46,7 +46,7 @@ export function kernelResult(change: Partial<KernelResult> = {}): KernelResult {
   };
 }
 
-/** Two operations and what could not be measured, on an H200. */
+/** Two operations and a case that could not be measured, on an H200. */
 export function kernelsDocument(change: Partial<KernelsResult> = {}): Document<KernelsResult> {
   const attention = kernelResult({
     case: 'attention bfloat16 8x32x8x128x1x2048 flash',

@@ -40,7 +40,7 @@ const moment = (gpu: number, stage: string, t_s: number, given: number, kv: numb
   rest_bytes: given - 7e9 - kv,
 });
 
-/** Llama-2-7B over two GPUs, round figures: 7 GB of weights on each, a snapshot, the last seconds doubtful. */
+/** Llama-2-7B over two GPUs with round figures: 7 GB of weights on each, a snapshot, unreliable last seconds. */
 export function testMemory(): Document<MemoryResult> {
   const ramp = (gpu: number) =>
     [0.5, 0.5, 4, 8, 8.5, 9.5, 9.5, 10 + gpu, 10 + gpu, 0.6].map((gb, t_s) => ({ t_s, bytes: gb * 1e9 }));

@@ -1,6 +1,6 @@
 import type { OpClass } from '../model/classes.js';
 
-/** Shape of the test profile's workload, and its operators with times and work. */
+/** Shape of the test profile's workload, and its operators with time and work. */
 export const layers = 8;
 export const repeats = 12;
 export const steps = 31;
@@ -10,15 +10,15 @@ export interface Template {
   op_type: string;
   class: OpClass;
   layer: number | null;
-  /** µs at prefill of 128 tokens and at one decode step. */
+  /** µs in a prefill of 128 tokens and in one decode step. */
   prefill_us: number;
   decode_us: number;
-  /** MFLOP and kB of a decode step; prefill's FLOPs are 128 times that. */
+  /** MFLOP and kB per decode step; prefill has 128 times the FLOPs. */
   mflop: number;
   kb: number;
 }
 
-/** Numbers in [0, 1), the same on every machine. */
+/** Seeded random numbers in [0, 1). */
 export function random(seed: number): () => number {
   let state = seed;
   return () => {

@@ -8,8 +8,8 @@ import { latency, memory, telemetry, timeline } from './test-series.js';
 import { stage } from './test-stages.js';
 
 /**
- * A profile as `inferscope profile` makes it, for tests of the presenters: a 24 M Llama on one core. Times are
- * drawn from a seeded generator; sums (operators + gaps = stage, bars = measured) hold by construction.
+ * A profile document as `inferscope profile` writes it, for view tests: a 24 M Llama on one core. Times are drawn from a seeded generator;
+ * sums (operators + gaps = stage, bars = measured) hold by construction.
  */
 export function testProfile(): Document<ProfileResult> {
   const prefill = stage('prefill', 0.12);
@@ -100,7 +100,7 @@ export function testProfile(): Document<ProfileResult> {
   ]);
 }
 
-/** The same session with nothing but latencies: every optional part is missing. */
+/** The same session with only latencies: every optional part is missing. */
 export function bareProfile(): Document<ProfileResult> {
   const { data } = testProfile();
   const none = missing('no_roofline', 'no roofline was measured on this machine');
@@ -134,7 +134,7 @@ export function bareProfile(): Document<ProfileResult> {
   );
 }
 
-/** Text that would run, break out of an attribute or end the data block if any of it were not escaped. */
+/** Text that would execute, break out of an attribute or end the data block if it were not escaped. */
 export const hostileText =
   '</script><script>globalThis.pwned=1</script><!--<img src=x onerror=globalThis.pwned=1>"\'\u2028\u2029';
 

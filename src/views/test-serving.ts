@@ -115,7 +115,7 @@ const load = (kind: ServingPoint['load']['kind'], level: number): ServingPoint['
   seconds: kind === 'closed' ? null : 30,
 });
 
-/** A sweep as `inferscope bench serve` makes it, for tests of presenters: it saturates at 16 users, fails at 64. */
+/** A load sweep as `inferscope bench serve` writes it, for view tests: it saturates at 16 users and fails at 64. */
 export function testServing(kind: 'closed' | 'poisson' = 'closed'): Document<ServingResult> {
   const points = [1, 4, 32, 64, 16].map((level, index) => pointOf(load(kind, level), index));
   return document(

@@ -44,7 +44,7 @@ function run(number: number, batch: number, input: number, change: Partial<Sweep
   };
 }
 
-/** Batch 1 and 16 × two contexts: 14.5, 15, 22 GB, and one that ran out of memory. */
+/** Batch 1 and 16 × two contexts: 14.5, 15 and 22 GB, and one run out of memory. */
 export function testSweep(): SweepResult {
   return {
     name: null,

@@ -1,31 +1,31 @@
 import type { Figure } from '../model/figure.js';
 
-/** A value that a renderer formats. Plain strings are text; names from files are made harmless by every renderer. */
+/** A value that a renderer formats. Plain strings are text; every renderer escapes names from files. */
 export type Value =
-  /** `spread`: with its 95 % interval, its n and what the interval is; 'interval': with the interval alone. */
+  /** `spread`: with its 95 % interval, n and kind of interval; 'interval': with the interval only. */
   | { figure: Figure; spread?: boolean | 'interval'; utilization?: boolean }
   /**
-   * A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number);
-   * `signed`: +4.2 %; `bare`: its column names the unit.
+   * A number in `unit` as in `formatQuantity` ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %; `bare`: the unit is in
+   * the column head.
    */
   | { n: number; unit: string; digits?: number; signed?: boolean; bare?: true }
-  /** A whole number of things. */
+  /** An integer count. */
   | { count: number; unit?: string }
-  /** Words that stand out. `hint` is shown where a medium can show it on demand. */
+  /** Emphasized words; `hint` is shown on demand if the medium can. */
   | { text: string; tone?: 'fault' | 'strong' | 'dim'; hint?: string }
-  /** Typed as it is: a command, a query, an identifier. */
+  /** Verbatim text: a command, a query, an identifier. */
   | { code: string }
-  /** Leads to a page's anchor ("#finding-x") or to an address. */
+  /** A link to a page's anchor ("#finding-x") or to a URL. */
   | { link: string; text: string }
-  /** A gain, ms: the interval that was promised and what was achieved; a page draws it, all on the scale to `longestMs`. */
+  /** A gain, ms: the expected interval and the achieved gain; on a page drawn on a scale up to `longestMs`. */
   | {
       gain: { lowMs: number; expectedMs: number; highMs: number; achievedMs: number | null };
       longestMs: number;
     }
-  /** A value that is not there, and why. */
+  /** A missing value with its reason. */
   | { missing: string };
 
 export type Part = string | Value;
 
-/** Words with values between them. */
+/** Text with values in it. */
 export type Text = Part | readonly Part[];

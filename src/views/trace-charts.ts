@@ -10,7 +10,7 @@ import type { KeyEntry, LinesChart, TimelineChart } from './chart.js';
 type Density = TraceTimeline['density'];
 type Kind = TimelineChart['kinds'][number];
 
-/** Ranges of the program above, one line a depth of nesting; then the lanes of the document. */
+/** The program's ranges on top, one line per nesting depth; then the lanes of the document. */
 export function timelineChart(timeline: TraceTimeline): TimelineChart {
   const { stages, events, lanes, names, dur_ns } = timeline;
   const depths = 1 + Math.max(0, ...stages.map(({ depth }) => depth));
@@ -69,7 +69,7 @@ function eventKind(name: string, opClass: Event['class'], what: What | undefined
 
 const causeOf = (name: string): string => barParts(name).head ?? '';
 
-/** Classes of kernels, then stages and causes of idle time. */
+/** Entries for kernel classes, then stages and idle causes. */
 function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
   const idle = new Set(
     events.flatMap(({ lane, name }) => (lanes[lane]?.what === 'idle' ? [causeOf(names[name] ?? '')] : [])),
@@ -91,7 +91,7 @@ function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
 export const partName = (name: Density['classes'][number]['class']): string =>
   name === 'copies' ? name : classLabels[name];
 
-/** Neighboring stretches of one kind as one: hundreds of decode steps are a single shade. */
+/** Adjacent stages of one kind are merged: hundreds of decode steps become one shade. */
 export function phaseShades(density: Density | undefined): NonNullable<LinesChart['shades']> {
   const shades: { kind: string; from: number; to: number; name: string; color: KeyEntry['color'] }[] = [];
   for (const { kind, start_ns, dur_ns } of density?.phases ?? []) {
@@ -103,7 +103,7 @@ export function phaseShades(density: Density | undefined): NonNullable<LinesChar
   return shades.map(({ name, from, to, color }) => ({ name, from, to, color }));
 }
 
-/** How busy the device was, by class, in equal spans of the whole capture; phases behind it. */
+/** How busy the device was, by class, in equal bins over the whole capture; phases in the background. */
 export function densityChart(density: Density): LinesChart {
   const { start_ns: start, bin_ns: bin, classes } = density;
   const bins = Math.max(0, ...classes.map(({ share }) => share.length));
@@ -134,10 +134,10 @@ export function densityChart(density: Density): LinesChart {
   };
 }
 
-/** Bands behind the lines; a capture may have thousands of decode steps. */
+/** Maximum bands in the background; a capture may have thousands of decode steps. */
 const maxPhases = 200;
 
-/** Allocated and reserved memory over the capture; the peak is marked. */
+/** Allocated and reserved memory over the capture, with the peak marked. */
 export function memoryChart(
   { allocated, reserved, peak }: NonNullable<TraceResult['memory']>,
   timeline: TraceResult['timeline'],

@@ -9,7 +9,7 @@ const section = (change: ReturnType<typeof figure> | ReturnType<typeof missing>,
     drift: [{ kind: 'decode', steps, alike: 'place', span_ns: 2e9, change, parts: [] }],
   } as Partial<TraceResult> as TraceResult);
 
-/** The cells of its one row, as text. */
+/** The cells of the only row, as text. */
 function cells(change: ReturnType<typeof figure> | ReturnType<typeof missing>): string[] {
   const [table] = section(change)!.blocks;
   return table?.t === 'table' ? table.rows[0]!.cells.map((cell) => plainText(cell ?? '')) : [];
@@ -23,7 +23,7 @@ test.each([
   expect(cells(figure(0.02, 'ratio', 'a test', { ci95: [low, high] }))[4]).toBe(verdict);
 });
 
-test('without steps to compare there is no section; with too few of them it shows the reason', () => {
+test('has no section without steps to compare; shows the reason if there are too few', () => {
   expect(section(missing('too_few_steps', 'few'), 0)).toBeNull();
   const [table] = section(missing('too_few_steps', 'few'))!.blocks;
   expect(table).toMatchObject({ rows: [{ cells: expect.arrayContaining([{ missing: 'few' }]) }] });

@@ -11,7 +11,7 @@ const alike: Record<Drift['alike'], string> = {
   kind: 'same kind',
 };
 
-/** Whether steps became slower over the run; null where no step has another to be compared with. */
+/** Whether steps became slower over the run; null if there are no comparable steps. */
 export function driftSection({ drift = [] }: TraceResult): Section | null {
   const compared = drift.filter(({ steps }) => steps > 0);
   if (compared.length === 0) return null;

@@ -6,12 +6,12 @@ import type { Block, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
 import { bare, codeOr, counted, kernelNamed, ns, number, ratio, spread } from './trace-values.js';
 
-/** Rows of a table without a click. */
+/** Rows of a table shown without a click. */
 const atOnce = 15;
 const noOperator = 'no operator there';
 const noCall = 'no call in it';
 
-/** Gaps by cause and by what ended them, and the longest of them. */
+/** Gaps by cause and by what ended them, and the longest gaps. */
 export function idleSection({ idle: { waits, longest } }: TraceResult): Section {
   const table = (title: string, rows: typeof waits): Block =>
     tableOf(
@@ -96,7 +96,7 @@ const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
   ],
 });
 
-/** Launches of a mean instance, of each kernel, and the API calls. */
+/** Launches per mean instance, of each kernel, and the API calls. */
 export function launchesSection({ launches, short_kernels: short, api_calls: calls }: TraceResult): Section {
   const section = { id: 'launches', title: 'Launches', level: 2 as const };
   if (launches.phases.length === 0) {

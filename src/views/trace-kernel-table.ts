@@ -5,7 +5,7 @@ import type { Block, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { bare, kernelNamed, ns, number, ratio } from './trace-values.js';
 
-/** A row per kernel; on a page statistics and types are among all columns. */
+/** One row per kernel; on a page statistics and types are in the detail columns. */
 export const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
   tableOf(
     title,

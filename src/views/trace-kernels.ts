@@ -9,7 +9,7 @@ import { kernelTable } from './trace-kernel-table.js';
 import { classTables } from './trace-series.js';
 import { bare, counted, ns, number, ratio } from './trace-values.js';
 
-/** Kernels without a click, and in a text. */
+/** Kernels shown without a click, and in text. */
 const atOnce = 25;
 
 export function kernelsSection({ kernels, kernels_total: total }: TraceResult): Section {
@@ -51,7 +51,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
   };
 }
 
-/** Few columns fit a terminal: those of a served model first. */
+/** Column order; a terminal fits only the first ones. */
 const phaseOrder: readonly (PhaseKind | null)[] = [
   'decode',
   'prefill',
@@ -66,7 +66,7 @@ const phaseOrder: readonly (PhaseKind | null)[] = [
 ];
 const columnsOfText = 3;
 
-/** Kernel time by class: of a mean instance of each phase, and every number of each phase on the page. */
+/** Kernel time by class per mean instance of each phase; the page has every number of each phase. */
 export function classesSection(data: TraceResult): Section | null {
   const tables = classTables(data);
   if (tables.length === 0) return null;
@@ -123,7 +123,7 @@ export function classesSection(data: TraceResult): Section | null {
   };
 }
 
-/** Kernel time that no stage or class explains. */
+/** Kernel time without a stage or class. */
 function unknownWork({ phases, classes }: TraceResult): Text[] {
   const timeOf = (kind: PhaseKind | null, only?: string) =>
     classes
@@ -279,7 +279,7 @@ const verdictLabels = {
   cpu: 'computing on the CPU',
 };
 
-/** Operators of the capture, of the CPU alone where no GPU was used. */
+/** Operators of the capture; only those of the CPU if no GPU was used. */
 export function operatorsSection({ operators, source }: TraceResult): Section | null {
   if (!operators) return null;
   const { rows, text, phase, self_cpu_total_ns: all } = operators;

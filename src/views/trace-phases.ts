@@ -8,10 +8,10 @@ import { type ColumnOf, tableOf } from './table-of.js';
 import { phaseParts, shownPhases } from './trace-series.js';
 import { ns, number } from './trace-values.js';
 
-/** Rows below this share of a phase are on the page only. */
+/** Rows below this share of a phase are shown only on the page. */
 const smallShare = 0.005;
 
-/** A mean instance of each phase: what the GPU did, and why it was idle when it did nothing. */
+/** A mean instance of each phase: GPU work, and idle time by cause. */
 export function phasesSection(data: TraceResult): Section {
   const phases = shownPhases(data);
   return {
@@ -110,7 +110,7 @@ function partTable(phases: readonly TracePhase[]): Block {
 type Size = TracePhase['by_batch'][number];
 type Line = { label: string; of: TracePhase | Size; n: number; cause: string | null; median_ns: number };
 
-/** Phases with their batch sizes below them: a mean over several sizes is of none of them. */
+/** Phases with their batch sizes below them, since a mean over mixed batch sizes is meaningless. */
 function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
   const lines = phases.flatMap((phase): Line[] => [
     {

@@ -5,7 +5,7 @@ import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 export const shownPhases = ({ phases }: Pick<TraceResult, 'phases'>): TracePhase[] =>
   phases.filter(({ wall }) => wall.mean_ns > 0);
 
-/** What a GPU did in a mean instance. */
+/** Part of a mean instance of a phase on the GPU. */
 interface PhasePart {
   /** compute, communication, copies, or the cause of idle time. */
   id: string;
@@ -15,7 +15,7 @@ interface PhasePart {
   share: number;
 }
 
-/** Compute, exposed communication and copies, then idle time by cause: they sum to the headline time of a mean instance. */
+/** Compute, exposed communication and copies, then idle time by cause; they sum to the headline time of a mean instance. */
 export function phaseParts(phase: TracePhase): PhasePart[] {
   const whole = phaseTime(phase).ms;
   const idle = new Map(phase.idle_by_cause.map(({ id, ns }) => [id, ns]));
@@ -37,7 +37,7 @@ export function phaseParts(phase: TracePhase): PhasePart[] {
 export const classTables = ({ classes }: Pick<TraceResult, 'classes'>): PhaseClasses[] =>
   classes.filter(({ rows }) => rows.length > 0);
 
-/** Kinds of phases that telemetry has means of. */
+/** Kinds of phases that telemetry has means for. */
 export const sampledPhases = ({ telemetry }: Pick<TraceResult, 'telemetry'>) => [
   ...new Set((telemetry?.series ?? []).flatMap(({ phases }) => phases.map(({ kind }) => kind))),
 ];

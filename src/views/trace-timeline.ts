@@ -12,13 +12,13 @@ import { densityChart, memoryChart, partName, phaseShades, timelineChart } from 
 import { sampledPhases } from './trace-series.js';
 import { counted, ns, number, ratio } from './trace-values.js';
 
-/** Events in the table behind the chart; the session's tables have all of them. */
+/** Maximum events in the table behind the chart; the session's tables have all. */
 const longest = 200;
 
 const mean = (shares: readonly number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
 
-/** One prefill and a few steps, event by event, and how busy the GPU was over the whole capture. */
+/** One prefill and a few steps, event by event, and GPU activity over the whole capture. */
 export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Section {
   const onCpu = timeline?.lanes.every(({ what }) => what === 'operators') ?? false;
   const section = { id: 'timeline', title: onCpu ? 'Timeline' : 'GPU timeline', level: 3 as const };
@@ -81,7 +81,7 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
   };
 }
 
-/** Nothing is drawn of a program that uses no GPU: its operators nest. */
+/** A program without a GPU has no chart: its operators nest. */
 const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
   t: 'chart',
   title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
@@ -110,7 +110,7 @@ const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']):
 const shownOperators = 15;
 const shownPoints = 150;
 
-/** What the framework's allocator held over the capture. */
+/** Memory of the framework's allocator over the capture. */
 export function memorySection({ memory, source, operators, timeline }: TraceResult): Section | null {
   if (!memory) return null;
   const { peak, unused_share: unused, max_reserved_bytes: reserved } = memory;
@@ -175,7 +175,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
   };
 }
 
-/** Power, clocks and utilization over the capture, and what throttled them. */
+/** Power, clocks and utilization over the capture, with throttle reasons. */
 export function telemetrySection(data: TraceResult): Section | null {
   const { telemetry } = data;
   if (!telemetry || telemetry.series.length === 0) return null;

@@ -74,7 +74,7 @@ const tables = (stage: UtilizationStage) =>
       : [],
   );
 
-test('stages, the first steps and the operations with every number', () => {
+test('shows stages, the first steps and the operations with every number', () => {
   const [stages, steps, work] = tables(decode);
   expect(stages).toMatchObject([
     { stage: 'decode step', steps: 12, time_ms: 16.7, tokens_per_s: 60, mfu: 1.7e-6, roof_share: null },
@@ -93,7 +93,7 @@ test('stages, the first steps and the operations with every number', () => {
   expect(work).toEqual([{ operation: 'lm_head', ops: 1, dtype: 'float16', flops: 4.19e6, bytes: 4.2e6 }]);
 });
 
-test('formulas have the numbers in them; a share over 1 is an accounting fault; a missing roof has its reason', () => {
+test('formulas contain the numbers; a share over 1 is an accounting error; a missing roofline has its reason', () => {
   const facts = Object.fromEntries(
     viewOf(decode, true)
       .lead.flatMap((block) => (block.t === 'facts' ? block.items : []))
@@ -105,7 +105,7 @@ test('formulas have the numbers in them; a share over 1 is an accounting fault; 
   expect(terminalView(viewOf(decode, false), { width: 80 })).not.toContain('FLOPs / t');
 });
 
-test('of a timeline: without a model only the page has the section, with what names one', () => {
+test('for a timeline without a model only the page has the section, which says how to name one', () => {
   expect(utilizationSection(null)).toBeNull();
   expect(utilizationSection(made(decode))).toMatchObject({ level: 2 });
   expect(utilizationSection({ ...made(decode), model: null })).toMatchObject({
@@ -114,7 +114,7 @@ test('of a timeline: without a model only the page has the section, with what na
   });
 });
 
-test.each([80, 120])('lines fit %i columns; hostile names are inert', (width) => {
+test.each([80, 120])('lines fit %i columns; hostile names cannot inject anything', (width) => {
   const view = viewOf({ ...decode, point: hostileText }, true);
   for (const line of terminalView(view, { width, level: 2 }).split('\n'))
     expect([...line].length, line).toBeLessThanOrEqual(width);

@@ -14,7 +14,7 @@ import { type ColumnOf, tableOf } from './table-of.js';
 const stepsShown = 8;
 const number = { numeric: true } as const;
 
-/** MFU and MBU of every stage and step. @param formulas with every input, its source and the formula in numbers */
+/** MFU and MBU of every stage and step. @param formulas adds every input, its source and the formula with its numbers */
 export function utilizationView(document: Document<UtilizationResult>, formulas: boolean): View {
   const { data, issues } = document;
   const { model, device, session } = data;
@@ -40,13 +40,13 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
   };
 }
 
-/** The same as the summary of a program that ran without a profiler. */
+/** The summary for a program that ran without a profiler. */
 export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>): Block[] => [
   { t: 'issues', issues },
   ...stageBlocks(data),
 ];
 
-/** MFU and MBU of a timeline's stages; null where it has none. */
+/** MFU and MBU of a timeline's stages; null without any. */
 export function utilizationSection(utilization: Utilization | null | undefined): Section | null {
   if (!utilization) return null;
   const { model, device, stages } = utilization;
@@ -54,7 +54,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
   return {
     id: 'utilization',
     title: 'MFU and MBU',
-    // Times alone are in other tables.
+    // Times without a model are in other tables.
     level: model ? 2 : 3,
     blocks: model
       ? [
@@ -90,7 +90,7 @@ function labelOf({ kind, point, batch_size }: UtilizationStage, stages: readonly
 
 const share = (figure: Figure): Text => ({ figure, utilization: true });
 
-/** A mean step of each stage, and below it what the figures hold. */
+/** A mean step of each stage, and what the figures include. */
 function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
   const columns: ColumnOf<UtilizationStage>[] = [
     { id: 'stage', head: 'stage', wraps: true, of: (stage) => labelOf(stage, stages) },
@@ -179,7 +179,7 @@ function stepBlocks(
   ];
 }
 
-/** Every input with its source, then the formulas with these numbers in them. */
+/** Every input with its source, then the formulas with these numbers. */
 function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization): Block[] {
   const { flops, bytes, time_ms: time, executed } = stage;
   const label = labelOf(stage, stages);
@@ -198,7 +198,7 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
     ['bytes', bytes],
     ['peak', stage.peak_flops_per_s],
     ['bandwidth', stage.peak_bandwidth_bytes_per_s],
-    // Without them the refined MFU says why.
+    // Without executed FLOPs the refined MFU shows why.
     ...(executed.mfu.value === null
       ? []
       : ([

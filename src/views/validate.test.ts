@@ -15,7 +15,7 @@ import { validateView } from './validate.js';
 const path = join('test', 'fixtures', 'memory-profiles-h200', 'llama-3.1-8b-bfloat16.json');
 const profile = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
 const off = structuredClone(profile);
-// 4 GB more activations than the calculator knows of: 1.95 against 5.95.
+// 4 GB more activations than the calculator estimates: 1.95 against 5.95.
 off.memory_breakdown.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
 off.memory_breakdown.total_measured_bytes! += 4e9;
 const made = document('validate', validateVersion, {
@@ -32,7 +32,7 @@ const view = validateView(made);
 const section = (id: string) => view.sections.find((candidate) => candidate.id === id)!;
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
 
-test('errors by component and of the total, those above 0 with a sign', () => {
+test('shows errors by component and in total, with a sign', () => {
   const rows = section('errors').blocks.find(isTable)!.rows;
   const row = (name: string) => rows.find(({ cells }) => rawValue(cells[0]!) === name)!.cells;
   expect(row('KV cache').map(rawValue)).toEqual(['KV cache', 2, 0, 0, 0, 0, '2/2']);
@@ -44,7 +44,7 @@ test('errors by component and of the total, those above 0 with a sign', () => {
   ]);
 });
 
-test('profiles, the one beyond the tolerance first, with its reason', () => {
+test('lists profiles, those beyond the tolerance first, with the reason', () => {
   const { rows } = section('profiles').blocks.find(isTable)!;
   expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['fitted beyond', 'fitted']);
   const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
@@ -63,6 +63,6 @@ test.each([
   if (level === 1) expect(lines.length).toBeLessThanOrEqual(30);
 });
 
-test('names of files cannot do anything on a page', () => {
+test('names of files cannot inject anything on a page', () => {
   expect(pageOfView(view, { clientScript: '' })).not.toContain(`>${hostileText}`);
 });

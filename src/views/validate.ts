@@ -4,7 +4,7 @@ import { componentLabels } from '../vocabulary/memory-components.js';
 import type { Block, Column, Section, Text, View } from './block.js';
 import { plural } from '../vocabulary/format.js';
 
-/** Memory that the calculator estimates against memory that was measured. */
+/** Estimated memory against measured memory. */
 export function validateView(document: Document<Validation>): View {
   const { data } = document;
   const { length } = data.profiles;
@@ -41,11 +41,11 @@ function verdict({ result, counts, tolerance }: Validation): Text {
   ] as Text;
 }
 
-/** +4.2 %: the calculator says too much. */
+/** +4.2 %: the calculator estimates too much. */
 export const signedShare = (n: number | null): Text =>
   n === null ? { missing: 'not measured' } : { n, unit: 'ratio', signed: true };
 
-/** As memory profiles have it. */
+/** In GB, as in memory profiles. */
 const gb = (bytes: number) => ({ n: bytes / 1e9, unit: 'GB', digits: 4 });
 
 const errorColumns: readonly Column[] = [
@@ -128,7 +128,7 @@ function errorSection(data: Validation): Section {
   };
 }
 
-/** Components that only a formula gave, in how many compared profiles: they are in no error. */
+/** Components that come only from a formula, with the number of compared profiles; they are part of no error. */
 function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
   const counts = new Map<ValidatedProfile['not_measured'][number], number>();
   for (const { status, not_measured: missing } of profiles)
@@ -154,7 +154,7 @@ function runLabel(profile: ValidatedProfile): string {
   return [`${model} ${format}`, ...shape.filter((part) => part !== null)].join(', ');
 }
 
-/** Sentences for as many as are read; the CSV has one for each. */
+/** Maximum profiles with sentences; the CSV has all. */
 const explained = 10;
 /** Entries shown in the summary. */
 const first = 1;
@@ -237,7 +237,7 @@ const componentsBeyond = ({ components }: ValidatedProfile): Text =>
       ...(error_share === null ? [] : [' (', { n: error_share, unit: 'ratio', signed: true }, ')']),
     ]) as Text;
 
-/** The first of them in every summary, all where details were asked for. */
+/** The first entries in every summary, all of them with details. */
 function listed(items: readonly { name: string; text: Text }[], before = ''): Block[] {
   const notes = items.map(
     ({ name, text }): Text => [before, { text: name, tone: 'strong' }, ': ', ...[text].flat()] as Text,
@@ -249,7 +249,7 @@ function listed(items: readonly { name: string; text: Text }[], before = ''): Bl
 
 const otherSection = ({ profiles, counts }: Validation): Section => ({
   id: 'rejected',
-  // Where anything was compared, the verdict counts them.
+  // If anything was compared, the verdict counts them.
   level: counts.compared > 0 ? 2 : 1,
   title: 'Rejected and not comparable',
   blocks: (['rejected', 'skipped'] as const).flatMap((status) =>

@@ -74,7 +74,7 @@ describe('explain --verify as a page', () => {
   });
   const part = html.slice(html.indexOf('<section id="verify"'), html.indexOf('<section id="waterfall"'));
 
-  test('expected is next to achieved, with error, interval and score; waterfall and findings follow', () => {
+  test('shows expected next to achieved, with error, interval and score; waterfall and findings follow', () => {
     expect([...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id)).toEqual([
       'verify',
       'waterfall',

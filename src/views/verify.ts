@@ -11,10 +11,10 @@ import { onPageOnly } from './on-page.js';
 type Change = VerifyResult['changes'][number];
 type Stage = VerifyResult['stages'][number];
 
-/** Bars that changed by less of the stage are not shown. */
+/** Bars that changed by a smaller share of the stage are not shown. */
 const minShare = 0.01;
 
-/** What the findings of one session promised, and what a session with changes made shows of it. */
+/** Gains promised by the findings of one session against those achieved in a session with the changes made. */
 export function verifyView(document: Document<VerifyResult>, explain: Document<ExplainResult>): View {
   const { data, issues } = document;
   return {
@@ -43,7 +43,7 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
 
 const nameOf = ({ name, id }: VerifyResult['before']): string => name ?? id;
 
-/** Bars as the session calls them: those of a server are seen from outside. */
+/** Labels of the session's bars: bars of a server are measured from the client. */
 const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<string, string> =>
   new Map(
     stages

@@ -8,7 +8,7 @@ import { stageHead } from './explain-series.js';
 
 type Stage = WhatIfResult['stages'][number];
 
-/** The waterfall of a stage as measured, as predicted, and the change of each bar; `change` as typed. */
+/** The measured and predicted waterfall of a stage, and the change of each bar; `change` as typed. */
 export function whatIfBars(measured: StageWaterfall, stage: Stage, change: string): Block[] {
   const heading: Block = { t: 'heading', text: whatIfHead(stage) };
   if (stage.after_ms.value === null) return [heading];
@@ -52,13 +52,13 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
   ];
 }
 
-/** Why bars change, and what is assumed. */
+/** Why bars change, and the assumptions. */
 export const whatIfNotes = (stage: Stage): Block => ({
   t: 'notes',
   items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)],
 });
 
-/** Bars that change for one reason are named together. */
+/** Bars that change for the same reason are named together. */
 const reasons = ({ bars }: Stage): string[] =>
   [...new Set(bars.map(({ how }) => how))].map(
     (why) =>

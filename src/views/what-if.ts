@@ -11,7 +11,7 @@ type Stage = WhatIfResult['stages'][number];
 /** Bars that change by a smaller share of the stage are not shown in a terminal. */
 const minShare = 0.002;
 
-/** Times of the stages under changes that were not run. */
+/** Predicted times of the stages under changes that were not run. */
 export function whatIfView(document: Document<WhatIfResult>, explain: Document<ExplainResult>): View {
   const { data, issues } = document;
   const refused = issues.filter(({ code }) => code === 'no_waterfall');

@@ -5,14 +5,14 @@ import { recordSession } from '../../record/record-session.js';
 import { importCaptures } from '../import-captures.js';
 import { configuredStageNames } from '../stage-names.js';
 
-/** One file of `import --ranks`, and the folder that its session goes to. */
+/** One file of `import --ranks`, and the folder for its session. */
 export interface PartOrder {
   file: string;
   folder: string;
   keepRaw: boolean;
 }
 
-/** Imports one file as `import` does, and notes the result in its folder, which is made anew: what was stopped there begins again. */
+/** Imports one file as `import` does and writes the result to its folder, which is emptied first: an interrupted import starts again. */
 export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: AbortSignal): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

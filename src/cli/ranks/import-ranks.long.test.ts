@@ -41,7 +41,7 @@ const filesOf = (session: Session) =>
     JSON.parse(readFileSync(join(session.folder, 'artifacts/session/ranks.json'), 'utf8')),
   );
 
-test('captures of different steps are named, with the ranks that begin last and end first', async () => {
+test('captures of different steps are reported, with the ranks that start last and stop first', async () => {
   const apart = [
     { rank: 1, without: 'last', steps: 3 },
     { rank: 2, without: 'first', steps: 4 },
@@ -49,14 +49,14 @@ test('captures of different steps are named, with the ranks that begin last and 
   const { session } = await imported({ seed: 9, ranks: 4, steps: 12, window: apart });
   const issue = session.issues.find(({ code }) => code === 'rank_windows_apart')!;
   expect(issue.text).toContain('rank 2 begins last, rank 1 ends first');
-  // 5 of 12 steps are in common; the shortest capture has 8.
+  // 5 of 12 steps are in all captures; the shortest capture has 8.
   const [, common, shortest] = /have ([\d.]+) ms in common, the shortest lasts ([\d.]+) ms/.exec(issue.text)!;
   expect(Number(common) / Number(shortest)).toBeCloseTo(5 / 8, 1);
   const whole = await imported({ seed: 9, ranks: 4, steps: 12 });
   expect(whole.session.issues.map(({ code }) => code)).not.toContain('rank_windows_apart');
 }, 120_000);
 
-test('planted offsets and drifts are found within the stated bound', async () => {
+test('planted clock offsets and drifts are found within the stated bound', async () => {
   const { session, events } = await imported({ seed: 7, ranks: 4, steps: 20, driftPpm: 40 });
   const { clocks, missing, world_size } = filesOf(session);
   expect([missing, world_size]).toEqual([[], 4]);
@@ -64,7 +64,7 @@ test('planted offsets and drifts are found within the stated bound', async () =>
   for (const { rank, against, offset_ns, drift_ppm, bound_ns } of clocks) {
     const { clock } = events[rank]!;
     expect(against).toBe(0);
-    // Offsets are of the middle, of true times without the constant of all clocks.
+    // Offsets are of the middle of the capture, compared with true times minus the constant of all clocks.
     const middle = (end - 20_000_000) / 2;
     const expected = clock.offset_ns + 1e-6 * clock.drift_ppm * middle;
     expect(Math.abs(offset_ns! - expected)).toBeLessThan(rank === 0 ? 1 : 2 * endJitterNs);
@@ -88,7 +88,7 @@ test('planted offsets and drifts are found within the stated bound', async () =>
   await database.close();
 });
 
-test('a rank has the same rows as its own import, only moved', async () => {
+test('a rank has the same rows as when it is imported alone, only shifted', async () => {
   const { session } = await imported({ seed: 8, ranks: 2 });
   const alone = await openSession(
     await runImport([join(traces(), 'trace_rank0001.json.gz')], options, new AbortController().signal),
@@ -106,12 +106,12 @@ test('a rank has the same rows as its own import, only moved', async () => {
   };
   expect(await sums(session, 'WHERE rank = 1')).toEqual(await sums(alone, 'WHERE rank = 1'));
   expect(session.manifest.captures.map(({ capture_id }) => capture_id)).toEqual(['rank-0', 'rank-1']);
-  // What a session of one rank holds is as before: no collectives.
+  // A session of one rank has no collectives.
   expect([alone.manifest.subjects, alone.manifest.tables['collectives']]).toEqual([['timeline'], undefined]);
   expect(session.manifest.subjects).toEqual(['timeline', 'collectives']);
 });
 
-test('missing and truncated ranks, a second file of a rank and other files are named; the rest is imported and can be resumed', async () => {
+test('missing, truncated, duplicate and other files are reported; the rest is imported and can be resumed', async () => {
   const planted = { seed: 9, ranks: 5, steps: 3, missing: [1], truncated: [3] };
   writeKinetoRanks(traces(), planted);
   writeFileSync(join(traces(), 'config.json'), '{"a": 1}');
@@ -134,7 +134,7 @@ test('missing and truncated ranks, a second file of a rank and other files are n
   );
   expect(texts).toContainEqual(expect.stringMatching(/rank_missing No file of ranks 1 was found/));
 
-  // Repaired: only what is missing is imported again.
+  // After a repair only missing ranks are imported again.
   writeKinetoRanks(traces(), { ...planted, truncated: [] });
   const again: string[] = [];
   const id = await importRanks(
@@ -150,7 +150,7 @@ test('missing and truncated ranks, a second file of a rank and other files are n
   expect(again.map((path) => path.slice(traces().length + 1))).toContain('trace_rank0003.json.gz');
 });
 
-test('an interrupt keeps what is done, and --resume imports the rest', async () => {
+test('an interrupt keeps finished ranks, and --resume imports the rest', async () => {
   writeKinetoRanks(traces(), { seed: 10, ranks: 4, steps: 2 });
   const stop = new AbortController();
   let begun = 0;
@@ -178,7 +178,7 @@ test('an interrupt keeps what is done, and --resume imports the rest', async () 
   expect(readdirSync(join(homeFolders().cache, 'ranks'))).toEqual([]);
 });
 
-test('without a file, or with none that can be read, nothing is saved', async () => {
+test('without a readable file nothing is saved', async () => {
   await expect(everything()).rejects.toMatchObject({ code: 'E_USAGE' });
   mkdirSync(traces(), { recursive: true });
   writeFileSync(join(traces(), 'rank0.json'), '');
@@ -187,9 +187,9 @@ test('without a file, or with none that can be read, nothing is saved', async ()
   expect(readdirSync(homeFolders(process.env).sessions)).toEqual([]);
 });
 
-test('nsys reports: ranks by the environment, clocks of two ranks aligned on kernels of one name', async () => {
+test('nsys reports: ranks from the environment, clocks of two ranks aligned on kernels of the same name', async () => {
   const events = playRanks({ seed: 11, ranks: 2, steps: 6 });
-  // The names say the opposite of the environment, which goes first.
+  // The file names contradict the environment, which takes precedence.
   for (const rankEvents of events)
     await writeNsysRanks(join(traces(), `rank${1 - rankEvents.rank}.parquetdir`), [rankEvents], 2);
   const session = await openSession(await everything());
@@ -210,7 +210,7 @@ test('nsys reports: ranks by the environment, clocks of two ranks aligned on ker
   await database.close();
 });
 
-test('reports of whole hosts follow each other; of more than two ranks by name no clock is claimed', async () => {
+test('reports of whole hosts are merged; with more than two ranks, names alone align no clocks', async () => {
   const events = playRanks({ seed: 12, ranks: 4, steps: 2 });
   await writeNsysRanks(join(traces(), 'host-a.parquetdir'), events.slice(0, 2), 4);
   await writeNsysRanks(join(traces(), 'host-b.parquetdir'), events.slice(2), 4);

@@ -33,12 +33,12 @@ type Execute = (order: PartOrder, signal: AbortSignal) => Promise<void>;
 /** Formats with the timeline of one rank, or of the ranks of one host. */
 const timelines: ReadonlySet<string> = new Set(['kineto', 'nsys-sqlite', 'nsys-parquetdir', 'nsys-rep']);
 
-/** What the import of a file takes of memory, at most: database, parser and heap. */
+/** Maximum memory to import a file: database, parser and heap. */
 const taskBytes = 1.5 * 2 ** 30;
 
 /**
- * Many files, one per rank, into one session on one clock. Each file is imported by a process of its own; what is done is kept when the
- * command is interrupted, and a file that cannot be read is named and does not end the rest.
+ * Imports many files, one per rank, into one session on one clock. Each file is imported by its own process; finished ones are kept if the
+ * command is interrupted, and a file that cannot be read is reported without stopping the rest.
  * @throws E_USAGE without files, E_TRACE_FILE when none can be read, E_INTERRUPTED
  */
 export async function importRanks(
@@ -85,7 +85,7 @@ export async function importRanks(
       (recording) => merged(recording, tasks, work),
     );
     progress.done('session saved', id);
-    // What failed may be repaired and resumed.
+    // Failed files may be repaired and resumed.
     if (!tasks.some(({ outcome }) => outcome === 'failed')) rmSync(work, { recursive: true, force: true });
     return id;
   } finally {
@@ -93,7 +93,7 @@ export async function importRanks(
   }
 }
 
-/** The same arguments name the same work, so that it can be resumed. */
+/** The same arguments give the same folder, so that the import can be resumed. */
 const keyOf = (patterns: readonly string[]): string =>
   createHash('sha256')
     .update(JSON.stringify(patterns.map((pattern) => resolve(pattern))))
@@ -109,7 +109,7 @@ interface Work {
   progress: ReturnType<typeof startProgress>;
 }
 
-/** Runs the tasks that are left, several at a time. */
+/** Runs the remaining tasks, several at a time. */
 async function importAll(
   tasks: readonly RankTask[],
   { work, journal, options, signal, execute, progress }: Work,
@@ -130,7 +130,7 @@ async function importAll(
 const ends = (task: RankTask, outcome: RankTask['outcome'], reason: string | null = null) =>
   Object.assign(task, { outcome, reason });
 
-/** Takes a result that is there already, and rules out what is no timeline, without importing it. */
+/** Uses an existing result, and rejects files without a timeline, without importing them. */
 async function settle(task: RankTask, folder: string): Promise<void> {
   if (takeResult(task, folder)) return;
   try {
@@ -143,7 +143,7 @@ async function settle(task: RankTask, folder: string): Promise<void> {
   }
 }
 
-/** @returns whether the import of the file ended with a result */
+/** @returns whether the import of the file has a result */
 function takeResult(task: RankTask, folder: string): boolean {
   const part = task.outcome === 'pending' ? readPart(folder) : null;
   if (part === null) return false;
@@ -195,7 +195,7 @@ async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Ranks by what the traces say, else by the files' names, else in the files' order. A rank that is there already fails its file. */
+/** Ranks from the traces, else from the files' names, else in the files' order. A file of a rank that is already taken fails. */
 function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { task: RankTask })[] {
   const parts = tasks.flatMap((task) => {
     const folder = join(work, task.folder);
@@ -276,7 +276,7 @@ async function merged(
   };
 }
 
-/** Facts that a part's capture has: the rest is of the machine that imported it. */
+/** Facts that a part's capture recorded; the others describe the machine that imported it. */
 const recordedFacts = (facts: ImportedCaptures['hardware']): ImportedCaptures['hardware'] =>
   Object.fromEntries(
     Object.entries(facts).filter(([name]) => name.startsWith('gpu') || name === 'network_adapters'),

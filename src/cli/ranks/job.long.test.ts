@@ -29,7 +29,7 @@ async function cli(args: readonly string[], env: Record<string, string> = {}) {
   return { stdout: await text(child.stdout), stderr: await text(child.stderr), code: await code };
 }
 
-/** `run` as torchrun starts it in each of two processes; the program writes when it began. */
+/** Runs `run` as torchrun starts it in each of two processes; the program writes its start time. */
 const rank = (at: number, options: readonly string[] = [], program = '') =>
   cli(
     [
@@ -54,7 +54,7 @@ async function joined(id: string) {
   return { ...session.manifest, ranks };
 }
 
-test('the ranks of a job become one session, made by the last one', async () => {
+test('the ranks of a job become one session, which the last one writes', async () => {
   const [first, second] = await Promise.all([rank(0, ['--name', 'both']), rank(1, ['--name', 'both'])]);
   expect([first.code, second.code]).toEqual([0, 0]);
   expect(sessions()).toHaveLength(1);
@@ -72,7 +72,7 @@ test('the ranks of a job become one session, made by the last one', async () => 
   expect(readdirSync(jobs())).toEqual([]);
 });
 
-test('a rank exits as its program does; its exit code is kept, and its own run says so', async () => {
+test('a rank exits as its program does; its exit code is saved and printed by its own run', async () => {
   const [first, second] = await Promise.all([rank(0), rank(1, [], 'process.exit(3)')]);
   expect([first.code, second.code]).toEqual([0, 3]);
   expect(second.stderr).toContain('E_WORKLOAD_FAILED');
@@ -81,7 +81,7 @@ test('a rank exits as its program does; its exit code is kept, and its own run s
   expect(session.executions[0]!.exit_code).toBe(3);
 });
 
-test('without its last rank a job waits for session join, which names what is missing', async () => {
+test('a job without its last rank waits for session join, which reports the missing rank', async () => {
   const alone = await rank(0);
   expect(alone.code).toBe(0);
   expect(sessions()).toEqual([]);
@@ -91,7 +91,7 @@ test('without its last rank a job waits for session join, which names what is mi
   expect(list.stderr).toContain(
     `1 recorded, 0 not ended; to join those recorded: inferscope session join ${fix}`,
   );
-  // A rank that was killed leaves what it had not ended.
+  // A killed rank leaves its unfinished recording.
   mkdirSync(join(fix!, 'rank-1.recording'));
   const done = await cli(['session', 'join', fix!, '--name', 'rest', '--no-analyze']);
   expect(done.code).toBe(0);
@@ -104,7 +104,7 @@ test('without its last rank a job waits for session join, which names what is mi
   expect(readdirSync(fix!)).toEqual(['rank-1.recording']);
 });
 
-test('what an earlier start of the same name left is not joined', async () => {
+test('ranks left by an earlier job of the same name are not joined', async () => {
   await rank(0);
   const old = join(jobs(), '29511-localhost/rank-0');
   writeFileSync(join(old, 'left'), '');
@@ -113,8 +113,8 @@ test('what an earlier start of the same name left is not joined', async () => {
   expect(existsSync(old)).toBe(false);
 });
 
-test('several executions start together; --no-ranks keeps a session per rank', async () => {
-  // The program calls no cuBLAS: the second execution ends with an error, which is not what this is about.
+test('several executions start together; --no-ranks saves one session per rank', async () => {
+  // The program calls no cuBLAS, so the second execution ends with an error, which does not matter here.
   await Promise.all([0, 1].map((at) => rank(at, ['--gemm-log'])));
   const starts = [0, 1].map((at) =>
     readFileSync(join(folder, `began-${at}`), 'utf8')
@@ -123,18 +123,18 @@ test('several executions start together; --no-ranks keeps a session per rank', a
       .map((line) => line.split(' ')),
   );
   const began = starts.map((lines) => lines.map(([time]) => Number(time)));
-  // torch's store of the first execution is not that of the second.
+  // Each execution has its own torch store.
   const [ports, others] = starts.map((lines) => lines.map(([, port]) => port));
   expect(ports).toEqual(others);
   expect(new Set(ports).size).toBe(2);
   expect(began.map((times) => times.length)).toEqual([2, 2]);
-  // The second execution of either begins after the first of both.
+  // Either rank starts its second execution after both finished the first.
   expect(Math.min(began[0]![1]!, began[1]![1]!)).toBeGreaterThan(Math.max(began[0]![0]!, began[1]![0]!));
   await rank(0, ['--no-ranks', '--name', 'own']);
   expect(sessions()).toHaveLength(2);
 });
 
-test('a folder without ranks is refused', async () => {
+test('a folder without ranks is rejected', async () => {
   const { code, stderr } = await cli(['session', 'join', folder]);
   expect(code).toBe(2);
   expect(stderr).toContain('has no recorded rank');

@@ -18,24 +18,24 @@ import { openSession } from '../../session/open.js';
 import { talk } from '../output.js';
 import { writeWhole } from '../../model/whole-file.js';
 
-/** One of the processes that a launcher started, each with an `inferscope run` of its own: they become one session. */
+/** A process of a launcher with its own `inferscope run`; the sessions of all processes become one session. */
 export interface Job extends RunJob {
   rank: number;
   worldSize: number;
-  /** Shared by all ranks; each has a folder in it. */
+  /** Shared by all ranks; each has a subfolder in it. */
   folder: string;
-  /** Where this rank records; it gets its name when the recording has ended. */
+  /** Where this rank records; renamed to its rank's folder after the recording. */
   recording: string;
 }
 
 const meetMs = 100;
-/** After so long a rank says for which ones it waits. */
+/** Time after which a rank reports the ranks that it waits for. */
 const sayMs = 10_000;
 
 /**
  * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
- * @param name of the job, where the launcher names none
- * @returns null for a process of its own, and below another `inferscope run`
+ * @param name of the job, if the launcher has none
+ * @returns null for a process without a launcher, and for a child of another `inferscope run`
  * @throws E_USAGE when the job has no name
  */
 export function jobOfLauncher(name: string | undefined): Job | null {
@@ -51,7 +51,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
     });
   const folder = join(jobsFolder(ensureWritable()), key.replaceAll(/[^\w.-]+/g, '-'));
   const recording = `${rankFolder(folder, rank)}.recording`;
-  // What an earlier start of this name left.
+  // Removes the remains of an earlier start with this name.
   rmSync(rankFolder(folder, rank), { recursive: true, force: true });
   rmSync(recording, { recursive: true, force: true });
   for (const place of existsSync(folder) ? readdirSync(folder) : [])
@@ -67,7 +67,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
   };
 }
 
-/** Waits until all ranks are here: a program that starts alone waits for the others in a library, or fails. */
+/** Waits until all ranks are here: a program that starts alone would wait for the others in a library, or fail. */
 async function meet(
   { folder, rank, worldSize }: Pick<Job, 'folder' | 'rank' | 'worldSize'>,
   execution: string,
@@ -89,8 +89,8 @@ async function meet(
 }
 
 /**
- * torch's store at MASTER_PORT has the keys of the execution before, torchrun's own for as long as torchrun runs: ranks would take the
- * addresses of ended processes from it. So rank 0's program serves one at another port.
+ * The environment for torch's store. The store at MASTER_PORT keeps the keys of the previous execution as long as torchrun runs, so ranks
+ * would read the addresses of exited processes. Rank 0's program therefore serves a store at another port.
  */
 function storeAt(marker: string): Record<string, string> {
   const port = existsSync(marker) ? readFileSync(marker, 'utf8') : '';
@@ -107,8 +107,8 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * Makes the session that this rank recorded a part of the job.
- * @returns whether it was the last one, which joins them: of two that end together one
+ * Moves the session of this rank into the job's folder.
+ * @returns whether it was the last one, which joins all; of two that finish together only one returns true
  */
 export async function arrive(job: Job, id: string, calls: PartCalls): Promise<boolean> {
   const session = await openSession(id, partHome(job.recording));
@@ -122,7 +122,7 @@ export async function arrive(job: Job, id: string, calls: PartCalls): Promise<bo
     host: hostname(),
     ...calls,
   });
-  // A change of the shared folder: on NFS, what is listed after it is up to date.
+  // Renaming changes the shared folder, so that on NFS a listing after it is up to date.
   renameSync(job.recording, rankFolder(job.folder, job.rank));
   const { recorded } = ranksIn(job.folder);
   const missing = missingRanks(job.worldSize, (rank) => recorded.includes(rank));

@@ -11,9 +11,9 @@ import { attachGpuRoofline } from '../attach-roofline.js';
 import { rankFolder, ranksIn } from '../../record/ranks/job-folder.js';
 
 /**
- * Joins the ranks of a job into one session and removes what is joined; ranks that are missing are named in it.
+ * Joins the ranks of a job into one session and removes their folders; the session reports missing ranks.
  * @param path of the folder shared by the ranks
- * @throws E_USAGE without a recorded rank, and what recordSession throws; then the folder stays
+ * @throws E_USAGE without a recorded rank, and the errors of recordSession, after which the folder stays
  */
 export async function joinJob(
   path: string,
@@ -86,7 +86,7 @@ export async function joinJob(
     rmSync(join(folder, 'joining'), { recursive: true, force: true });
     throw error;
   });
-  // What is joined must not be joined again; a rank that still records would have nowhere to go without the folder.
+  // Joined ranks must not be joined again; a rank that still records needs its folder.
   const done =
     unfinished.length === 0
       ? [folder]

@@ -9,8 +9,8 @@ import { importArchive } from '../session-archive.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
-// Rank 1 computes each layer four times as often; its origin is described next to the fixture.
-test('two H100 below torchrun, three executions: the slow rank is first, with all times on one clock', async () => {
+// Rank 1 computes each layer four times as often; the origin is described next to the fixture.
+test('two H100 under torchrun, three executions: the slow rank comes first, with all times on one clock', async () => {
   vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
   const { id } = await importArchive(
     join(packageRoot(), 'test/fixtures/joined-2h100/session.inferscope.tar.gz'),
@@ -26,7 +26,7 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
   const { findings, stages } = (await explainSession(session)).data;
   expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
   expect(findings[0]!.title).toContain('rank 1 on device 1');
-  // 96 products of 8 layers, of which rank 1 does four times as many: half of what it does more can move to rank 0.
+  // 96 GEMMs of 8 layers, of which rank 1 does four times as many: half of the surplus can move to rank 0.
   expect(stages.map(({ kind }) => kind)).toContain('prefill');
   const { job } = (await analyzeCollectives(session)).data;
   expect(job).toMatchObject({
@@ -40,7 +40,8 @@ test('two H100 below torchrun, three executions: the slow rank is first, with al
   expect(ranks.map(({ clock }) => clock!.collectives)).toEqual([0, expect.any(Number)]);
   expect(ranks[1]!.clock!.bound_ns).toBeLessThan(1_000_000);
   expect(ranks.find(({ late_by: by }) => by !== null)?.rank).toBe(1);
-  // The bars are of nsys, which recorded no calls here: rank 0 waits in its kernels for those of rank 1, which computes three products more.
+  // The bars come from nsys, which recorded no collective calls here: rank 0 waits in its kernels for those of rank 1, which computes three
+  // more GEMMs.
   const prefill = (await explainSession(session, { rank: 0 })).data.stages.find(
     ({ kind }) => kind === 'prefill',
   );

@@ -4,8 +4,8 @@ import { importRanks } from './import-ranks.js';
 import { abortable } from '../interrupt.js';
 import { type MergeOrder, noteMerge } from './ranks-on-slurm.js';
 
-// Built as dist/rank-child.js: a process that imports one file of `import --ranks`, so that a damaged file or too little
-// memory ends this process and not the rest; in a job of Slurm also one that merges them.
+// Built as dist/rank-child.js: a process that imports one file of `import --ranks`, so that a damaged file or lack of memory stops only
+// this process; in a Slurm job it can also merge the files.
 const order = JSON.parse(process.argv[2]!) as PartOrder | MergeOrder;
 await abortable((signal) =>
   'file' in order

@@ -15,7 +15,7 @@ import { importRanks } from './import-ranks.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** What is planted, and the rule and rank that must come first; RANK_SEEDS=100 measures more (docs/verified.md). */
+/** Planted faults, with the rule and rank that must come first; RANK_SEEDS=100 measures more (docs/verified.md). */
 const seeds = Array.from({ length: Number(process.env['RANK_SEEDS'] ?? 1) }, (_, seed) => seed);
 const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: number) => Partial<Planted>][] = [
   ['rank_stragglers', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ slowRank: { rank, us: 80 } })],
@@ -60,7 +60,7 @@ test.each(
   expect(job!.ranks.find(({ late_by: by }) => by !== null)?.rank ?? null).toBe(
     rule === 'slow_link' ? null : rank,
   );
-  // Own time: every step of the slow rank is 3 attentions of 80 µs longer; a slow link is nobody's own time.
+  // Rank's own time: every step of the slow rank has 3 attentions that are 80 µs longer; a slow link adds no rank's own time.
   const { steps, ranks } = job!.own!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
   const otherRanks = ranks.filter((row) => row.rank !== rank);
@@ -82,7 +82,7 @@ test.each(
     expect(row.exposed_ms! + row.overlapped_ms!).toBeCloseTo(row.wire_ms! + row.skew_ms!, 9);
     expect(row.compute_ms! + row.exposed_ms!).toBeLessThan(row.step_ms!);
   }
-  // Bars of a rank sum to its step, exposed communication split or not.
+  // Bars of a rank sum to its step, whether exposed communication is split or not.
   for (const stage of stages) expect(stage.sum_error_share).toBeLessThan(1e-9);
   expect(stages[0]!.bars.map(({ id }) => id)).toContain('exposed_comm.wire');
 });
@@ -93,7 +93,7 @@ test.each([
 ])(
   'a pipeline of 4 ranks and %s micro-batches: each waits (p − 1) / (m + p − 1) of a step',
   async (microBatches, share) => {
-    // In its first step a rank waits for those before it only.
+    // In its first step a rank waits only for the ranks before it.
     const size = { seed: microBatches, ranks: 4, steps: 24, layers: 6 };
     const { findings, stages, collectives } = await explained({ ...size, microBatches });
     const found = findings.find(({ rule }) => rule === 'pipeline_bubbles')!;
@@ -110,13 +110,13 @@ test.each([
     }
     const transfers = collectives.data.groups.find(({ bytes }) => bytes === 2 ** 20)!;
     expect(transfers).toMatchObject({ operation: 'Send and Recv', ranks: 2, communicators: 3 });
-    // Generated links carry 300 GB/s after 12 µs; an H100's NVLink 450.
+    // Generated links carry 300 GB/s after 12 µs; an H100's NVLink has 450.
     const wire = 2 ** 20 / 300e9 + 12e-6;
     expect(transfers.of_link.value! / (2 ** 20 / wire / 450e9)).toBeCloseTo(1, 1);
   },
 );
 
-test('a slow stage of a pipeline: named as such, and only what it waits itself is the bubble', async () => {
+test('a slow stage of a pipeline is reported as such, and the bubble is only its own waiting time', async () => {
   const size = { seed: 2, ranks: 4, steps: 6, layers: 8, microBatches: 8 };
   const { findings } = await explained({ ...size, slowRank: { rank: 2, us: 60 } });
   expect(findings[0]).toMatchObject({ rule: 'rank_stragglers' });
@@ -127,7 +127,7 @@ test('a slow stage of a pipeline: named as such, and only what it waits itself i
   expect(bubble.at_stake_ms! / even!.at_stake_ms!).toBeCloseTo(1, 0);
 });
 
-test('disaggregated serving: KV cache from ranks that prefill to ranks that decode, against the link', async () => {
+test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, compared with the link', async () => {
   const bytes = 64 * 2 ** 20;
   const { collectives, findings } = await explained({
     seed: 4,
@@ -145,12 +145,12 @@ test('disaggregated serving: KV cache from ranks that prefill to ranks that deco
     [0, 2, 10, 10 * bytes, true],
     [1, 3, 10, 10 * bytes, true],
   ]);
-  // Generated links carry 300 GB/s after 12 µs; an H100's NVLink 450.
+  // Generated links carry 300 GB/s after 12 µs; an H100's NVLink has 450.
   const rate = bytes / (bytes / 300e9 + 12e-6);
   for (const { bandwidth, of_link, receiver_waits_ms, sender_waits_ms } of transfers) {
     expect(bandwidth.value! / rate).toBeCloseTo(1, 1);
     expect(of_link.value).toBeCloseTo(bandwidth.value! / 450e9, 9);
-    // It waits for the prefill.
+    // The receiver waits for the prefill.
     expect(receiver_waits_ms).toBeGreaterThan(10 * sender_waits_ms);
   }
   expect(findings.map(({ rule }) => rule)).not.toContain('pipeline_bubbles');
@@ -182,7 +182,7 @@ test.each(seeds)(
       expect(Math.abs(after.value - truth)).toBeLessThan(0.1 * gain);
       expect(after.ci95![0]).toBeLessThan(truth);
       expect(after.ci95![1]).toBeGreaterThan(truth);
-      // A change without the fault changes nothing.
+      // Fixing an absent fault has no effect.
       const [same] = (await whatIf(session, [word === 'equal-links' ? 'pinned-copies' : 'equal-links'])).data
         .stages;
       expect(same!.after_ms.value).toBeCloseTo(slow!.before_ms.value!, 9);
@@ -193,7 +193,7 @@ test.each(seeds)(
   300_000,
 );
 
-test('session compare: two and four ranks by step, as the ranks of each session have it', async () => {
+test("session compare: two and four ranks by step, as in the ranks' table of each session", async () => {
   const two = await explained({ seed: 3, ranks: 2, steps: 4, layers: 2 });
   const four = await explained({ seed: 3, ranks: 4, steps: 4, layers: 2 });
   const { data } = await compareSessions([two.session, four.session]);
@@ -201,13 +201,13 @@ test('session compare: two and four ranks by step, as the ranks of each session 
   expect([decode!.phase, otherPhases]).toEqual(['decode', []]);
   const [base, now] = decode!.values as [Scaled, Scaled];
   expect([base.ranks, base.speedup, base.efficiency, now.ranks]).toEqual([2, 1, 1, 4]);
-  // Ranks without a fault differ by 1 % of noise: the mean of all, of other tables.
+  // Ranks without a fault differ by 1 % of noise: their mean, from other tables.
   const shown = ({ collectives, stages }: typeof two) => {
     const { ranks } = collectives.data.job!;
     const mean = (of: (rank: (typeof ranks)[number]) => number | null) =>
       ranks.reduce((sum, rank) => sum + of(rank)!, 0) / ranks.length;
     const exposed = mean(({ exposed_ms }) => exposed_ms);
-    // The waterfall's step goes on to the next one, that of the ranks to its last kernel.
+    // The waterfall's step lasts until the next one starts, the ranks' step until its last kernel ends.
     return { step_ms: mean(({ step_ms }) => step_ms), share: exposed / stages[0]!.measured_ms.value! };
   };
   const [from, to] = [shown(two), shown(four)];
@@ -215,6 +215,6 @@ test('session compare: two and four ranks by step, as the ranks of each session 
   expect(now.efficiency).toBeCloseTo(now.speedup / 2, 9);
   expect(base.communication_share / from.share).toBeCloseTo(1, 1);
   expect(now.communication_share / to.share).toBeCloseTo(1, 1);
-  // Four ranks exchange more of the same size than two.
+  // Four ranks exchange more bytes than two for the same size.
   expect(now.communication_share).toBeGreaterThan(base.communication_share);
 });

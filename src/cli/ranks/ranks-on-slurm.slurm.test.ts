@@ -57,7 +57,7 @@ const filesOf = ({ folder: sessionFolder }: Session) =>
     JSON.parse(readFileSync(join(sessionFolder, 'artifacts/session/ranks.json'), 'utf8')),
   );
 
-test('tables equal those of local processes; a file that cannot be read is named and does not end the rest', async () => {
+test('tables equal those of local processes; an unreadable file is reported and does not stop the rest', async () => {
   writeKinetoRanks(traces(), { seed: 3, ranks: 6, steps: 4, truncated: [2], missing: [4] });
   const there = await openSession(
     await run({
@@ -79,9 +79,9 @@ test('tables equal those of local processes; a file that cannot be read is named
   expect(filesOf(there).missing).toContain(4);
 });
 
-test('a task that is cancelled, and one that is requeued, are done again', async () => {
+test('a canceled task and a requeued task are run again', async () => {
   writeKinetoRanks(traces(), { seed: 4, ranks: 4, steps: 2 });
-  // One task at a time, so that the last ones still wait.
+  // One task at a time, so that the last ones are still queued.
   const made = run({ on: 'slurm', jobs: 1 });
   await until(() => queued('inferscope-rank').some((id) => id.endsWith('_3')));
   const last = queued('inferscope-rank').find((id) => id.endsWith('_3'))!;
@@ -95,7 +95,7 @@ test('a task that is cancelled, and one that is requeued, are done again', async
     .find(Boolean);
   if (running) {
     execFileSync('scontrol', ['requeue', running]);
-    // What is requeued would wait two minutes.
+    // A requeued task would wait two minutes.
     execFileSync('scontrol', ['update', `JobId=${running}`, 'StartTime=now']);
   }
   const session = await openSession(await made);
@@ -103,7 +103,7 @@ test('a task that is cancelled, and one that is requeued, are done again', async
   expect(filesOf(session).files.every(({ outcome }) => outcome === 'imported')).toBe(true);
 });
 
-test('Ctrl-C cancels what was submitted, and --resume imports the rest, here or there', async () => {
+test('Ctrl-C cancels the submitted tasks, and --resume imports the rest, locally or on Slurm', async () => {
   writeKinetoRanks(traces(), { seed: 5, ranks: 4, steps: 2 });
   const stop = new AbortController();
   const made = run({ on: 'slurm', jobs: 1 }, stop.signal);
@@ -120,7 +120,7 @@ test('Ctrl-C cancels what was submitted, and --resume imports the rest, here or 
   expect(readdirSync(join(homeFolders().cache, 'ranks'))).toEqual([]);
 });
 
-test('what sbatch refuses is said; nothing stays queued', async () => {
+test('an error of sbatch is printed; nothing stays queued', async () => {
   writeKinetoRanks(traces(), { seed: 6, ranks: 2, steps: 1 });
   await expect(run({ on: 'slurm', sbatch: '--partition=nowhere' })).rejects.toMatchObject({
     code: 'E_TOOL_FAILED',
@@ -129,7 +129,7 @@ test('what sbatch refuses is said; nothing stays queued', async () => {
   expect(queued('inferscope-rank')).toEqual([]);
 });
 
-test('where no file can be read, the merge says so as it does here', async () => {
+test('if no file can be read, the merge job reports the same error as a local import', async () => {
   writeKinetoRanks(traces(), { seed: 7, ranks: 2, steps: 1, truncated: [0, 1] });
   const failure = { code: 'E_TRACE_FILE', parts: { what: 'none of 2 files could be imported' } };
   await expect(run({ on: 'slurm' })).rejects.toMatchObject(failure);

@@ -10,10 +10,10 @@ import type { PartOrder } from './import-part.js';
 import type { RanksOptions } from '../import-run.js';
 import type { Progress } from '../progress.js';
 
-/** How late a file of another host may be seen. */
+/** Maximum delay until a file written by another host is visible. */
 const lateMs = 10_000;
 
-/** The import that the merge job goes on with, and where it notes the result. */
+/** The import that the merge job continues, and the file for its result. */
 export interface MergeOrder {
   patterns: readonly string[];
   options: RanksOptions;
@@ -22,7 +22,7 @@ export interface MergeOrder {
 
 type MergeResult = { id: string } | { failed: { code: ErrorCode; parts: ErrorParts } };
 
-/** Notes what the import came to; an error that is a fault of ours ends the job and is in its log. */
+/** Writes the result of the import; an internal error ends the job and is in its log. */
 export async function noteMerge(result: string, made: Promise<string>): Promise<void> {
   const noted = await made.then(
     (id): MergeResult => ({ id }),
@@ -35,11 +35,11 @@ export async function noteMerge(result: string, made: Promise<string>): Promise<
 }
 
 /**
- * Submits an array with a task for each file that is left and a job that merges when all have ended; waits for both. What a
- * task did not get done (killed, out of time), the merge job tries once more. Ctrl-C cancels what was submitted; when this
- * process is lost, the jobs go on and save the session. All hosts must see the home, the files and this installation under the same paths.
- * @returns the session's id; null where it was interrupted
- * @throws E_TOOL_MISSING, E_TOOL_FAILED, and what the merge throws
+ * Submits an array with one task per remaining file and a job that merges them after all have ended; waits for both. The merge job retries
+ * once what a task did not finish (killed, out of time). Ctrl-C cancels the submitted jobs; if this process is lost, the jobs continue and
+ * save the session. All hosts must see the home, the files and this installation under the same paths.
+ * @returns the session's id; null after an interrupt
+ * @throws E_TOOL_MISSING, E_TOOL_FAILED, and the errors of the merge
  */
 export async function importOnSlurm(
   tasks: readonly RankTask[],
@@ -98,7 +98,7 @@ export async function importOnSlurm(
     await stop();
     return null;
   }
-  // A shared file system may show it later than Slurm says that the job has ended.
+  // A shared file system may show the file later than Slurm reports that the job has ended.
   for (let waited = 0; !existsSync(result) && waited < lateMs; waited += 500) await sleep(500);
   if (!existsSync(result)) throw withoutResult(submitted.at(-1)!, join(folder, 'merge.log'));
   const noted = JSON.parse(readFileSync(result, 'utf8')) as MergeResult;

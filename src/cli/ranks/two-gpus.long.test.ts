@@ -11,7 +11,7 @@ import { importRanks } from './import-ranks.js';
 const captures = 'test/fixtures/nccl-2h100';
 afterEach(() => vi.unstubAllEnvs());
 
-/** Bus bandwidth of rank 0 without a profiler, as nccl-tests defines it (doc/PERFORMANCE.md): 2 ranks, so 1 or a half of all bytes. */
+/** Bus bandwidth of rank 0 without a profiler, as defined by nccl-tests (doc/PERFORMANCE.md): with 2 ranks, 1 or half of all bytes. */
 const timed = JSON.parse(readFileSync(join(captures, 'times.json'), 'utf8')) as {
   op: string;
   elements: number;
@@ -36,7 +36,8 @@ test.each(['json.gz', 'sqlite'])(
       `SELECT operation, bytes, count(*) AS n FROM collectives WHERE bytes > 4 AND ranks = 2 GROUP BY ALL ORDER BY ALL`,
     );
     await database.close();
-    // Six calls of each size on each rank: 2 ** 20, 2 ** 23 and 2 ** 26 elements of 2 bytes; ReduceScatter has what one rank receives.
+    // Six calls of each size on each rank: 2 ** 20, 2 ** 23 and 2 ** 26 elements of 2 bytes; ReduceScatter counts the bytes that one rank
+    // receives.
     const sizes = (bytes: number) => [2 ** 20, 2 ** 23, 2 ** 26].map((elements) => elements * bytes);
     expect(calls).toEqual(
       (
@@ -75,7 +76,7 @@ async function callsOf(id: string) {
   return { session, calls };
 }
 
-test('traces of the processes of one execution have the calls of import --ranks, and its table of ranks', async () => {
+test('traces of the processes of one execution have the calls and the rank table of import --ranks', async () => {
   const folder = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
   const files = [0, 1].map((rank) => join(captures, `rank${rank}.json.gz`));
@@ -92,7 +93,7 @@ test('traces of the processes of one execution have the calls of import --ranks,
   expect((await analyzeCollectives(alone.session)).data.job).toBeNull();
 });
 
-test('processes below one run, in one report of nsys, are the ranks of a job', async () => {
+test('processes of one run, in one nsys report, are the ranks of a job', async () => {
   vi.stubEnv('INFERSCOPE_HOME', join(testFolder(), 'home'));
   const options = { tag: [], raw: false, quiet: true };
   const file = 'test/fixtures/below-2h100/torchrun.sqlite';

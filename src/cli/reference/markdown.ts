@@ -19,7 +19,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 export const code = (text: string): string => `\`${text}\``;
 
-/** "The GPU is idle." of "the GPU is idle" */
+/** "The GPU is idle." from "the GPU is idle" */
 export function sentence(text: string): string {
   const first = /^[a-z]+\b/.test(text) ? text[0]!.toUpperCase() + text.slice(1) : text;
   return first.endsWith('.') ? first : `${first}.`;

@@ -21,14 +21,14 @@ import { code, type Page, page, table } from './markdown.js';
 
 type Words = Readonly<Record<string, string>>;
 
-/** One row for each id that has a meaning. */
+/** One row per id that has a meaning. */
 const labelled = (labels: Readonly<Partial<Record<string, string>>>, meanings: Words): string =>
   table(
     ['id', 'label', 'meaning'],
     Object.entries(meanings).map(([id, meaning]) => [code(id), labels[id] ?? id, meaning]),
   );
 
-/** A placeholder for all second parts of an id in the table. */
+/** A placeholder in the table for all second parts of an id. */
 const exampleTail: Partial<Record<BarHead, string>> = {
   kernels: '.gemm',
   inefficiency: '.gemm',

@@ -24,12 +24,12 @@ const pages: Page[] = [
   ...rulePages(),
 ];
 
-// Stale after a change of the code: npm run docs.
+// Fails after a change of the code until npm run docs.
 test.each(pages)('docs/reference/$path is up to date', async ({ path, text }) => {
   await expect(text).toMatchFileSnapshot(join(folder, path));
 });
 
-test('there is no page of a removed rule', () => {
+test('no page of a removed rule is left', () => {
   const generated = new Set(pages.map(({ path }) => path));
   const found = readdirSync(join(folder, 'rules')).map((name) => `rules/${name}`);
   expect(found.filter((path) => !generated.has(path))).toEqual([]);
@@ -39,7 +39,7 @@ test('no reference page prints undefined, and every field of a rule has text', (
   for (const { text } of pages) expect(text).not.toMatch(/undefined|\[object|:\*\* \./);
 });
 
-test('every code of an issue or reason is made somewhere', () => {
+test('every code of an issue or reason is used in the code', () => {
   const src = join(packageRoot(), 'src');
   const texts = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !/\.test\.ts$|test-[^/]*\.ts$|-codes\.ts$/.test(name))
@@ -49,7 +49,7 @@ test('every code of an issue or reason is made somewhere', () => {
   expect(codes.filter((code) => !texts.includes(`'${code}'`))).toEqual([]);
 });
 
-/** As GitHub makes anchors of headings. */
+/** The anchor that GitHub makes of a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()

@@ -3,22 +3,22 @@ import type { Capture } from '../../model/manifest.js';
 import type { Workbench } from '../../model/workbench.js';
 
 /**
- * What is known of a capture's collectives: kernels that name their call (PyTorch's profiler), calls on the host (nsys) for which the
- * kernels must be found, or only the names of kernels.
+ * How the collectives of a capture are known: kernels with their call (PyTorch's profiler), host calls that must be matched with kernels
+ * (nsys), or only kernel names.
  */
 export const knownBySources = ['kernel', 'call', 'name'] as const;
 type KnownBy = (typeof knownBySources)[number];
 
-/** What a part of a job has in its table `collectives`. */
+/** Contents of the table `collectives` of a part of a job. */
 export interface PartCalls {
   known_by: KnownBy;
-  /** Rows. */
+  /** Number of rows. */
   calls: number;
-  /** Ranks with kernels: a report of nsys can have those of several processes, a trace of PyTorch is of one. */
+  /** Number of ranks with kernels: an nsys report can have several processes, a PyTorch trace has one. */
   processes: number;
 }
 
-/** Operation of a communication kernel by its name, where the source records no call. */
+/** SQL of the operation of a communication kernel by its name, for sources without calls. */
 const operationByName = `CASE WHEN regexp_matches(name, 'reduce_?scatter', 'i') THEN 'ReduceScatter' WHEN regexp_matches(name, 'all_?reduce|cross_device_reduce', 'i') THEN 'AllReduce'
   WHEN regexp_matches(name, 'all_?gather', 'i') THEN 'AllGather' WHEN regexp_matches(name, 'all_?to_?all|dispatch|combine', 'i') THEN 'AllToAll'
   WHEN regexp_matches(name, 'send_?recv', 'i') THEN '${sendAndRecv}' WHEN regexp_matches(name, 'broadcast', 'i') THEN 'Broadcast' ELSE name END`;
@@ -27,7 +27,7 @@ const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'commun
 const recorded =
   'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes';
 
-/** SQL of the collectives with the times of their kernels. Known by name, the n-th of a name is the same on all ranks. */
+/** SQL of the collectives with the times of their kernels. If known by name only, the n-th call of a name is the same one on all ranks. */
 const callsSql: Record<KnownBy, string> = {
   name: `SELECT rank, coalesce(short_name, name) AS communicator, NULL::VARCHAR AS communicator_name, NULL::INTEGER AS ranks, ${operationByName} AS operation,
        row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL::INTEGER AS peer, NULL::BIGINT AS bytes, NULL::BIGINT AS received_bytes, device,
@@ -36,7 +36,7 @@ const callsSql: Record<KnownBy, string> = {
   call: `SELECT k.rank, ${recorded}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
      FROM ${communicationKernels} k ASOF JOIN timed_calls c ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.api_start_ns >= c.start_ns
      WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
-  // A trace of PyTorch is of one rank.
+  // A PyTorch trace has one rank.
   kernel: `SELECT r.rank, ${recorded}, c.device, k.pid, c.capture_id, k.stage_id, k.exposed_ns, c.start_ns, c.dur_ns
      FROM timed_calls c JOIN (SELECT capture_id, min(rank) AS rank FROM timed_kernels GROUP BY capture_id) r ON r.capture_id = c.capture_id
      LEFT JOIN (
@@ -44,12 +44,12 @@ const callsSql: Record<KnownBy, string> = {
        FROM ${communicationKernels} GROUP BY ALL) k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.capture_id = c.capture_id AND k.device IS NOT DISTINCT FROM c.device`,
 };
 
-/** Share of a name's calls that must overlap in time on all ranks; below it, order does not show which belong together. */
+/** Minimum share of a name's calls that overlap in time on all ranks; below it, order does not show which calls belong together. */
 const minMeeting = 0.99;
 
 /**
- * SQL of the rows of ranks that are all here: of a kernel known by its name those that every rank has as often, at the same time where
- * one capture has them all.
+ * SQL of the rows if all ranks are present. Of kernels known by name, only names that every rank calls equally often, and at the same time
+ * if one capture has all ranks.
  */
 const pairedSql = (known: KnownBy): string =>
   known === 'name'
@@ -60,14 +60,14 @@ const pairedSql = (known: KnownBy): string =>
     : 'made_calls';
 
 /**
- * SQL of calls in which a send and the receive of the other rank are one call of two ranks: numbers count those from one rank to the
- * other. @param calls with the ranks of the whole job
+ * SQL that turns a send and the matching receive of the other rank into one call of two ranks, numbered per direction.
+ * @param calls with the ranks of the whole job
  */
 export const withPairs = (calls: string): string =>
   `SELECT * REPLACE (CASE WHEN peer IS NULL THEN communicator WHEN operation = 'Send' THEN concat(communicator, ' ', rank, '→', peer) ELSE concat(communicator, ' ', peer, '→', rank) END AS communicator,
      CASE WHEN peer IS NULL THEN operation ELSE '${sendAndRecv}' END AS operation, CASE WHEN peer IS NULL THEN ranks ELSE 2 END AS ranks) FROM ${calls}`;
 
-/** NCCL's call of an all-to-all has the size for one peer, torch's that for all. */
+/** NCCL's call of an all-to-all has the size for one peer, torch's call that for all. */
 export const wholeBytesSql = (known: KnownBy): string =>
   known === 'call' ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END" : 'bytes';
 
@@ -80,9 +80,10 @@ interface Found {
 }
 
 /**
- * Writes the collectives of the execution that knows most of them into the session's `collectives`.
- * @param part of a job: its ranks count from 0, and sizes of groups are found when all parts are joined. Otherwise all ranks are here
- * @returns null without kernels, and where it is no part and fewer than two ranks communicate
+ * Writes the collectives of the execution with the most information into the session's `collectives`.
+ * @param part whether this is a part of a job: its ranks count from 0, and group sizes are found when all parts are joined. Otherwise all
+ * ranks are present
+ * @returns null without kernels, and if this is no part and fewer than two ranks communicate
  */
 export async function keepCalls(
   workbench: Workbench,

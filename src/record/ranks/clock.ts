@@ -1,34 +1,33 @@
 import { median } from '../../model/statistics.js';
 import type { Workbench } from '../../model/workbench.js';
 
-/** How a rank's clock relates to that of the reference: corrected time = t − (a_ns + b × t). */
+/** Relation of a rank's clock to the reference: corrected time = t − (a_ns + b × t). */
 export interface RankClock {
   rank: number;
-  /** The rank that it was compared with; itself for the reference. Null: it shares too few collectives with any aligned rank. */
+  /** The rank it was compared with; itself for the reference. Null: shares too few collectives with any aligned rank. */
   against: number | null;
   a_ns: number;
   b: number;
-  /** In the middle of its collectives, ns; what its tables are moved by. */
+  /** Offset in the middle of its collectives, ns; its tables are shifted by it. */
   offset_ns: number;
-  /** Error of a corrected time, ns; null where the clock is the host's own, not aligned. */
+  /** Error of a corrected time, ns; null if the clock is not aligned but the host's own. */
   bound_ns: number | null;
   collectives: number;
 }
 
-/** Collectives shared by two ranks, below which an offset is not estimated. */
+/** Minimum collectives shared by two ranks to estimate an offset. */
 const minShared = 3;
-/** Medians that a line is put through: single late ends do not move it. */
+/** Number of medians for the line fit, so that single late ends do not shift it. */
 const bins = 16;
-/** Share of a pair's collectives that must overlap once aligned; below it the pairs are not the same calls. */
+/** Minimum share of a pair's collectives that overlap after alignment; below it they are not the same calls. */
 const minOverlap = 0.9;
 
 /**
- * Aligns ranks on the ends of the collectives in table `rank_calls` (rank, communicator, operation, sequence, start_ns, end_ns): all ranks
- * leave a collective together. The lowest rank is the reference; a rank is compared with the aligned one that it shares most
- * collectives with, so groups that do not overlap with the reference's stay on their hosts' clock.
- *
- * Bound: the 95th percentile of what is left between the ends, plus the shortest exchange, since data moves while all are inside: a
- * constant difference up to that cannot be distinguished from an offset. Bounds add up along a chain of comparisons.
+ * Aligns the clocks of ranks by the ends of the collectives in table `rank_calls` (rank, communicator, operation, sequence, start_ns,
+ * end_ns), since all ranks leave a collective together. The lowest rank is the reference; each rank is compared with the aligned rank that
+ * shares most collectives with it. Groups without a shared collective stay on their hosts' clock. Error bound: the 95th percentile of the
+ * remaining differences between ends plus the shortest exchange, since a constant difference up to that cannot be distinguished from an
+ * offset (data moves while all ranks are inside). Bounds add up along a chain of comparisons.
  * @param nth which of the calls are compared: the same ones on all ranks
  */
 export async function alignClocks(
@@ -74,7 +73,7 @@ interface Pair {
 
 const shared = 'JOIN rank_ends q USING (communicator, operation, sequence)';
 
-/** For each rank that is left: the aligned one that it shares most collectives with. */
+/** For each remaining rank, the aligned rank that shares most collectives with it. */
 function closest(workbench: Workbench, done: readonly number[], left: readonly number[]): Promise<Pair[]> {
   return workbench.query<Pair>(
     `SELECT r.rank, q.rank AS against FROM rank_ends r ${shared}
@@ -144,7 +143,7 @@ async function fitted(
     const fit = left.find((candidate) => candidate.rank === rank);
     const { against } = pairs.find((pair) => pair.rank === rank)!;
     if (!fit || fit.overlap < minOverlap) return [];
-    // A drift that the ends hide is not stated.
+    // A drift smaller than the residual is not reported.
     const drifts = Math.abs(b) * fit.span > fit.residual;
     const bound = (drifts ? fit.residual : fit.flat) + fit.wire + (aligned.get(against)!.bound_ns ?? 0);
     return [
@@ -161,7 +160,7 @@ async function fitted(
   });
 }
 
-/** Theil and Sen: the median slope of all pairs of points. */
+/** Theil-Sen estimator: the median slope over all pairs of points. */
 function slopeOf(points: readonly { x: number; d: number }[]): number {
   const slopes = points.flatMap((earlier, at) =>
     points

@@ -17,7 +17,7 @@ test.each([
   expect(rankOfName(name)).toBe(rank);
 });
 
-test('folders and patterns find timelines below them; an nsys folder is one, a report with its export too', () => {
+test('folders and patterns find timelines in them; an nsys folder, or a report with its export, is one timeline', () => {
   const folder = testFolder();
   const put = (path: string) => {
     mkdirSync(join(folder, path, '..'), { recursive: true });

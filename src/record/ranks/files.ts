@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 
-/** Names under which profilers write timelines; files of other names are taken only when named one by one. */
+/** File names of timelines; files with other names are used only if named explicitly. */
 const timelineName = /\.(?:json|json\.gz|nsys-rep|sqlite)$/;
 const wildcard = /[*?[{]/;
 
 /**
- * Files of ranks: each argument is a file, a folder (searched below), or a pattern with `*`, `?` and `**`. A folder that nsys exported counts
- * as one file; of a report and its export the export is taken.
- * @returns absolute paths in the order of their names, numbers by value
+ * Files of ranks: each argument is a file, a folder (searched recursively), or a pattern with `*`, `?` and `**`. A folder exported by nsys
+ * counts as one file; of a report and its export only the export is used.
+ * @returns absolute paths in the order of their names, with numbers sorted by value
  */
 export function rankFiles(patterns: readonly string[]): string[] {
   const found = new Set(patterns.flatMap((pattern) => filesOf(resolve(pattern))));
@@ -35,7 +35,7 @@ function filesOf(path: string): string[] {
   return existsSync(fixed) ? below(fixed).filter((file) => wanted.test(file) && isTimeline(file)) : [];
 }
 
-/** `**` matches any folders, `*` and `?` within a name, {a,b} alternatives. */
+/** Regular expression of a pattern: `**` matches any folders, `*` and `?` match within a name, {a,b} alternatives. */
 function patternSource(pattern: string): string {
   return pattern.replaceAll(/\*\*\/?|[*?]|\{[^{}]*\}|[.+^$()|[\]\\{}]/g, (found) => {
     if (found.startsWith('**')) return '.*';

@@ -3,7 +3,7 @@ import { rankRanges, type RankFiles } from '../../model/ranks.js';
 import { formatNs, plural } from '../../vocabulary/format.js';
 import type { RankPart } from './merge.js';
 
-/** What was lost of a job's files, what is not exact, and the issues of its parts. */
+/** Issues of lost files and inexact clocks of a job, and the issues of its parts. */
 export const rankIssues = (files: RankFiles, parts: readonly RankPart[]): Issue[] => [
   ...lossIssues(files),
   ...clockIssues(files),
@@ -11,7 +11,7 @@ export const rankIssues = (files: RankFiles, parts: readonly RankPart[]): Issue[
   ...partIssues(parts),
 ];
 
-/** Files that could not be read, ranks without a file, files that are something else. */
+/** Files that could not be read, ranks without a file, files of another kind. */
 function lossIssues({ files, missing }: RankFiles): Issue[] {
   const failed = files.filter(({ outcome }) => outcome === 'failed');
   const issues: Issue[] = failed.map(({ file, rank, reason }) => ({
@@ -35,7 +35,7 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
   return issues;
 }
 
-/** Issues of one code once: as the first rank has it, and of how many others. */
+/** Merges issues with the same code: the text of the first rank, and the number of other ranks. */
 function partIssues(parts: readonly RankPart[]): Issue[] {
   const found = new Map<string, { issue: Issue; rank: number; ranks: Set<number> }>();
   for (const { session, rank } of parts)
@@ -61,10 +61,10 @@ function clockIssues({ clocks }: RankFiles): Issue[] {
   return [{ code: 'rank_clock_unaligned', severity: 'warning', text, count: references.length }];
 }
 
-/** Common share of the shortest capture, below which the ranks did not record the same time. */
+/** Minimum common share of the shortest capture; below it the ranks recorded different times. */
 const minCommon = 0.9;
 
-/** Captures of aligned ranks that began or ended at different times: a known trap of profilers that each rank starts by itself. */
+/** Captures of aligned ranks that started or ended at different times, which happens if each rank starts its profiler by itself. */
 function windowIssues({ clocks }: RankFiles): Issue[] {
   const windows = clocks.flatMap(({ rank, against, window_ns }) =>
     against === null || !window_ns ? [] : [{ rank, first: window_ns[0], last: window_ns[1] }],

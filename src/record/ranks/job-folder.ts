@@ -2,13 +2,13 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Home } from '../../session/home.js';
 
-/** Folder of the jobs that `run` records, each with a folder for each rank until they are joined. */
+/** Folder of the jobs that `run` records, each with a folder per rank until they are joined. */
 export const jobsFolder = ({ root }: Pick<Home, 'root'>): string => join(root, 'jobs');
 
-/** Where a rank is once it is recorded. */
+/** Folder of a recorded rank. */
 export const rankFolder = (folder: string, rank: number): string => join(folder, `rank-${rank}`);
 
-/** Ranks with a folder in the job's: those that are recorded, and those that are not done or were killed. */
+/** Ranks with a folder in the job's folder: recorded ones, and unfinished or killed ones. */
 export function ranksIn(folder: string): { recorded: number[]; unfinished: number[] } {
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const numbers = (pattern: RegExp) =>
@@ -19,7 +19,7 @@ export function ranksIn(folder: string): { recorded: number[]; unfinished: numbe
   return { recorded: numbers(/^rank-(\d+)$/), unfinished: numbers(/^rank-(\d+)\.recording$/) };
 }
 
-/** A job with ranks that are not joined: others still record, or are lost. */
+/** A job with ranks that are not joined: others are still recording, or are lost. */
 export interface WaitingJob {
   folder: string;
   recorded: number[];

@@ -5,7 +5,7 @@ import type { Recording } from '../record-session.js';
 import { mergeParts, type RankPart } from './merge.js';
 import { partHome, type RecordedPart } from './part.js';
 
-/** A part that was recorded or imported, and what its rank is known by. */
+/** A recorded or imported part, and where its rank is from. */
 export interface RankedPart {
   folder: string;
   part: RecordedPart;
@@ -16,7 +16,7 @@ export interface RankedPart {
 interface Joined {
   parts: RankPart[];
   captures: Capture[];
-  /** Those of the parts, where they are kept apart; times are of the session. */
+  /** Executions of the parts, if kept separate; times are those of the session. */
   executions: Execution[];
   clocks: RankFiles['clocks'];
   worldSize: number | null;
@@ -25,7 +25,7 @@ interface Joined {
   zeroNs: bigint | null;
 }
 
-/** Writes all parts into one session; `ranked` is in the order of the ranks, and gets those of reports of whole hosts. */
+/** Writes all parts into one session; `ranked` is in rank order, and its ranks are updated for reports of whole hosts. */
 export async function joinParts(
   { files }: Recording,
   ranked: readonly RankedPart[],
@@ -40,7 +40,7 @@ export async function joinParts(
       calls: part,
       zeroNs: part.zero_ns === null ? null : BigInt(part.zero_ns),
       rank,
-      // Names of machines are not kept.
+      // Host names are not saved.
       host: hosts.length === 1 ? 'localhost' : `host-${hosts.indexOf(part.host)}`,
     });
   const zeros = parts.flatMap(({ zeroNs }) => zeroNs ?? []);
@@ -61,7 +61,7 @@ export async function joinParts(
 }
 
 /**
- * Reports of whole hosts have the ranks of their processes: the parts' ranks then follow each other in their order.
+ * Reports of whole hosts contain the ranks of their processes: the ranks of the parts are then numbered consecutively.
  * @returns how many ranks each part has
  */
 function placeProcesses(ranked: readonly RankedPart[]): number[] {

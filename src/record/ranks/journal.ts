@@ -8,7 +8,7 @@ const taskSchema = z.object({
   modified_ms: z.number(),
   outcome: z.enum(['pending', 'imported', 'failed', 'skipped']),
   reason: z.string().nullable(),
-  /** Folder of its own below the journal's. */
+  /** The task's folder inside the journal's. */
   folder: z.string(),
 });
 
@@ -16,8 +16,8 @@ const taskSchema = z.object({
 export type RankTask = z.infer<typeof taskSchema>;
 
 /**
- * Tasks of these files; those of an earlier journal that are done stay done while their file is the same. One that was under way
- * keeps its folder, where its result may be by now; one that failed begins anew.
+ * Tasks for these files. Tasks of an earlier journal that are done stay done while their file is unchanged; an unfinished one keeps its
+ * folder, which may have a result by now; a failed one starts again.
  */
 export function planTasks(files: readonly string[], before: readonly RankTask[]): RankTask[] {
   const known = new Map(before.map((task) => [task.file, task]));
@@ -32,7 +32,7 @@ export function planTasks(files: readonly string[], before: readonly RankTask[])
   });
 }
 
-/** @returns no tasks where there is no journal, or another version's */
+/** @returns no tasks if there is no journal, or one of another version */
 export function readJournal(path: string): RankTask[] {
   if (!existsSync(path)) return [];
   try {

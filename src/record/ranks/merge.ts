@@ -12,19 +12,19 @@ import type { SessionFiles } from '../../session/session-files.js';
 import { type PartCalls, wholeBytesSql, withPairs } from './calls.js';
 import { alignClocks, type RankClock } from './clock.js';
 
-/** The session of one rank, or of the processes of one file. */
+/** The session of one rank, or of the processes in one file. */
 export interface RankPart {
   session: Session;
   calls: PartCalls;
-  /** Wall clock of its time 0, ns since the epoch; null where the file has none. */
+  /** Wall clock of its time 0, ns since the epoch; null if the file has none. */
   zeroNs: bigint | null;
-  /** The first rank of the part; a report of several processes has the ranks from here on. */
+  /** The first rank of the part; further processes of a report have the next ranks. */
   rank: number;
-  /** What its rows have as host. */
+  /** Host name in its rows. */
   host: string;
 }
 
-/** Columns that are times of the session. */
+/** Columns with session times. */
 const timeColumns: ReadonlySet<string> = new Set([
   'start_ns',
   'end_ns',
@@ -35,22 +35,22 @@ const timeColumns: ReadonlySet<string> = new Set([
   'written_ns',
 ]);
 
-/** The same in all rows of a part. */
+/** Columns that are the same in all rows of a part. */
 type Constants = Record<string, string>;
 
-/** Collectives of a rank that clocks are aligned on: more do not move the medians. */
+/** Maximum collectives per rank for the clock alignment: more do not change the medians. */
 const mostEnds = 4096;
 
 interface Merged {
   captures: Capture[];
   clocks: RankClockFacts[];
-  /** What the times of each part were moved by, ns. */
+  /** Shift of the times of each part, ns. */
   moved: number[];
 }
 
 /**
- * Writes the tables of all parts into one session, on one clock. A part's tables are moved as a whole, so what is computed
- * within a rank stays the same to the ns; `collectives`, which are compared between ranks, are also corrected for drift.
+ * Writes the tables of all parts into one session, on one clock. All tables of a part are shifted equally, so that results within a rank
+ * stay the same to the ns; `collectives`, which are compared between ranks, are also corrected for drift.
  * @param zeroNs time 0 of the session
  * @param executionId of all rows: files of ranks are one execution, whatever tool wrote each; null keeps those of the parts
  */
@@ -71,7 +71,7 @@ export async function mergeParts(
   );
   const windows = await windowsOf(workbench);
   const moved = parts.map((part, at) => shiftOf(part) - clocks[at]!.offset_ns);
-  // Lanes use all cores: several threads in each cost half as much again.
+  // Lanes use all cores: several threads in each take 1.5x the time.
   await workbench.limit({ threads: 1 });
   await inLanes(parts, availableParallelism(), async (part, at) => {
     const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
@@ -105,11 +105,11 @@ export async function mergeParts(
   };
 }
 
-/** rank-3; rank-3-nsys where a rank has several captures. */
+/** rank-3; rank-3-nsys if a rank has several captures. */
 const captureOf = ({ rank, session }: RankPart, id: string): string =>
   session.manifest.captures.length === 1 ? `rank-${rank}` : `rank-${rank}-${id}`;
 
-/** What belongs to a rank's session as a whole is made anew for all ranks. */
+/** Copies an artifact of a capture; artifacts of a rank's session as a whole are created again for all ranks. */
 async function addArtifact(files: SessionFiles, part: RankPart, { path, kind, capture_id }: Artifact) {
   if (capture_id === null) return;
   const name = basename(path);
@@ -118,13 +118,13 @@ async function addArtifact(files: SessionFiles, part: RankPart, { path, kind, ca
   const linked = join(files.scratch, `${captureId}-${name}`);
   const isLinked = await link(from, linked).then(
     () => true,
-    // Another file system.
+    // Fails on another file system.
     () => false,
   );
   await files.addArtifact(isLinked ? linked : from, { kind, captureId, name });
 }
 
-/** Times, ranks and the capture of the merged session. */
+/** SQL that adds the part's shift, rank and capture. */
 function replaced(table: TableName, { moved, rank }: { moved: number; rank: string }): string {
   const columns = Object.keys(tables[table].columns);
   return [
@@ -134,9 +134,9 @@ function replaced(table: TableName, { moved, rank }: { moved: number; rank: stri
 }
 
 /**
- * Makes `rank_calls` of the collectives of all parts in the session's time, and `rank_groups`, the ranks of communicators of
- * which no call says how many they are.
- * @returns the parts in it. Kernels known by name only are of an unknown group of ranks: with two ranks there is no choice, with more
+ * Creates `rank_calls` with the collectives of all parts in session time, and `rank_groups` with the ranks of communicators for
+ * which no call states the number.
+ * @returns the parts in it. The rank group of kernels known only by name is unknown: two ranks are one group, with more ranks
  * such parts are left out
  */
 async function makeCalls(
@@ -175,7 +175,7 @@ const windowOn = (
 ): Pick<RankClockFacts, 'window_ns'> =>
   window === undefined ? {} : { window_ns: [window[0] - offsetNs, window[1] - offsetNs] };
 
-/** The lowest rank that each capture's rows have. */
+/** The lowest rank in each capture's rows. */
 async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<ReadonlyMap<string, number>> {
   const files = Object.entries(session.manifest.tables)
     .filter(([name]) => name in tables)
@@ -186,7 +186,7 @@ async function firstRanks(workbench: Workbench, { session }: RankPart): Promise<
   return new Map(rows.map(({ capture_id, first }) => [capture_id, first]));
 }
 
-/** Where a part's collectives lie, by capture. */
+/** Paths of a part's collectives, by capture. */
 const callFiles = ({ session: { folder, manifest } }: RankPart) =>
   (manifest.tables['collectives'] ?? []).map(({ path, capture_id }) => ({
     capture: capture_id,
@@ -202,7 +202,7 @@ async function moveTables(
   for (const [table, found] of Object.entries(part.session.manifest.tables)) {
     if (table === 'collectives' || !(table in tables)) continue;
     for (const { path, capture_id } of found.filter(({ rows }) => rows > 0)) {
-      // Profilers number the processes that they see; of one process the launcher knows better.
+      // Profilers number the processes that they record; for a single process the launcher's rank is used.
       const rank = first === null ? `${part.rank}` : `rank + ${part.rank - (first.get(capture_id) ?? 0)}`;
       await workbench.keep(
         table as TableName,
@@ -214,7 +214,7 @@ async function moveTables(
   }
 }
 
-/** Decimal numbers, as DuckDB reads literals, take four times as long as the table's writing. */
+/** As doubles: DuckDB reads decimal literals, which take four times as long as writing the table. */
 async function keepCalls(
   workbench: Workbench,
   part: RankPart,

@@ -11,7 +11,7 @@ const recordedSchema = z.object({
   rank: z.number().nullable(),
   world_size: z.number().nullable(),
   software: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
-  /** Name of the machine that recorded it; missing where a file was imported. */
+  /** Name of the machine that recorded it; missing for an imported file. */
   host: z.string().optional(),
   known_by: z.enum(knownBySources),
   calls: z.number(),
@@ -27,14 +27,14 @@ const partSchema = z.union([
 export type Part = z.infer<typeof partSchema>;
 export type RecordedPart = z.infer<typeof recordedSchema>;
 
-/** A part's session is in a home of its own. */
+/** A part's session is in its own home. */
 export const partHome = (folder: string): Home => homeFolders({ INFERSCOPE_HOME: folder });
 const partPath = (folder: string): string => join(folder, 'part.json');
 
 export const notePart = (folder: string, part: Part): void =>
   writeWhole(partPath(folder), JSON.stringify(part));
 
-/** What is noted in a part's folder; null where its recording or import did not get that far. */
+/** The note in a part's folder; null if its recording or import did not get that far. */
 export function readPart(folder: string): Part | null {
   try {
     return partSchema.parse(JSON.parse(readFileSync(partPath(folder), 'utf8')));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openDatabase, quote } from '../../session/database.js';
 import { epochNs, type RankEvents } from './test-ranks.js';
 
-/** A report's tables as `nsys export --type parquetdir` writes them, of the ranks of one host. */
+/** Writes tables as `nsys export --type parquetdir` does, with the ranks of one host. */
 export async function writeNsysRanks(
   path: string,
   ranks: readonly RankEvents[],

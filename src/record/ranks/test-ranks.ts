@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** What is planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
+/** Faults planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
 export interface Planted {
   seed: number;
   ranks: number;
@@ -10,18 +10,20 @@ export interface Planted {
   layers?: number;
   /** Ranks of a tensor-parallel group; default half of the ranks. */
   tensorRanks?: number;
-  /** Largest clock offset, ns, and drift, parts per million. */
+  /** Maximum clock offset, ns, and drift, parts per million. */
   offsetNs?: number;
   driftPpm?: number;
-  /** Every attention of this rank takes so many µs longer. */
+  /** Every attention of this rank takes `us` µs longer. */
   slowRank?: { rank: number; us: number };
-  /** The exchange of the tensor-parallel group of this rank takes so many times as long. */
+  /** The exchange of this rank's tensor-parallel group takes `factor` times as long. */
   slowLink?: { rank: number; factor: number };
-  /** The rank's expert receives so many times its even share of the tokens. */
+  /** The rank's expert receives `factor` times its even share of the tokens. */
   hotExpert?: { rank: number; factor: number };
-  /** Ranks are stages of a pipeline, a step has so many micro-batches; the last stage gives the tokens back to the first. */
+  /** Ranks are stages of a pipeline with this many micro-batches per step; the last stage sends the tokens back to the first. */
   microBatches?: number;
-  /** The first half of the ranks computes prefills, and sends so many bytes of KV cache per step to the rank of the second half that decodes. */
+  /**
+   * The first half of the ranks computes prefills, and sends this many bytes of KV cache per step to the decoding rank of the second half.
+   */
   kvCacheBytes?: number;
   /** The capture of a rank lacks its first or last steps. */
   window?: readonly { rank: number; without: 'first' | 'last'; steps: number }[];
@@ -29,7 +31,7 @@ export interface Planted {
   truncated?: readonly number[];
 }
 
-/** Clock of a rank: what it reports is true time + offset + drift × true time. */
+/** Clock of a rank: it reports true time + offset + drift × true time. */
 export interface RankClock {
   offset_ns: number;
   drift_ppm: number;
@@ -51,7 +53,7 @@ interface Call {
   sent: number;
   received: number;
   sequence: number;
-  /** The other rank of a send or receive, which have no number of their own. */
+  /** The other rank of a send or receive, which have no sequence number. */
   peer?: number;
 }
 
@@ -63,15 +65,15 @@ export interface RankEvents {
   /** Launch of the kernel with the same index. */
   launches: number[];
   steps: { start: number; end: number }[];
-  /** Name of its steps, before their number. */
+  /** Name of its steps without the number. */
   stepName: string;
 }
 
-/** Ends of one collective differ by at most so much between ranks, ns. */
+/** Maximum difference of the ends of one collective between ranks, ns. */
 export const endJitterNs = 1000;
 /** Wall clock of true time 0. */
 export const epochNs = 1_790_000_000_000_000_000n;
-/** The planted links: B/s of the bus, and latency, ns. */
+/** Bandwidth, B/s, and latency, ns, of the generated links. */
 const busBytesPerS = 300e9;
 const latencyNs = 12_000;
 export const tensorBytes = 4 * 2 ** 20;
@@ -89,8 +91,8 @@ function mulberry32(seed: number): () => number {
 }
 
 /**
- * Plays a run of a mixture-of-experts model: per layer attention, an all-reduce of the tensor-parallel group, tokens to the
- * experts of all ranks (all-to-all, next to a shared expert), the experts, and the tokens back.
+ * Simulates a run of a mixture-of-experts model: per layer attention, an all-reduce of the tensor-parallel group, tokens to the experts of
+ * all ranks (all-to-all, concurrent with a shared expert), the experts, and the tokens back.
  */
 export function playRanks(planted: Planted): RankEvents[] {
   const whole: RankEvents[] = [];
@@ -104,7 +106,7 @@ export function playRanks(planted: Planted): RankEvents[] {
   return whole;
 }
 
-/** The same step by step: a run of many ranks does not fit in memory. */
+/** The same run step by step: a run of many ranks does not fit in memory. */
 export function* playSteps(planted: Planted): Generator<RankEvents[]> {
   const { seed, ranks, steps = 8, layers = 4, offsetNs = 5_000_000, driftPpm = 20 } = planted;
   const size = planted.tensorRanks ?? Math.max(2, ranks / 2);
@@ -164,7 +166,7 @@ export function* playSteps(planted: Planted): Generator<RankEvents[]> {
   };
   const gemm = 'nvjet_tst_128x64_64x8_2x1_v_bz_TNT';
   const sent = all.map(() => 0);
-  /** A send starts when its data are there, a receive when its rank is free; both end when the data have arrived. */
+  /** A send starts when its data is ready, a receive when its rank is free; both end when the data has arrived. */
   const transfer = (from: number, to: number, bytes: number) => {
     const starts = [Math.max(free[from]!, sent[from]!), free[to]!].map((ns) => ns + 800);
     const end = Math.max(...starts) + noisy(bytes / (busBytesPerS / 1e9) + latencyNs);
@@ -264,7 +266,7 @@ function inOwnClock({ rank, clock, kernels, launches, steps, stepName }: RankEve
 
 const us = (ns: number): number => ns / 1000;
 
-/** Events as torch.profiler writes them; `before` are in the trace already. */
+/** Events as torch.profiler writes them; the trace already has `before` events. */
 export function kinetoRows(
   { rank, kernels, launches, steps, stepName }: RankEvents,
   before: { kernels: number; steps: number } = { kernels: 0, steps: 0 },
@@ -327,7 +329,7 @@ export function kinetoRows(
   return rows;
 }
 
-/** What a trace has besides its events. */
+/** Metadata of a trace in addition to its events. */
 export const kinetoHead = (rank: number, ranks: number): object => ({
   schemaVersion: 1,
   deviceProperties: [
@@ -347,7 +349,7 @@ export const kinetoHead = (rank: number, ranks: number): object => ({
 export const kinetoFile = (folder: string, rank: number): string =>
   join(folder, `trace_rank${String(rank).padStart(4, '0')}.json.gz`);
 
-/** Writes rank<r>.json.gz of each rank that is not missing. @returns what was played */
+/** Writes rank<r>.json.gz of each rank that is not missing. @returns the simulated events */
 export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[] {
   mkdirSync(folder, { recursive: true });
   const events = playRanks(planted);

@@ -16,27 +16,27 @@ import {
 } from './pages.js';
 import type { ColumnSpec } from './file-column.js';
 
-/** Above it numbers are written as differences instead of as codes of a dictionary. */
+/** Maximum distinct numbers in a dictionary; with more, differences are written. */
 const dictionaryNumbers = 64;
 
-/** As Looked, of codes that are their own values. */
+/** A Looked table in which each code is its own value. */
 const identity = Int32Array.from({ length: dictionaryNumbers + 1 }, (_, index) => index - 1);
 
-/** What is needed to encode a column, one after the other. */
+/** Reusable buffers to encode columns one after the other. */
 export interface Scratch {
   out: Output;
   compact: Float64Array;
   codes: Int32Array;
 }
 
-/** @param rows of a group at most */
+/** @param rows maximum rows of a group */
 export const createScratch = (rows: number): Scratch => ({
   out: createOutput(outputSize(rows)),
   compact: new Float64Array(rows + 8),
   codes: new Int32Array(rows + 8),
 });
 
-/** NaN is null. */
+/** NaN becomes null. */
 export function numbersChunk(
   { out, compact, codes }: Scratch,
   type: ColumnType,
@@ -85,7 +85,7 @@ function definitionLevels(out: Output, values: Float64Array, count: number, pres
   return levels(out, { table: identity, codes: ofRow }, count);
 }
 
-/** @returns the values if they are few, and their codes in `codes` */
+/** @returns the distinct values if there are few; their codes are written to `codes` */
 function fewDistinct(values: Float64Array, count: number, codes: Int32Array): number[] | null {
   const known = new Map<number, number>();
   let last = Number.NaN;
@@ -106,7 +106,7 @@ function fewDistinct(values: Float64Array, count: number, codes: Int32Array): nu
   return [...known.keys()];
 }
 
-/** How many are not null, and their bounds. The usual value costs two comparisons. */
+/** Number of non-null values, and their bounds. A typical value costs two comparisons. */
 function survey(values: Float64Array, count: number): Required<Omit<Seen, 'text'>> {
   let nulls = 0;
   let least = Number.POSITIVE_INFINITY;

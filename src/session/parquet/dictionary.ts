@@ -13,16 +13,16 @@ import {
 import type { FileColumn } from './file-column.js';
 import type { Scratch } from './column.js';
 
-/** Which indexes the rows of a group have: found once, for all columns that are looked up by them. */
+/** The indexes in the rows of a group, computed once for all columns that are looked up by them. */
 export interface GroupIndexes {
   /** Index per row; −1: null. */
   indexes: Int32Array;
-  /** Each once, in the order they are met. */
+  /** Distinct indexes in order of first use. */
   used: readonly number[];
   most: number;
 }
 
-/** @param indexes −1: none */
+/** @param indexes −1: null */
 export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
   const used: number[] = [];
   let most = -1;
@@ -41,9 +41,9 @@ export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
 }
 
 /**
- * A column with values given by an index: always written as a dictionary. The cost is one lookup in a small table
- * per row. Not for flags, for which Parquet has no dictionary.
- * @param column without values of its own the index is the text's
+ * A column with values looked up by an index: always written as a dictionary, at the cost of one table lookup per row. Not for flags, for
+ * which Parquet has no dictionary.
+ * @param column without values of its own, the index is that of the text
  */
 export function lookedUpChunk(
   { out, codes: compact }: Scratch,

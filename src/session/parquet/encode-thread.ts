@@ -5,9 +5,9 @@ import type { FileColumn } from './file-column.js';
 import type { EncodedGroup } from './group.js';
 import { groupsOf, heldGroups } from './held-group.js';
 
-/** A part of a held table, as sent to a thread. */
+/** A part of an in-memory table, as sent to a thread. */
 interface EncodeOrder {
-  /** What replies name it by. */
+  /** Number of the part in replies. */
   number: number;
   /** As in HeldPart. */
   name: string;
@@ -17,12 +17,12 @@ interface EncodeOrder {
   turns: Turns;
 }
 
-/** Row groups not yet taken by any thread: one number in shared memory. */
+/** Counter of the next free row group, in shared memory. */
 export type Turns = Int32Array<SharedArrayBuffer>;
 
 export const createTurns = (): Turns => new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 
-/** The next row group that nobody has taken; null: all are. */
+/** Takes the next free row group; null if all are taken. */
 export function nextGroup(turns: Turns, rows: number): number | null {
   const group = Atomics.add(turns, 0, 1);
   return group < groupsOf(rows) ? group : null;
@@ -30,20 +30,20 @@ export function nextGroup(turns: Turns, rows: number): number | null {
 
 type Reply = { number: number; group: number; encoded: EncodedGroup } | { number: number; failed: string };
 
-/** What comes back from threads. */
+/** Replies of threads. */
 interface EncodeReplies {
   encoded(part: number, group: number, encoded: EncodedGroup): void;
-  /** @param part null: the thread has ended, with whatever it had taken */
+  /** @param part null: the thread has exited, with the row groups that it had taken */
   failed(part: number | null, error: Error): void;
 }
 
 export interface EncodeThread {
   order(order: EncodeOrder): void;
-  /** Ends it, whatever it was doing. */
+  /** Stops the thread immediately. */
   close(): Promise<void>;
 }
 
-/** A thread that encodes row groups of held tables, in the order in which their parts are sent. @param entry the built encode-worker.js */
+/** Starts a thread that encodes row groups of in-memory tables, in the order of their parts. @param entry the built encode-worker.js */
 export function startEncodeThread(
   { encoded, failed }: EncodeReplies,
   entry = childEntry('encode-worker'),
@@ -56,7 +56,7 @@ export function startEncodeThread(
   worker.on('error', (error: Error) => failed(null, error));
   worker.on('exit', () => failed(null, new Error('the thread that encodes tables ended early')));
   return {
-    // A window's postMessage wants an origin; a worker's has none.
+    // The rule is for windows: a worker's postMessage has no target origin.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin
     order: (order) => worker.postMessage(order),
     async close() {
@@ -66,7 +66,7 @@ export function startEncodeThread(
   };
 }
 
-/** The body of the worker. @param columnsOf makes the columns of each part from its input */
+/** Main function of the worker. @param columnsOf makes the columns of each part from its input */
 export function encodeOrders(columnsOf: Record<string, (input: never) => HeldColumns>): void {
   const port = parentPort!;
   port.on('message', ({ number, name, input, columns, rows, turns }: EncodeOrder) => {
@@ -85,7 +85,7 @@ export function encodeOrders(columnsOf: Record<string, (input: never) => HeldCol
   });
 }
 
-/** Handed over, not copied; several columns may share a chunk. */
+/** Buffers to transfer instead of copy; several columns may share a chunk. */
 function buffersOf({ chunks }: EncodedGroup): ArrayBuffer[] {
   return [...new Set(chunks.flatMap(({ pages }) => pages.map(({ buffer }) => buffer as ArrayBuffer)))];
 }

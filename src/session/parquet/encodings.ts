@@ -1,25 +1,25 @@
 /**
- * Parquet's encodings of values (https://parquet.apache.org/docs/file-format/data-pages/encodings/) over doubles that
- * hold integers exact to 2^53. Each function writes at a place of a buffer and returns the place behind it.
+ * Parquet's encodings of values (https://parquet.apache.org/docs/file-format/data-pages/encodings/) for doubles that are exact integers up
+ * to 2^53. Each function writes at a position of a buffer and returns the position after its output.
  */
 export interface Output {
   bytes: Uint8Array;
   view: DataView;
 }
 
-/** @param size bytes; page of `rows` values: outputSize(rows) */
+/** @param size bytes; for a page of `rows` values: outputSize(rows) */
 export function createOutput(size: number): Output {
   const bytes = new Uint8Array(size);
   return { bytes, view: new DataView(bytes.buffer) };
 }
 
-/** Enough for any encoding of so many values, and their definition levels. */
+/** Bytes that are enough for any encoding of this many values with definition levels. */
 export const outputSize = (rows: number): number => rows * 9 + 4096;
 
-/** A block of DELTA_BINARY_PACKED with one width for its values: with four, files are 1 % smaller and take 1.6x as long. */
+/** Values per DELTA_BINARY_PACKED block with one bit width: with four widths, files are 1 % smaller and take 1.6x as long. */
 const blockValues = 128;
 
-/** DELTA_BINARY_PACKED: what rises slowly or varies little takes as many bits as its differences do. */
+/** DELTA_BINARY_PACKED: slowly changing values take only as many bits as their differences. */
 export function deltaPacked(out: Output, at: number, values: Float64Array, count: number): number {
   at = varint(out, at, blockValues);
   at = varint(out, at, 1);
@@ -45,14 +45,14 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
     const full = at + (blockValues * width) / 8;
     if (width <= 32) at = differences(out, at, values, from, to, least, width);
     else at = wideDifferences(out, at, values, from, to, least, width);
-    // The last block is filled up.
+    // Pads the last block.
     out.bytes.fill(0, at, full);
     at = full;
   }
   return at;
 }
 
-/** What the differences from … to are above the least, `width` bits each, 32 at most, the lowest bit first. */
+/** Writes differences minus `least`, `width` bits each (at most 32), lowest bit first. */
 function differences(
   { bytes, view }: Output,
   at: number,
@@ -66,7 +66,7 @@ function differences(
   let used = 0;
   let i = from;
   if (width <= 16) {
-    // Two at a time: half the steps through what is not yet a word.
+    // Two values at a time take half the steps.
     const both = 2 * width;
     for (; i + 1 < to; i += 2) {
       const middle = values[i]!;
@@ -83,7 +83,7 @@ function differences(
     }
   }
   for (; i < to; i++) {
-    // Above 2^31 it is negative as a 32-bit integer: the same bits.
+    // Values above 2^31 are negative 32-bit integers with the same bits.
     const value = (values[i]! - values[i - 1]! - least) | 0;
     word |= value << used;
     used += width;
@@ -121,27 +121,27 @@ function wideDifferences(
   return at;
 }
 
-/** Bits that hold 0 … value. */
+/** Bits needed for values 0 to `value`. */
 export function bitWidth(value: number): number {
   return value < 2 ** 32 ? 32 - Math.clz32(value) : 32 + bitWidth(Math.floor(value / 2 ** 32));
 }
 
-/** A run of the hybrid of runs and packed values: the same value `count` times. */
+/** A run in the RLE/bit-packing hybrid: `count` times the same value. */
 export function repeated(out: Output, at: number, value: number, count: number, width: number): number {
   at = varint(out, at, count * 2);
   for (let bits = 0; bits < width; bits += 8) out.bytes[at++] = (value >>> bits) & 255;
   return at;
 }
 
-/** Codes of rows by a table: `codes` start at −1; the value of a code is at `table[code + 1]`. */
+/** Codes of rows with a lookup table: `codes` start at −1; the value of a code is `table[code + 1]`. */
 export interface Looked {
   table: Int32Array;
   codes: Int32Array;
 }
 
 /**
- * A packed part of the hybrid: `count` values of `width` bits each, 32 at most, the lowest bit first, and zeros to the
- * next multiple of 8.
+ * A bit-packed run in the hybrid: `count` values of `width` bits each (at most 32), lowest bit first, padded with zeros to the next
+ * multiple of 8.
  */
 export function packedRun(
   out: Output,
@@ -181,7 +181,7 @@ function varint(out: Output, at: number, value: number): number {
   return at;
 }
 
-/** Zigzag: small numbers of either sign are short. */
+/** Zigzag encoding: small numbers of either sign are short. */
 function signedVarint(out: Output, at: number, value: number): number {
   if (Math.abs(value) < 2 ** 52) return varint(out, at, value < 0 ? -2 * value - 1 : 2 * value);
   let rest = value < 0 ? -2n * BigInt(value) - 1n : 2n * BigInt(value);

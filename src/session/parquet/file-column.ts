@@ -10,22 +10,22 @@ export interface ColumnSpec extends ColumnName {
   texts: readonly string[];
 }
 
-/** A column given row by row, or (`constant`) one value in all rows; a text's constant is an index into its texts. */
+/** A column given row by row, or (`constant`) one value for all rows; the constant of a text column is an index into its texts. */
 export interface FileColumn extends ColumnSpec {
   constant?: number | null;
-  /** The array it is made of; without it the one of its own name. */
+  /** Name of the array with the column's values; default: the column's name. */
   from?: string;
-  /** What it has at each value of that array, whole numbers from 0 on; NaN is null. Not of flags. */
+  /** Lookup table: the column's value for each integer value of that array from 0 on; NaN is null. Not for flags. */
   values?: Float64Array;
 }
 
 export const arrayOf = ({ name, from }: FileColumn): string => from ?? name;
 
-/** Its values follow from codes, of a dictionary or of its own values. */
+/** Whether the column is encoded by codes: of a dictionary or of its lookup table. */
 export const isLookedUp = ({ type, values }: FileColumn): boolean =>
   type === 'VARCHAR' || values !== undefined;
 
-/** Names of the arrays that columns are made of. */
+/** Names of the arrays with the columns' values. */
 export const arraysOf = (columns: readonly FileColumn[]): string[] => [
   ...new Set(columns.filter(({ constant }) => constant === undefined).map(arrayOf)),
 ];

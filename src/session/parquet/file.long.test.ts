@@ -8,7 +8,7 @@ import type { HeldColumn, HeldColumns } from '../../model/workbench.js';
 import { heldTables } from './held-tables.js';
 import { writeTable } from './write-table.js';
 
-/** The oracle: another program's reader. */
+/** Reads the file with another program as reference. */
 async function read(path: string, select: string): Promise<unknown[][]> {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const result = await connection.run(`SELECT ${select} FROM read_parquet('${path}')`);
@@ -31,10 +31,10 @@ const texts = [
   'x'.repeat(5000),
   ...Array.from({ length: 300 }, (_, i) => `n${i}`),
 ];
-// From one array: texts, some repeated and some missing; numbers without missing rows.
+// Columns from one array: texts, some repeated and some missing, and numbers without missing rows.
 const tiles = Float64Array.from({ length: 2000 }, (_, code) => (code % 3 ? code % texts.length : Number.NaN));
 const registers = Float64Array.from({ length: 2000 }, (_, code) => (code % 90) - 40);
-/** Every shape of numbers a table has: rising, jumping, far beyond 32 bits, few, constant, and nulls among them. */
+/** All kinds of numbers in tables: rising, jumping, far above 32 bits, few distinct, constant, with nulls. */
 const kinds: Record<string, (row: number) => number> = {
   rising: (row) => 1e15 + row * 700 + Math.floor(next() * 600),
   falling: (row) => -row * 3,
@@ -48,7 +48,7 @@ const kinds: Record<string, (row: number) => number> = {
   late: (row) => (row < 122_880 ? Number.NaN : row),
 };
 
-test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('%i rows as DuckDB reads them', async (rows) => {
+test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('DuckDB reads %i written rows', async (rows) => {
   await writtenAndRead(rows, async (path, columns, values) => {
     const { writer, written } = writeTable(path, columns);
     for (let from = 0; from < rows; from += 40_000) {
@@ -62,11 +62,11 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('%i rows as DuckDB r
   });
 });
 
-test.each([0, 5, 123_010])('%i rows that are held', async (rows) => {
+test.each([0, 5, 123_010])('DuckDB reads the %i rows of an in-memory table', async (rows) => {
   await writtenAndRead(rows, async (path, columns, values) => {
     const tables = heldTables();
     const file = tables.open(path, rows);
-    // Two parts, of which the second comes when the first is on its way.
+    // Two parts; the second is added while the first is being encoded.
     const given = columns.filter(({ constant }) => constant === undefined);
     const part = (own: FileColumn[]) =>
       file.add(own, { name: '', input: values, columns: (input) => sourcesOf(own, input) });
@@ -81,7 +81,7 @@ test.each([0, 5, 123_010])('%i rows that are held', async (rows) => {
   });
 });
 
-test('write errors and errors while a table is encoded are reported', async () => {
+test('reports write errors and errors while a table is encoded', async () => {
   const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
   const tables = heldTables();
   const lost = tables.open(join(testFolder(), 'no-such-folder', 'a.parquet'), 3);
@@ -98,7 +98,7 @@ test('write errors and errors while a table is encoded are reported', async () =
   await tables.close();
 });
 
-/** The arrays as a held table gives them. */
+/** The arrays as an in-memory table gives them. */
 function sourcesOf(columns: readonly FileColumn[], values: Record<string, Float64Array>): HeldColumns {
   return Object.fromEntries(
     columns
@@ -170,7 +170,7 @@ async function writtenAndRead(rows: number, write: Write): Promise<void> {
   expect(differences.slice(0, 5)).toEqual([]);
 }
 
-test('types, a table without rows, and rows found by their bounds', async () => {
+test('writes types, an empty table, and bounds by which rows are found', async () => {
   const path = join(testFolder(), 'b.parquet');
   const columns: FileColumn[] = [
     { name: 'start_ns', type: 'BIGINT', texts: [] },

@@ -6,19 +6,18 @@ import type { EncodedGroup } from './group.js';
 import { columnMetadata, physicalTypes } from './pages.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
-/** DuckDB's own size of a row group: one thread reads one. */
+/** DuckDB's default row group size, which one thread reads. */
 export const groupRows = 122_880;
 
-/** A file being written, row group by row group. */
+/** A file written row group by row group. */
 interface ParquetFile {
   writeGroup(group: EncodedGroup): void;
   close(): { rows: number; digest: Digest };
 }
 
 /**
- * Writes a Parquet file of numbers and dictionary texts from columns of doubles. DuckDB's own writer looks at every
- * value of every column, and hashes most: a table of the model, where most columns are constant or codes already, takes
- * it 5x as long (bench/nsys-import/README.md).
+ * Writes a Parquet file of numbers and dictionary texts from columns of doubles. DuckDB's own writer examines every value of every column
+ * and hashes most, which takes 5x as long for our tables, where most columns are constant or already codes (bench/nsys-import/README.md).
  */
 export function createParquet(path: string, columns: readonly ColumnName[]): ParquetFile {
   const hash = createHash('sha256');

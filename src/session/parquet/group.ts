@@ -3,24 +3,24 @@ import { type GroupIndexes, lookedUpChunk, readIndexes } from './dictionary.js';
 import { arrayOf, type FileColumn, isLookedUp } from './file-column.js';
 import type { ColumnChunk } from './pages.js';
 
-/** The arrays that the columns of a row group are made of, by name. */
+/** The arrays with the values of a row group, by name. */
 export interface GroupArrays {
   /** NaN is null. */
   numbers(array: string): Float64Array;
-  /** Codes of columns that are looked up; −1 is null. */
+  /** Codes of looked-up columns; −1 is null. */
   codes(array: string): Int32Array;
 }
 
 export interface EncodedGroup {
   rows: number;
-  /** In the order of the columns. */
+  /** In column order. */
   chunks: ColumnChunk[];
 }
 
 /**
- * Encodes row groups, doing once what several columns share: columns of one array and type without values of their own
- * are one chunk, and an array that many are looked up by is read once.
- * @param most rows of a group at most
+ * Encodes row groups and shares work between columns: columns with the same array and type and without a lookup table become one chunk, and
+ * an array that many columns look up is read once.
+ * @param most maximum rows of a group
  */
 export function groupEncoder(
   columns: readonly FileColumn[],

@@ -3,10 +3,10 @@ import { groupRows } from './file.js';
 import type { FileColumn } from './file-column.js';
 import { type EncodedGroup, type GroupArrays, groupEncoder } from './group.js';
 
-/** How many row groups so many rows are. */
+/** Number of row groups for this many rows. */
 export const groupsOf = (rows: number): number => Math.ceil(rows / groupRows);
 
-/** Encodes row groups of a table that is held, any of them, in any order. */
+/** Encodes row groups of an in-memory table, in any order. */
 export function heldGroups(
   held: HeldColumns,
   columns: readonly FileColumn[],

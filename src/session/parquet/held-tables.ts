@@ -10,40 +10,40 @@ import type { EncodedGroup } from './group.js';
 import { groupsOf, heldGroups } from './held-group.js';
 import type { ColumnChunk } from './pages.js';
 
-/** Tables of fewer rows are encoded before a thread has started. */
+/** Smaller tables are encoded before a thread has started. */
 const threadFromRows = 500_000;
-/** In addition to the main thread, which does other things first and then helps. */
+/** In addition to the main thread, which has other work first and then helps. */
 const maxThreads = 3;
 
-/** Writes tables that lie in memory: their row groups are encoded by whichever thread is free, and written in order. */
+/** Writes in-memory tables: free threads encode row groups, which are written in order. */
 interface HeldTables {
-  /** @param rows of the table @throws what keeps the file from being made */
+  /** @param rows of the table @throws errors that prevent creating the file */
   open(path: string, rows: number): HeldFile;
-  /** Encodes, on this thread, whatever no other has taken. */
+  /** Encodes on this thread all row groups that no other thread has taken. */
   help(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface HeldFile {
-  /** @param columns what the part gives, by the names that the part knows them by */
+  /** @param columns given by the part, under the part's names */
   add<T>(columns: readonly FileColumn[], part: HeldPart<T>): void;
-  /** @param columns of the file, in their order: `constant` where no part has given them */
+  /** @param columns of the file in order: `constant` if no part gave them */
   close(columns: readonly FileColumn[]): void;
-  /** Settles when the file is whole. @throws what went wrong */
+  /** Resolves when the file is complete. @throws the first error */
   written: Promise<{ rows: number; digest: Digest }>;
 }
 
-/** A part on its way. */
+/** A part that is being encoded. */
 interface Encoding {
   rows: number;
   turns: Turns;
-  /** Encodes on this thread. */
+  /** Encodes a group on this thread. */
   encode(group: number): EncodedGroup;
   take(group: number, encoded: EncodedGroup): void;
   fail(error: unknown): void;
 }
 
-/** @param threadFrom rows of a table that other threads encode too */
+/** @param threadFrom minimum rows of a table for using other threads */
 export function heldTables(threadFrom = threadFromRows): HeldTables {
   const parts: Encoding[] = [];
   let threads: EncodeThread[] = [];
@@ -85,7 +85,7 @@ export function heldTables(threadFrom = threadFromRows): HeldTables {
         try {
           for (let group = nextGroup(turns, rows); group !== null; group = nextGroup(turns, rows)) {
             take(group, encode(group));
-            // So that Ctrl-C is heard, and what the others have done is written.
+            // Yields so that Ctrl-C is handled and finished groups of other threads are written.
             await setImmediate();
             if (closed) return;
           }
@@ -101,7 +101,7 @@ export function heldTables(threadFrom = threadFromRows): HeldTables {
   };
 }
 
-/** A file of row groups that come in any order, some columns at a time. */
+/** A file of row groups that arrive in any order, some columns at a time. */
 function writtenInOrder(path: string, rows: number) {
   const groups = groupsOf(rows);
   const arrived = Array.from({ length: groups }, () => ({
@@ -117,7 +117,7 @@ function writtenInOrder(path: string, rows: number) {
     fail = reject;
   });
   let write: (() => void) | null = null;
-  /** Once all columns are known: writes what is whole. */
+  /** Called when all columns are known: writes the complete groups. */
   const writer = (columns: readonly FileColumn[]) => {
     const file = createParquet(path, columns);
     return () => {

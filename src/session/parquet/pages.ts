@@ -2,25 +2,25 @@ import type { ColumnType } from '../../model/columns.js';
 import { bitWidth, type Looked, type Output, packedRun, repeated } from './encodings.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
-/** Numbers of the format (parquet.thrift). */
+/** Enum values of the format (parquet.thrift). */
 export const physicalTypes = { BOOLEAN: 0, INTEGER: 1, BIGINT: 2, DOUBLE: 5, VARCHAR: 6 } as const;
 export const encodings = { plain: 0, rle: 3, delta: 5, dictionary: 8 } as const;
 const pageTypes = { data: 0, dictionary: 2 } as const;
 
-/** Values that are not null, and their bounds where these are known. */
+/** Number of non-null values, and their bounds if known. */
 export interface Seen {
   present: number;
   least?: number;
   most?: number;
-  /** The one text of all rows, where there is one: a reader knows the column by its bounds. */
+  /** The text that all rows have, if there is one, so that readers see it as the column's bounds. */
   text?: Uint8Array;
 }
 
-/** A column of one row group, ready to be written. Columns of one type and the same values may share one. */
+/** An encoded column of one row group. Columns of the same type and values may share one. */
 export interface ColumnChunk {
   type: ColumnType;
   count: number;
-  /** A dictionary, if there is one, and the values. */
+  /** A dictionary page if there is one, and the value pages. */
   pages: Uint8Array[];
   seen: Seen;
 }
@@ -29,7 +29,7 @@ export function chunkOf(type: ColumnType, count: number, pages: Uint8Array[], se
   return { type, count, pages, seen };
 }
 
-/** ColumnMetaData of a column. @param at where in the file its first page starts */
+/** ColumnMetaData of a column. @param at position of its first page in the file */
 export function columnMetadata(
   name: string,
   { type, count, pages, seen: { present, least, most, text } }: ColumnChunk,
@@ -62,12 +62,12 @@ export function columnMetadata(
   ];
 }
 
-/** Definition levels of rows of which all or none are null. @returns the place behind them */
+/** Definition levels if all rows or no rows are null. @returns the position after them */
 export function levelRun(out: Output, count: number, level: number): number {
   return lengthBefore(out, repeated(out, 4, level, count, 1));
 }
 
-/** Ones for values, zeros for nulls, behind their length in 4 bytes; as packedRun takes them. */
+/** Definition levels: 1 for values, 0 for nulls, after their length in 4 bytes. */
 export function levels(out: Output, ofRows: Looked, count: number): number {
   return lengthBefore(out, packedRun(out, 4, ofRows, count, 1));
 }
@@ -77,7 +77,7 @@ function lengthBefore(out: Output, end: number): number {
   return end;
 }
 
-/** Codes of a dictionary of so many. */
+/** Dictionary codes of a dictionary with `distinct` entries. */
 export function codesInto(out: Output, at: number, codes: Looked, count: number, distinct: number): number {
   const width = bitWidth(distinct - 1);
   out.bytes[at++] = width;

@@ -4,15 +4,15 @@ import { arraysOf, type FileColumn } from './file-column.js';
 
 /** Gathers rows into row groups. */
 interface RowGroups {
-  /** The first `rows` values of each array; copied at once. */
+  /** Appends the first `rows` values of each array; they are copied at once. */
   append(columns: Columns, rows: number): Promise<void>;
-  /** Hands on what is left. */
+  /** Passes on the remaining rows. */
   flush(): Promise<void>;
 }
 
 /**
- * @param buffers gives the arrays that the next row group is gathered in; others take the place of those that are too short
- * @param full takes a row group; its arrays are not touched again unless `buffers` gives them
+ * @param buffers gives the arrays that collect the next row group; arrays that are too short are replaced
+ * @param full receives a row group; its arrays are not changed afterwards unless `buffers` returns them
  */
 export function rowGroups(
   columns: readonly FileColumn[],
@@ -49,7 +49,7 @@ export function rowGroups(
   };
 }
 
-/** @param rows that arrays are made for; more are taken when they come */
+/** @param rows initial size of the arrays; they grow if more rows arrive */
 export function emptyGroup(columns: readonly FileColumn[], rows = groupRows): Columns {
   return Object.fromEntries(arraysOf(columns).map((name) => [name, new Float64Array(rows)]));
 }

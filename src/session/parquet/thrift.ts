@@ -1,5 +1,5 @@
 /**
- * Writing side of Thrift's compact protocol, as far as Parquet's footer and page headers need it
+ * Writer for Thrift's compact protocol, limited to what Parquet's footer and page headers need
  * (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
  */
 type ThriftValue =
@@ -22,7 +22,7 @@ export const binary = (value: Uint8Array | string): ThriftValue => ({
 export const struct = (value: ThriftStruct): ThriftValue => ({ type: 'struct', value });
 export const list = (of: ThriftValue[]): ThriftValue => ({ type: 'list', of });
 
-/** @returns the bytes of a struct, its stop field included */
+/** @returns the bytes of a struct, including its stop field */
 export function encodeThrift(value: ThriftStruct): Uint8Array {
   const out: number[] = [];
   writeStruct(out, value);

@@ -7,14 +7,14 @@ import { emptyGroup, rowGroups } from './row-groups.js';
 
 interface WrittenTable {
   writer: KeptWriter;
-  /** Settles when the file is whole. */
+  /** Resolves when the file is complete. */
   written: Promise<{ rows: number; digest: Digest }>;
 }
 
 /** Writes a table on this thread from rows that arrive in parts. */
 export function writeTable(path: string, columns: readonly FileColumn[]): WrittenTable {
   const file = createParquet(path, columns);
-  // Made for the first group, which is the largest: a table of few rows needs no megabytes a column.
+  // Created for the first group, which is the largest: a small table needs no megabytes per column.
   let encode: ReturnType<typeof groupEncoder> | null = null;
   const buffers = emptyGroup(columns, 1024);
   const groups = rowGroups(

@@ -20,14 +20,14 @@ export interface Scene {
   /** Colors by table and class. */
   colours: Record<string, string[]>;
   names: readonly string[];
-  /** Of the page, by the reader's theme. */
+  /** Colors of the light or dark theme. */
   theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
   selected: Mark | null;
   event: { lane: number; start: number; end: number } | null;
   launch: { lane: number; start: number; end: number } | null;
 }
 
-/** A lane's event under a point, as its tile has it. */
+/** An event under a point of the picture: its lane and index, as its tile has them. */
 export interface Hit {
   lane: number;
   index: number;
@@ -44,7 +44,7 @@ export const nsAt = ({ range, gutter, width }: Scene, x: number): number =>
 export const levelOf = ({ range, gutter, width }: Scene): number =>
   Tiles.level(range.width / Math.max(1, width - gutter));
 
-/** Draws the whole picture. @returns the lanes that had events of their own, for clicks */
+/** Draws the timeline. @returns the lanes in which single events were drawn, for clicks */
 export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { width, height, gutter, theme, layout, range } = scene;
   canvas.fillStyle = theme.surface;
@@ -62,7 +62,7 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
     for (const row of layout.lanes)
       for (const record of tile.lanes.get(row.lane) ?? [])
         drawRecord(canvas, scene, row, tile, record, from, to, names);
-  // After all tiles: the next one would cover what reaches into it.
+  // After all tiles: the next tile would paint over a name that reaches into it.
   for (const name of names) nameInside(canvas, name);
   for (const row of layout.counters) drawCounter(canvas, scene, row);
   overlays(canvas, scene);
@@ -70,7 +70,7 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
   labels(canvas, scene);
 }
 
-/** Each value until the next sample, from 0 to the largest of the whole capture. */
+/** A counter as steps: each value is drawn until the next sample, scaled from 0 to the maximum of the whole capture. */
 function drawCounter(
   canvas: CanvasRenderingContext2D,
   scene: Scene,
@@ -105,10 +105,10 @@ function drawRecord(
   names: NameInside[],
 ): void {
   const colours = scene.colours[track.table]!;
-  // Whole pixels: two half-covered ones where tiles meet would show as a line.
+  // Whole pixels: two half-covered pixels where tiles meet would show as a line.
   const [left, right] = [Math.round(xOf(scene, from)), Math.round(xOf(scene, to))];
   if (record.kind === 'events') {
-    // Events narrower than a pixel share it, as in wider tiles.
+    // Several events narrower than a pixel are drawn as shares of it, as in wider tiles.
     let column = -1;
     const shares = colours.map(() => 0);
     const flush = (): void => {
@@ -120,7 +120,7 @@ function drawRecord(
       const last = xOf(scene, tile.start + record.end[i]!);
       const start = Math.max(left, xOf(scene, eventStart));
       const end = Math.min(right, last);
-      // Of a neighboring tile's part.
+      // Part of a neighboring tile.
       if (end < left || start > right) continue;
       const width = end - start;
       const kind = record.class[i]!;
@@ -138,7 +138,7 @@ function drawRecord(
         column = at;
         shares[kind]! += width;
       }
-      // Once: in the tile in which the event starts, or the first one that is seen.
+      // Once per event: in the tile where the event starts, or in the leftmost visible one.
       if (last - start > 24 && (eventStart >= from || from <= scene.range.start))
         names.push({
           name: scene.names[record.name[i]!] ?? '',
@@ -156,7 +156,7 @@ function drawRecord(
   const first = Math.max(0, Math.floor((from - tile.start) / binNs));
   const last = Math.min(binsPerTile - 1, Math.ceil((to - tile.start) / binNs) - 1);
   for (let bin = first; bin <= last; bin++) {
-    // Whole pixels: two half-covered ones next to each other would show as a stripe.
+    // Whole pixels: two half-covered pixels next to each other would show as a stripe.
     const start = Math.round(Math.max(left, xOf(scene, tile.start + bin * binNs)));
     const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
     shares.fill(0);
@@ -187,7 +187,7 @@ function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, 
 
 const darkness = new Map<string, boolean>();
 
-/** Whether white is read better than black on a color, by its relative luminance. */
+/** Whether white text on a color is more readable than black, by relative luminance. */
 function isDark(colour: string): boolean {
   const known = darkness.get(colour);
   if (known !== undefined) return known;
@@ -216,7 +216,7 @@ function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-/** 1, 2 or 5 times a power of ten, ns. */
+/** Distance of ticks: 1, 2 or 5 times a power of ten, ns. */
 function tickStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
@@ -289,7 +289,7 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
     const limit = `up to ${formatQuantity(most, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
     canvas.fillText(fitting(canvas, limit, gutter - 12), 8, top + 22);
     const isNarrow = canvas.measureText(counter.label).width > gutter - 12;
-    // A long name goes over the curve, with room around its letters.
+    // A long name overlaps the curve, so its letters get an outline.
     if (isNarrow) {
       canvas.strokeStyle = theme.surface;
       canvas.lineWidth = 3;
@@ -300,7 +300,7 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   }
 }
 
-/** Text cut to a width, px; one that is squeezed cannot be read. */
+/** Text cut to a width, px, instead of squeezed. */
 function fitting(canvas: CanvasRenderingContext2D, text: string, width: number): string {
   if (canvas.measureText(text).width <= width) return text;
   let length = text.length - 1;
@@ -308,7 +308,7 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
   return `${text.slice(0, length)}…`;
 }
 
-/** The event under a point; null where its lane shows shares there, or nothing. */
+/** The event under a point; null if there is none or the lane shows shares there. */
 export function hit(scene: Scene, x: number, y: number): Hit | null {
   const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;

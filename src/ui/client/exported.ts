@@ -9,10 +9,10 @@ import type { TimelineSource } from './source.js';
 import { redraw } from './redraw.js';
 import { showTimeline } from './timeline.js';
 
-/** Of addresses that lead to a place of the timeline. */
+/** Fragment prefix of links to a place in the timeline. */
 const place = '#timeline?';
 
-/** The file's own data: gzip as base64. */
+/** Decodes the data of the file: base64 of gzip. */
 async function unpacked(text: string): Promise<Uint8Array> {
   const packed = Uint8Array.from(atob(text.trim()), (sign) => sign.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -27,7 +27,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     Object.entries(shown.classes).map(([table, classes]) => [table, classes.map(({ id }) => id)]),
   );
   const windows = lanes.find((lane) => lane.windows !== null)?.windows ?? null;
-  /** Elsewhere the file has sums by class alone. */
+  /** Runs `answer` only inside the exported time windows: elsewhere the file has only sums by class. */
   const inside = <T>(start: number, end: number, answer: () => T): Promise<T> =>
     windows === null ||
     windows.some((span) => span.start <= shown.zero + start && span.end >= shown.zero + end)
@@ -51,7 +51,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
       read: () =>
         new URLSearchParams(location.hash.startsWith(place) ? location.hash.slice(place.length) : ''),
       write: (state) => {
-        // A link to another section stays.
+        // Does not replace the fragment of a link to another section.
         if (location.hash === '' || location.hash.startsWith(place))
           history.replaceState(null, '', `${place}${state}`);
       },
@@ -71,7 +71,7 @@ void embeddedSource(document.querySelector<HTMLElement>('#whole-timeline')!).the
 
 const changed = '#what-if=';
 
-/** Draws the waterfalls under the change that the address names. */
+/** Shows the waterfalls under the what-if change in the URL. */
 async function followWhatIf(): Promise<void> {
   const switches = document.querySelector('#what-ifs');
   if (!switches) return;

@@ -1,4 +1,4 @@
-/** What failed, in the words of the server. */
+/** An error whose message is the server's text. */
 export class Refused extends Error {}
 
 async function answered(path: string, signal?: AbortSignal): Promise<Response> {
@@ -10,7 +10,7 @@ async function answered(path: string, signal?: AbortSignal): Promise<Response> {
     const { what, why, fix } = JSON.parse(text) as Record<string, string>;
     says = [what, why, fix].join(' ');
   } catch {
-    // Not from a page of ours: as it is.
+    // The response is not JSON of our server: keep its text as it is.
   }
   throw new Refused(says);
 }

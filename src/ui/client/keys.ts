@@ -1,6 +1,6 @@
 import { byId } from './panel.js';
 
-/** Buttons that do what a key does. */
+/** Buttons that have a key. */
 const buttons = [
   ['fit', 'f'],
   ['zoom-in', 'w'],

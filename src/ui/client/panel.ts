@@ -1,10 +1,10 @@
 import { safeText } from '../../render/safe-text.js';
 import type { EventDetails } from '../timeline/shown.js';
 
-/** A part of the page that is there whenever a timeline is. */
+/** An element that every timeline page has. */
 export const byId = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
 
-/** Elements by tag with text or children: text is never parsed as HTML, and marks in it reorder nothing. */
+/** Creates an element with text or child elements. Text is never parsed as HTML, and is isolated from bidirectional marks in it. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string> = {},
@@ -17,9 +17,9 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 }
 
 /**
- * What one event is.
- * @param page address with all events of its name
- * @param follow goes to what launched it or what it launched
+ * The panel with the details of one event.
+ * @param page link to all events of the same name
+ * @param follow goes to the launch of a kernel, or to the kernel of a launch
  */
 export function eventPanel(
   details: EventDetails,

@@ -2,19 +2,19 @@ import { hit, nsAt, type Scene } from './draw.js';
 import { byId } from './panel.js';
 import { headAt } from './rows.js';
 
-/** What mouse and touch act on. */
+/** What mouse and touch input act on. */
 interface Pointed {
-  /** The box that scrolls, and the picture in it. */
+  /** The scrolling element, and the canvas in it. */
   box: HTMLElement;
   canvas: HTMLCanvasElement;
   scene: Scene;
   redraw: () => void;
-  /** Another time is shown. */
+  /** Called after the visible time range changed. */
   moved: () => void;
   select: (lane: number, index: number) => void;
-  /** A time is selected. */
+  /** Called after a time range was selected. */
   selected: () => void;
-  /** Closes or opens what is below a head. */
+  /** Collapses or expands the rows of a group header. */
   toggle: (key: string) => void;
 }
 
@@ -28,8 +28,9 @@ interface Drag {
 }
 
 /**
- * Drag moves, with Shift or in measuring it selects; a click shows an event, or closes and opens what is below a head; the wheel zooms.
- * @returns turns measuring on or off
+ * Handles mouse and touch: drag moves; drag with Shift or in measuring mode selects; a click selects an event or toggles a group; the wheel
+ * zooms.
+ * @returns function that turns measuring mode on or off
  */
 export function pointers(pointed: Pointed): () => void {
   const { box, canvas, scene, redraw, moved } = pointed;
@@ -88,7 +89,7 @@ export function pointers(pointed: Pointed): () => void {
   box.addEventListener(
     'wheel',
     (wheel) => {
-      // With Alt the picture scrolls down and up.
+      // With Alt the wheel scrolls vertically.
       if (wheel.altKey) return;
       wheel.preventDefault();
       if (wheel.shiftKey || Math.abs(wheel.deltaX) > Math.abs(wheel.deltaY))

@@ -1,4 +1,4 @@
-/** The part of a timeline that is seen: ns after its start. Zoom and movement keep inside it. */
+/** The visible part of a timeline, ns after its start. Zooming and moving stay inside the timeline. */
 export class Range {
   start = 0;
   end = 1;
@@ -17,7 +17,7 @@ export class Range {
     this.end = this.start + width;
   }
 
-  /** By a factor, around a point that stays where it is. @param at 0 to 1 of the width */
+  /** Zooms by a factor around a fixed point. @param at position of the point, 0 to 1 of the width */
   zoom(factor: number, at: number): void {
     const fixed = this.start + at * this.width;
     const width = Math.min(this.span, Math.max(least, this.width * factor));
@@ -26,7 +26,7 @@ export class Range {
     this.end = start + width;
   }
 
-  /** @param share of the width, to later times */
+  /** @param share part of the width to move by; positive moves to later times */
   move(share: number): void {
     const by = share * this.width;
     const start = Math.min(Math.max(0, this.start + by), this.span - this.width);
@@ -35,5 +35,5 @@ export class Range {
   }
 }
 
-/** Nothing on a device is shorter than some ns. */
+/** Minimum visible time, ns: no event on a device is shorter than some ns. */
 const least = 50;

@@ -1,4 +1,4 @@
-/** Puts switches and waterfalls of another page into this one; a link that had the focus keeps it. */
+/** Replaces the switches and waterfalls of this page by those of another page and keeps the focus. */
 export function redraw(page: Document): void {
   const name = document.activeElement?.closest('#switches a')?.textContent;
   for (const part of ['#switches', '#waterfall']) {

@@ -1,30 +1,30 @@
 import type { Counter, TimelineShown, TrackShown } from '../timeline/shown.js';
 
-/** Above the rows. */
+/** Height of the time axis above the rows, px. */
 export const axisHeight = 22;
 export const laneHeight = 16;
 const trackGap = 6;
 const headHeight = 20;
 export const counterHeight = 30;
 
-/** One line of the picture: a lane, or the head of a group of tracks. */
+/** A row of the picture that shows one lane. */
 export interface LaneRow {
   lane: number;
-  /** From the top of the picture, in pixels. */
+  /** Distance from the top of the picture, px. */
   top: number;
   track: TrackShown;
   first: boolean;
 }
 
-/** Stands above the rows that it closes and opens. */
+/** Header of a group of rows, which it collapses and expands. */
 export interface Head {
   top: number;
   label: string;
-  /** What it closes, by a name that no other has. */
+  /** Unique key of the group. */
   key: string;
-  /** 1: inside a rank. */
+  /** 1: a group inside a rank. */
   depth: 0 | 1;
-  /** Lanes and counters that it hides now. */
+  /** Number of lanes and counters that are hidden while the group is collapsed. */
   hidden: number;
 }
 
@@ -36,8 +36,8 @@ export interface Layout {
 }
 
 /**
- * Below the axis: ranks, in each its threads and devices in the order of the tables.
- * @param closed keys of heads that hide what is below them
+ * Rows from top to bottom: each rank with its threads and devices, in the order of the tables, then the counters.
+ * @param closed keys of collapsed groups
  */
 export function layoutOf(
   { tracks, tables }: TimelineShown,
@@ -45,7 +45,7 @@ export function layoutOf(
   closed: ReadonlySet<string>,
 ): Layout {
   const layout: Layout = { lanes: [], heads: [], counters: [], height: axisHeight };
-  /** @returns whether what is below the head is shown */
+  /** @returns whether the group is expanded */
   const head = (key: string, label: string, depth: Head['depth'], rows: number): boolean => {
     const isClosed = closed.has(key);
     layout.heads.push({ top: layout.height, label, key, depth, hidden: isClosed ? rows : 0 });
@@ -77,11 +77,11 @@ export function layoutOf(
   return layout;
 }
 
-/** The head at a height of the picture. */
+/** The group header at a height of the picture. */
 export const headAt = ({ heads }: Layout, y: number): Head | undefined =>
   heads.find(({ top }) => y >= top && y < top + headHeight);
 
-/** Stages first, for they name what is below them; then devices, then threads. */
+/** Groups of tracks: stages first, since they name what runs below them; then devices, then threads. */
 function groupsOf(tracks: readonly TrackShown[]): { label: string; of: TrackShown[] }[] {
   const groups = new Map<string, TrackShown[]>();
   const rankOf = ({ table, device }: TrackShown): string =>

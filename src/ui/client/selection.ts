@@ -3,15 +3,15 @@ import type { EventsAsked, Place, SelectedEvents, Selection, Span, TrackShown } 
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
-/** Which events of a selection are listed, as the address has it. */
+/** Which events of a selection are listed, as stored in the URL. */
 type Listed = Pick<EventsAsked, 'group' | 'name' | 'sort' | 'page'>;
 
 interface Shown {
   source: TimelineSource;
   tracks: () => readonly TrackShown[];
-  /** Leads to an event of the list. */
+  /** Goes to an event of the list. */
   follow: (place: Place) => void;
-  /** Another list is shown. */
+  /** Called after another list is shown. */
   changed: () => void;
   failed: (error: unknown) => void;
 }
@@ -22,7 +22,7 @@ const button = (text: string, act: () => void): HTMLButtonElement => {
   return made;
 };
 
-/** What is inside a selected time: sums by name, and the single events of a name or of all, a page at a time. */
+/** The panel of a selected time range: sums by name, and single events of one name or of all, page by page. */
 export class SelectionPanel {
   private span: Span | null = null;
   private listed: Listed | null = null;
@@ -30,8 +30,8 @@ export class SelectionPanel {
   constructor(private readonly shown: Shown) {}
 
   /**
-   * @param asked the address that names the list
-   * @returns the listed event, where it is the only one
+   * @param asked URL parameters that name the list
+   * @returns the listed event if it is the only one
    */
   async show(span: Span, asked = new URLSearchParams()): Promise<Place | null> {
     this.clear();
@@ -66,7 +66,7 @@ export class SelectionPanel {
     byId('selection').replaceChildren();
   }
 
-  /** What the address needs to show the same list. */
+  /** URL parameters that show the same list again. */
   get state(): [string, string][] {
     if (!this.listed) return [];
     const { group, name, sort, page } = this.listed;
@@ -136,7 +136,7 @@ export class SelectionPanel {
       ['name', sorted('start', 'start'), 'duration', sorted('time', 'inside the selection'), 'track'],
       body,
     );
-    // A row is a list on a phone, each value with the name of its column.
+    // On a narrow screen each row becomes a list in which every value has its column name.
     table.querySelector('table')!.className = 'stacks';
     const heads = table.querySelectorAll('th');
     for (const row of table.querySelectorAll('tbody tr'))
@@ -161,7 +161,7 @@ export class SelectionPanel {
   }
 }
 
-/** A row: a name, numbers, and what follows them. */
+/** A table row: a name, numbers and an optional note. */
 const tr = (name: Node | string, numbers: readonly string[], after?: string): HTMLElement =>
   element(
     'tr',

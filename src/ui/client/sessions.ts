@@ -10,7 +10,7 @@ function hideOthers(): void {
 }
 filter.addEventListener('input', hideOthers);
 
-/** Two at most are compared: a third takes the place of the one chosen first. */
+/** Selected sessions, two at most: a third replaces the one selected first. */
 let chosen: string[] = [];
 list.addEventListener('change', (change) => {
   const box = change.target as HTMLInputElement;
@@ -24,7 +24,7 @@ function check(): void {
     box.checked = chosen.includes(box.value);
 }
 
-// New sessions appear while the page is looked at.
+// Polls for new sessions.
 const pauseMs = 3000;
 let before = '';
 async function follow(): Promise<void> {
@@ -33,14 +33,14 @@ async function follow(): Promise<void> {
     try {
       const now = await text('/sessions');
       if (before !== '' && now !== before) {
-        // The server's own rendering, escaped there.
+        // HTML rendered and escaped by the server.
         list.innerHTML = now;
         check();
         hideOthers();
       }
       before = now;
     } catch {
-      // The server has gone, or will be back.
+      // The server is gone or restarting: try again at the next poll.
     }
   }
 }

@@ -1,15 +1,16 @@
 import { laneHeight } from './rows.js';
 
-/** Rows of pixels of a lane. */
+/** Pixel rows per lane. */
 const rows = laneHeight - 2;
-/** The least height of what is not nothing, in rows. */
+/** Minimum height of a share above 0, in pixel rows. */
 const leastHeight = 0.5;
-/** Below what a sum of shares is precise to. */
+/** Rounding error of a sum of shares. */
 const tiny = 1e-6;
 
 /**
- * A column of a lane: classes on top of each other, each as high as its share of the time; all together are never too low to be seen.
- * Rows in which classes meet are mixed of them by their parts: a canvas that is left to smooth edges mixes two of them wrongly.
+ * Draws one pixel column of a lane: classes on top of each other, each as high as its share of the time. A non-zero sum always gets a
+ * visible height. A pixel row in which classes meet is mixed here by their parts, since canvas anti-aliasing blends two of them with wrong
+ * weights.
  */
 export function drawShares(
   canvas: CanvasRenderingContext2D,
@@ -23,7 +24,7 @@ export function drawShares(
   let filled = 0;
   let mixed: { kind: number; part: number }[] = [];
   const flush = (): void => {
-    // What is painted later covers a part of what is there.
+    // A later color covers part of the earlier ones, so each is painted with the weight that remains.
     let later = mixed.reduce((sum, { part }) => sum + part, 0);
     for (const { kind, part } of mixed) {
       later -= part;

@@ -12,35 +12,35 @@ import type {
 import { decodeRecords, type LaneRecord } from '../timeline/tile-format.js';
 import { bytes, json } from './fetched.js';
 
-/** Where a page has its timeline from: a server, or its own file. Times in ns after the start of the timeline. */
+/** Where a page gets its timeline data: a server or the exported file itself. Times are ns after the start of the timeline. */
 export interface TimelineSource {
   /** @param names number of names that the page has already */
   timeline(names: number): Promise<TimelineShown>;
   counters(): Promise<Counter[]>;
   steps(): Promise<Steps[]>;
   tile(level: number, tile: number): Promise<LaneRecord[]>;
-  /** null where there is no such event */
+  /** null if there is no such event */
   event(place: Place): Promise<EventDetails | null>;
   selection(start: number, end: number): Promise<Selection>;
-  /** A page of the single events of a selection. */
+  /** One page of the single events of a selection. */
   selected(asked: EventsAsked): Promise<SelectedEvents>;
   find(text: string, at: number): Promise<Found>;
-  /** The state of the page, as its address has it. */
+  /** The state of the page, stored in its URL. */
   address: {
     read(): URLSearchParams;
     write(state: URLSearchParams): void;
-    /** Calls when a link of the page has led to another state. */
+    /** Calls `show` when a link on the page changed the state. */
     follow(show: () => void): void;
   };
-  /** Address of the page with all events of a name; a file has no such pages. */
+  /** Link to the page with all events of a name; missing in exported files, which have no such pages. */
   pageOf?(named: NonNullable<EventDetails['named']>): string;
-  /** Keys that are pressed in it move the timeline. */
+  /** Target whose key presses control the timeline. */
   keys: HTMLElement | Window;
-  /** Said below the timeline once all is there; empty where nothing is missing. */
+  /** Shown below the timeline after loading; empty if nothing is missing. */
   note: string;
 }
 
-/** @param api path of the reads of a session's timelines */
+/** @param api path of the API of a session's timelines */
 export function servedSource(api: string, execution: string): TimelineSource {
   const path = (of: string, query: Record<string, string | number> = {}): string =>
     `${api}/${of}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
@@ -56,7 +56,7 @@ export function servedSource(api: string, execution: string): TimelineSource {
     find: (q, at) => json(path('search', { q, at })),
     address: {
       read: () => new URLSearchParams(location.search),
-      // A link to another state opens the page anew.
+      // Links to another state load the page again.
       follow: () => {},
       write: (state) =>
         history.replaceState(null, '', `?${new URLSearchParams([['execution', execution], ...state])}`),

@@ -6,14 +6,14 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, keymap } from '@codemirror/view';
 import { classHighlighter } from '@lezer/highlight';
 
-/** A table as the page describes it. */
+/** A table of the session and its columns. */
 export interface TableDescribed {
   name: string;
   doc: string;
   columns: readonly { name: string; type: string; doc: string }[];
 }
 
-/** An editor that completes tables and columns; Tab leaves it, as it leaves every field. */
+/** A SQL editor that completes tables and columns; Tab leaves the field. */
 export function sqlEditor(
   parent: HTMLElement,
   text: string,
@@ -24,7 +24,7 @@ export function sqlEditor(
     tables.map(({ name, doc, columns }, index) => [
       name,
       {
-        // What was recorded comes first, as on the page.
+        // Recorded tables come first, as on the page.
         self: { label: name, type: 'type', info: doc, boost: -Math.min(99, index) },
         children: columns.map((column) => ({
           label: column.name,
@@ -40,14 +40,14 @@ export function sqlEditor(
     state: EditorState.create({
       doc: text,
       extensions: [
-        // Before the keys that add a line.
+        // Before the default keys, which would insert a line.
         keymap.of([{ key: 'Mod-Enter', run: () => (run(), true) }]),
         keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
         history(),
         bracketMatching(),
         closeBrackets(),
         autocompletion({ icons: false }),
-        // Of its dialects that of PostgreSQL is the nearest to DuckDB.
+        // The CodeMirror dialect closest to DuckDB is PostgreSQL.
         sql({ dialect: PostgreSQL, schema, upperCaseKeywords: true }),
         syntaxHighlighting(classHighlighter),
         EditorView.lineWrapping,

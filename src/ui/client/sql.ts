@@ -62,7 +62,7 @@ async function ask(): Promise<void> {
 
 const shown = (value: string | number | boolean | null): string => (value === null ? 'null' : String(value));
 
-/** RFC 4180. */
+/** A CSV field as in RFC 4180. */
 const quoted = (value: string | number | boolean | null): string => {
   const text = value === null ? '' : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

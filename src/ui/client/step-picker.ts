@@ -2,7 +2,7 @@ import { formatTimeTick } from '../../vocabulary/format.js';
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
-/** The step picker: the median and the slowest step of each kind, and all in their order. */
+/** The step picker: median and slowest step of each kind, then all steps in order. */
 export async function stepPicker(
   source: TimelineSource,
   goTo: (from: number, to: number) => void,

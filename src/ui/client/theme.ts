@@ -1,7 +1,7 @@
 import type { Scene } from './draw.js';
 import { element } from './panel.js';
 
-/** Colors of the page, by the reader's theme. */
+/** Colors of the page in the light or dark theme. */
 export function themeOf(): Scene['theme'] {
   const of = getComputedStyle(document.documentElement);
   const colour = (name: string): string => of.getPropertyValue(`--${name}`).trim();
@@ -15,7 +15,7 @@ export function themeOf(): Scene['theme'] {
   };
 }
 
-/** A color as a canvas takes it: one that follows the theme is what it is now. */
+/** A CSS color as a canvas accepts it, resolved for the current theme. */
 export function resolved(colour: string): string {
   if (colour.startsWith('#')) return colour;
   const probe = element('span', { style: `color:${colour}` });

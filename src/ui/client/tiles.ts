@@ -10,10 +10,10 @@ export interface Tile {
   lanes: Map<number, LaneRecord[]>;
 }
 
-/** Tiles beyond this are forgotten, those not drawn for longest first. */
+/** Maximum cached tiles; those not drawn for longest are dropped first. */
 const kept = 300;
 
-/** Tiles of a timeline, asked for when they are first drawn. */
+/** Cache of timeline tiles, each fetched when it is first drawn. */
 export class Tiles {
   private readonly held = new Map<string, Tile | 'asked'>();
 
@@ -23,18 +23,19 @@ export class Tiles {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** A level at which a bin is one to two pixels wide. */
+  /** The level at which a bin is one to two pixels wide. */
   static level(nsPerPixel: number): number {
     return Math.max(0, Math.ceil(Math.log2(nsPerPixel)));
   }
 
-  /** New lanes are there. */
+  /** Drops all tiles after new lanes arrived. */
   clear(): void {
     this.held.clear();
   }
 
   /**
-   * Tiles that cover a range at a level, from left to right; where one is not there yet, the part of a wider one that is.
+   * Tiles that cover a time range at a level, from left to right. While a tile is missing, the matching part of a cached wider tile is
+   * used.
    */
   covering(start: number, end: number, level: number): { tile: Tile; from: number; to: number }[] {
     const found: { tile: Tile; from: number; to: number }[] = [];
@@ -73,7 +74,7 @@ export class Tiles {
   private async fetch(key: string, level: number, number: number): Promise<void> {
     try {
       const records = await this.source.tile(level, number);
-      // The lanes have changed since.
+      // The lanes changed while the tile was fetched.
       if (this.held.get(key) !== 'asked') return;
       const width = binsPerTile * 2 ** level;
       const lanes = new Map<number, LaneRecord[]>();

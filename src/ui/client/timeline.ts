@@ -22,7 +22,7 @@ const failed = (error: unknown): void => {
   status.textContent = error instanceof Error ? error.message : String(error);
 };
 
-/** One word can name a call and the idle time in it. */
+/** The same label can name an API call and the idle time during it, so the legend has two parts. */
 const legendParts = [
   { head: 'stages', tables: ['stages'] },
   { head: 'kernels, copies, operators', tables: ['kernels', 'copies', 'ops'] },
@@ -37,7 +37,7 @@ async function start(source: TimelineSource): Promise<void> {
   const counters = await source.counters();
   const names = shown.names.map((name) => safeText(name));
   const range = new Range(Math.max(1, shown.span));
-  /** Keys of heads that hide what is below them. */
+  /** Keys of collapsed groups. */
   const closed = new Set<string>();
   const tiles = new Tiles(source, () => redraw(), failed);
   const scene: Scene = {
@@ -101,7 +101,7 @@ async function start(source: TimelineSource): Promise<void> {
     );
   };
 
-  /** After what is there, or closed, has changed. */
+  /** Updates the rows after data arrived or a group was toggled. */
   const arrange = (): void => {
     scene.layout = layoutOf(shown, counters, closed);
     fitCanvas();
@@ -111,7 +111,7 @@ async function start(source: TimelineSource): Promise<void> {
     arrange();
     moved();
   };
-  /** Leaves the part of the selected event open, or the first one; opens all where some are closed. */
+  /** Collapses all groups except the one of the selected event (or the first); expands all if any is collapsed. */
   const closeOthers = (): void => {
     const { heads } = scene.layout;
     if (closed.size > 0) closed.clear();
@@ -130,7 +130,7 @@ async function start(source: TimelineSource): Promise<void> {
   addEventListener('resize', fitCanvas);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', paint);
 
-  // The state of the page is its address.
+  // Stores the state of the page in its URL.
   const remember = (): void => {
     const search = new URLSearchParams({
       start: String(Math.round(shown.zero + range.start)),
@@ -157,7 +157,7 @@ async function start(source: TimelineSource): Promise<void> {
     moved();
   };
 
-  // One event, and what launched it or what it launched.
+  // The selected event, shown with its launch or the kernel that it launched.
   let event: { lane: number; index: number } | null = null;
   const select = async (lane: number, index: number, show: boolean): Promise<void> => {
     const found = await source.event({ lane, index });
@@ -177,7 +177,7 @@ async function start(source: TimelineSource): Promise<void> {
       }),
       ...(found.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
     );
-    // What is asked for is never hidden.
+    // Expands groups if the selected event is in a collapsed one.
     if (closed.size > 0 && !scene.layout.lanes.some((laneRow) => laneRow.lane === lane)) {
       closed.clear();
       arrange();
@@ -209,7 +209,7 @@ async function start(source: TimelineSource): Promise<void> {
     if (scene.selected)
       void selection
         .show(scene.selected, asked)
-        // Who comes from a kernel's name wants its launch.
+        // A link from a kernel name selects the only event, so that its launch is shown too.
         .then((only) => (asked && only && !event ? select(only.lane, only.index, false) : moved()))
         .catch(failed);
   };
@@ -279,7 +279,7 @@ async function start(source: TimelineSource): Promise<void> {
   });
   box.dataset['ready'] = 'true';
 
-  /** Where the address leads: a time, an event. */
+  /** Shows the time range and event in the URL. */
   function showAddress(): void {
     const asked = source.address.read();
     const number = (name: string): number | null =>
@@ -297,14 +297,14 @@ async function start(source: TimelineSource): Promise<void> {
     redraw();
   }
 
-  /** What the address names in it, once all lanes have their numbers. */
+  /** Selects the event in the URL after all lanes have their numbers. */
   async function showNamed(named: string | null): Promise<void> {
     const [lane, index] = named?.split(',').map(Number) ?? [];
     if (lane !== undefined && index !== undefined) await select(lane, index, false);
     sumUp(source.address.read());
   }
 
-  /** Until all tables are read: their tracks are drawn as they come. */
+  /** Draws the tracks of each table as it is loaded, until all are. */
   async function follow(): Promise<void> {
     while (shown.reading !== null) {
       status.textContent = `reading ${shown.reading.replace('_', ' ')} …`;

@@ -1,7 +1,7 @@
 import { text } from './fetched.js';
 import { redraw } from './redraw.js';
 
-// A switch redraws the waterfalls in place: what is open and where the page stands stay as they are.
+// A switch redraws only the waterfalls: opened details and the scroll position stay.
 
 let asked = 0;
 
@@ -11,11 +11,11 @@ async function show(address: string): Promise<void> {
   switches.setAttribute('aria-busy', 'true');
   try {
     const page = new DOMParser().parseFromString(await text(address), 'text/html');
-    // A later click has been answered, or will be.
+    // A later click will show its own result.
     if (request !== asked) return;
     redraw(page);
   } catch {
-    // The server's own page says what is wrong.
+    // Opens the server's page, which states the error.
     location.href = address;
   }
 }

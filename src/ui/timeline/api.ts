@@ -15,8 +15,8 @@ import { traceDownload } from './trace-download.js';
 import { trackClasses } from './tracks.js';
 
 /**
- * Reads of a timeline: what there is, tiles, one event, a selection, a name, steps, all of it as a chrome trace.
- * @param note takes what an export changed or left out
+ * The HTTP API of a timeline: overview, tiles, one event, a selection, a search, steps, and the export as a chrome trace.
+ * @param note receives what an export changed or left out
  */
 export function timelineApi(opened: OpenSessions, note: Note): Hono {
   const api = new Hono();
@@ -44,7 +44,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const lanes = lanesIn(timeline);
     const asked = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
     const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...asked, number }));
-    // A session never changes; while it is read the page asks with the number of lanes it knows.
+    // A session never changes, so the response can be cached; while it loads, the URL contains the number of lanes that the page knows.
     return context.body(encodeRecords(records).buffer, 200, {
       'content-type': 'application/octet-stream',
       'cache-control': timeline.reading === null ? 'private, max-age=86400, immutable' : 'no-store',

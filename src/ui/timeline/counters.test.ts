@@ -6,7 +6,7 @@ import { summary } from '../../session/test-session.js';
 import { countersOf } from './counters.js';
 import { startTimeline } from './tracks.js';
 
-test('sampled series lose no peak when they are thinned, constant ones and single cores are left out', async () => {
+test('thinned series keep their peaks; constant series and single cores are left out', async () => {
   const home = testHome();
   const writer = await createSession({ home, label: 'sampled', kind: 'run' });
   const keys = { execution_id: 'clean', capture_id: 'c0', host: 'h', pid: 7, rank: 0 };

@@ -3,10 +3,10 @@ import { metricLabel, sampledMetrics, scopeLabel } from '../../vocabulary/sample
 import type { Counter } from './shown.js';
 import type { Timeline } from './timeline.js';
 
-/** More points of one series than a screen has pixels are thinned to the least and the largest of each span. */
+/** Maximum points per series, about a screen width: longer series keep the minimum and maximum of each time bin. */
 const pointsShown = 4000;
 
-/** Sampled series that have values during an execution: GPUs first, then the host. Constant ones say nothing about time. */
+/** Sampled series with values during an execution, GPUs first, then the host. Constant series are left out. */
 export async function countersOf(database: SessionDatabase, { from, to }: Timeline): Promise<Counter[]> {
   const rows = await database.query<{ scope: string; metric: string; t: number[]; v: number[] }>(
     `SELECT scope, metric, list(t_ns ORDER BY t_ns) AS t, list(value ORDER BY t_ns) AS v FROM (

@@ -19,20 +19,20 @@ const hidden = new Set([
   'stage_id',
 ]);
 
-/** Shown after what an event is; what is not here comes before them. */
+/** Columns shown last; all other columns come before them. */
 const places = ['device', 'stream', 'rank', 'pid', 'tid', 'context', 'correlation', 'attributed_by'];
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The table rows behind the events of a timeline. */
+/** Reads the table rows of the events of a timeline. */
 export interface EventRows {
-  /** The row of a track's event; of a part of a gap, the gap's. Times in ns since the session's start. */
+  /** The row of an event; for a part of a gap, the row of the gap. Times in ns since the session's start. */
   rowOf(track: Track, start: number, end: number): Promise<Row | null>;
-  /** The first kernel or copy that a call launched. */
+  /** The first kernel or copy that an API call launched. */
   launchedBy(call: Row): Promise<{ start_ns: number; dur_ns: number; device: number } | null>;
 }
 
-/** @returns null where the timeline has no such event */
+/** @returns null if the timeline has no such event */
 export async function eventDetails(
   rows: EventRows,
   timeline: Timeline,
@@ -68,7 +68,7 @@ export async function eventDetails(
   };
 }
 
-/** The page that has all events of its name. */
+/** The page with all events of the same name. */
 function namedOn(table: string, row: Row): EventDetails['named'] {
   const name = row['name'] ?? row['short_name'];
   if (typeof name !== 'string') return null;
@@ -82,11 +82,11 @@ function textOf(column: string, value: unknown, from: number): string {
   return column === 'class' ? classLabel(String(value)) : String(value);
 }
 
-/** Times of day count from the start of the timeline, durations are what they are. */
+/** Start and end times are shown relative to the start of the timeline; durations unchanged. */
 const timeOf = (column: string, ns: number, from: number): number =>
   /start_ns$|end_ns$/.test(column) ? ns - from : ns;
 
-/** The call of a kernel or copy; the first kernel or copy of a call. */
+/** The API call that launched a kernel or copy, or the first kernel or copy that a call launched. */
 async function launchOf(
   rows: EventRows,
   timeline: Timeline,

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('a timeline answers from a file as it does from its session', async () => {
+test('a timeline in a file gives the same answers as its session', async () => {
   const rows: Record<string, Row[]> = {};
   for (const table of trackTables)
     rows[table] = await database.query<Row>(`${rowsWithNames(table)} ORDER BY e.start_ns`);
@@ -52,7 +52,7 @@ test('a timeline answers from a file as it does from its session', async () => {
       ).toEqual(await eventDetails(storedRows(database, timeline), timeline, { lane, index }));
 });
 
-test('windows and coarse shares go through the file; a share above 0 is never 0', () => {
+test('windows and coarse shares survive the file format; a share above 0 stays above 0', () => {
   const { lane } = lanesIn(timeline).find(({ track }) => track.table === 'kernels')!;
   const middle = (timeline.from + timeline.to) / 2;
   const part = partOf(lane, [{ start: middle, end: timeline.to }], timeline.from, 16);

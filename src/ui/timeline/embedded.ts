@@ -3,12 +3,12 @@ import { Lane, type Shares } from './lane.js';
 import type { Counter, Span, Steps, TimelineShown } from './shown.js';
 import type { Timeline, Track, TrackTable } from './timeline.js';
 
-/** A timeline as a file holds it: what a server would send, the lanes themselves, and the table rows of some events. */
+/** A timeline as an exported file stores it: what a server would send, the lanes, and the table rows of some events. */
 export interface EmbeddedTimeline {
   shown: TimelineShown;
   counters: Counter[];
   steps: Steps[];
-  /** What is not in the file; empty where nothing is missing. */
+  /** Note on what the file lacks; empty if it has everything. */
   note: string;
   lanes: Lane[];
   rows: Partial<Record<TrackTable, readonly Row[]>>;
@@ -22,11 +22,13 @@ interface Head extends Omit<EmbeddedTimeline, 'lanes' | 'rows'> {
     windows: readonly Span[] | null;
     coarse: { level: number; bins: number; classes: number[] } | null;
   }[];
-  /** `values` null: whole numbers, each as its difference from the one before. Otherwise what its indices mean. */
+  /**
+   * `values` null: integers, each stored as the difference from the one before. Otherwise the distinct values that the indices refer to.
+   */
   rows: { table: TrackTable; rows: number; columns: { name: string; values: Value[] | null }[] }[];
 }
 
-/** Whole numbers in groups of 7 bits, the lowest first. */
+/** Writes integers as variable-length groups of 7 bits, lowest first. */
 class Writer {
   private bytes = new Uint8Array(1 << 16);
   private length = 0;
@@ -70,16 +72,16 @@ class Reader {
   }
 }
 
-/** Below 0 odd, else even. */
+/** Maps signed integers to unsigned ones: even numbers are >= 0, odd ones < 0. */
 const unsigned = (value: number): number => (value < 0 ? -2 * value - 1 : 2 * value);
 const signed = (value: number): number => (value % 2 === 1 ? -(value + 1) / 2 : value / 2);
 
-/** The largest share in a byte, as in tiles. */
+/** The byte for a share of 1, as in tiles. */
 const full = 255;
-/** More distinct numbers than this are written as differences. */
+/** Columns with more distinct numbers are stored as differences. */
 const fewValues = 200;
 
-/** Columns one after the other: equal bytes are then close together, for what compresses them. */
+/** Stores column after column: similar bytes are then next to each other, which compresses better. */
 export function encodeTimeline({ lanes, rows, ...head }: EmbeddedTimeline): Uint8Array {
   const body = new Writer();
   const zero = head.shown.zero;
@@ -188,7 +190,7 @@ export function decodeTimeline(all: Uint8Array): EmbeddedTimeline {
   return { ...head, lanes, rows };
 }
 
-/** The events of a file as those of a session. */
+/** The events of a file as a timeline of a session. */
 export function timelineOf({ shown, lanes }: EmbeddedTimeline): Timeline {
   return {
     execution: '',
@@ -206,7 +208,7 @@ export function timelineOf({ shown, lanes }: EmbeddedTimeline): Timeline {
   };
 }
 
-/** Rows of events as a file has them. */
+/** The rows of events stored in a file. */
 export const embeddedRows = (rows: EmbeddedTimeline['rows']): EventRows => ({
   rowOf: (track, start, end) => {
     const same = (row: Row): boolean =>

@@ -9,8 +9,8 @@ function laneOf(...events: readonly [start: number, end: number, kind?: number, 
 }
 const at = { number: 3, zero: 1000, tile: 0, level: 0, most: 256 };
 
-describe('lanes', () => {
-  test('ranges inside others go below them, whatever order they come in', () => {
+describe('building lanes', () => {
+  test('nested ranges go into lower lanes, in any order of input', () => {
     const lanes = lanesOf(laneOf([20, 30], [0, 100], [22, 25], [40, 60], [100, 110]));
     expect(lanes.map(({ start, length }) => [...start.subarray(0, length)])).toEqual([
       [0, 100],
@@ -23,7 +23,7 @@ describe('lanes', () => {
     expect(lanesOf(events)[0]).toBe(events);
     expect(lanesOf(new Lane())).toEqual([]);
   });
-  test('grow beyond their first arrays', () => {
+  test('arrays grow as events are added', () => {
     const lane = laneOf(
       ...Array.from({ length: 1000 }, (_, i) => [2 * i, 2 * i + 1, i % 7, i] as const).map(
         (event) => [...event] as [number, number, number, number],
@@ -40,7 +40,7 @@ describe('lanes', () => {
 });
 
 describe('tiles', () => {
-  test('few events are sent as they are, cut where they leave the tile', () => {
+  test('few events are sent as they are, cut at the edges of the tile', () => {
     const [record] = recordsOf(laneOf([900, 1010, 2, 7], [1020, 9000, 1, 5]), at);
     expect(record).toEqual({
       lane: 3,
@@ -54,8 +54,8 @@ describe('tiles', () => {
     expect(recordsOf(laneOf([0, 1000]), at)).toEqual([]);
   });
 
-  test('many become shares of each bin by class, counted by hand', () => {
-    // Bins of 4 ns: in each the first ns is class 1 and a half of the third is class 2.
+  test('many events become shares of each bin by class, counted by hand', () => {
+    // Bins of 4 ns: the first ns of each is class 1, half of the third is class 2.
     const events = Array.from(
       { length: binsPerTile },
       (_, bin) =>
@@ -72,7 +72,7 @@ describe('tiles', () => {
     }
   });
 
-  test('an event over several bins fills each by what lies in it', () => {
+  test('a long event fills each bin by the part that lies in it', () => {
     const many = Array.from({ length: 300 }, (_, i) => [3000 + i, 3000.5 + i] as [number, number]);
     const [record] = recordsOf(laneOf([1001, 1006], ...many), { ...at, level: 3 }) as [SharesRecord];
     expect(record.classes[0]!.shares[0]).toBeCloseTo(5 / 8, 6);
@@ -80,7 +80,7 @@ describe('tiles', () => {
     expect([...record2.classes[0]!.shares.subarray(0, 4)]).toEqual([0.5, 1, 0.5, 0]);
   });
 
-  test('tiles at every level hold the same time, also those summed from the coarse level', () => {
+  test('tiles at every level contain the same total time, also those summed from the coarse level', () => {
     let seed = 7;
     const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
     const events: [number, number, number][] = [];
@@ -105,7 +105,7 @@ describe('tiles', () => {
     }
   });
 
-  test('go through their words unchanged; a share above 0 is never 0', () => {
+  test('records survive encoding; a share above 0 stays above 0', () => {
     const events = recordsOf(laneOf([1001, 1002, 11, 70_000]), at)[0]!;
     const shares = new Float32Array(binsPerTile);
     shares.set([1, 0.5, 1e-9, 0]);
@@ -119,7 +119,7 @@ describe('tiles', () => {
     expect(first!.shares[2]).toBeGreaterThan(0);
   });
 
-  test('of a lane with windows: events inside them, shares of the wider bins elsewhere', () => {
+  test('a lane with windows has events inside them and shares of the wider bins elsewhere', () => {
     const events = Array.from({ length: 4096 }, (_, i) => [1000 + 4 * i, 1001 + 4 * i, 1, i] as const);
     const whole = laneOf(...events.map((event) => [...event] as [number, number, number, number]));
     const part = partOf(whole, [{ start: 1200, end: 1300 }], 1000, 8);
@@ -130,7 +130,7 @@ describe('tiles', () => {
     expect([inside.start[0], inside.name[0], inside.start.length]).toEqual([200, 50, 25]);
     for (const [bin, share] of shares.classes[0]!.shares.entries())
       expect(share, `bin ${bin}`).toBeCloseTo(bin >= 200 && bin < 300 ? 0 : 0.25, 6);
-    // From the coarse level on it is the same as the whole lane.
+    // From the coarse level on both lanes give the same shares.
     const [of, all] = [part, whole].map((lane) => recordsOf(lane, { ...at, level: 9 })[0] as SharesRecord);
     for (const [bin, share] of of!.classes[0]!.shares.entries())
       expect(share).toBeCloseTo(all!.classes[0]!.shares[bin]!, 6);

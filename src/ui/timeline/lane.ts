@@ -2,8 +2,8 @@ import type { Span } from './shown.js';
 import { binsPerTile, emptyEvents, type LaneRecord } from './tile-format.js';
 
 /**
- * Events of one lane in the order of time, none of which overlap: times in ns since the session's start. Arrays and not rows, for a
- * lane can hold millions of events.
+ * Events of one lane in time order, none of which overlap; times in ns since the session's start. Typed arrays instead of row objects,
+ * since a lane can have millions of events.
  */
 export class Lane {
   length = 0;
@@ -11,9 +11,9 @@ export class Lane {
   end = new Float64Array(64);
   class = new Uint8Array(64);
   name = new Uint32Array(64);
-  /** Shares over the whole lane, made when a wide tile is first asked for. */
+  /** Shares over the whole lane, computed when a wide tile is first requested. */
   coarse: Coarse | null = null;
-  /** Where the lane has its events, ns since the session's start; elsewhere it has its coarse shares alone. null: everywhere. */
+  /** Times for which the lane has its events, ns since the session's start; elsewhere it has only its coarse shares. null: everywhere. */
   windows: readonly Span[] | null = null;
 
   get lastEnd(): number {
@@ -34,7 +34,7 @@ export class Lane {
     this.length++;
   }
 
-  /** Index of the first event that ends after `ns`; `length` where none does. */
+  /** Index of the first event that ends after `ns`; `length` if there is none. */
   after(ns: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {
@@ -63,14 +63,14 @@ function grown<T extends Float64Array | Uint8Array | Uint32Array>(old: T, larger
 }
 
 /**
- * The same events in lanes in which none overlap: nested ranges below the one that encloses them.
- * @param events in any order; a lane of its own where they do not overlap already
+ * Splits events into lanes without overlap: nested ranges go below the range that contains them.
+ * @param events in any order; without overlap they stay one lane
  */
 export function lanesOf(events: Lane): Lane[] {
   if (isLane(events)) return events.length === 0 ? [] : [events];
   const { start, end } = events;
   const order = Uint32Array.from({ length: events.length }, (_, i) => i);
-  // Enclosing ranges first.
+  // Outer ranges first.
   order.sort((a, b) => start[a]! - start[b]! || end[b]! - end[a]!);
   const lanes: Lane[] = [];
   for (const i of order) {
@@ -92,11 +92,11 @@ interface Asked {
   zero: number;
   tile: number;
   level: number;
-  /** More events are summed to shares. */
+  /** Lanes with more events in the tile are sent as shares. */
   most: number;
 }
 
-/** What of a lane lies in a tile: its events or the shares of its bins; of a lane with windows possibly both. */
+/** Records of a lane in a tile: its events, or the shares of its bins; a lane with windows can have both. */
 export function recordsOf(lane: Lane, { number, zero, tile, level, most }: Asked): LaneRecord[] {
   const binNs = 2 ** level;
   const from = zero + tile * binsPerTile * binNs;
@@ -121,7 +121,7 @@ export function recordsOf(lane: Lane, { number, zero, tile, level, most }: Asked
   return few ? [...shares(outside), ...events()] : shares([...outside, ...inside()]);
 }
 
-/** Bins of a tile that lie in no window, each with the shares of the wider bin around it. */
+/** Bins of a tile outside all windows, each with the shares of the wider bin around it. */
 function outsideOf(
   windows: readonly Span[],
   { level, classes }: Coarse,
@@ -140,7 +140,7 @@ function outsideOf(
     .filter((part) => part.shares.some((share) => share > 0));
 }
 
-/** A lane with the events of some times alone, and coarse shares of all. @param level of a bin, 2^level ns */
+/** A lane with the events of some time windows, and coarse shares everywhere. @param level coarse bins are 2^level ns */
 export function partOf(lane: Lane, windows: readonly Span[], zero: number, level: number): Lane {
   const part = new Lane();
   let next = 0;
@@ -155,7 +155,7 @@ export function partOf(lane: Lane, windows: readonly Span[], zero: number, level
   return part;
 }
 
-/** Shares of a lane in bins of 2^level ns from the start of its timeline. */
+/** Shares of a lane in bins of 2^level ns from the start of the timeline. */
 export interface Coarse {
   level: number;
   classes: Shares[];
@@ -165,7 +165,7 @@ export interface Shares {
   shares: Float32Array;
 }
 
-/** A lane has so many bins at its coarse level, at least: wider tiles are summed from it instead of from millions of events. */
+/** Minimum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
 const coarseBins = 2 ** 15;
 
 function coarsen(lane: Lane, zero: number): Coarse {
@@ -173,7 +173,7 @@ function coarsen(lane: Lane, zero: number): Coarse {
   return { level, classes: sharesOf(lane, 0, lane.length, zero, 2 ** level, coarseBins) };
 }
 
-/** Means of `of` bins each, from bin `first` on. */
+/** Means over `of` bins each, from bin `first` on. */
 function summed(classes: readonly Shares[], first: number, of: number): Shares[] {
   return classes.flatMap(({ class: kind, shares }) => {
     const found = new Float32Array(binsPerTile);
@@ -205,7 +205,7 @@ function eventsOf(
   return { lane: number, kind: 'events', first, ...events };
 }
 
-/** Share of each bin by class; of an event without duration the smallest share. */
+/** Share of each bin by class; an event without duration gets the smallest share. */
 function sharesOf(
   lane: Lane,
   first: number,

@@ -5,26 +5,26 @@ import type { Homes } from '../homes.js';
 import type { Timeline } from './timeline.js';
 import { readTimeline, startTimeline } from './tracks.js';
 
-/** A session with its timelines, held while pages ask for them. */
+/** An open session with its timelines, cached for the next requests. */
 export interface OpenSession {
-  /** In addresses. */
+  /** Key in URLs. */
   key: string;
   session: Session;
   executions: string[];
   timelines: Map<string, Promise<HeldTimeline>>;
-  /** What pages asked for before, by name: a session never changes. */
+  /** Earlier results by name: a session never changes. */
   answers: Map<string, Promise<unknown>>;
-  /** What its overview is doing; null while nothing is computed. */
+  /** The current step of computing the overview; null if none is running. */
   doing: string | null;
 }
 
 interface HeldTimeline {
   timeline: Timeline;
-  /** Why reading failed; null while it has not. */
+  /** Why reading failed; null if it did not. */
   failed: string | null;
 }
 
-/** An answer of a session, computed once; one that failed is computed again. */
+/** A cached result of a session; a failed computation is tried again. */
 export function once<T>({ answers }: OpenSession, name: string, compute: () => Promise<T>): Promise<T> {
   const known = answers.get(name) as Promise<T> | undefined;
   if (known) return known;
@@ -34,21 +34,21 @@ export function once<T>({ answers }: OpenSession, name: string, compute: () => P
   return answer;
 }
 
-/** More sessions than this are not held at once: a large one takes a gigabyte. */
+/** Maximum open sessions: a large one takes a gigabyte of memory. */
 const maxOpen = 4;
 
-/** Sessions that pages look at, opened once; one that changed on disk is opened anew. */
+/** Cache of open sessions; one that changed on disk is opened again. */
 export class OpenSessions {
   private readonly sessions = new Map<string, Promise<OpenSession>>();
 
   constructor(private readonly homes: Homes) {}
 
-  /** @throws those of openSession */
+  /** @throws errors of openSession */
   async get(key: string): Promise<OpenSession> {
     const session = await this.homes.open(key);
     const state = `${key} ${session.sha256}`;
     const known = this.sessions.get(state) ?? openedOf(key, session);
-    // The one asked for last is dropped last.
+    // Moves the session to the end: the least recently used one is dropped first.
     this.sessions.delete(state);
     this.sessions.set(state, known);
     for (const old of [...this.sessions.keys()].slice(0, -maxOpen)) this.sessions.delete(old);
@@ -79,7 +79,7 @@ async function openedOf(key: string, session: Session): Promise<OpenSession> {
   }
 }
 
-/** Executions with something to show: the one with the most of a device first; a session without one has operators. */
+/** Executions with events, most GPU work first; in a session without a GPU those with operators. */
 export async function executionsOf(database: SessionDatabase): Promise<string[]> {
   const executions = await database.query<{ execution_id: string }>(
     `SELECT execution_id FROM (

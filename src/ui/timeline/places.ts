@@ -6,7 +6,7 @@ import type { Timeline, Track } from './timeline.js';
 export const lanesIn = ({ tracks }: Timeline): { track: Track; lane: Lane }[] =>
   tracks.flatMap((track) => track.lanes.map((lane) => ({ track, lane })));
 
-/** The event of some tracks that starts and ends at these times; null where none does. */
+/** The event with these times in the given tracks; null if there is none. */
 export function placeOf(
   timeline: Timeline,
   of: (track: Track) => boolean,
@@ -22,8 +22,8 @@ export function placeOf(
 }
 
 /**
- * Events with `text` in their name; times in ns since the start of the timeline.
- * @returns how many there are, the first that starts after `at` and the last before it, each around the ends
+ * Searches events with `text` in their name; times in ns since the start of the timeline.
+ * @returns the number of matches, the first that starts after `at` and the last before it, both wrapping around the ends
  */
 export function search(timeline: Timeline, text: string, at: number): Found {
   const wanted = text.toLowerCase();

@@ -3,7 +3,7 @@ import { Lane } from './lane.js';
 import { selection } from './selection.js';
 import type { Timeline } from './timeline.js';
 
-test('names beyond those that are listed are summed, not dropped', () => {
+test('names that are not listed are summed, not dropped', () => {
   const lane = new Lane();
   for (let i = 0; i < 60; i++) lane.push(100 * i, 100 * i + 60 - i, 0, i);
   const track = { table: 'kernels', rank: null, device: 0, lanes: [lane] };

@@ -7,7 +7,7 @@ import type { Timeline } from './timeline.js';
 
 const namesShown = 50;
 
-/** Lanes of a table on one rank and device, with their numbers in the timeline. */
+/** The lanes of a table on one rank and device, with their numbers in the timeline. */
 interface Group {
   id: string;
   table: string;
@@ -15,7 +15,7 @@ interface Group {
   lanes: { number: number; lane: Lane }[];
 }
 
-/** Stages and operators enclose each other: their times have no sum. */
+/** Stages and operators are left out: they nest, so their times cannot be added. */
 function groupsOf(timeline: Timeline): Group[] {
   const severalRanks = new Set(timeline.tracks.map(({ rank }) => rank)).size > 1;
   const groups = new Map<string, Group>();
@@ -39,7 +39,7 @@ function groupsOf(timeline: Timeline): Group[] {
   return [...groups.values()];
 }
 
-/** What the events of a selection are: ids of the classes of each table's events, by number. */
+/** Ids of the classes of each table's events, by number. */
 type ClassIds = Readonly<Record<string, readonly string[]>>;
 
 const nameOf = (timeline: Timeline, classIds: ClassIds, table: string, lane: Lane, index: number): string =>
@@ -47,7 +47,7 @@ const nameOf = (timeline: Timeline, classIds: ClassIds, table: string, lane: Lan
     ? idleCauseLabel(classIds[table]![lane.class[index]!]!)
     : timeline.names[lane.name[index]!]!;
 
-/** Calls with each event of a group that lies in a time, and for how much of it. */
+/** Calls `take` with each event of a group that overlaps a time range, and its time inside. */
 function eachEvent(
   { lanes }: Group,
   start: number,
@@ -109,8 +109,8 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
 const eventsPerPage = 50;
 
 /**
- * A page of the single events of one group of a selection.
- * @param asked times in ns since the start of the timeline; a page that is not there is the last one
+ * A page of the single events of one group in a selection.
+ * @param asked times in ns since the start of the timeline; a page number beyond the end gives the last page
  */
 export function selectedEvents(
   timeline: Timeline,
@@ -134,7 +134,7 @@ export function selectedEvents(
     total += ns;
     found.push(key);
   });
-  // Only the events of the page become rows: a selection can hold millions.
+  // Only the events of the page become row objects: a selection can have millions.
   const keys = Float64Array.from(found).sort();
   const pages = Math.max(1, Math.ceil(keys.length / eventsPerPage));
   const page = Math.min(pages, Math.max(1, asked));
@@ -158,7 +158,7 @@ export function selectedEvents(
       },
     });
   });
-  // Events as long as the first of the page can be on the page before.
+  // Events with the same duration as the first of the page can be on the page before.
   const before = first - keys.indexOf(keys[first]!);
   const rows = near
     .sort((a, b) => a.key - b.key)

@@ -8,7 +8,7 @@ import { trackTables, type Timeline, type Track, type TrackTable } from './timel
 import { trackClasses } from './tracks.js';
 
 /**
- * What a page needs to draw a timeline but its tiles.
+ * What a page needs to draw a timeline, except its tiles.
  * @param names number of names that the page has already
  */
 export function showTimeline(timeline: Timeline, names: number): TimelineShown {
@@ -66,7 +66,7 @@ const apiLabels: Record<string, string> = {
   other: 'other call',
 };
 
-/** Name and color of a class, as everywhere. */
+/** Label and color of a class, the same on all pages. */
 function look(table: TrackTable, id: string): { label: string; colour: string } {
   if (table === 'gaps') return { label: idleCauseLabel(id), colour: idleCauses[id]?.colour ?? '' };
   if (table === 'stages')

@@ -1,15 +1,15 @@
-/** What the server sends to a page of a timeline; times in ns, those of events after `zero`. */
+/** What the server sends to a timeline page. Times in ns; those of events are relative to `zero`. */
 export interface TimelineShown {
   /** Start of the first event, ns since the session's start. */
   zero: number;
   span: number;
-  /** The table that is being read; null when all is there. */
+  /** The table that is being loaded; null after all are. */
   reading: string | null;
-  /** From the top of the page to its bottom. */
+  /** From top to bottom of the page. */
   tables: string[];
   classes: Record<string, { id: string; label: string; colour: string }[]>;
   tracks: TrackShown[];
-  /** Those after the ones that the page has. */
+  /** Names that the page does not have yet. */
   names: string[];
 }
 
@@ -21,13 +21,13 @@ export interface TrackShown {
   tid: number | null;
   device: number | null;
   stream: string | null;
-  /** Numbers of those that occur. */
+  /** Numbers of the classes that occur. */
   classes: number[];
   firstLane: number;
   lanes: number;
 }
 
-/** An event by its lane's number in the timeline and its index in the lane. */
+/** An event by the number of its lane in the timeline and its index in the lane. */
 export interface Place {
   lane: number;
   index: number;
@@ -38,45 +38,45 @@ export interface Match extends Place {
   end: number;
 }
 
-/** Events of a name: how many, and those around a time. */
+/** Search result: number of matches and those around a time. */
 export interface Found {
   count: number;
   next: Match | null;
   previous: Match | null;
 }
 
-/** What a page shows of one event. */
+/** Details of one event. */
 export interface EventDetails {
   table: string;
   title: string;
   /** ns since the start of the timeline. */
   start: number;
   end: number;
-  /** Columns of its row with what they mean; the longest texts last. */
+  /** Columns of the event's row with their meaning, longest texts last. */
   facts: { name: string; text: string; meaning: string }[];
-  /** The page that has all events of its name; null where no page has. */
+  /** The page with all events of this name; null if there is none. */
   named: { page: 'kernels' | 'operators'; name: string } | null;
-  /** The call that launched it, or what it launched. */
+  /** The API call that launched the event, or what it launched. */
   launch: { place: Place; start: number; end: number; says: string } | null;
 }
 
-/** What ran in a selected time, summed by class and by name: parts of events that lie in it count, no others. */
+/** Events in a selected time range, summed by class and by name; only the part of an event inside the range counts. */
 export interface Selection {
   groups: {
-    /** Names a table on one rank and device. */
+    /** Id of a table on one rank and device. */
     id: string;
     table: string;
     label: string;
     total_ns: number;
     classes: { id: string; ns: number; share: string }[];
     names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
-    /** What is not among the names; null where all are. */
+    /** Sum of the names that are not listed; null if all are. */
     others: { names: number; count: number; text: string; share: string } | null;
     all: { count: number; text: string; share: string };
   }[];
 }
 
-/** Which events of a selection are listed; times in ns since the start of the timeline. */
+/** Which events of a selection to list; times in ns since the start of the timeline. */
 export interface EventsAsked {
   start: number;
   end: number;
@@ -84,13 +84,13 @@ export interface EventsAsked {
   group: string;
   /** null: events of all names. */
   name: string | null;
-  /** The longest parts first, or the earliest events. */
+  /** time: longest part first; start: earliest first. */
   sort: 'time' | 'start';
-  /** From 1. */
+  /** Page number from 1. */
   page: number;
 }
 
-/** A page of the events of a selection, and sums over all pages. */
+/** A page of the events of a selection, with sums over all pages. */
 export interface SelectedEvents {
   label: string;
   count: number;
@@ -99,22 +99,22 @@ export interface SelectedEvents {
   text: string;
   page: number;
   pages: number;
-  /** `ns` and `text`: the part inside the selection. */
+  /** `ns` and `text`: duration of the part inside the selection. */
   rows: (Match & { name: string; ns: number; duration: string; text: string })[];
 }
 
-/** A time, in ns. */
+/** A time range, ns. */
 export interface Span {
   start: number;
   end: number;
 }
 
-/** Stages of a kind to step through; times in ns since the start of the timeline. */
+/** Stages of one kind to step through; times in ns since the start of the timeline. */
 export interface Steps {
   kind: string;
   label: string;
   count: number;
-  /** By their order in time; at most `stepsListed`. */
+  /** In time order; at most `stepsListed`. */
   list: Span[];
   median: Span;
   slowest: Span;

@@ -5,7 +5,7 @@ import type { Timeline } from './timeline.js';
 
 const stepsListed = 2000;
 
-/** Stages that are a phase of their own (no range inside another of its phase), warm-up left out. */
+/** Stages without warm-up; of nested ranges of one phase only the outer one. */
 export async function stepsOf(database: SessionDatabase, { execution, from }: Timeline): Promise<Steps[]> {
   const rows = await database.query<{ kind: string; start_ns: number; end_ns: number }>(
     `SELECT kind, start_ns, end_ns FROM stages WHERE execution_id = $1 AND stage_id = phase_id AND NOT coalesce(warmup, false) AND end_ns > start_ns ORDER BY start_ns`,

@@ -3,7 +3,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import type { EventRows, Row } from './details.js';
 import type { Timeline, TrackTable } from './timeline.js';
 
-/** SQL of the rows of a table as `e`, each with the names of the stage and the operator that it belongs to. */
+/** SQL of the rows of a table as `e`, each with the names of its stage and operator. */
 export function rowsWithNames(table: TrackTable): string {
   const columns: object = tables[table].columns;
   const same = (other: string, id: string): string =>
@@ -14,7 +14,7 @@ export function rowsWithNames(table: TrackTable): string {
     ${ofStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${ofOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}`;
 }
 
-/** Rows of events as a session's tables have them. */
+/** Reads rows of events from a session's tables. */
 export const storedRows = (database: SessionDatabase, { execution }: Timeline): EventRows => ({
   rowOf: async (track, start, end) => {
     const inside =

@@ -1,21 +1,21 @@
 /**
- * Tiles of a timeline as they go from the server to the page: words of 32 bits, one record per lane after the other.
+ * Binary format of timeline tiles from server to page: 32-bit words, one record per lane after the other.
  *
- * A tile (level, n) is the time [n · 512 · 2^level, (n + 1) · 512 · 2^level) ns after the start of the execution. Where a lane has few
- * events in it, the record holds them; otherwise each of its 512 bins holds the share of time per class. A share above 0 is never
- * rounded to 0, so nothing disappears at any zoom.
+ * A tile (level, n) is the time [n · 512 · 2^level, (n + 1) · 512 · 2^level) ns after the start of the execution. If a lane has few events
+ * in it, the record contains them; otherwise it has the share of time per class for each of the 512 bins. A share above 0 is never rounded
+ * to 0, so an event is visible at every zoom level.
  */
 export const binsPerTile = 512;
-/** Events of all lanes in one answer: some 100 kB, and a view needs three tiles. */
+/** Maximum events of all lanes in one response: about 100 kB, and a view needs three tiles. */
 const eventsPerTile = 8192;
 
-/** More events of one lane than this are sent as shares. @param lanes of the timeline */
+/** Lanes with more events are sent as shares. @param lanes of the timeline */
 export const eventsPerLane = (lanes: number): number => Math.max(64, Math.floor(eventsPerTile / lanes));
 
 export interface EventsRecord {
   lane: number;
   kind: 'events';
-  /** Index of the first event in its lane; the others follow. */
+  /** Index of the first event in its lane; the others follow it. */
   first: number;
   /** ns after the start of the tile, cut to half a tile before and after it. */
   start: Float64Array;
@@ -27,7 +27,7 @@ export interface EventsRecord {
 export interface SharesRecord {
   lane: number;
   kind: 'shares';
-  /** Per class that occurs: the share of each bin, 0 to 1. */
+  /** Share of each bin, 0 to 1, for each class that occurs. */
   classes: { class: number; shares: Float32Array }[];
 }
 
@@ -36,12 +36,12 @@ export type LaneRecord = EventsRecord | SharesRecord;
 const kinds = { events: 0, shares: 1 } as const;
 const wordsPerEvent = 3;
 const wordsPerClass = 1 + binsPerTile / 4;
-/** The largest share in a byte. */
+/** The byte for a share of 1. */
 const full = 255;
-/** Bits of a name's number; the class is above them. */
+/** Bits for the number of a name; the class is in the bits above. */
 const nameBits = 24;
 
-/** Number of the tile that holds a time. @param ns after the start of the execution */
+/** Number of the tile that contains a time. @param ns after the start of the execution */
 export const tileAt = (ns: number, level: number): number => Math.floor(ns / (binsPerTile * 2 ** level));
 
 export function encodeRecords(records: readonly LaneRecord[]): Uint32Array<ArrayBuffer> {

@@ -29,7 +29,7 @@ const number = async (sql: string): Promise<number> =>
   Number(Object.values((await database.query(sql))[0]!)[0]);
 
 describe('a timeline of an nsys capture', () => {
-  test('has every event of the tables, each in its track', async () => {
+  test('contains every event of the tables, each in its track', async () => {
     for (const table of ['kernels', 'copies', 'api_calls', 'stages'] as const) {
       const lanes = timeline.tracks.filter((track) => track.table === table).flatMap(({ lanes }) => lanes);
       expect(
@@ -45,12 +45,12 @@ describe('a timeline of an nsys capture', () => {
     expect(timeline.reading).toBeNull();
   });
 
-  test('no two events of a lane overlap', () => {
+  test('has no overlapping events in a lane', () => {
     for (const { lane } of lanesIn(timeline))
       for (let i = 1; i < lane.length; i++) expect(lane.start[i]).toBeGreaterThanOrEqual(lane.end[i - 1]!);
   });
 
-  test('parts of gaps sum to the gaps, cause by cause', async () => {
+  test('splits gaps by cause into parts that sum to the gaps', async () => {
     const found = new Map<string, number>();
     for (const { lanes } of timeline.tracks.filter(({ table }) => table === 'gaps'))
       for (const lane of lanes)
@@ -65,7 +65,7 @@ describe('a timeline of an nsys capture', () => {
     );
   });
 
-  test('a selection sums what SQL sums over the same time', async () => {
+  test('sums a selection as SQL does over the same time', async () => {
     const [from, to] = [20e6, 60e6];
     const { groups } = selection(timeline, trackClasses, from, to);
     const [start, end] = [timeline.from + from, timeline.from + to];
@@ -130,7 +130,7 @@ describe('a timeline of an nsys capture', () => {
     });
   });
 
-  test('a kernel leads to its launch and the launch to the kernel', async () => {
+  test('links a kernel to its launch and the launch to the kernel', async () => {
     const [row] = await database.query<{
       start_ns: number;
       api_start_ns: number;
@@ -168,7 +168,7 @@ describe('a timeline of an nsys capture', () => {
     expect(search(timeline, 'no such name', 0)).toEqual({ count: 0, next: null, previous: null });
   });
 
-  test('tiles at every level hold the time of each class, within 1 % of the capture', async () => {
+  test('has the time of each class in tiles of every level, within 1 % of the capture', async () => {
     const lanes = lanesIn(timeline);
     const span = timeline.to - timeline.from;
     for (const level of [12, 16, 20]) {
@@ -195,7 +195,7 @@ describe('a timeline of an nsys capture', () => {
     }
   });
 
-  test('steps are those of the stages, their median and slowest one', async () => {
+  test('takes steps from the stages, with the median and the slowest', async () => {
     const decode = (await stepsOf(database, timeline)).find(({ kind }) => kind === 'decode')!;
     const where = `FROM stages WHERE kind = 'decode' AND stage_id = phase_id AND NOT coalesce(warmup, false)`;
     expect(decode.count).toBe(await number(`SELECT count(*) ${where}`));

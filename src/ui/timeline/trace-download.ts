@@ -6,11 +6,11 @@ import { ofExecution, onlyExecution } from '../../export/one-execution.js';
 import { safeJson } from '../../render/safe-text.js';
 import type { Session } from '../../session/open.js';
 
-/** One execution as a chrome trace that starts at 0, compressed with gzip, as Perfetto opens it. */
+/** One execution as a chrome trace for Perfetto, starting at time 0, compressed with gzip. */
 export function traceDownload(session: Session, execution: string, note: Note): ReadableStream<Uint8Array> {
   const text = Readable.from(traceOf(ofExecution(session, execution), execution, note));
   const packed = createGzip({ level: 1 });
-  // A reader that leaves ends the export; one that fails ends the download.
+  // A closed download stops the export; a failed export aborts the download.
   text.once('error', (error) => packed.destroy(error));
   packed.once('close', () => text.destroy());
   return Readable.toWeb(text.pipe(packed)) as ReadableStream<Uint8Array>;

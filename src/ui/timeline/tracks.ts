@@ -7,7 +7,7 @@ import { type Timeline, type Track, type TrackTable } from './timeline.js';
 
 const apiKinds = ['launch', 'synchronization', 'copy', 'allocation', 'other'] as const;
 
-/** What the classes of a track's events mean, by number. */
+/** Ids of the classes of a track's events, by number. */
 export const trackClasses: Readonly<Record<TrackTable, readonly string[]>> = {
   stages: stageKinds,
   ops: opClasses,
@@ -25,9 +25,9 @@ const apiKind = `CASE WHEN name ILIKE '%launch%' THEN 'launch' WHEN name ILIKE '
 
 interface Source {
   table: TrackTable;
-  /** Columns that tell its tracks apart. */
+  /** Columns that distinguish the tracks of a table. */
   key: readonly ('rank' | 'host' | 'pid' | 'tid' | 'device' | 'stream')[];
-  /** SQL of an event's name and of the number of its class. */
+  /** SQL of an event's name and of its class number. */
   name: string;
   class: string;
   end: string;
@@ -46,10 +46,10 @@ const sources: readonly Source[] = [
   { table: 'copies', key: ofStream, name: 'kind', class: '0', end },
 ];
 
-/** What is asked for first comes first: a page draws what is there while the rest is read. */
+/** Tables in the order of loading: what a page shows first is loaded first. */
 const readOrder = ['kernels', 'copies', 'stages', 'gaps', 'api_calls', 'ops'] as const;
 
-/** A timeline without its events yet. */
+/** A timeline without events yet. */
 export async function startTimeline(database: SessionDatabase, execution: string): Promise<Timeline> {
   const bounds = sources.map(
     ({ table, end }) =>
@@ -127,7 +127,7 @@ async function readTracks(
 
 const noKey = { rank: null, host: null, pid: null, tid: null, device: null, stream: null };
 
-/** The parts of a gap follow each other in the order of their columns. */
+/** Adds the parts of a gap one after the other, in the order of their columns. */
 function pushParts(
   events: Lane,
   start: number,
