@@ -336,7 +336,7 @@ describe('80 columns, and dropped columns are named', () => {
 
   it('columns that are equal in all rows are shown once above the table', async () => {
     const text = await textOf({ batchSize: [1, 8, 512] }, [true]);
-    expect(text).toContain('all: input 128, output 128, weights 16.06 GB, fits yes');
+    expect(text).toContain('all: input 128, output 128, weights 16.06 GB batch');
     expect(text).toContain('batch KV cache activations overhead needed ');
   });
 

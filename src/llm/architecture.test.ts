@@ -130,8 +130,8 @@ describe('what bad configs get', () => {
   });
 
   const bad: [string, Record<string, unknown>, string, string][] = [
-    ['no hidden size', { hidden_size: undefined }, '"hidden_size"', 'no usable'],
-    ['no model type', { model_type: undefined }, '"model_type"', 'no usable'],
+    ['no hidden size', { hidden_size: undefined }, '"hidden_size"', 'has no'],
+    ['no model type', { model_type: undefined }, '"model_type"', 'has no'],
     ['a negative layer count', { num_hidden_layers: -2 }, '"num_hidden_layers"', '-2'],
     ['a billion layers', { num_hidden_layers: 1e9 }, '"num_hidden_layers"', '1000000000'],
     ['a fractional width', { intermediate_size: 12.5 }, '"intermediate_size"', '12.5'],

@@ -7,12 +7,12 @@ const largestSize = 2 ** 31;
 export function configError(field: string, value: unknown, why: string): InferscopeError {
   const what =
     value === undefined || value === null
-      ? `config.json has no usable "${field}"`
+      ? `config.json has no "${field}"`
       : `config.json field "${field}" is impossible: ${JSON.stringify(value)}`;
   return new InferscopeError('E_MODEL_CONFIG', {
     what,
     why,
-    fix: `Set "${field}" to the model's real value; the config.json published with the model has it.`,
+    fix: `Set "${field}" as in the config.json published with the model, or give the model's hub id: --model OWNER/NAME.`,
   });
 }
 

@@ -29,10 +29,10 @@ export function baselineView(document: Document<Baseline>, path: string): View {
         t: 'table',
         title: 'Metrics of the baseline',
         columns: [
-          { id: 'metric', head: 'metric', wraps: true },
-          { id: 'value', head: 'value', numeric: true },
+          { id: 'metric', head: 'metric', wraps: true, lines: true },
+          { id: 'value', head: 'mean', numeric: true },
           { id: 'n', head: 'n', numeric: true },
-          { id: 'spread', head: 'spread over' },
+          { id: 'basis', head: 'interval over' },
         ],
         rows: metrics.map(({ id, value, unit, basis, values, interval }) => ({
           cells: [
@@ -113,14 +113,18 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
 function notes({ comparisons, tolerance, within_process: isWithin }: BaselineCheck): Text[] {
   const tested = comparisons.filter(({ p_adjusted: p }) => p !== null).length;
   return [
-    [
-      'A change is significant by Welch’s test on logarithms with Holm’s correction for ',
-      { count: tested, unit: tested === 1 ? 'metric' : 'metrics' },
-      '; worse by up to ',
-      { n: tolerance, unit: 'ratio' },
-      ' is within tolerance.',
-      isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
-    ],
+    ...(tested === 0
+      ? []
+      : [
+          [
+            'A change is significant by Welch’s test on logarithms with Holm’s correction for ',
+            { count: tested, unit: tested === 1 ? 'metric' : 'metrics' },
+            '; worse by up to ',
+            { n: tolerance, unit: 'ratio' },
+            ' is within tolerance.',
+            isUniform(comparisons) ? ` Values per side: ${comparisons[0]!.n.join(' and ')}.` : '',
+          ] satisfies Text,
+        ]),
     ...unclaimedNote(comparisons, 'Set and check with several sessions, or profile with more --launches.'),
     ...withinProcessNote(isWithin),
   ];

@@ -13,7 +13,7 @@ const sections: {
 } = {
   utilization: { title: 'Stages', blocks: utilizationBlocks },
   counters: { title: 'Nsight Compute', blocks: counterBlocks },
-  gemms: { title: 'Matrix multiplications', blocks: gemmBlocks },
+  gemms: { title: 'GEMMs by shape', blocks: gemmBlocks },
   collectives: { title: 'Collectives', blocks: collectiveBlocks },
 };
 

@@ -220,14 +220,14 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
   const grows = formatGb(needed) !== formatGb(point.largest_gpu_bytes);
   const least =
     memory.engine === 'vllm'
-      ? ' with the batch’s own cache'
+      ? ' with the KV cache of this batch'
       : grows
         ? ' with the KV cache of all tokens'
         : '';
-  const of: Part[] = [bytes(needed), `${least} of `, bytes(total)];
+  const of: Part[] = ['needs ', bytes(needed), `${least}, has `, bytes(total)];
   if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
   const spare = total - needed;
-  if (spare >= 0) return ['no: ', ...of, ', and its share is smaller'];
+  if (spare >= 0) return ['no: ', ...of, ', of which vLLM may use less (gpu_memory_utilization)'];
   const reserve = Math.max(
     0,
     ...(point.lines.find(({ component }) => component === 'allocator_reserve')?.gpu_bytes ?? []),
@@ -334,7 +334,7 @@ const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
 /** One row per point of a list of batch sizes and lengths. */
 function pointsSection(memory: EstimateMemory): Section {
   const { points } = memory;
-  const { columns, alike } = withoutAlike(pointColumns, points, ['batch_size', 'needed_bytes']);
+  const { columns, alike } = withoutAlike(pointColumns, points, ['batch_size', 'needed_bytes', 'fits']);
   const unknown = points.every(({ fits }) => fits === null) && memory.engine !== 'onnx';
   return {
     id: 'memory',

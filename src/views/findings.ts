@@ -11,7 +11,7 @@ import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
 import { leadingStages, numberedQueries } from './explain-series.js';
 import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
-import { stageLabels } from '../vocabulary/stages.js';
+import { perInstance, stageLabels } from '../vocabulary/stages.js';
 
 export interface Shown {
   /** Show every stage bar by bar; otherwise only the leading ones, the others as one line each. */
@@ -276,11 +276,11 @@ function gainText(
   const { value, range } = formatWithRange(expected, low, high, 'ms');
   const interval = range === null ? '' : ` (${range})`;
   // A pause between two stages is removed completely.
-  if (stage === null && after === 0) return `${value} each time${interval}`;
-  const of = per === 'token' ? 'token' : stage === null || stage === 'outside' ? null : stageLabels[stage];
+  if (stage === null && after === 0) return `${value} per pause${interval}`;
+  const of = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
   const left = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
-  return `${value}${of === null ? '' : ` per ${of}`}${interval}${left}${shorter}`;
+  return `${value} ${of}${interval}${left}${shorter}`;
 }
 
 /** The evidence rows, and the query that returns them. */

@@ -142,7 +142,12 @@ function columnsOf(
         drop: 2,
         of: tiled(({ tile_efficiency: figure }) => ({ figure })),
       },
-      { id: 'used', head: 'used', ...number, of: (gemm) => ({ figure: usedShare(gemm), utilization: true }) },
+      {
+        id: 'used',
+        head: 'SMs used',
+        ...number,
+        of: (gemm) => ({ figure: usedShare(gemm), utilization: true }),
+      },
       { id: 'made_by', head: 'kernel', drop: 0, of: madeBy },
     ],
   };
@@ -173,7 +178,7 @@ function meaning(rows: readonly Gemm[]): string {
     from === undefined || rows.every(({ achieved_flops: rate }) => rate.value === null)
       ? ''
       : `of roof: max(FLOP / peak, bytes / bandwidth) / time per call (${roofNotes[from]}). `;
-  return `${roof}used: M×N over the area of its tiles × waves over whole waves; the rest up to 100 % is edge and idle SMs.`;
+  return `${roof}SMs used: tiles filled (M×N / area of its tiles) × waves / whole waves; the rest is tile edges and idle SMs.`;
 }
 
 function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {

@@ -36,8 +36,9 @@ export function metricTable(
   return {
     t: 'table',
     title,
+    reasons: true,
     columns: [
-      { id: 'metric', head: 'metric', wraps: 18 },
+      { id: 'metric', head: 'metric', wraps: 18, lines: true },
       { id: 'base', head: base, numeric: true },
       { id: 'new', head: now, numeric: true },
       { id: 'change', head: 'change', numeric: true },

@@ -37,10 +37,15 @@ export function predictView(document: Document<PredictResult>): View {
       ...(data.table ? [{ id: 'table', title: 'Kernel table', blocks: kernelTable(data) }] : []),
       {
         id: 'assumed',
-        title: 'Assumed',
+        title: 'Assumptions',
         blocks: [
-          { t: 'notes', items: data.assumptions.map(({ text }) => text) },
-          { t: 'text', text: `Not modeled: ${data.not_modelled.join(', ')}` },
+          {
+            t: 'facts',
+            items: [
+              ...data.assumptions.map(({ id, text }) => ({ name: id, text })),
+              { name: 'not modeled', text: data.not_modelled.join(', ') },
+            ],
+          },
           { t: 'issues', issues },
         ] satisfies Block[],
       },

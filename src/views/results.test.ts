@@ -105,7 +105,7 @@ it('draws the same values as Markdown and as a page, with names escaped', () => 
   expect(page.indexOf('id="waterfall"')).toBeLessThan(page.indexOf('id="loads"'));
 });
 
-it("shows a log without comparable metrics by its tool's own metrics, one column per place", () => {
+it("shows a log without comparable metrics by its tool's own metrics", () => {
   const metric = (name: string, unit: string, value: number) => ({
     name,
     unit,
@@ -133,8 +133,8 @@ it("shows a log without comparable metrics by its tool's own metrics, one column
   const [table, ...more] = log.sections[0]!.blocks.filter((block) => isTable(block));
   expect(more).toEqual([]);
   expect(table!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([
-    ['vllm.kv_cache_tokens', 621_392, null],
-    ['vllm.weights', null, 55.2],
+    ['engine', 'vllm.kv_cache_tokens', 621_392],
+    ['rank 0', 'vllm.weights', 55.2],
   ]);
 });
 

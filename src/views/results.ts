@@ -144,24 +144,13 @@ function requestCount({ requests, metrics }: BenchmarkPoint): Text {
   return failed > 0 ? [{ count: ok }, ' + ', { count: failed, unit: 'failed' }] : { count: ok };
 }
 
-/** One row per metric and one column per place (a rank of an engine, or the engine); one row per point if each has one metric. */
+/** One row per metric and one column per point (a rank of an engine, or the engine); one row per point and metric where no two points share a metric, or points outnumber metrics. */
 function ownTable({ points, tool }: Capture): Block {
   const names = [...new Set(points.flatMap(({ metrics }) => metrics.map(({ name }) => name)))];
-  if (points.length > names.length && points.every(({ metrics }) => metrics.length === 1)) {
-    return {
-      t: 'table',
-      title: `Metadata of ${tool.name}`,
-      columns: [
-        { id: 'point', head: 'test' },
-        { id: 'metric', head: 'metric', wraps: true },
-        { id: 'mean', head: 'mean', numeric: true },
-      ],
-      rows: points.map(({ label, metrics: [metric] }) => ({
-        cells: [label, metric!.name, cell(metric!.file, statistics[0]!.names, metric!.unit)],
-      })),
-      brief: 12,
-    };
-  }
+  const isShared = (name: string) =>
+    points.filter(({ metrics }) => metrics.some((one) => one.name === name)).length > 1;
+  if (points.length > names.length || (points.length > 1 && !names.some(isShared)))
+    return ownList(points, tool);
   const valueOf = ({ metrics }: BenchmarkPoint, name: string): Text => {
     const metric = metrics.find((candidate) => candidate.name === name);
     return metric
@@ -170,7 +159,7 @@ function ownTable({ points, tool }: Capture): Block {
   };
   return {
     t: 'table',
-    title: `Metadata of ${tool.name}`,
+    title: `Metrics of ${tool.name}`,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
       ...points.map(({ label }, i): Column => ({
@@ -182,6 +171,38 @@ function ownTable({ points, tool }: Capture): Block {
     ],
     rows: names.map((name) => ({ cells: [name, ...points.map((point) => valueOf(point, name))] })),
     brief: 12,
+  };
+}
+
+function ownList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Block {
+  const all = points.flatMap(({ metrics }) => metrics.flatMap(({ file }) => file));
+  const columns = statistics.filter(
+    ({ names, detail }) => !detail && all.some(({ statistic }) => names.includes(statistic)),
+  );
+  return {
+    t: 'table',
+    title: `Metrics of ${tool.name}`,
+    columns: [
+      { id: 'point', head: 'test' },
+      { id: 'metric', head: 'metric', wraps: true },
+      // Some metrics have a maximum and no mean.
+      ...columns.map(({ id, head }, i): Column => ({
+        id,
+        head,
+        numeric: true,
+        ...(id === 'mean' || id === 'max' ? {} : { drop: i }),
+      })),
+    ],
+    rows: points.flatMap(({ label, metrics }) =>
+      metrics.map(({ name, file, recomputed, unit }) => ({
+        cells: [
+          label,
+          name,
+          ...columns.map(({ names }) => cell(recomputed.length > 0 ? recomputed : file, names, unit)),
+        ],
+      })),
+    ),
+    brief: 14,
   };
 }
 

@@ -36,7 +36,7 @@ test('shows errors by component and in total, with a sign', () => {
   const rows = section('errors').blocks.find(isTable)!.rows;
   const row = (name: string) => rows.find(({ cells }) => rawValue(cells[0]!) === name)!.cells;
   expect(row('KV cache').map(rawValue)).toEqual(['KV cache', 2, 0, 0, 0, 0, '2/2']);
-  expect(plainText(row('activations')[4]!)).toBe('−67\u00a0%');
+  expect(plainText(row('activations')[5]!)).toBe('−67\u00a0%');
   const signed = plainText({ n: 0.042, unit: 'ratio', signed: true });
   expect([signed, plainText({ n: 0.000_01, unit: 'ratio', signed: true })]).toEqual([
     '+4.2\u00a0%',

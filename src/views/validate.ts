@@ -52,8 +52,8 @@ const errorColumns: readonly Column[] = [
   { id: 'profiles', head: 'runs', numeric: true },
   { id: 'mean_share', head: 'bias', numeric: true },
   { id: 'mean_absolute_share', head: 'mean error', numeric: true },
+  { id: 'mean_absolute_bytes', head: 'in bytes', numeric: true, drop: 0 },
   { id: 'worst_share', head: 'worst', numeric: true },
-  { id: 'mean_absolute_bytes', head: 'mean bytes', numeric: true, drop: 0 },
   { id: 'within', head: 'within', numeric: true },
 ];
 
@@ -63,8 +63,8 @@ const errorCells = (row: ErrorSummary): Text[] => [
   row.mean_absolute_share === null
     ? { missing: 'not measured' }
     : { n: row.mean_absolute_share, unit: 'ratio' },
-  signedShare(row.worst_share),
   row.profiles === 0 ? { missing: 'no profile compared' } : gb(row.mean_absolute_bytes),
+  signedShare(row.worst_share),
   row.profiles === 0 ? { missing: 'no profile compared' } : `${row.within}/${row.profiles}`,
 ];
 

@@ -64,7 +64,10 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     stages: [stage],
     changes: [change, fresh],
     score: { graded: 1, within_interval: 1, median_absolute_error: 0.052 },
-    sentences: ['Decode: 5.88 ms before, 1.62 ms after (−72 %).', '1 of 1 graded change achieved its gain.'],
+    sentences: [
+      'Decode: 5.88 ms before, 1.62 ms after (−72 %).',
+      'The achieved gain is within the expected interval.',
+    ],
   };
 }
 
@@ -102,8 +105,8 @@ describe('explain --verify as a page', () => {
 
   test('the Markdown has the same figures', () => {
     const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
-    expect(text).toContain('| gone | 4.0 ms | 3.4 to 4.3 ms | 4.26 ms | −5.2 % | yes |');
-    expect(text).toContain('1 of 1 graded change achieved its gain.');
+    expect(text).toContain('| gone | 4.0 ms (3.4 to 4.3 ms) | 4.26 ms | −5.2 % | yes |');
+    expect(text).toContain('The achieved gain is within the expected interval.');
     // The text of a graded change is not repeated below its row.
     expect(text).not.toContain('4.04 ms expected.');
     expect(text).toContain('2. New.');

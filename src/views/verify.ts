@@ -2,7 +2,7 @@ import { barWords } from '../vocabulary/bars.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
 import { changeOutcomes } from '../vocabulary/change-outcomes.js';
-import { formatRange, formatWithRange } from '../vocabulary/format.js';
+import { formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part, Text, View } from './block.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { stageHead } from './explain-series.js';
@@ -14,7 +14,7 @@ type Stage = VerifyResult['stages'][number];
 /** Bars that changed by a smaller share of the stage are not shown. */
 const minShare = 0.01;
 
-/** Gains promised by the findings of one session against those achieved in a session with the changes made. */
+/** Gains expected by the findings of one session against those achieved in a session with the changes made. */
 export function verifyView(document: Document<VerifyResult>, explain: Document<ExplainResult>): View {
   const { data, issues } = document;
   return {
@@ -72,7 +72,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     },
     {
       t: 'text',
-      text: `${graded_on === 'wall' ? 'Compared by its time' : 'Compared by the time of its kernels and copies'}: ${graded_why}.`,
+      text: `${graded_on === 'wall' ? 'Graded on the time of the stage' : 'Graded on the time of its kernels and copies'}: ${graded_why}.`,
     },
     {
       t: 'table',
@@ -112,11 +112,10 @@ function changeBlocks(data: VerifyResult): Block[] {
         { id: 'number', head: '#', numeric: true },
         { id: 'finding', head: 'finding', wraps: 16, lines: true },
         { id: 'outcome', head: 'now' },
-        { id: 'expected_ms', head: 'expected', numeric: true },
-        { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },
+        { id: 'expected_ms', head: 'expected gain', numeric: true },
         { id: 'achieved_ms', head: 'achieved', numeric: true },
         { id: 'error', head: 'error', numeric: true, drop: 0 },
-        { id: 'within_interval', head: 'in interval' },
+        { id: 'within_interval', head: 'as expected' },
       ],
       rows: changes.map((change, i) => ({
         cells: [
@@ -124,7 +123,6 @@ function changeBlocks(data: VerifyResult): Block[] {
           [change.title, ...drawn(change, longestMs)],
           changeOutcomes[change.outcome],
           expectedOf(change),
-          intervalOf(change),
           known(change.achieved_ms, 'ms'),
           known(change.error, 'ratio'),
           change.within_interval === null
@@ -150,10 +148,10 @@ const known = (n: number | null, unit: string, why = 'the gain cannot be measure
 const expectedOf = ({ expected_ms: ms, low_ms: low, high_ms: high }: Change): Text =>
   ms === null || low === null || high === null
     ? known(ms, 'ms', 'no expected gain')
-    : formatWithRange(ms, low, high, 'ms').value;
+    : withInterval(formatWithRange(ms, low, high, 'ms'));
 
-const intervalOf = ({ low_ms: low, high_ms: high }: Change): Text =>
-  low === null || high === null ? { missing: 'no expected interval' } : formatRange(low, high, 'ms');
+const withInterval = ({ value, range }: ReturnType<typeof formatWithRange>): string =>
+  range === null ? value : `${value} (${range})`;
 
 function drawn(
   { low_ms: lowMs, expected_ms: expectedMs, high_ms: highMs, achieved_ms: achievedMs }: Change,

@@ -44,6 +44,12 @@ export function everyInstance(kind: string): string {
   return kind === 'outside' || withoutArticle.has(kind) ? instanceWord(kind) : `every ${label}`;
 }
 
+/** After a quantity of one instance: "per decode step", "in the whole capture". */
+export function perInstance(kind: string): string {
+  const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;
+  return kind === 'outside' || withoutArticle.has(kind) ? `in ${instanceWord(kind)}` : `per ${label}`;
+}
+
 /** "one prefill", "6 decode steps". */
 export function instancesOf(count: number, kind: string): string {
   const label = (stageLabels as Readonly<Record<string, string>>)[kind] ?? kind;

@@ -18,7 +18,7 @@ import {
   formatPercent,
   formatQuantity,
 } from '../../vocabulary/format.js';
-import { instanceWord, stageLabels } from '../../vocabulary/stages.js';
+import { instanceWord, perInstance } from '../../vocabulary/stages.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -102,8 +102,7 @@ function inferredSentence({ n, confidence }: InferredStepsFound): string {
 
 function rankSentence({ rank, device, kind, waiting_ms }: AwaitedRank): string {
   const name = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
-  const where = instanceWord(kind);
-  return `Showing ${name}: other ranks wait for it in collectives, one of them ${formatMs(waiting_ms)} of ${where}.`;
+  return `Showing ${name}: other ranks wait for it in collectives, one of them ${formatMs(waiting_ms)} ${perInstance(kind)}.`;
 }
 
 function limitSentence(stage: StageWaterfall, busy: boolean): string {
@@ -176,6 +175,6 @@ export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>):
     const before = gain.after_ms + gain.expected_ms;
     return `. Expected: ${formatMs(gain.after_ms)} per token instead of ${formatMs(before)}, in steps of the same length`;
   }
-  const per = stage && stage !== 'outside' ? ` per ${stageLabels[stage] ?? stage}` : '';
-  return `. Expected gain: ${formatMs(gain.expected_ms)}${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
+  const per = stage === null ? 'per pause' : perInstance(stage);
+  return `. Expected gain: ${formatMs(gain.expected_ms)} ${per} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
 }

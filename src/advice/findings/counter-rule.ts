@@ -65,8 +65,7 @@ export function counterRule<M extends string, D extends string>(
         saving: fault.saving(row),
       }));
       const [largest] = await savingsByStage(context, counters, kernels);
-      if (!largest)
-        return { outcome: 'not_fired', why: 'Less than 2 % of the time is at stake in such kernels.' };
+      if (!largest) return { outcome: 'not_fired', why: 'Such kernels affect less than 2 % of the time.' };
       const worst = rows.find(({ kernel_name: name }) =>
         largest.kernels.some((kernel) => kernel.name === name),
       )!;

@@ -127,7 +127,7 @@ function outcomeOf(
 }
 
 /**
- * Runs every rule over the session and ranks the findings by ms at stake over the whole run. If `--what-if` can compute a change,
+ * Runs every rule over the session and ranks the findings by affected ms over the whole run. If `--what-if` can compute a change,
  * the gain comes from it; other gains are at most the bars they name. Findings hidden by another one are marked. The list
  * may be empty.
  */

@@ -44,7 +44,7 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<JobCa
   };
 }
 
-/** Time at stake by uneven experts, ms per instance (mean). */
+/** Time affected by uneven experts, ms per instance (mean). */
 export const expertStake = ({ wire_ms, waiting_ms }: ExpertLoad): number => wire_ms + waiting_ms;
 
 /** Whether a rank is in the communicator of a slow link. */

@@ -2,7 +2,7 @@ import { shortName } from './counted-kernels.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { ms, times } from './words.js';
+import { ms, timesPer } from './words.js';
 
 /** A place in the program where the device waits long; values per mean instance. */
 export type Place = {
@@ -18,7 +18,7 @@ export async function longStretches(context: FindingContext, { kind, instances }
   const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
     found
       .slice(0, 3)
-      .map((row) => `${placeWords(row)}: ${ms(row.ms)} on average, ${times(row.per_instance, kind)}`)
+      .map((row) => `${placeWords(row)}: ${ms(row.ms)} on average, ${timesPer(row.per_instance, kind)}`)
       .join('; '),
   );
   return { places: rows, evidence };

@@ -25,12 +25,12 @@ interface Ranked {
   finding: Finding;
   removes: 'idle' | 'busy';
   covers: readonly string[];
-  /** Ms at stake over the whole run that are certain. */
+  /** Affected ms over the whole run that are certain. */
   certain_ms: number;
 }
 
 /**
- * Findings of all rules, largest certain ms at stake over the whole run first: severity and order follow the lower end of the
+ * Findings of all rules, largest certain affected ms over the whole run first: severity and order follow the lower end of the
  * stage's interval, so a stage of two instances that differ widely does not lead. A gain that no what-if computes is limited to the bars
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
  * remains. So the sum of such visible gains never exceeds the stage's time.

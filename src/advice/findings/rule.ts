@@ -55,9 +55,9 @@ export type FoundDraft = Omit<
   /** Per mean instance of the stage, unless the finding states otherwise. */
   gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'stage' | 'token' }) | null;
   stage: WaterfallKind | null;
-  /** Ms at stake over the whole run, if not at_stake_ms times the instances of the stage. */
+  /** Affected ms over the whole run, if not at_stake_ms times the instances of the stage. */
   run_ms?: number;
-  /** Share at stake of the analyzed time, for findings without a stage. */
+  /** Affected share of the analyzed time, for findings without a stage. */
   share?: number;
   /**
    * idle: removes time in which the device waits for the host. busy (default): shortens device work, which shortens the stage

@@ -1,5 +1,5 @@
 import { formatCount, formatQuantity, plural } from '../../vocabulary/format.js';
-import { instancesOf } from '../../vocabulary/stages.js';
+import { instancesOf, perInstance } from '../../vocabulary/stages.js';
 
 export {
   formatBytes as mib,
@@ -17,6 +17,12 @@ export function times(value: number, kind: string): string {
   if (value > 0 && value < 0.95) return `once in ${instancesOf(1 / value, kind)}`;
   const number = formatCount(value >= 10 ? Math.round(value) : value);
   return number === '1' ? 'once' : `${number} times`;
+}
+
+/** `times` where no sentence names the stage: "1.3 times per decode step". */
+export function timesPer(value: number, kind: string): string {
+  const text = times(value, kind);
+  return value > 0 && value < 0.95 ? text : `${text} ${perInstance(kind)}`;
 }
 
 /** Calls per instance and the mean time of one: "8 calls of 0.136 ms". */

@@ -162,6 +162,6 @@ function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVe
     achieved_ms: null,
     error: null,
     within_interval: null,
-    text: stake === null ? 'New.' : `New: ${formatMs(stake)} at stake.`,
+    text: stake === null ? 'New.' : `New: ${formatMs(stake)} affected.`,
   };
 }

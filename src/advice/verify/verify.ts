@@ -5,7 +5,7 @@ import { explainSession } from '../explain/explain.js';
 import { checkComparable } from './comparable.js';
 import { type ChangeVerdict, findingOutcomes } from './finding-outcomes.js';
 import { stagePairs, type StageVerdict } from './stage-pairs.js';
-import { formatMs, formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
+import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
@@ -84,7 +84,9 @@ function sentences(
       ? made.length === 0
         ? 'No finding of the earlier session is gone: there is no gain to measure.'
         : 'The gain of the findings that are gone cannot be measured.'
-      : `${inside} of ${plural(graded, 'graded change')} achieved a gain within ${inside === 1 ? 'its' : 'their'} interval${error === null ? '' : `; the expected gain${graded === 1 ? ' is' : 's are'} off by ${formatPercent(error)}${graded === 1 ? '' : ' (median)'}`}.`,
+      : graded === 1
+        ? `The achieved gain is ${inside === 1 ? 'within' : 'outside'} the expected interval${error === null ? '' : `; the expected gain is off by ${formatPercent(error)}`}.`
+        : `${inside} of ${graded} achieved gains are within the expected interval${error === null ? '' : `; the expected gains are off by ${formatPercent(error)} (median)`}.`,
   );
   const left = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,

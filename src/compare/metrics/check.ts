@@ -7,7 +7,7 @@ import type {
 import { realDifferences } from '../../facts/difference/ratio-test.js';
 import { differencesOf, isClaim, type MetricPair, pairsOf, refuseShared, sizes, knownOf } from './pairs.js';
 import type { Sampled } from './sample.js';
-import { formatPercent, formatSigned } from '../../vocabulary/format.js';
+import { formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 
 interface CheckOptions {
   /** Share by which a metric may become worse, e.g. 0.05. */
@@ -146,6 +146,8 @@ function headlineOf(
   const of = (...verdicts: BaselineVerdict[]) =>
     comparisons.filter(({ verdict }) => verdicts.includes(verdict));
   const names = (list: readonly BaselineComparison[]) => list.map(({ id }) => id).join(', ');
+  const some = (list: readonly BaselineComparison[]) =>
+    list.length > 3 ? plural(list.length, 'metric') : names(list);
   const better = of('improvement');
   const gained = better.length > 0 ? ` Better: ${names(better)}.` : '';
   if (result === 'regression') return `Regression: ${names(of('regression'))}.${gained}`;
@@ -153,8 +155,8 @@ function headlineOf(
   const silent = of('no_spread', 'within_process');
   const open = of('inconclusive');
   const why = [
-    silent.length > 0 ? `no spread between launches is known for ${names(silent)}` : '',
-    open.length > 0 ? `the launches scatter too much for ${names(open)}` : '',
+    silent.length > 0 ? `no spread between launches is known for ${some(silent)}` : '',
+    open.length > 0 ? `the launches scatter too much for ${some(open)}` : '',
   ].filter(Boolean);
-  return `Undecided: ${why.join('; ')}.${gained}`;
+  return `Inconclusive: ${why.join('; ')}.${gained}`;
 }

@@ -188,7 +188,7 @@ function headlineOf(
     ({ metric, share, result: ended }) =>
       `${metric} worse by more than ${formatPercent(share)}: ${gateWords[ended]}`,
   );
-  return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Undecided'} (${gate.join('; ')}). ${words}`;
+  return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Inconclusive'} (${gate.join('; ')}). ${words}`;
 }
 
 const gateWords = { failed: 'yes', passed: 'no', undecided: 'not shown, not ruled out' } as const;

@@ -82,8 +82,8 @@ function size(dimension: number | string | undefined, model: OnnxModel, fields: 
   if (fields.includes('head_dim') && typeof hidden === 'number' && typeof heads === 'number')
     return hidden / heads;
   throw new InferscopeError('E_MODEL_CONFIG', {
-    what: `config.json of ${model.name} has no usable "${fields[0]}"`,
-    why: 'The model file leaves the size of its KV cache open, so config.json must tell it.',
+    what: `config.json of ${model.name} has no "${fields[0]}"`,
+    why: 'The model file leaves the size of its KV cache open, so config.json must have it.',
     fix: 'Take the config.json that was exported with the model.',
   });
 }

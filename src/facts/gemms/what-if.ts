@@ -37,12 +37,12 @@ function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | 
   const gain = m / gemm.m / ratio;
   if (gain < worthwhile) return null;
   const model = memory ? ridgeModel : waveModel;
-  const within = ratio < 1.005 ? 'in the same time' : `in ${formatPercent(ratio - 1)} more time`;
+  const longer = ratio < 1.005 ? 'takes the same time' : `takes ${formatPercent(ratio - 1)} longer`;
   const until = !memory
     ? ''
     : ridge === Infinity
       ? '; memory-bound at any M'
-      : `; memory-bound up to M ${ridge}`;
+      : `; memory-bound up to M = ${ridge}`;
   return {
     change: 'rows',
     m,
@@ -50,7 +50,7 @@ function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | 
     k: gemm.k,
     time_ratio: figure(ratio, 'ratio', model),
     rate_ratio: figure(gain, 'ratio', `rows / time; ${model}`),
-    text: `M up to ${m} ${within}, ${formatFactor(gain)} the rows per second${until}`,
+    text: `M = ${m} ${longer}, with ${formatFactor(gain)} the rows per second${until}`,
   };
 }
 

@@ -59,11 +59,11 @@ export function launchCosts(
         text:
           launch === 'eager'
             ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seenLaunching)}), the rest Python's (${seenLaunching}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seenLaunching)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as engines do it`,
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seenLaunching)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
       },
       {
         id: 'host',
-        text: `${formatNs(stageNs)} of host time per stage for copying the token to the host and the next call (${seenLaunching})`,
+        text: `${formatNs(stageNs)} of host time per stage, to copy the token to the host and make the next call (${seenLaunching})`,
       },
     ],
   };
@@ -76,8 +76,8 @@ export function fusionAssumption(fusion: Fusion, launch: Launch): PredictAssumpt
         ? 'kernels of Hugging Face transformers, nothing fused: each step of a norm, rotation and activation is a kernel; a graph needs a static cache, whose keys and values are repeated for every query head and attended to the length reserved'
         : 'kernels of Hugging Face transformers, nothing fused: each step of a norm, rotation and activation is a kernel, and the cache is copied to be extended',
     standard:
-      'as serving engines and torch.compile fuse: QKV and gate + up one product each; norm + addition, rotation and activation one kernel each',
-    full: 'norms, rotation and activations inside the products before or behind them: they take no time and move no bytes of their own',
+      'fused as by serving engines and torch.compile: QKV is one GEMM, gate + up is one; norm + addition, rotation and activation are one kernel each',
+    full: 'norms, rotation and activations are fused into the GEMM before or after them: they take no time and move no bytes',
   };
   return { id: 'fusion', text: text[fusion] };
 }

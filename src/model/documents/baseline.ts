@@ -109,7 +109,7 @@ export const baselineCheckSchema = z.object({
     .describe('True when repeats of one process were taken as independent (--within-process).'),
   result: z
     .enum(['regression', 'passed', 'undecided'])
-    .describe('undecided: no regression was shown, but none could be ruled out either.'),
+    .describe('undecided: inconclusive; no regression was shown, but none could be ruled out either.'),
   headline: z.string(),
   comparisons: z.array(baselineComparisonSchema),
   differences: z.array(

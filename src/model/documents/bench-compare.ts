@@ -64,7 +64,7 @@ const compareGateSchema = z.object({
   share,
   result: z
     .enum(['failed', 'passed', 'undecided'])
-    .describe('undecided: no such change was shown, and none could be ruled out.'),
+    .describe('undecided: inconclusive; no such change was shown, and none could be ruled out.'),
   by: z.array(z.string()).describe('Ids of the metrics that decided.'),
 });
 

@@ -137,7 +137,7 @@ const findingSchema = z.object({
   severity: z
     .enum(severities)
     .describe(
-      'By the share of the stage at stake, times the lower end of the 95 % interval of its time over the time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
+      'By the affected share of the stage, times the lower end of the 95 % interval of its time over the time: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed.',
     ),
   stage: waterfallKindSchema.nullable(),
   title: z
@@ -237,7 +237,7 @@ const explainResultSchema = z.object({
   without_waterfall: z
     .array(z.object({ stage: z.string().nullable(), reason: z.string() }))
     .describe('Why a stage or the whole session has no waterfall; empty where all have one.'),
-  findings: z.array(findingSchema).describe("By ms at stake over the whole run's time, the largest first."),
+  findings: z.array(findingSchema).describe('By affected ms over the whole run, the largest first.'),
   rules: z
     .array(
       z.object({

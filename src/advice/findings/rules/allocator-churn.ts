@@ -3,7 +3,7 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, everyInstance, ms, part, plural, times } from '../words.js';
+import { instanceWord, everyInstance, ms, part, plural, timesPer } from '../words.js';
 
 const allocatorCalls =
   '^(cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged)|^cuMem(Alloc|Free|HostAlloc|Create|Map|Unmap|Release)';
@@ -19,7 +19,7 @@ export const allocatorChurn = stageRule(
       gain: 'The idle time behind those calls; low end 70 % of it.',
       change:
         'Keep memory in the caching allocator: no `empty_cache()` in the loop, buffers allocated before it.',
-      withheld: 'less than 5 % of the stage at stake',
+      withheld: 'less than 5 % of the stage is affected',
     },
     references: [
       {
@@ -57,7 +57,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         .slice(0, 3)
         .map(
           (row) =>
-            `${row.name}${row.operator === null ? '' : ` in ${row.operator}`}: ${times(row.per_instance, kind)}, ${ms(row.ms)}`,
+            `${row.name}${row.operator === null ? '' : ` in ${row.operator}`}: ${timesPer(row.per_instance, kind)}, ${ms(row.ms)}`,
         )
         .join('; '),
   );

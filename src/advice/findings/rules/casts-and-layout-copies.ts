@@ -24,7 +24,7 @@ export const castsAndLayoutCopies = stageRule(
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: 'The time of those kernels; low end 70 % of it.',
       change: 'Keep weights and activations in the type and layout in which they are used.',
-      withheld: 'less than 5 % of the stage at stake, or kernels shorter than 4 µs',
+      withheld: 'less than 5 % of the stage is affected, or kernels shorter than 4 µs',
     },
     references: [
       {

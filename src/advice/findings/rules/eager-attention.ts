@@ -37,7 +37,7 @@ export const eagerAttention = stageRule(
       gain: "The time of those kernels minus a fused kernel's time: the necessary work of attention at the efficiency of such kernels.",
       change: 'Use scaled_dot_product_attention or FlashAttention.',
       withheld:
-        'less than 5 % of the stage at stake, or no sign that a softmax between two products is of attention scores (a router and a sampler compute one, too)',
+        'less than 5 % of the stage is affected, or no sign that a softmax between two products is of attention scores (a router and a sampler compute one, too)',
     },
     references: [
       { title: 'FlashAttention', url: 'https://arxiv.org/abs/2205.14135' },

@@ -18,7 +18,7 @@ export const elementwiseNormOverhead = stageRule(
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
       gain: 'The time of each chain minus about that of its longest kernel; low end 70 % of it.',
       change: 'Compile the model, or call fused operators for norm, rotary embedding and activation.',
-      withheld: 'less than 5 % of the stage at stake',
+      withheld: 'less than 5 % of the stage is affected',
     },
     references: [
       {

@@ -47,7 +47,7 @@ export const gemmShape: Rule = {
     needs: "a GPU timeline: nsys, or PyTorch's profiler; shapes of operators or BLAS logs make it exact",
     gain: 'Misaligned: the same products at 70 % of their roof. Waves: the empty part of the last wave.',
     change: 'Pad the dimension to a multiple of 64, or choose rows and tiles that fill whole waves.',
-    withheld: 'less than 5 % of the stage at stake, or products shorter than 10 µs',
+    withheld: 'less than 5 % of the stage is affected, or products shorter than 10 µs',
   },
   references: [
     {

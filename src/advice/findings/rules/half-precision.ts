@@ -40,7 +40,7 @@ export const halfPrecision = stageRule(
       gain: "The ratio of peaks of the two types for the model's products, and half the bytes of other kernels; low end 70 % of it.",
       change: 'Load the model in bfloat16 or float16, or use autocast.',
       withheld:
-        "less than 5 % of the stage at stake, or less than 20 % of the products' time is in a wide type",
+        "less than 5 % of the stage is affected, or less than 20 % of the products' time is in a wide type",
     },
     references: [
       {

@@ -7,7 +7,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, everyInstance, ms, part, times } from '../words.js';
+import { instanceWord, everyInstance, ms, part, timesPer } from '../words.js';
 import { interval95, mean, standardDeviation } from '../../../model/statistics.js';
 import { formatNs } from '../../../vocabulary/format.js';
 
@@ -23,7 +23,7 @@ export const hostBound: Rule = stageRule(
       gain: "The idle time in long host stretches, without the model's own launch code and without time waiting for a CPU core; low end 70 % of it.",
       change:
         'Move that work to another thread or process, onto the GPU, or prepare the next step while the GPU works.',
-      withheld: 'less than 5 % of the stage at stake, or the machine was busy with other processes',
+      withheld: 'less than 5 % of the stage is affected, or the machine was busy with other processes',
     },
     references: [
       {
@@ -95,7 +95,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   return {
     stage: kind,
     noise: true,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, ${times(usual.per_instance, kind)}`}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : ` (${timesPer(usual.per_instance, kind)})`}`,
     at_stake_ms: host,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
     change: ofOperators ? changeInside(first!.place) : changeOutside,

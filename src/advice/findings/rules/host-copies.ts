@@ -30,7 +30,7 @@ export const hostCopies: Rule = {
     needs: "a GPU timeline: nsys, or PyTorch's profiler",
     gain: 'The exposed copy time minus the time for the same bytes from pinned memory overlapped with kernels; low end at half that rate, without overlap.',
     change: 'Copy from pinned memory, asynchronously, before the step needs the data.',
-    withheld: 'less than 5 % of the stage at stake',
+    withheld: 'less than 5 % of the stage is affected',
   },
   references: [
     {

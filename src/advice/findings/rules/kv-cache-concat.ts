@@ -28,7 +28,7 @@ export const kvCacheConcat = stageRule(
       gain: 'The time of those copies minus one short write each; low end 80 % of it.',
       change: 'Write into a cache that is allocated once (static or paged).',
       withheld:
-        'less than 5 % of the stage at stake, or the copies neither grow with the steps nor append to a context, by their shapes where recorded',
+        'less than 5 % of the stage is affected, or the copies neither grow with the steps nor append to a context, by their shapes where recorded',
     },
     references: [
       {

@@ -30,7 +30,7 @@ const ofTimeline: Rule = stageRule(
       needs: "a GPU timeline: nsys, or PyTorch's profiler, or a benchmark with device samples",
       gain: 'The idle time before launches minus the gaps between CUDA graph nodes on this GPU; never more than that idle time.',
       change: 'Replay the step as a CUDA graph, compile the model, or fuse kernels.',
-      withheld: 'fewer than 20 launches per stage, or less than 5 % of the stage at stake',
+      withheld: 'fewer than 20 launches per stage, or less than 5 % of the stage is affected',
     },
     references: [
       {

@@ -27,7 +27,7 @@ export const logitsToHost = stageRule(
       gain: 'The exposed copy and the host work right after it, minus the time to sample on the GPU.',
       change: 'Sample on the GPU and copy only token ids.',
       withheld:
-        'less than 5 % of the stage at stake, less than 32 KiB per step, or steps that generate no tokens',
+        'less than 5 % of the stage is affected, less than 32 KiB per step, or steps that generate no tokens',
     },
     references: [
       {

@@ -90,7 +90,8 @@ export const lowOccupancy: Rule = {
     gain: "Little's law: speed grows with the warps in flight until the next resource or a peak limits it; low end half of that.",
     change:
       'Depends on the limiter: more blocks, fewer registers, less shared memory, another block size, or another kernel of the library.',
-    withheld: 'kernels near a peak, kernels limited by something else, or under 2 % of the time at stake',
+    withheld:
+      'kernels near a peak, kernels limited by something else, or less than 2 % of the time is affected',
   },
   references: [
     {
@@ -118,7 +119,7 @@ export const lowOccupancy: Rule = {
 function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): string {
   return limited.length === 0
     ? `None of ${kernels.length} profiled kernels of 5 µs and more is both latency-bound and limited in warps.`
-    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, with less than 2 % of the time at stake.`;
+    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, affecting less than 2 % of the time.`;
 }
 
 /** Null if it is not latency-bound, or if nothing limits its warps. */

@@ -22,7 +22,7 @@ export const operatorCopies = engineRule(
       gain: '75 % of the time of those operators; range 50 % to all of it.',
       change: 'Export the model with a KV cache that is written in place, or fuse the copies.',
       withheld:
-        'less than 5 % of the stage at stake, or the profiled and the clean pass differ by more than 10 % of the stage',
+        'less than 5 % of the stage is affected, or the profiled and the clean pass differ by more than 10 % of the stage',
     },
     references: [],
     noise: true,

@@ -21,7 +21,7 @@ export const padding: Rule = stageRule(
         "inferscope's hooks under the evaluator none: they count the zeros of a program's attention mask (`run --evaluator none,nsys`)",
       gain: 'The time of the stage in proportion to the padded positions; low end 60 % of it, for smaller batches are less efficient.',
       change: 'Batch prompts of similar length, or pack them without padding.',
-      withheld: 'less than 5 % of the stage at stake, or no attention mask of its prompts was counted',
+      withheld: 'less than 5 % of the stage is affected, or no attention mask of its prompts was counted',
     },
     references: [
       {

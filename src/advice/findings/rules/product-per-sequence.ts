@@ -20,7 +20,7 @@ export const productPerSequence = stageRule(
       gain: 'The time of the product above that of one read of its weights; low end 70 % of it.',
       change: 'Make the hidden states of the last tokens contiguous before the product.',
       withheld:
-        'less than 5 % of the stage at stake, fewer than 4 sequences, or a time that differs by more than 25 % from so many reads',
+        'less than 5 % of the stage is affected, fewer than 4 sequences, or a time that differs by more than 25 % from so many reads',
     },
     references: [
       {

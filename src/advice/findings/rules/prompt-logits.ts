@@ -22,7 +22,7 @@ export const promptLogits: Rule = {
       "PyTorch's profiler with operator shapes in prefill and decode, or a GPU timeline with the model and the batch",
     gain: 'The time of the last product, and of the kernels after it, in proportion to the unneeded rows; low end 70 % of it.',
     change: "Take the last token's hidden state before the product with the vocabulary.",
-    withheld: 'less than 5 % of the stage at stake',
+    withheld: 'less than 5 % of the stage is affected',
   },
   references: [
     {

@@ -16,7 +16,7 @@ export const rankStragglers: Rule = {
     needs: 'GPU timelines of two or more ranks that communicate',
     gain: 'What the slowest rank takes beyond the median of the others; where it launches more thread blocks, beyond the mean of all, for its work moves to them.',
     change: 'Split work evenly, and look for a GPU with lower clocks or another process on that rank.',
-    withheld: 'less than 5 % of the stage at stake, or no communication between the devices',
+    withheld: 'less than 5 % of the stage is affected, or no communication between the devices',
   },
   references: [
     {

@@ -18,7 +18,7 @@ export const rebuiltTensors = stageRule(
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: 'The time of the kernels or operators that write them; low end 70 % of it.',
       change: 'Create them once before the loop.',
-      withheld: 'less than 5 % of the stage at stake',
+      withheld: 'less than 5 % of the stage is affected',
     },
     references: [
       {

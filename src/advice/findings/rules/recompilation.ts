@@ -16,7 +16,8 @@ export const recompilation = stageRule(
       needs: "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators of a program without a GPU",
       gain: 'The idle time while code is compiled or loaded; low end 90 % of it.',
       change: 'Mark varying sizes as dynamic, pad them to a few lengths, or warm up every shape first.',
-      withheld: 'less than 5 % of the stage at stake, or only the first step compiles, or there are no steps',
+      withheld:
+        'less than 5 % of the stage is affected, or only the first step compiles, or there are no steps',
     },
     references: [
       {

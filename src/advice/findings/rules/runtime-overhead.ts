@@ -29,7 +29,7 @@ export const runtimeOverhead = engineRule(
       gain: '75 % of that time; range 50 % to all of it.',
       change: 'Keep inputs and outputs bound between calls, or fuse operators.',
       withheld:
-        'less than 5 % of the stage at stake, or the profiled and the clean pass differ by more than 10 % of the stage',
+        'less than 5 % of the stage is affected, or the profiled and the clean pass differ by more than 10 % of the stage',
     },
     references: [],
     noise: true,

@@ -5,7 +5,7 @@ import { innerWaits, minInner } from '../inner-waits.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { minShare, stageRule } from '../stage-rule.js';
-import { instanceWord, everyInstance, ms, part, plural, times } from '../words.js';
+import { instanceWord, everyInstance, ms, part, plural, timesPer } from '../words.js';
 
 /** The host waits for the device inside a step, then the device waits for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
@@ -18,7 +18,7 @@ export const synchronizationEveryStep: Rule = stageRule(
       gain: 'The idle time after those waits, what reading the value costs the host between two launches, and the copies of the value.',
       change:
         'Keep results on the GPU, read them once per step at most, and remove `.item()`, `.cpu()` and synchronize calls from the loop.',
-      withheld: 'less than 5 % of the stage at stake',
+      withheld: 'less than 5 % of the stage is affected',
     },
     references: [
       {
@@ -80,13 +80,13 @@ async function finding(
     (found) =>
       found
         .slice(0, 3)
-        .map((row) => `${callOf(row)}: ${times(row.per_instance, kind)}, ${ms(row.wait_ms)}`)
+        .map((row) => `${callOf(row)}: ${timesPer(row.per_instance, kind)}, ${ms(row.wait_ms)}`)
         .join('; '),
   );
   const [first] = rows;
   return {
     stage: kind,
-    title: `Synchronization: the host waits for the device ${times(calls, kind)} in ${everyInstance(kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of it, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of it`}`,
+    title: `Synchronization: the host waits for the device ${timesPer(calls, kind)}; the device is ${launches > 0 ? `idle for ${part(stake, wall)} of ${everyInstance(kind)}, and no CUDA graph can launch it` : `then idle for ${part(stake, wall)} of ${everyInstance(kind)}`}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. ${first ? callOf(first) : 'A wait'} blocks the host until the device is done; only then does it launch the next kernels, so the device starts from an empty queue every time.${launches > 0 ? ` The launches between the waits cost another ${ms(launches)}: a CUDA graph would remove them, but what is launched depends on the values that the host reads.` : ''}`,
     change:

@@ -19,7 +19,7 @@ export const unmergedAdapters = stageRule(
         "a GPU timeline (nsys or PyTorch's profiler), or PyTorch's operators with shapes of a program without a GPU",
       gain: "The time of the adapters' kernels and of the gaps between them; low end 70 % of it.",
       change: 'Merge the adapters into the weights before inference.',
-      withheld: 'less than 5 % of the stage at stake, or fewer than two products with an adapter',
+      withheld: 'less than 5 % of the stage is affected, or fewer than two products with an adapter',
     },
     references: [
       {

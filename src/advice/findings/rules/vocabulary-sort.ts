@@ -20,7 +20,7 @@ export const vocabularySort = stageRule(
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
       gain: 'The time of the sort and half of what follows to the end of the step; low end the sort alone, high end all of it.',
       change: 'Take the largest logits first, or sample without a sort.',
-      withheld: 'less than 5 % of the stage at stake, or a sort before the last product of the step',
+      withheld: 'less than 5 % of the stage is affected, or a sort before the last product of the step',
     },
     references: [
       {
