@@ -6,10 +6,10 @@ import { stageWork } from './work.js';
 
 export interface ActivationEstimate {
   bytes: number;
-  /** low: structure only. medium: fitted to measurements. Never high: only an allocator knows. */
+  /** low: from structure only. medium: fitted to measurements. Never high, because only an allocator knows. */
   confidence: 'low' | 'medium';
   source: string;
-  /** Where the peak is. */
+  /** Operation at the peak. */
   at: string;
 }
 
@@ -21,8 +21,8 @@ interface PeakOptions {
 
 /**
  * Peak of live activations in one stage, from structure: the residual stream plus input and output of the largest
- * operation (plus its score matrix, B·H·T·C, where attention is not fused), for an executor that frees each tensor after
- * its last use. Real allocators keep more (arenas, workspaces): confidence low.
+ * operation (plus its score matrix, B·H·T·C, if attention is not fused), for an executor that frees each tensor after
+ * its last use. Real allocators use more (arenas, workspaces): confidence low.
  */
 export function peakLiveActivations(
   a: Architecture,
@@ -40,7 +40,7 @@ export function peakLiveActivations(
   let bytes = 0;
   let at = '';
   for (const op of stageWork(a, shape, floatStorage(activations))) {
-    // A norm's traffic has the residual in it already; after the last layer there is none.
+    // A norm's traffic includes the residual; after the last layer there is none.
     const residualHeld = op.layer === null || op.class === 'norm' ? 0 : residual;
     const live =
       residualHeld +

@@ -32,7 +32,7 @@ describe('readArchitecture', () => {
   it('falls back to D / H, to all heads, and to the published defaults', () => {
     const attention = readArchitecture(llama).layers[0]?.attention as GroupedAttention;
     expect(attention).toMatchObject({ headDim: 16, kvHeadCount: 4, window: null, qkvBias: false });
-    // The text_config of google/gemma-3-4b-pt, complete: the class supplies the rest.
+    // The complete text_config of google/gemma-3-4b-pt; the class supplies the other values.
     const gemma = readArchitecture({
       model_type: 'gemma3',
       text_config: {
@@ -47,7 +47,7 @@ describe('readArchitecture', () => {
     });
     expect(gemma.layers[0]?.attention).toMatchObject({ headCount: 8, kvHeadCount: 4, headDim: 256 });
     expect(gemma).toMatchObject({ vocabSize: 262_208, tiedEmbeddings: true, partOfLarger: true });
-    // The 4,300,079,472 of the published files less vision tower (416,866,032) and projector (1152·2560 + 1152).
+    // The 4,300,079,472 of the published files minus vision tower (416,866,032) and projector (1152·2560 + 1152).
     expect(countParameters(gemma).total).toBe(4_300_079_472 - 416_866_032 - (1152 * 2560 + 1152));
   });
 
@@ -85,18 +85,18 @@ describe('sliding windows', () => {
     expect(windowsOf({ ...sliding, model_type: 'gemma3_text' })).toEqual([8, 8, 8, 8, 8, null]);
   });
 
-  it('are off in Qwen unless switched on, and then start at max_window_layers', () => {
+  it('are off in Qwen unless enabled, and then start at max_window_layers', () => {
     const qwen = { ...sliding, model_type: 'qwen2', max_window_layers: 4 };
     expect(windowsOf(qwen)).toEqual([null, null, null, null, null, null]);
     expect(windowsOf({ ...qwen, use_sliding_window: true })).toEqual([null, null, null, null, 8, 8]);
   });
 
-  it('are none when the config says null, and 4096 in a Mistral that says nothing', () => {
+  it('are none if the config says null, and 4096 in a Mistral config without the field', () => {
     expect(windowsOf({ ...sliding, model_type: 'mistral', sliding_window: null })[0]).toBeNull();
     expect(windowsOf({ ...llama, model_type: 'mistral', num_key_value_heads: 2 })).toEqual([4096, 4096]);
   });
 
-  it('follow layer_types first', () => {
+  it('follow layer_types if present', () => {
     const layer_types = ['full_attention', 'sliding_attention'];
     const config = { ...llama, model_type: 'gemma3_text', sliding_window: 8, layer_types };
     expect(windowsOf(config)).toEqual([null, 8]);
@@ -107,17 +107,17 @@ describe('sliding windows', () => {
   });
 });
 
-describe('what bad configs get', () => {
-  it('an unknown architecture names the known ones, and a family by its class only', () => {
+describe('invalid configs', () => {
+  it('an unknown architecture error names the known ones, and suggests a family only by its class', () => {
     const error = failure(() => readArchitecture({ ...llama, model_type: 'qwen33' }));
     expect(error.code).toBe('E_MODEL_ARCHITECTURE');
     expect(error.exitCode).toBe(5);
     expect(error.parts.what).toContain('"qwen33"');
     expect(error.parts.why).toContain('deepseek_v3');
-    // Spelling says nothing about arithmetic.
+    // Similar spelling does not imply the same arithmetic.
     expect(error.parts.fix).not.toContain('"qwen3"');
-    const other = failure(() => readArchitecture({ ...llama, model_type: 'MiniMax-M3' }));
-    expect(other.parts.fix).not.toContain('mistral');
+    const miniMax = failure(() => readArchitecture({ ...llama, model_type: 'MiniMax-M3' }));
+    expect(miniMax.parts.fix).not.toContain('mistral');
     const fix = (architectures: string[]) =>
       failure(() => readArchitecture({ ...llama, model_type: 'new', architectures })).parts.fix;
     expect(fix(['DeepseekV3ForCausalLM'])).toContain('"model_type": "deepseek_v3"');
@@ -148,7 +148,7 @@ describe('what bad configs get', () => {
     ],
     ['a text_config that is a list', { text_config: [] }, '"text_config"', '[]'],
   ];
-  it.each(bad)('%s names the field and its value', (_, change, field, value) => {
+  it.each(bad)('%s is an error that names the field and its value', (_, change, field, value) => {
     const error = failure(() => readArchitecture({ ...llama, ...change }));
     expect(error.code).toBe('E_MODEL_CONFIG');
     expect(error.parts.what).toContain(field);
@@ -161,7 +161,7 @@ describe('what bad configs get', () => {
 describe('keys that a family does not read', () => {
   const keys = (config: Record<string, unknown>) => readArchitecture({ ...llama, ...config }).unreadKeys;
 
-  it('are named when they would change sizes', () => {
+  it('are named if they would change sizes', () => {
     expect(keys({ num_local_experts: 8, num_experts_per_tok: 2 })).toEqual([
       'num_local_experts',
       'num_experts_per_tok',
@@ -173,7 +173,7 @@ describe('keys that a family does not read', () => {
     expect(keys({ num_nextn_predict_layers: 1, n_shared_experts: 1, sliding_window: 4096 })).toHaveLength(3);
   });
 
-  it('are not named when they change nothing', () => {
+  it('are not named if they change nothing', () => {
     const harmless = {
       num_experts: 0,
       sliding_window: null,
@@ -182,7 +182,7 @@ describe('keys that a family does not read', () => {
     expect(keys({ ...harmless, rope_theta: 1e4, attention_dropout: 0.1, head_dim: 16 })).toEqual([]);
   });
 
-  it('are none in the presets but for the layers of multi-token prediction', () => {
+  it('are none in the presets, except layers of multi-token prediction', () => {
     const found = presets.flatMap(({ id, config }) =>
       readArchitecture(config).unreadKeys.map((key) => `${id} ${key}`),
     );
@@ -193,13 +193,13 @@ describe('keys that a family does not read', () => {
 });
 
 describe('presets', () => {
-  it('are found by id and by hub id in any case', () => {
+  it('are found by id and by hub id, in any case', () => {
     expect(findPreset('Llama-2-7B')?.hub_id).toBe('meta-llama/Llama-2-7b-hf');
     expect(findPreset('mistralai/mistral-7b-v0.1')?.id).toBe('mistral-7b');
     expect(findPreset('nothing')).toBeNull();
   });
 
-  it('are the base of tuned models, by owner and words', () => {
+  it('are the base of tuned models, by owner and words of the name', () => {
     const base = (name: string) => findBaseOf(name)?.id ?? null;
     expect(base('Qwen/Qwen2.5-7B-Instruct')).toBe('qwen2.5-7b');
     expect(base('Qwen2.5-7B-Instruct')).toBe('qwen2.5-7b');
@@ -209,7 +209,7 @@ describe('presets', () => {
     expect(base('google/gemma-2-2b-it')).toBe('gemma-2-2b');
     expect(base('moonshotai/Kimi-K2-Instruct-0905')).toBe('kimi-k2');
     expect(base('Qwen/Qwen3-30B-A3B-Instruct-2507')).toBe('qwen3-30b-a3b');
-    // Renamed, or later models of one shape.
+    // Renamed models, and later models of the same shape.
     expect(base('meta-llama/Meta-Llama-3.1-8B-Instruct')).toBe('llama-3.1-8b');
     expect(base('meta-llama/Llama-3.3-70B-Instruct')).toBe('llama-3.1-70b');
     expect(base('deepseek-ai/DeepSeek-R1')).toBe('deepseek-v3');
@@ -218,10 +218,10 @@ describe('presets', () => {
     expect(base('ai21labs/AI21-Jamba-1.5-Mini')).toBe('jamba-mini');
     expect(base('ibm-granite/granite-3.3-8b-instruct')).toBe('granite-3.3-8b');
     expect(base('granite-3.3-2b-base')).toBe('granite-3.3-2b');
-    // Its experts are stored in int4, those of the base in fp8.
+    // Its experts are stored in int4, unlike the base's fp8.
     expect(findPreset('moonshotai/Kimi-K2-Thinking')?.id).toBe('kimi-k2-thinking');
-    // Other shapes, other storage, other owners.
-    for (const other of [
+    // Other shapes, storage or owners.
+    for (const unrelated of [
       'Qwen/Qwen2.5-7B-Instruct-AWQ',
       'zai-org/GLM-4-9B-Chat',
       'mistralai/Mistral-7B-Instruct-v0.2',
@@ -229,16 +229,16 @@ describe('presets', () => {
       'deepseek-ai/DeepSeek-R1-Distill-Qwen-7B',
       'Qwen/Qwen2.5-Coder-7B-Instruct',
     ]) {
-      expect(base(other)).toBeNull();
+      expect(base(unrelated)).toBeNull();
     }
   });
 
-  it('have one name each, and a tuned model has one base', () => {
+  it('have unique names, and a tuned model has one base', () => {
     const names = presets.flatMap(({ id, hub_id, sameShape }) => [id, hub_id, ...sameShape]);
     const same = names.map((name) => name.toLowerCase()).filter((name, i, all) => all.indexOf(name) !== i);
     expect(same).toEqual([]);
     for (const { id, hub_id, sameShape } of presets) {
-      if (id === 'kimi-k2-thinking') continue; // Named by its tuning: nobody's base.
+      if (id === 'kimi-k2-thinking') continue; // Named by its tuning, so it is not a base.
       for (const name of [hub_id, ...sameShape]) {
         expect(findBaseOf(name)?.id, name).toBe(id);
         expect(findBaseOf(name.split('/')[1]!)?.id, name).toBe(id);
@@ -246,7 +246,7 @@ describe('presets', () => {
     }
   });
 
-  it('are not guessed: neither spelling nor words of a name are dimensions', () => {
+  it('are not guessed from spelling or words of a name', () => {
     for (const name of ['jamba-1.5-mini', 'llama-4-scout', 'minimax-m3', 'granite-3.9-8b', 'llama-2-8b']) {
       expect(findBaseOf(name), name).toBeNull();
       const error = failure(() => presetArchitecture(name));

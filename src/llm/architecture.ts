@@ -1,7 +1,7 @@
 /**
- * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm
- * feeds attention and MLP side by side (phi-2); parallel-two: each has its own (GPT-NeoX). post: after attention and
- * after the MLP, before (OLMo 2) or after (OPT-350m) the residual addition. single: before the mixer, with no MLP (Mamba).
+ * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm feeds
+ * attention and MLP side by side (phi-2); parallel-two: one norm each (GPT-NeoX). post: after attention and after the
+ * MLP, before (OLMo 2) or after (OPT-350m) the residual addition. single: before the mixer, without an MLP (Mamba).
  */
 export type NormPlacement = 'pre' | 'sandwich' | 'parallel' | 'parallel-two' | 'post' | 'single';
 
@@ -11,22 +11,22 @@ export interface GroupedAttention {
   headCount: number;
   kvHeadCount: number;
   headDim: number;
-  /** Dimensions of a head that rotate; 0 with learned positions. */
+  /** Rotated dimensions of a head; 0 with learned positions. */
   rotaryDim: number;
   qkvBias: boolean;
   outputBias: boolean;
   qkNorm: 'none' | 'rmsnorm' | 'layernorm';
-  /** One norm over all heads together (OLMo 2, MiniMax-M2), not one that the heads share. */
+  /** One norm over all heads together (OLMo 2, MiniMax-M2), instead of one shared by the heads. */
   qkNormWide: boolean;
-  /** The query projection makes a gate of the output's width as well (Qwen3-Next). */
+  /** The query projection also produces a gate of the output's width (Qwen3-Next). */
   outputGate: boolean;
   /** A learned logit for each head in the softmax (gpt-oss). */
   sinks: boolean;
-  /** Keys a query sees, itself included; null is all before it. */
+  /** Keys that a query sees, including itself; null: all previous ones. */
   window: number | null;
-  /** The window is a chunk: a query sees the keys of its own chunk only (Llama 4). */
+  /** The window is a chunk: a query sees only the keys of its own chunk (Llama 4). */
   chunked: boolean;
-  /** Keys and values are those of an earlier layer (the last layers of Gemma 3n). */
+  /** Keys and values come from an earlier layer (the last layers of Gemma 3n). */
   sharedKv: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface GroupedAttention {
 export interface LatentAttention {
   kind: 'latent';
   headCount: number;
-  /** Rank of the compressed query; null when queries are projected directly. */
+  /** Rank of the compressed query; null if queries are projected directly. */
   queryRank: number | null;
   kvRank: number;
   nopeDim: number;
@@ -45,17 +45,17 @@ export interface LatentAttention {
 }
 
 /**
- * A mixer with a state of fixed size in place of a cache of keys and values: gated DeltaNet (arXiv 2412.06464), Mamba (arXiv
- * 2312.00752), Mamba-2 (arXiv 2405.21060). Sizes are of one layer.
+ * A mixer with a state of fixed size instead of a KV cache: gated DeltaNet (arXiv 2412.06464), Mamba (arXiv
+ * 2312.00752), Mamba-2 (arXiv 2405.21060). Sizes are per layer.
  */
 export interface RecurrentMixer {
   kind: 'recurrent';
   form: 'gated DeltaNet' | 'Mamba' | 'Mamba-2';
-  /** What a tensor-parallel group divides: value heads, or channels where there are no heads (Mamba). */
+  /** Units that a tensor-parallel group divides: value heads, or channels without heads (Mamba). */
   headCount: number;
-  /** Rows of the input projection, from the model's width. */
+  /** Rows of the input projection from hiddenSize. */
   inRows: number;
-  /** Columns of the output projection, back to the model's width. */
+  /** Columns of the output projection back to hiddenSize. */
   innerSize: number;
   projectionBias: boolean;
   convChannels: number;
@@ -63,12 +63,12 @@ export interface RecurrentMixer {
   convBias: boolean;
   /** Mamba's projections between convolution and scan: inner size -> rank + 2 states, rank -> inner size. */
   inner: { rank: number; stateSize: number } | null;
-  /** Decays, step biases, skips and norms: elements. */
+  /** Elements of decays, step biases, skips and norms. */
   vectorElements: number;
-  /** Elements of a sequence's state: that of the scan, and the last inputs of the convolution. */
+  /** Elements of a sequence's state: the scan's, and the last inputs of the convolution. */
   stateElements: number;
   convStateElements: number;
-  /** FLOPs of one token's state update and readout. */
+  /** FLOPs per token for state update and readout. */
   scanFlops: number;
   window: null;
 }
@@ -93,12 +93,12 @@ export interface MoeMlp {
   bias: boolean;
 }
 
-/** A layer that is a mixer only (Mamba). */
+/** A layer with only a mixer (Mamba). */
 export interface NoMlp {
   kind: 'none';
 }
 
-/** A weight that only one family has (Gemma 3n's AltUp, LAuReL and per-layer embeddings). */
+/** A weight of only one family (Gemma 3n's AltUp, LAuReL and per-layer embeddings). */
 export interface ExtraTensor {
   name: string;
   kind: 'linear' | 'vector' | 'embedding';
@@ -113,13 +113,13 @@ export interface Layer {
   extra: readonly ExtraTensor[];
 }
 
-/** A decoder-only transformer, as far as its arithmetic goes. */
+/** The dimensions of a decoder-only transformer that its arithmetic needs. */
 export interface Architecture {
   modelType: string;
   family: string;
   hiddenSize: number;
   vocabSize: number;
-  /** null when the config does not tell. */
+  /** Null if the config does not say. */
   maxPositions: number | null;
   norm: 'rmsnorm' | 'layernorm';
   norms: NormPlacement;
@@ -131,10 +131,10 @@ export interface Architecture {
   tiedEmbeddings: boolean;
   lmHeadBias: boolean;
   layers: Layer[];
-  /** Outside the layers. */
+  /** Weights outside the layers. */
   extra: readonly ExtraTensor[];
-  /** Keys of the config that may change sizes and that this family does not read. */
+  /** Config keys that may change sizes and that this family does not read. */
   unreadKeys: readonly string[];
-  /** True when the config describes more than this decoder (a vision tower …) that is not counted here. */
+  /** True if the config describes more than this decoder (a vision tower …), which is not counted here. */
   partOfLarger: boolean;
 }

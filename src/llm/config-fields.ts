@@ -1,9 +1,9 @@
 import { InferscopeError } from '../model/errors.js';
 
-/** Larger values are a damaged file: no published model is within a factor of 1000 of either. */
+/** Larger values mean a damaged file: no published model is within a factor of 1000. */
 const largestSize = 2 ** 31;
 
-/** @returns the error for a field of config.json that is missing or impossible, naming the field and its value. */
+/** @returns the error for a missing or impossible field of config.json, with the field and its value */
 export function configError(field: string, value: unknown, why: string): InferscopeError {
   const what =
     value === undefined || value === null
@@ -17,33 +17,33 @@ export function configError(field: string, value: unknown, why: string): Infersc
 }
 
 interface IntegerRule {
-  /** Smallest value allowed; 1 when left out. */
+  /** Smallest allowed value; default 1. */
   min?: number;
   max?: number;
-  /** Used when the field is absent or null; without it the field is required. */
+  /** Used if the field is absent or null; without it the field is required. */
   fallback?: number | undefined;
 }
 
-/** Reads one config.json object; `names` are alternatives, the first one present counts. */
+/** Reads one config.json object; of several `names` the first one present counts. */
 export interface ConfigFields {
-  /** @throws E_MODEL_CONFIG naming the field when missing, not an integer, or out of range */
+  /** @throws E_MODEL_CONFIG with the field, if missing, not an integer, or out of range */
   integer(names: readonly string[], rule?: IntegerRule): number;
-  /** A positive integer, or null when the config says null or nothing. */
+  /** A positive integer; null if the config says null or lacks the field. */
   integerOrNull(name: string, rule?: Omit<IntegerRule, 'fallback'>): number | null;
   boolean(name: string, fallback: boolean): boolean;
   /** A number in (0, 1]. */
   fraction(name: string, fallback: number): number;
-  /** As `integer`; of a list, which some configs have, the element of this layer. */
+  /** Like `integer`; if the field is a list, the element of this layer. */
   integerAt(names: readonly string[], index: number, rule?: IntegerRule): number;
   raw(name: string): unknown;
-  /** Keys that were never asked for, that are not `known` without being asked for, and that may change sizes. */
+  /** Keys that were not read, are not `known`, and may change sizes. */
   unread(known: readonly string[]): string[];
 }
 
-/** Keys that say a size, a count of layers, heads or experts, or which layers are of which kind. */
+/** Keys for a size, a number of layers, heads or experts, or the kind of each layer. */
 const sizeKeys =
   /experts?(_|$)|moe_|(^|_)layer_types$|block_type|_layers$|_layers_|_interval$|_period$|linear_|mamba|ssm|conv_|state_size|mtp|nextn|lora_rank|rank$|index_|sliding_window|window_size|chunk_size|shared_|per_layer|altup|laurel|intermediate|ffn_|head_dim|_heads$|hidden_size|embd|_bias$|qk_norm|qk_layernorm|_pattern$|_dim$|expand$|vocab_size/;
-/** Keys of that kind that change no size: of training, and of how a router weighs what it chose. */
+/** Keys of that kind that change no size: training, and how a router weighs its experts. */
 const harmlessKeys =
   /^(num_hidden_layers|router_|norm_topk_prob|output_router_logits|moe_(token_)?dropout|pretraining_tp|max_window_layers|use_sliding_window|tie_encoder|layer_norm_|.*_(dropout|theta|coef|scale|scaling|factor|multiplier|eps|epsilon|token_id|token_index|std|range|limit)$|.*(dropout|init)_?.*|n_group|topk_group|num_expert_group|transformers_version|time_step_.*|chunk_size_feed_forward|use_mamba_kernels|mamba_chunk_size|chunk_size|use_bidirectional_attention|rope_.*|activation_sparsity_pattern|ep_size|moe_router_.*|attn_temperature_tuning|problem_type|n_ctx|block_size|attn_qkv_bias|no_rope_layers|no_rope_layer_interval|.*_cache_dtype)$/;
 
@@ -54,10 +54,10 @@ function changesSizes(name: string, value: unknown): boolean {
 }
 
 export function configFields(values: Record<string, unknown>): ConfigFields {
-  const asked = new Set<string>();
+  const keysRead = new Set<string>();
   const config = new Proxy(values, {
     get(target, name) {
-      if (typeof name === 'string') asked.add(name);
+      if (typeof name === 'string') keysRead.add(name);
       return Reflect.get(target, name) as unknown;
     },
   });
@@ -104,7 +104,7 @@ export function configFields(values: Record<string, unknown>): ConfigFields {
     raw: (name) => config[name],
     unread: (known) =>
       Object.keys(values).filter(
-        (name) => !asked.has(name) && !known.includes(name) && changesSizes(name, values[name]),
+        (name) => !keysRead.has(name) && !known.includes(name) && changesSizes(name, values[name]),
       ),
   };
 }

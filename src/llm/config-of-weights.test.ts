@@ -36,12 +36,12 @@ describe('configOfWeights', () => {
       intermediate_size: 160,
       tie_word_embeddings: false,
     });
-    const held = weights.reduce((sum, { shape, count }) => sum + shape[0]! * shape[1]! * count, 0);
+    const elements = weights.reduce((sum, { shape, count }) => sum + shape[0]! * shape[1]! * count, 0);
     // Norms are no matrices.
-    expect(countParameters(readArchitecture(config)).total - held).toBe(64 * 9);
+    expect(countParameters(readArchitecture(config)).total - elements).toBe(64 * 9);
   });
 
-  it("reads PyTorch's own encoder layers with an embedding elsewhere", () => {
+  it("reads PyTorch's own encoder layers with an embedding outside of them", () => {
     const config = configOfWeights([
       tensor('layers.*.self_attn.in_proj_weight', [96, 32], 2, 'MultiheadAttention'),
       tensor('layers.*.self_attn.out_proj', [32, 32], 2, 'NonDynamicallyQuantizableLinear'),
@@ -79,7 +79,7 @@ describe('configOfWeights', () => {
     expect(gpt2).toMatchObject({ hidden_size: 64, intermediate_size: 256, tie_word_embeddings: true });
   });
 
-  it('says nothing of experts, two stacks and widths that do not fit', () => {
+  it('returns null for experts, two stacks, and widths that do not match', () => {
     const gated = [tensor('layers.*.qkv', [192, 64], 2), tensor('layers.*.out', [64, 64], 2)];
     const expert = [
       tensor('layers.*.experts.*.up', [128, 64], 8),

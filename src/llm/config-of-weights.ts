@@ -1,14 +1,16 @@
 import type { ModelTensor } from '../model/model-facts.js';
 
 /**
- * A config for a decoder or encoder that brings none, from the shapes of its weights: one stack of layers, each with one attention and
- * one MLP of linear layers. Heads are not in the shapes; work and cache depend on the widths alone.
- * @returns null where the shapes do not allow one answer (experts, two stacks, other layers)
+ * A config for a decoder or encoder without one, from the shapes of its weights: one stack of layers, each with one
+ * attention and one MLP of linear layers. Shapes do not show heads; work and cache depend only on widths.
+ * @returns null if the shapes are ambiguous (experts, two stacks, other layers)
  */
 export function configOfWeights(tensors: readonly ModelTensor[]): Record<string, unknown> | null {
-  const own = tensors.filter(({ path, shape }) => shape.length === 2 && !path.includes('lora_')).map(upright);
-  const embeddings = own.filter(({ module }) => /embed/i.test(module));
-  const linears = own.filter(({ module }) => !/embed/i.test(module));
+  const matrices = tensors
+    .filter(({ path, shape }) => shape.length === 2 && !path.includes('lora_'))
+    .map(upright);
+  const embeddings = matrices.filter(({ module }) => /embed/i.test(module));
+  const linears = matrices.filter(({ module }) => !/embed/i.test(module));
   const inLayers = linears.filter(({ path }) => /(^|\.)\*(\.|$)/.test(path));
   const layers = inLayers[0]?.count ?? 0;
   const stack = prefixOf(inLayers[0]?.path ?? '');
@@ -30,7 +32,7 @@ export function configOfWeights(tensors: readonly ModelTensor[]): Record<string,
       !path.includes('*') && rows === vocabSize && columns === hidden && vocabSize > 1,
   );
   return {
-    // Families that differ in what a width cannot say: gated with RMSNorm, or not.
+    // Widths cannot show the family, only whether it is gated with RMSNorm.
     model_type: mlp.gated ? 'llama' : 'phi',
     vocab_size: vocabSize,
     hidden_size: hidden,
@@ -45,13 +47,13 @@ export function configOfWeights(tensors: readonly ModelTensor[]): Record<string,
 
 type Matrix = ModelTensor & { shape: [rows: number, columns: number] };
 
-/** Outputs first: GPT-2's Conv1D holds inputs first. */
+/** Outputs first: GPT-2's Conv1D has inputs first. */
 function upright(tensor: ModelTensor): Matrix {
   const [first, second] = tensor.shape as [number, number];
   return { ...tensor, shape: tensor.module === 'Conv1D' ? [second, first] : [first, second] };
 }
 
-/** Up to the number of the layer; a second number is that of an expert. */
+/** The path up to the layer's number. A second number is that of an expert. */
 const prefixOf = (path: string): string =>
   path.split('*').length > 2 ? path : path.slice(0, path.indexOf('*'));
 
@@ -74,7 +76,7 @@ const named = {
   fused: /^(w?qkv|qkv_proj|in_proj|in_proj_weight|c_attn|query_key_value)$/i,
 };
 
-/** Projections by name, the output projection by its shape. */
+/** Finds projections by name, and the output projection by shape. */
 function attentionOf(linears: readonly Matrix[], width: number | null): Attention | null {
   const all = (pattern: RegExp) => linears.filter(({ path }) => pattern.test(last(path)));
   const [fused, queries, keys, values] = [
@@ -93,10 +95,12 @@ function attentionOf(linears: readonly Matrix[], width: number | null): Attentio
   const queryRows = queries[0]?.shape[0] ?? null;
   const near = (path: string) => path.split('.').slice(0, -1).join('.');
   const outputs = rest.filter(({ shape }) => queryRows === null || shape[1] === queryRows);
-  // Next to the others of its module, or the only one of this shape.
-  const own = outputs.filter(({ path }) => near(path).startsWith(near(first.path).replace(/\.weight$/, '')));
+  // The one in the same module, or the only one of this shape.
+  const sameModule = outputs.filter(({ path }) =>
+    near(path).startsWith(near(first.path).replace(/\.weight$/, '')),
+  );
   const square = outputs.filter(({ shape }) => shape[1] <= hidden);
-  const output = own.length === 1 ? own[0]! : square.length === 1 ? square[0]! : null;
+  const output = sameModule.length === 1 ? sameModule[0]! : square.length === 1 ? square[0]! : null;
   if (output === null) return null;
   const query = output.shape[1];
   const kv = fused[0] ? (fused[0].shape[0] - query) / 2 : keys[0]!.shape[0];
@@ -104,7 +108,7 @@ function attentionOf(linears: readonly Matrix[], width: number | null): Attentio
   return { hidden, query, keys: kv, used: [...used, output] };
 }
 
-/** One projection down, and one or two up to it; a gated one may hold both in one. */
+/** One projection down, and one or two up to it; a gated MLP may store both in one. */
 function mlpOf(linears: readonly Matrix[], hidden: number): { size: number; gated: boolean } | null {
   const down = linears.filter(({ shape }) => shape[0] === hidden);
   const up = linears.filter((linear) => !down.includes(linear) && linear.shape[1] === hidden);

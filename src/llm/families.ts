@@ -3,9 +3,9 @@ import { gemma3nExtra } from './gemma3n.js';
 import type { Family, MoeFields, Rule } from './family.js';
 
 /**
- * What each model family adds to its config.json by construction: biases, norms, tied embeddings, windows, experts.
- * Source: the configuration and modeling classes of Hugging Face transformers (5.23), one entry a model_type; the
- * parameter counts of every entry are checked against those classes in parameters.test.ts.
+ * Properties of each model family that its config.json does not state: biases, norms, tied embeddings, windows,
+ * experts. Source: the configuration and modeling classes of Hugging Face transformers (5.23), one entry per
+ * model_type. parameters.test.ts checks every entry's parameter count against those classes.
  */
 
 const llama: Family = {
@@ -50,7 +50,7 @@ const gemma3: Family = {
   name: 'Gemma 3',
   qkNorm: 'rmsnorm',
   window: 'pattern',
-  // The text_config of gemma-3-4b and larger leaves all of these out.
+  // The text_config of gemma-3-4b and larger omits all of these.
   defaults: {
     head_dim: 256,
     num_attention_heads: 8,
@@ -244,8 +244,8 @@ const falcon: Family = {
   kvHeads: (fields, headCount) => {
     const isNew = fields.boolean('new_decoder_architecture', false);
     const isShared = fields.boolean('multi_query', true);
-    const own = fields.integerOrNull('num_kv_heads') ?? headCount;
-    return isNew ? own : isShared ? 1 : headCount;
+    const kvHeads = fields.integerOrNull('num_kv_heads') ?? headCount;
+    return isNew ? kvHeads : isShared ? 1 : headCount;
   },
 };
 const granite: Family = { ...llama, name: 'Granite' };
@@ -278,7 +278,9 @@ const gemma3n: Family = {
   },
 };
 
-/** Falcon 40B norms attention's and the MLP's input apart, 7B and 11B together, the oldest one after the other. */
+/**
+ * Falcon 40B has separate norms for attention and MLP, 7B and 11B one for both, and the oldest has them in sequence.
+ */
 function falconNorms(fields: ConfigFields): 'pre' | 'parallel' | 'parallel-two' {
   const isNew = fields.boolean('new_decoder_architecture', false);
   const isParallel = fields.boolean('parallel_attn', true);
@@ -287,7 +289,7 @@ function falconNorms(fields: ConfigFields): 'pre' | 'parallel' | 'parallel-two' 
   return isNew || isParallel ? 'parallel' : 'pre';
 }
 
-/** Families by the `model_type` of config.json (of its text_config where it has one). */
+/** Families by the `model_type` of config.json (of its text_config if it has one). */
 export const families: Readonly<Record<string, Family>> = {
   llama,
   mistral,
@@ -358,7 +360,7 @@ const classNames: Readonly<Record<string, string>> = {
   qwen3_5_moe_text: 'Qwen3_5Moe',
 };
 
-/** The model_type of the modeling class with this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
+/** The model_type of a modeling class (DeepseekV3ForCausalLM: deepseek_v3); null if unknown. */
 export function familyOfClass(className: string): string | null {
   const stem = /^(.*?)(LMHeadModel|For(CausalLM|ConditionalGeneration))$/.exec(className)?.[1]?.toLowerCase();
   const found = Object.keys(families).find(

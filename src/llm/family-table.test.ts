@@ -7,8 +7,8 @@ import { stageWork } from './work.js';
 import { totalWork } from './work-totals.js';
 
 /**
- * Every family of the calculator: parameters as published, and the KV cache of one token in 16 bit, all layers, from the
- * dimensions that the paper or config.json states: [2, layers, KV heads, head_dim, 2 bytes], MLA [layers, rank + rope, 2].
+ * Every family of the calculator: published parameters, and the KV cache of one token in 16 bit over all layers, from
+ * the dimensions in the paper or config.json: [2, layers, KV heads, head_dim, 2 bytes], MLA [layers, rank + rope, 2].
  */
 const table: [family: string, id: string, parameters: number, source: string, kv: number[]][] = [
   ['Llama', 'llama-2-7b', 6_738_415_616, 'safetensors header; "7B" of arXiv 2307.09288', [2, 32, 32, 128, 2]],
@@ -139,7 +139,7 @@ describe('families', () => {
 
 describe('active parameters', () => {
   it.each([
-    // [preset, billions a token goes through as published, what is left out there]
+    // [preset, published active parameters in billions, what the figure excludes]
     ['gpt-oss-20b', 3.61, 'embedding'],
     ['gpt-oss-120b', 5.13, 'embedding'],
     ['llama-4-scout-17b-16e', 17, 'nothing'],
@@ -151,10 +151,10 @@ describe('active parameters', () => {
     ['granite-4.0-h-tiny', 1, 'nothing'],
     ['granite-4.0-h-small', 9, 'nothing'],
     ['jamba-mini', 12, 'nothing'],
-  ] as const)('of %s are the published %d B', (id, billions, leftOut) => {
+  ] as const)('of %s equal the published %d B', (id, billions, leftOut) => {
     const { active, embedding, lm_head } = countParameters(presetArchitecture(id));
     const counted = active - { nothing: 0, embedding, both: embedding + lm_head }[leftOut];
-    // gpt-oss's table has two decimals, the others are rounded in their names.
+    // gpt-oss publishes two decimals; the names of the others are rounded.
     const within = Number.isInteger(billions) ? 0.08 * billions + 0.45 : 0.005;
     expect(Math.abs(counted / 1e9 - billions)).toBeLessThanOrEqual(within);
   });
@@ -178,7 +178,7 @@ describe('states of recurrent layers', () => {
     expect([at(1), at(5000)]).toEqual([3 * bytes, 3 * bytes]);
   });
 
-  it('are read and written once a decode step', () => {
+  it('are read and written once per decode step', () => {
     const a = presetArchitecture('mamba-2.8b');
     const bf16 = floatStorage('bfloat16');
     const step = { phase: 'decode', batchSize: 4, newTokens: 1, contextTokens: 1000 } as const;
@@ -188,23 +188,28 @@ describe('states of recurrent layers', () => {
   });
 });
 
-it('Gemma 3n reads keys of earlier layers, and keeps none for them', () => {
+it('Gemma 3n reads keys of earlier layers, and stores none for them', () => {
   const a = presetArchitecture('gemma-3n-e2b');
-  const own = a.layers.filter(({ attention }) => attention.kind === 'grouped' && !attention.sharedKv);
-  expect([own.length, a.layers.length]).toEqual([20, 30]);
+  const ownKeyLayers = a.layers.filter(
+    ({ attention }) => attention.kind === 'grouped' && !attention.sharedKv,
+  );
+  expect([ownKeyLayers.length, a.layers.length]).toEqual([20, 30]);
 });
 
 it('Llama 4 decodes against the keys of its own chunk', () => {
   const a = presetArchitecture('llama-4-scout-17b-16e');
   const step = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 10_000 } as const;
   const { bytes } = totalWork(stageWork(a, step, floatStorage('bfloat16')));
-  // 36 layers of chunks of 8192, 12 of the whole length.
+  // 36 layers with chunks of 8192, 12 with the whole length.
   expect(bytes.kv_read).toBe((36 * (10_000 - 8192) + 12 * 10_000) * 2 * 8 * 128 * 2);
 });
 
-/** Headers count what the arithmetic leaves out: a layer of multi-token prediction (a decoder layer and what joins it). */
+/**
+ * Headers include parameters that the arithmetic excludes: a layer of multi-token prediction (a decoder layer and its
+ * joint projection).
+ */
 it.each([
-  // The last layer once more, a projection of both inputs, norms of both and of the output, copies of embedding and head.
+  // One more decoder layer, a projection of both inputs, norms of both and of the output, copies of embedding and head.
   ['qwen3-next-80b-a3b', 1_650_471_424, 0],
   ['glm-4.5-air', 3_616_573_568, 2],
   ['glm-4.6', 3_988_069_792, 0],
@@ -216,7 +221,7 @@ it.each([
   expect(layer + 2 * D * D + 3 * D + copies * D * a.vocabSize).toBe(mtp);
 });
 
-it('MiniMax-M2 stores 13 880 064 scales, one for a block of 128 × 128', () => {
+it('MiniMax-M2 stores 13 880 064 scales, one per block of 128 × 128', () => {
   const blocks = (rows: number, columns: number) => (rows / 128) * (columns / 128);
   const attention = 2 * blocks(6144, 3072) + 2 * blocks(1024, 3072);
   expect(62 * (attention + 256 * 3 * blocks(1536, 3072))).toBe(13_880_064);

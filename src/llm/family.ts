@@ -5,33 +5,33 @@ import type { ConfigFields } from './config-fields.js';
 export type Rule = boolean | { field: string; fallback: boolean };
 
 /**
- * Which layers attend through a sliding window when `layer_types` does not say it. all: every layer, when the window
- * is set. upper: layers from max_window_layers on, when use_sliding_window. switched: every layer, when
- * use_sliding_window. alternate: even layers. pattern: all but every sliding_window_pattern-th. chunks: as pattern, with
- * chunks of attention_chunk_size in place of windows (Llama 4).
+ * Layers with a sliding window if `layer_types` is absent. all: every layer, if the window is set. upper: layers from
+ * max_window_layers on, if use_sliding_window. switched: every layer, if use_sliding_window. alternate: even layers.
+ * pattern: all except every sliding_window_pattern-th. chunks: like pattern, with chunks of attention_chunk_size
+ * instead of windows (Llama 4).
  */
 export type WindowRule = 'none' | 'all' | 'upper' | 'switched' | 'alternate' | 'pattern' | 'chunks';
 
 export interface MoeFields {
   experts: readonly string[];
   expertSize: string;
-  /** A size of its own, a count of experts of the routed size, or nothing. */
+  /** A separate size, a number of experts of the routed size, or none. */
   shared: { sizeField: string; gate: boolean } | { countField: string } | null;
   /**
-   * every: all layers. step: decoder_sparse_step and mlp_only_layers. first-dense: first_k_dense_replace, moe_layer_freq.
-   * interleaved: moe_layers or interleave_moe_layer_step (Llama 4). period: expert_layer_period and _offset (Jamba).
-   * counted: all layers, unless there are no experts (Granite 4).
+   * every: all layers. step: decoder_sparse_step and mlp_only_layers. first-dense: first_k_dense_replace,
+   * moe_layer_freq. interleaved: moe_layers or interleave_moe_layer_step (Llama 4). period: expert_layer_period and
+   * _offset (Jamba). counted: all layers, unless there are no experts (Granite 4).
    */
   layers: 'every' | 'step' | 'first-dense' | 'interleaved' | 'period' | 'counted';
-  /** A bias per expert that only steers the choice (DeepSeek V3 e_score_correction_bias). */
+  /** A bias per expert that affects only the choice (DeepSeek V3 e_score_correction_bias). */
   routerBias: Rule;
   /** Biases of the router and of every expert. */
   bias?: boolean;
 }
 
 /**
- * Layers with a state in place of a cache. `of` says which layers: every one, those that `layer_types` (or
- * layers_block_type) calls so, all but every full_attention_interval-th, all but attn_layer_period's (Jamba).
+ * Layers with a state instead of a cache. `of` says which: every layer, those named so in `layer_types` (or
+ * layers_block_type), all except every full_attention_interval-th, or all except attn_layer_period's (Jamba).
  */
 export interface RecurrentFields {
   form: RecurrentMixer['form'];
@@ -59,17 +59,17 @@ export interface Family {
   qkNormWide?: boolean;
   outputGate?: boolean;
   sinks?: boolean;
-  /** KV heads where the config says them in a way of its own. */
+  /** Number of KV heads, for configs that state it differently. */
   kvHeads?: (fields: ConfigFields, headCount: number) => number;
   tied: boolean;
-  /** Learned positions hold max positions + offset rows; rotary turns this share of the head dimension. */
+  /** Learned positions have max positions + offset rows; rotary rotates this fraction of the head dimension. */
   positions: { kind: 'rotary'; fraction: number } | { kind: 'learned'; offset: number };
   window: WindowRule;
   moe: MoeFields | null;
-  /** Width of layers without experts, where the config has a name of its own for it. */
+  /** Width of layers without experts, if the config has a separate field for it. */
   denseSize?: string;
   recurrent?: RecurrentFields;
   extra?: (fields: ConfigFields, hiddenSize: number, layerCount: number) => Extra;
-  /** Values the family's class supplies when a published config.json leaves them out. */
+  /** Defaults of the family's class for fields that a published config.json omits. */
   defaults: Readonly<Record<string, number | boolean>>;
 }

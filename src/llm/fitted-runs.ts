@@ -1,6 +1,6 @@
 /**
- * Recorded runs that values of memory-constants.ts were fitted to, by the session that their profiles name. An error on one of
- * them says how well the fit holds; only the others say how good an estimate is.
+ * Recorded runs that values of memory-constants.ts were fitted to, by session name in their profiles. Errors on these
+ * runs show how good the fit is; only other runs show how good an estimate is.
  */
 const fittedRuns: ReadonlySet<string> = new Set([
   // transformers on an H200: context, workspaces and the allocator's reserve.
@@ -10,9 +10,9 @@ const fittedRuns: ReadonlySet<string> = new Set([
   '20261121-114714-memory-qwen2.5-14b',
   '20261121-114730-memory-qwen1.5-moe-a2.7b',
   '20261121-114748-memory-qwen2-1.5b',
-  // How the context grows with the steps alone.
+  // Growth of the context with steps only.
   '20261121-125028-memory-llama-3.2-1b',
-  // On two of them: buffers of NCCL.
+  // Two GPUs: buffers of NCCL.
   '20261121-123828-memory-llama-3.1-8b',
   '20261121-123855-memory-qwen2.5-14b',
   // vLLM 0.26: memory outside torch, graphs and captured collectives.

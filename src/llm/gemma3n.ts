@@ -2,8 +2,8 @@ import type { ConfigFields } from './config-fields.js';
 import type { Extra } from './family.js';
 
 /**
- * What Gemma 3n has besides a decoder: an embedding of its own for each layer, AltUp (arXiv 2301.13310), which predicts and
- * corrects several copies of the residual stream, and LAuReL (arXiv 2411.07501), a low-rank path past attention.
+ * Gemma 3n's additions to a decoder: a separate embedding per layer, AltUp (arXiv 2301.13310), which predicts and
+ * corrects several copies of the residual stream, and LAuReL (arXiv 2411.07501), a low-rank path around attention.
  */
 export function gemma3nExtra(fields: ConfigFields, D: number, layerCount: number): Extra {
   const perLayer = fields.integer(['hidden_size_per_layer_input']);

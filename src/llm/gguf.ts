@@ -7,7 +7,7 @@ export interface GgufTensor {
   dtype: number;
 }
 
-/** ggml's block types: [name, weights of a block, bytes of a block] (ggml.h, ggml-common.h). */
+/** ggml's block types: [name, weights per block, bytes per block] (ggml.h, ggml-common.h). */
 const blockTypes: Readonly<Record<number, readonly [string, number, number]>> = {
   0: ['F32', 1, 4],
   1: ['F16', 1, 2],
@@ -50,11 +50,14 @@ interface GgufWeights {
   byDtype: Record<string, number>;
 }
 
-/** Exact sizes from a GGUF header. @throws E_MODEL_FILE for a block type that is newer than this table */
+/**
+ * Exact sizes from a GGUF header.
+ * @throws E_MODEL_FILE for a block type missing from this table
+ */
 export function ggufWeights(tensors: readonly GgufTensor[], file: string): GgufWeights {
   const sum: GgufWeights = { bytes: 0, parameters: 0, byDtype: {} };
   for (const { name, shape, dtype } of tensors) {
-    // Rotary factors of Llama 3 and Phi-3 are kept as a tensor.
+    // Rotary factors of Llama 3 and Phi-3 are stored as a tensor, but are not weights.
     const elements = Number(shape.reduce((n, size) => n * size, 1n));
     const type = blockTypes[dtype];
     if (!type) {
@@ -90,9 +93,9 @@ const modelTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * A config.json from a GGUF header: keys of llama.cpp (docs: ggml/docs/gguf.md, "Standardized key-value pairs"), the
- * vocabulary and what is tied from the tensors.
- * @throws E_MODEL_ARCHITECTURE for an architecture that is not known here, E_MODEL_FILE when a key is missing
+ * A config.json from a GGUF header: keys of llama.cpp (docs: ggml/docs/gguf.md, "Standardized key-value pairs"),
+ * vocabulary and tied weights from the tensors.
+ * @throws E_MODEL_ARCHITECTURE for an unknown architecture, E_MODEL_FILE if a key is missing
  */
 export function ggufConfig(
   metadata: Readonly<Record<string, unknown>>,
@@ -111,9 +114,9 @@ export function ggufConfig(
   const key = (name: string): unknown => metadata[`${architecture}.${name}`];
   const number = (name: string): number | undefined => {
     const value = key(name);
-    // A list where layers differ: the first stands for all.
-    const one: unknown = Array.isArray(value) ? value[0] : value;
-    return typeof one === 'number' || typeof one === 'bigint' ? Number(one) : undefined;
+    // A list if layers differ; the first layer is used for all.
+    const scalar: unknown = Array.isArray(value) ? value[0] : value;
+    return typeof scalar === 'number' || typeof scalar === 'bigint' ? Number(scalar) : undefined;
   };
   const shapeOf = (name: string): number[] | undefined =>
     tensors.find((tensor) => tensor.name === name)?.shape.map(Number);
@@ -148,7 +151,7 @@ export function ggufConfig(
     ...(latent === undefined
       ? { head_dim: keyLength }
       : {
-          // deepseek2 since 2025 keeps the absorbed sizes in key_length and the real ones in *_mla.
+          // Since 2025 deepseek2 has the absorbed sizes in key_length and the real ones in *_mla.
           kv_lora_rank: latent,
           q_lora_rank: number('attention.q_lora_rank'),
           qk_rope_head_dim: rope,

@@ -40,7 +40,7 @@ test('FLOPs and bytes of each kernel, by hand', () => {
   expect(embedding).toEqual({ flops: 0, bytes: 120, footprintBytes: 280 });
 });
 
-test('attention counts the pairs that causality leaves', () => {
+test('attention counts only causal query-key pairs', () => {
   const shape = { batch: 2, heads: 4, kv_heads: 2, head_dim: 8 };
   // Prefill of 3: 1 + 2 + 3 = 6 pairs; queries and outputs 2·3·4·8 each, keys and values 2·(2·3·2·8).
   const prefill = kernelWork('attention', 'float16', { ...shape, new_tokens: 3, context: 3 });
@@ -50,13 +50,13 @@ test('attention counts the pairs that causality leaves', () => {
   expect(decode).toMatchObject({ flops: 4 * 4 * 8 * 2 * 5, bytes: 2 * (64 + 64 + 320) });
 });
 
-test('the operations of Llama 3.1 8B are those listed by hand', () => {
+test('the operations of Llama 3.1 8B equal the list made by hand', () => {
   const architecture = presetArchitecture('llama-3.1-8b');
   const storage = floatStorage('bfloat16');
   const { steps, cases } = modelCases(architecture, storage, { batchSizes: [8], contextLens: [128] });
   expect(steps.map(({ phase }) => phase)).toEqual(['prefill', 'decode']);
   const decode = steps[1]!;
-  const of = (name: string) => decode.ops.find((op) => op.name === name);
+  const opNamed = (name: string) => decode.ops.find((op) => op.name === name);
   // hidden 4096, 32 heads and 8 key/value heads of 128, intermediate 14336, vocabulary 128256, 32 layers.
   const gemms: [name: string, n: number, k: number, count: number][] = [
     ['qkv_proj', 6144, 4096, 32],
@@ -66,12 +66,12 @@ test('the operations of Llama 3.1 8B are those listed by hand', () => {
     ['lm_head', 128256, 4096, 1],
   ];
   for (const [name, n, k, count] of gemms)
-    expect(of(name)).toMatchObject({ case: `gemm bfloat16 8x${n}x${k}`, count, flops: 2 * 8 * n * k });
-  expect(of('attention')).toMatchObject({ case: 'attention bfloat16 8x32x8x128x1x129', count: 32 });
-  expect(of('rotary')).toMatchObject({ case: 'rope bfloat16 8x32x8x128', count: 32 });
-  expect(of('swiglu')).toMatchObject({ case: 'swiglu bfloat16 8x14336', count: 32 });
-  expect(of('embedding')).toMatchObject({ case: 'embedding bfloat16 8x128256x4096', count: 1 });
-  // The first norm of the model has nothing to add.
+    expect(opNamed(name)).toMatchObject({ case: `gemm bfloat16 8x${n}x${k}`, count, flops: 2 * 8 * n * k });
+  expect(opNamed('attention')).toMatchObject({ case: 'attention bfloat16 8x32x8x128x1x129', count: 32 });
+  expect(opNamed('rotary')).toMatchObject({ case: 'rope bfloat16 8x32x8x128', count: 32 });
+  expect(opNamed('swiglu')).toMatchObject({ case: 'swiglu bfloat16 8x14336', count: 32 });
+  expect(opNamed('embedding')).toMatchObject({ case: 'embedding bfloat16 8x128256x4096', count: 1 });
+  // The first norm of the model has no addition.
   const norms = decode.ops.filter(({ case: id }) => id?.startsWith('rmsnorm'));
   expect(norms.map(({ name, count }) => [name, count])).toEqual([
     ['input_norm', 1],
@@ -82,14 +82,14 @@ test('the operations of Llama 3.1 8B are those listed by hand', () => {
   expect(decode.ops.every(({ reason }) => reason === null)).toBe(true);
   expect(new Set(cases.map((testCase) => testCase.case)).size).toBe(cases.length);
 
-  // Counted over the step, the cases' matrix products are the whole step's.
+  // Weighted by count, the cases' matrix products sum to the whole step.
   for (const { phase, batch_size, new_tokens, context_tokens, ops } of steps) {
     const shape = { phase, batchSize: batch_size, newTokens: new_tokens, contextTokens: context_tokens };
     const total = totalWork(stageWork(architecture, shape, storage));
     const byCase = new Map(cases.map((testCase) => [testCase.case, testCase]));
     const products = ops.filter(({ case: id }) => /^(gemm|attention) /.test(id ?? ''));
     expect(products.reduce((sum, op) => sum + op.count * byCase.get(op.case!)!.flops, 0)).toBe(total.flops);
-    // And the sampling, which is outside the model.
+    // The extra operation is sampling, which is outside the model.
     expect(ops.reduce((sum, op) => sum + op.count, 0)).toBe(total.ops + 1);
   }
 });
@@ -113,7 +113,7 @@ test('experts, latent attention and windows inside a prompt say why they are not
   ]);
 });
 
-test('a sweep is every combination of what a kernel has, each once', () => {
+test("a sweep has every combination of a kernel's sizes once", () => {
   const sweep = {
     batchSizes: [1, 8],
     seqLens: [16, 32],
@@ -123,7 +123,8 @@ test('a sweep is every combination of what a kernel has, each once', () => {
   };
   const { cases, points } = sweepCases(['sampling', 'softmax'], sweep, 100);
   const ids = cases.map((testCase) => testCase.case);
-  // Sampling has no sequence: 2 batch sizes × 2 dtypes; of softmax 16 and 32 tokens at batch 1, 128 and 256 at 8.
+  // Sampling has no sequence length: 2 batch sizes × 2 dtypes; softmax has 16 and 32 tokens at batch 1, 128 and 256 at
+  // 8.
   expect(ids).toHaveLength(4 + 8);
   expect(points.find((point) => point.case === 'softmax bfloat16 256x64')).toEqual({
     case: 'softmax bfloat16 256x64',

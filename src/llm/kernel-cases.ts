@@ -2,13 +2,13 @@ import { checkGrid } from '../model/grid.js';
 import type { KernelCase, KernelName } from '../model/kernels.js';
 import { kernelCase } from './kernel-work.js';
 
-/** What is swept: every combination is a case of each kernel that has the size. */
+/** The sizes to sweep: each combination is a case of every kernel with those sizes. */
 interface KernelSweep {
   batchSizes: readonly number[];
   seqLens: readonly number[];
   hiddenSizes: readonly number[];
   dtypes: readonly string[];
-  /** SDPA's: null is PyTorch's own choice. */
+  /** SDPA backends; null is PyTorch's own choice. */
   backends: readonly (string | null)[];
 }
 
@@ -19,7 +19,7 @@ interface SizeDefaults {
   vocab: number;
 }
 
-/** Sizes of an 8 B model's layers on a GPU; on a CPU what is done in milliseconds. */
+/** On a GPU sizes of an 8 B model's layers, on a CPU sizes that take milliseconds. */
 export const usualSizes: Record<'gpu' | 'cpu', SizeDefaults> = {
   gpu: { batchSize: 8, seqLen: 512, hiddenSize: 4096, vocab: 128_256 },
   cpu: { batchSize: 1, seqLen: 128, hiddenSize: 512, vocab: 32_000 },
@@ -32,7 +32,7 @@ interface Sizes {
   vocab: number;
 }
 
-/** Heads of 128 dimensions (64 in small models), four query heads a key/value head, as Llama 3 has them. */
+/** Heads of 128 dimensions (64 in small models), four query heads per key/value head, like Llama 3. */
 function headsOf(hidden: number): { heads: number; kv_heads: number; head_dim: number } {
   const head_dim =
     hidden >= 1024 && hidden % 128 === 0 ? 128 : hidden % 64 === 0 ? 64 : Math.max(2, hidden - (hidden % 2));
@@ -40,7 +40,7 @@ function headsOf(hidden: number): { heads: number; kv_heads: number; head_dim: n
   return { heads, kv_heads: heads % 4 === 0 ? heads / 4 : heads, head_dim };
 }
 
-/** 3.5 × hidden as in Llama 3 (4096 → 14336), in steps of 64. */
+/** 3.5 × hidden like Llama 3 (4096 → 14336), in multiples of 64. */
 const intermediateOf = (hidden: number): number => Math.max(64, Math.round((3.5 * hidden) / 64) * 64);
 
 const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
@@ -48,12 +48,12 @@ const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
   linear: ({ batch, seq, hidden }) => [
     { tokens: batch * seq, in_features: hidden, out_features: intermediateOf(hidden), bias: 1 },
   ],
-  // conv2_x of ResNet-50 (He et al. 2015, table 1): 64 channels, more with larger hidden sizes only.
+  // conv2_x of ResNet-50 (He et al. 2015, table 1): 64 channels, more only for larger hidden sizes.
   conv2d: ({ batch, hidden }) => {
     const channels = Math.max(64, Math.round(hidden / 64));
     return [{ batch, channels, out_channels: channels, height: 56, width: 56, kernel: 3 }];
   },
-  // A quarter of the hidden size: an LSTM's products run step after step.
+  // A quarter of the hidden size, because an LSTM's products run step after step.
   lstm: ({ batch, seq, hidden }) => {
     const width = Math.max(16, Math.round(hidden / 4));
     return [{ batch, seq, input: width, hidden: width, layers: 1 }];
@@ -71,7 +71,7 @@ const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
   sampling: ({ batch, vocab }) => [{ batch, vocab }],
 };
 
-/** What a kernel is measured in besides float formats: only products have 8-bit forms. */
+/** Kernels with 8-bit forms: only products. */
 const inNarrow = new Set<KernelName>(['gemm', 'linear']);
 
 /** Whether a kernel has a form in the dtype. */
@@ -82,10 +82,10 @@ function takesDType(kernel: KernelName, dtype: string): boolean {
   return true;
 }
 
-/** Where a case lies in a sweep; sizes that its kernel does not have are null. */
+/** Position of a case in a sweep; sizes that its kernel does not have are null. */
 export interface SweepPoint {
   case: string;
-  /** What is compared over the sweep: attention prefill, gemm, … */
+  /** Series compared over the sweep: attention prefill, gemm, … */
   series: string;
   batch_size: number | null;
   seq_len: number | null;
@@ -99,14 +99,14 @@ interface SweptCases {
   points: SweepPoint[];
 }
 
-/** Sizes that a kernel takes nothing from. */
+/** Sizes that a kernel does not depend on. */
 const indifferent: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size')[]>> = {
   conv2d: ['seq_len'],
   sampling: ['seq_len', 'hidden_size'],
 };
 
 /**
- * Cases of the kernels over every combination of the sweep, each once: a size that a kernel does not have does not
+ * Cases of the kernels over every combination of the sweep, each once: sizes that a kernel does not have do not
  * multiply it. Combinations of kernel and dtype that do not exist are left out.
  * @throws E_USAGE for more combinations than one command measures
  */
@@ -128,8 +128,8 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
     const without = indifferent[at.name] ?? [];
     for (const params of paramsOf[at.name]({ batch: at.batch, seq: at.seq, hidden: at.hidden, vocab })) {
       // torch._scaled_mm and torch._int_mm are products without a bias.
-      const own = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
-      const one = kernelCase(at.name, at.dtype, own, at.backend);
+      const caseParams = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
+      const one = kernelCase(at.name, at.dtype, caseParams, at.backend);
       cases.set(one.case, one);
       const phase = at.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
       const point: SweepPoint = {
@@ -141,7 +141,7 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
         dtype: at.dtype,
         backend: at.backend,
       };
-      // Batch 2 of 4 tokens and batch 1 of 8 are one case of most kernels, and two points.
+      // Batch 2 of 4 tokens and batch 1 of 8 are one case for most kernels, but two points.
       points.set(JSON.stringify(point), point);
     }
   }

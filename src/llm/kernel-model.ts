@@ -10,15 +10,15 @@ import { samplingOp, stageWork } from './work.js';
 import { bytesOf } from './work-totals.js';
 import { formatCount } from '../vocabulary/format.js';
 
-/** An operation of a step and the case that measures it, or why none does. */
+/** An operation of a step, with the case that measures it or the reason why none does. */
 interface StepOp {
-  /** As stageWork calls it: qkv_proj, attention, lm_head, … */
+  /** Name in stageWork: qkv_proj, attention, lm_head, … */
   name: string;
-  /** How often it runs in a step. */
+  /** Number of runs per step. */
   count: number;
   case: string | null;
   reason: string | null;
-  /** FLOP and bytes of one run, from stageWork: matrix products only, and the bytes of the fused form. */
+  /** FLOP and bytes of one run, from stageWork: FLOP of matrix products only, bytes of the fused form. */
   flops: number;
   bytes: number;
 }
@@ -28,20 +28,20 @@ export interface ModelStep {
   phase: StageShape['phase'];
   batch_size: number;
   new_tokens: number;
-  /** In the cache before. */
+  /** Tokens in the cache before the step. */
   context_tokens: number;
   ops: StepOp[];
 }
 
 interface ModelCases {
   steps: ModelStep[];
-  /** Each once, in the order in which they first occur. */
+  /** Each case once, in order of first use. */
   cases: KernelCase[];
 }
 
 /**
- * The operations of prefill (a prompt of each context length) and decode (one token after it) of a model, by stageWork,
- * each measured once however often it runs. What no kernel of the suite stands for says so.
+ * The operations of prefill (a prompt of each context length) and decode (one token after it), from stageWork, each
+ * measured once however often it runs. Operations without a kernel in the suite give the reason.
  * @throws E_LENGTHS for an impossible size, E_USAGE for more shapes than one command measures
  */
 export function modelCases(
@@ -63,7 +63,7 @@ export function modelCases(
   return { steps, cases: [...cases.values()] };
 }
 
-/** A stage, and the attention kernel of PyTorch's that it is measured with; null is PyTorch's own choice. */
+/** A stage with PyTorch's attention backend to measure it with; null is PyTorch's own choice. */
 type MeasuredShape = StageShape & { backend: string | null };
 
 function shapes(batchSize: number, context: number): StageShape[] {
@@ -84,7 +84,7 @@ function stepOf(
     const found = measuredBy(a, op, shape);
     if (found.case !== null) cases.set(found.case.case, found.case);
     const measurement = { case: found.case?.case ?? null, reason: found.reason };
-    // Layers differ in windows and experts: one name may be several operations.
+    // Layers differ in windows and experts, so one name may be several operations.
     const key = JSON.stringify([op.name, measurement, found.case === null ? [op.flops, bytesOf(op)] : null]);
     const known = ops.get(key);
     if (known) known.count++;
@@ -130,7 +130,7 @@ type As = (kernel: KernelName, params: Record<string, number>) => Measured;
 function product({ gemm, bytes, dtype }: NecessaryOp, as: As): Measured {
   const { m, n, k, batch } = gemm!;
   if (batch !== 1) return without(`${formatCount(batch)} products as one: no kernel of the suite is grouped`);
-  // Half a percent: scales of 8-bit formats, and biases.
+  // Half a percent of tolerance, for scales of 8-bit formats and for biases.
   if (bytes.weights < 0.99 * n * k * bytesPerElement[dtype])
     return without(
       `weights of fewer bits than the ${dtype} they are multiplied in: no kernel of the suite unpacks them`,

@@ -8,18 +8,18 @@ type Params = Readonly<Record<string, number>>;
 interface KernelWork {
   flops: number;
   bytes: number;
-  /** Inputs, tables that are only looked up in, and outputs: the least memory that one set of arrays takes. */
+  /** Inputs, lookup tables and outputs: the minimum memory of one set of arrays. */
   footprintBytes: number;
 }
 
 interface Elements {
   flops: number;
-  /** Elements read and written once each, of the case's dtype. */
+  /** Elements of the case's dtype that are each read or written once. */
   inputs: number;
   outputs: number;
   /** Bytes of another type: token ids are int64. */
   otherBytes?: number;
-  /** Elements that are held and not all read. */
+  /** Elements in memory that are not all read. */
   held?: number;
 }
 
@@ -30,15 +30,15 @@ const p = (params: Params, name: string): number => {
 };
 
 /**
- * FLOPs and elements by kernel. Kernels with matrix products count these only, 2 a multiply-add, as MFU does
- * (docs/concepts/llm-arithmetic.md); biases and gate activations of theirs are left out. The others count every addition,
- * multiplication, division, comparison, exponential, root and error function as one, so that they have a place on a
- * roofline; they are far left of every ridge.
+ * FLOPs and elements by kernel. Kernels with matrix products count only these, 2 per multiply-add, like MFU
+ * (docs/concepts/llm-arithmetic.md), without biases and gate activations. The other kernels count every addition,
+ * multiplication, division, comparison, exponential, root and error function as one, which gives them a position on the
+ * roofline far below the ridge.
  */
 const elementsOf: Record<KernelName, (of: Params) => Elements> = {
   /** out[m, n] = a[m, k] · b[k, n]: 2·m·n·k. */
   gemm: (of) => product(p(of, 'm'), p(of, 'n'), p(of, 'k'), 0),
-  /** The same with a bias of `out_features`. */
+  /** Like gemm, with a bias of `out_features`. */
   linear: (of) =>
     product(
       p(of, 'tokens'),
@@ -57,8 +57,8 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
     };
   },
   /**
-   * Four gates, each an input and a recurrent product a step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber 1997;
-   * torch.nn.LSTM). Two biases a gate; the sequence in, the last layer's outputs and all last states out.
+   * Four gates, each an input and a recurrent product per step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber
+   * 1997; torch.nn.LSTM). Two biases per gate; reads the sequence, writes the last layer's outputs and all last states.
    */
   lstm: (of) => {
     const [b, s, i, h, l] = [p(of, 'batch'), p(of, 'seq'), p(of, 'input'), p(of, 'hidden'), p(of, 'layers')];
@@ -69,12 +69,18 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
       outputs: b * s * h + 2 * l * b * h,
     };
   },
-  /** LayerNorm 7 (mean, center, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, × ½) an element. */
+  /**
+   * Per element: LayerNorm 7 (mean, center, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, ×
+   * ½).
+   */
   'layernorm-gelu': (of) => {
     const [t, h] = [p(of, 'tokens'), p(of, 'hidden')];
     return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };
   },
-  /** Causal: 4·heads·head_dim a query and key it sees, docs/concepts/llm-arithmetic.md; keys and values of the context read once. */
+  /**
+   * Causal: 4·heads·head_dim per query and visible key, docs/concepts/llm-arithmetic.md; keys and values of the context
+   * are read once.
+   */
   attention: (of) => {
     const [b, h, kv, d] = [p(of, 'batch'), p(of, 'heads'), p(of, 'kv_heads'), p(of, 'head_dim')];
     const [t, c] = [p(of, 'new_tokens'), p(of, 'context')];
@@ -88,28 +94,30 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
       outputs: b * t * h * d,
     };
   },
-  /** Largest, subtract, exp, sum, divide: 5 an element. */
+  /** Per element 5: maximum, subtract, exp, sum, divide. */
   softmax: (of) => {
     const n = p(of, 'rows') * p(of, 'columns');
     return { flops: 5 * n, inputs: n, outputs: n };
   },
-  /** Square, sum, × 1/rms, × weight: 4 an element; with a residual one addition more, which is written out as well. */
+  /**
+   * Per element 4: square, sum, × 1/rms, × weight. With a residual one addition more, and its result is written too.
+   */
   rmsnorm: (of) => {
     const [t, h, residual] = [p(of, 'tokens'), p(of, 'hidden'), p(of, 'residual')];
     const n = t * h;
     return { flops: (4 + residual) * n, inputs: n * (1 + residual) + h, outputs: n * (1 + residual) };
   },
-  /** gate · sigmoid(gate) · up: exp, + 1, divide, × up: 4 an element (Shazeer 2020, arXiv 2002.05202). */
+  /** Per element 4: exp, + 1, divide, × up, for gate · sigmoid(gate) · up (Shazeer 2020, arXiv 2002.05202). */
   swiglu: (of) => {
     const n = p(of, 'tokens') * p(of, 'intermediate');
     return { flops: 4 * n, inputs: 2 * n, outputs: n };
   },
-  /** Two products and a sum an element (RoFormer, arXiv 2104.09864); the tables of cos and sin stay in the caches. */
+  /** Per element two products and a sum (RoFormer, arXiv 2104.09864); the tables of cos and sin stay in the caches. */
   rope: (of) => {
     const n = p(of, 'tokens') * (p(of, 'heads') + p(of, 'kv_heads')) * p(of, 'head_dim');
     return { flops: 3 * n, inputs: n, outputs: n };
   },
-  /** Nothing is computed: a row of the table a token. */
+  /** No FLOPs: one row of the table per token. */
   embedding: (of) => {
     const n = p(of, 'tokens') * p(of, 'hidden');
     return {
@@ -120,7 +128,7 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
       held: p(of, 'vocab') * p(of, 'hidden'),
     };
   },
-  /** argmax: one comparison a logit; a token id (8 bytes) out. */
+  /** argmax: one comparison per logit; writes a token id (8 bytes). */
   sampling: (of) => {
     const n = p(of, 'batch') * p(of, 'vocab');
     return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * p(of, 'batch') };
@@ -129,7 +137,7 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
 
 const products: readonly KernelName[] = ['gemm', 'linear', 'conv2d', 'lstm', 'attention'];
 
-/** Whether its FLOPs are those of matrix products: then the dtype's matrix peak is the roof. */
+/** Whether its FLOPs are matrix products, so that the dtype's matrix peak is the roof. */
 export const isProduct = (kernel: string): boolean => (products as readonly string[]).includes(kernel);
 
 function product(m: number, n: number, k: number, bias: number): Elements {
@@ -152,7 +160,7 @@ function outputBytes(dtype: string): number {
   return dtype === 'int8' ? 4 : elementBytes(dtype);
 }
 
-/** What one run must compute and move: every input read once, every output written once. */
+/** Minimum work of one run: every input read once, every output written once. */
 export function kernelWork(kernel: KernelName, dtype: string, params: Params): KernelWork {
   const { flops, inputs, outputs, otherBytes = 0, held = 0 } = elementsOf[kernel](params);
   const bytes = inputs * elementBytes(dtype) + outputs * outputBytes(dtype) + otherBytes;

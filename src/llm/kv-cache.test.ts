@@ -35,12 +35,12 @@ describe('kvBytesPerToken', () => {
 describe('kvCacheBytes', () => {
   it('is tokens × bytes per token with full attention', () => {
     const a = presetArchitecture('qwen2.5-7b');
-    // 2·28·4·128·2 = 57,344 a token; use_sliding_window is false, so all of 100,000 tokens are kept.
+    // 2·28·4·128·2 = 57,344 per token. use_sliding_window is false, so all 100,000 tokens are kept.
     const shape = { kvCache: 'bfloat16', batchSize: 3, contextTokens: 100_000, windows: 'window' } as const;
     expect(kvCacheBytes(a, shape)).toBe(3 * 100_000 * 57_344);
   });
 
-  it('explains the +682 % by which other calculators miss Gemma-3 27B at 131,072 tokens', () => {
+  it('explains the +682 % error of other calculators for Gemma-3 27B at 131,072 tokens', () => {
     const a = presetArchitecture('gemma-3-27b');
     const ours = kvCacheBytes(a, {
       kvCache: 'bfloat16',
@@ -48,18 +48,18 @@ describe('kvCacheBytes', () => {
       contextTokens: 131_072,
       windows: 'window',
     });
-    // They take head_dim = 5376 / 32 = 168 instead of 128, and the whole length in all 62 layers.
-    const theirs = 2 * 62 * 16 * 168 * 2 * 131_072;
-    expect(Math.round((theirs / ours - 1) * 100)).toBe(682);
+    // They use head_dim = 5376 / 32 = 168 instead of 128, and the whole length in all 62 layers.
+    const otherCalculators = 2 * 62 * 16 * 168 * 2 * 131_072;
+    expect(Math.round((otherCalculators / ours - 1) * 100)).toBe(682);
     // By hand: 10 full layers, 52 with a window of 1024; 2·16·128 elements of 2 bytes.
     expect(ours).toBe((10 * 131_072 + 52 * 1024) * 8192);
   });
 
-  it('explains the −81 % by which they miss DeepSeek V3', () => {
+  it('explains their −81 % error for DeepSeek V3', () => {
     // One KV head of 7168 / 128 = 56 dimensions, keys and values.
-    const theirs = 2 * 61 * 1 * 56 * 2;
+    const otherCalculators = 2 * 61 * 1 * 56 * 2;
     const ours = kvBytesPerToken(presetArchitecture('deepseek-v3'), 'bfloat16');
-    expect(Math.round((theirs / ours - 1) * 100)).toBe(-81);
+    expect(Math.round((otherCalculators / ours - 1) * 100)).toBe(-81);
   });
 
   it('keeps the whole length in windowed layers unless the engine has a hybrid allocator', () => {

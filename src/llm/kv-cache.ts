@@ -3,9 +3,9 @@ import { InferscopeError } from '../model/errors.js';
 import type { Architecture, Layer } from './architecture.js';
 
 /**
- * Elements one token adds to one layer's cache, on one device of a tensor-parallel group: 2 × KV heads × head_dim, heads
- * split over the group and repeated when there are fewer of them than devices; the latent cache of MLA is not split.
- * @throws E_USAGE when the heads do not divide over the group
+ * Elements that one token adds to one layer's cache, on one device of a tensor-parallel group: 2 × KV heads × head_dim.
+ * Heads are split over the group, and repeated if there are fewer than devices; the latent cache of MLA is not split.
+ * @throws E_USAGE if the heads do not divide over the group
  */
 export function kvElementsPerToken(attention: Layer['attention'], tensorParallelSize = 1): number {
   if (attention.kind === 'latent') return attention.kvRank + attention.ropeDim;
@@ -38,8 +38,8 @@ export function kvBytesPerToken(a: Architecture, kvCache: DType, tensorParallelS
 }
 
 /**
- * Bytes of the states that a sequence has whatever its length, of all recurrent layers, on one device: that of the scan and
- * the convolution's last inputs. They are kept in 16 bits at least.
+ * Bytes of a sequence's states in all recurrent layers on one device, which do not depend on its length: the scan's
+ * state and the convolution's last inputs. They are stored in at least 16 bits.
  */
 export function stateBytesPerSequence(
   a: Pick<Architecture, 'layers'>,
@@ -57,12 +57,12 @@ export function stateBytesPerSequence(
 export interface KvCacheShape {
   kvCache: DType;
   batchSize: number;
-  /** Tokens held of each sequence. */
+  /** Cached tokens per sequence. */
   contextTokens: number;
   tensorParallelSize?: number;
   /**
-   * What sliding-window layers keep. whole: the full length, as most engines do. window: at most the window (a rolling
-   * buffer). The object is vLLM's hybrid allocator: window − 1 + max_num_batched_tokens, at most max_model_len.
+   * Tokens that sliding-window layers store. whole: the full length, as in most engines. window: at most the window (a
+   * rolling buffer). The object is vLLM's hybrid allocator: window − 1 + max_num_batched_tokens, at most max_model_len.
    */
   windows?: 'whole' | 'window' | { maxNumBatchedTokens: number; maxModelLen: number };
 }

@@ -24,13 +24,13 @@ interface ModuleSizes {
 interface ModuleRow extends ModuleSizes {
   module: string;
   class: OpClass;
-  /** Computed in. */
+  /** dtype of the computation. */
   dtype: DType;
   /** Decoder layer; null outside the layers. */
   layer: number | null;
 }
 
-/** Layers of the same structure (attention, window, MLP), their modules summed over them. */
+/** Layers with the same structure (attention, window, MLP), and the sums over their modules. */
 interface LayerGroup {
   layers: number[];
   /** e.g. "attention 32/8 heads × 128; MLP 14336" */
@@ -42,7 +42,7 @@ interface LayerGroup {
 /** The table of `estimate --layers`. */
 interface LayerTable {
   shape: StageShape;
-  /** One row a module, in the order they run. */
+  /** One row per module, in execution order. */
   rows: ModuleRow[];
   /** Rows outside the layers: embedding, final norm, lm_head. */
   outside: ModuleRow[];
@@ -51,7 +51,7 @@ interface LayerTable {
 }
 
 /**
- * Parameters, FLOPs, bytes and activation sizes of every module at a shape. Parameters add up to the model's total; FLOPs
+ * Parameters, FLOPs, bytes and activation sizes of every module at a shape. Parameters sum to the model's total; FLOPs
  * and bytes to `totalWork(stageWork(…))`.
  * @throws E_LENGTHS for an impossible shape
  */

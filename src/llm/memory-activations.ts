@@ -9,12 +9,12 @@ import { tensorSum, type Place } from './memory-tensors.js';
 
 export interface TransientBytes {
   bytes: number;
-  /** Where in a layer the peak is. */
+  /** Position of the peak in a layer. */
   at: Place;
   formula: string;
 }
 
-/** What a forward pass of this request is but for its memory and its place in the sequence. */
+/** The constant facts of a request's forward passes, without memory and position in the sequence. */
 export function forwardOf(
   a: Architecture,
   request: ResolvedRequest,
@@ -47,7 +47,7 @@ export function emptyCache<B>(request: ResolvedRequest): CacheTensors<B> {
       }
       const elements = kvElementsPerToken(attention, parallel.tensor);
       const { window } = attention;
-      // A window is cut out of the whole prompt; its own storage comes with the first decode step.
+      // A window is a view of the whole prompt; it gets its own storage at the first decode step.
       const isCut = cache === 'growing' && hybridCache && window !== null && tokens > inputLen;
       const kept = sequences * (isCut ? Math.min(tokens, window) : tokens) * b;
       const keys = attention.kind === 'latent' ? attention.ropeDim : elements / 2;
@@ -57,8 +57,8 @@ export function emptyCache<B>(request: ResolvedRequest): CacheTensors<B> {
 }
 
 /**
- * The most that one step of transformers holds in addition to weights and cache: its tensors, in the order in which the
- * modeling classes make and drop them (memory-forward.ts).
+ * Peak of one step of transformers without weights and cache: its tensors, in the order in which the modeling classes
+ * make and drop them (memory-forward.ts).
  * @param kv bytes of the cache after the step, which are counted elsewhere
  */
 export function transformersStep(
@@ -77,7 +77,7 @@ export function transformersStep(
       return { keys: memory.malloc(keys), values: memory.malloc(values) };
     });
   }
-  // The logits of the step before are named until these are there.
+  // The previous step's logits are referenced until the new ones exist.
   if (cachedTokens > 0) memory.malloc(forward.sequences * a.vocabSize * forward.b);
   forwardTensors(forward, layers);
   const { bytes, at } = memory.most();
@@ -88,7 +88,7 @@ export function transformersStep(
   };
 }
 
-/** The main terms of the peak, N = sequences × new tokens, b bytes an element. */
+/** The main terms of the peak; N = sequences × new tokens, b bytes per element. */
 function formulaOf(a: Architecture, { attention }: ResolvedRequest, at: Place): string {
   const [first] = a.layers;
   const isLatent = first!.attention.kind === 'latent';

@@ -1,7 +1,7 @@
 import { plural } from '../vocabulary/format.js';
 /**
- * What no config.json states: sizes of the driver's, the libraries' and the engines' own memory. One place, each with
- * where it comes from and the number of runs it was fitted to, so that `validate` can say which one is off and what fits.
+ * Memory of the driver, libraries and engines, which no config.json states. Each constant has its source and the number
+ * of runs that it was fitted to, so that `validate` can report the wrong one and the value that fits.
  */
 export interface MemoryConstant extends Origin {
   bytes: number;
@@ -10,11 +10,11 @@ export interface MemoryConstant extends Origin {
 
 interface Origin {
   source: string;
-  /** Runs that the value was fitted to; null where code, a driver or published figures state it. */
+  /** Number of runs that the value was fitted to; null if code, a driver or published figures state it. */
   runs: number | null;
 }
 
-/** The source as an estimate shows it: a value that was fitted says to how many runs. */
+/** The source as an estimate shows it, with the number of fitted runs. */
 export function statedSource({ source, runs }: Origin): string {
   return runs === null ? source : `${source} (fitted to ${plural(runs, 'run')})`;
 }
@@ -22,7 +22,7 @@ export function statedSource({ source, runs }: Origin): string {
 const mib = 2 ** 20;
 const gib = 2 ** 30;
 
-/** A CUDA context with torch's and cuBLAS's code in it, by GPU architecture, as the driver counts it for the process. */
+/** A CUDA context with the code of torch and cuBLAS, by GPU architecture, as the driver counts it for the process. */
 export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
     bytes: 687 * mib,
@@ -39,20 +39,21 @@ export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
 };
 
 interface AttentionPlans extends Origin {
-  /** Code that the first of them brings. */
+  /** Code loaded with the first plan. */
   codeBytes: number;
-  /** The driver takes memory for them in pieces of this size. */
+  /** The driver allocates memory for plans in chunks of this size. */
   chunkBytes: number;
-  /** Decode steps after which it takes the first piece, and between two. */
+  /** Decode steps until the first chunk, and between two chunks. */
   series: readonly { first: number; every: number }[];
-  /** Most decode steps of a run that this was seen in. */
+  /** Maximum decode steps of a measured run. */
   seenSteps: number;
 }
 
 /**
- * Kernels that cuDNN generates for torch's fused attention in 16 bits, one for each length (cudnn_generated_fort_native_sdpa_…
- * in a timeline), and keeps. By architecture. Samples of the driver at 20 Hz over 511 decode steps, 2 MiB at a time: 65 KiB a
- * length in one series and 22 KiB in another. Of three models the same steps; a second repeat takes nothing.
+ * Kernels that cuDNN generates and keeps for torch's fused attention in 16 bits, one per cache length
+ * (cudnn_generated_fort_native_sdpa_… in a timeline), by architecture. From samples of the driver at 20 Hz over 511
+ * decode steps, in chunks of 2 MiB: 65 KiB per length in one series and 22 KiB in another, at the same steps for three
+ * models. A second repeat allocates nothing.
  */
 export const attentionPlans: Readonly<Record<string, AttentionPlans>> = {
   Hopper: {
@@ -91,8 +92,8 @@ export const cublasWorkspace: Readonly<Record<string, MemoryConstant>> = {
 };
 
 /**
- * Context of vLLM's worker when it starts to count (total − "Free memory on device … on startup", 0.26: init_snapshot in
- * v1/worker/gpu_worker.py), outside its share of the GPU. Code that is loaded later is in the non-torch memory.
+ * Context of vLLM's worker when it starts to count (total − "Free memory on device … on startup", 0.26: init_snapshot
+ * in v1/worker/gpu_worker.py), outside its share of the GPU. Code loaded later counts as non-torch memory.
  */
 export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
@@ -110,8 +111,9 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
 };
 
 /**
- * What a group's worker holds before vLLM counts, without the context: it sets up NCCL first ("This ensures NCCL buffers are
- * allocated before we measure", init_device in v1/worker/gpu_worker.py, 0.26), so they are outside its share of the GPU.
+ * Memory of a worker in a group before vLLM counts, without the context. It sets up NCCL first ("This ensures NCCL
+ * buffers are allocated before we measure", init_device in v1/worker/gpu_worker.py, 0.26), so the buffers are outside
+ * its share of the GPU.
  */
 export const vllmGroupBuffers: MemoryConstant = {
   bytes: 932 * mib,
@@ -122,8 +124,9 @@ export const vllmGroupBuffers: MemoryConstant = {
 };
 
 /**
- * Memory outside torch, without the context: what vLLM's log calls non-torch memory. On an H200 with vLLM 0.26 the same 230 to
- * 231 MiB in four runs of two models, eager and compiled. Public logs of 0.7 to 0.9 on other GPUs have 0.01 to 0.33 GiB.
+ * Memory outside torch, without the context: vLLM's log calls it non-torch memory. With vLLM 0.26 on an H200 it was 230
+ * to 231 MiB in four runs of two models, eager and compiled. Public logs of 0.7 to 0.9 on other GPUs show 0.01 to 0.33
+ * GiB.
  */
 export const vllmNonTorch = {
   single: {
@@ -139,7 +142,7 @@ export const vllmNonTorch = {
       'code loaded while it profiles: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are there before',
     runs: 1,
   },
-  /** Versions that counted before they set NCCL up: up to 0.11 (1.38 GiB in its log of two H200s). */
+  /** For versions that counted before setting up NCCL: up to 0.11 (1.38 GiB in its log of two H200s). */
   groupEarlier: {
     bytes: 0.55 * gib,
     confidence: 'medium',
@@ -174,7 +177,7 @@ export const vllmGraphs: MemoryConstant = {
   runs: null,
 };
 
-/** What the driver keeps of one CUDA graph: 913.5 MiB of Qwen2.5 7B less its tensors, over 51 sizes × 30 graphs. */
+/** Driver memory per CUDA graph: 913.5 MiB of Qwen2.5 7B minus its tensors, over 51 sizes × 30 graphs. */
 export const vllmGraphBytes: MemoryConstant = {
   bytes: 0.133 * mib,
   confidence: 'low',
@@ -183,8 +186,8 @@ export const vllmGraphBytes: MemoryConstant = {
 };
 
 /**
- * What a captured NCCL call adds, on each GPU: 1403 MiB of Qwen2.5 7B on two H200s without custom all-reduce, less the 606
- * that the same formula makes without calls, over 51 sizes × 2 × 57 all-reduces.
+ * Memory per captured NCCL call on each GPU: 1403 MiB of Qwen2.5 7B on two H200s without custom all-reduce, minus the
+ * 606 MiB of the same formula without calls, over 51 sizes × 2 × 57 all-reduces.
  */
 export const vllmGraphCollective: MemoryConstant = {
   bytes: 0.137 * mib,
@@ -193,7 +196,7 @@ export const vllmGraphCollective: MemoryConstant = {
   runs: 1,
 };
 
-/** Level-2 cache, by architecture: of the H200 as nsys recorded it, else of an A100. */
+/** L2 cache size by architecture: of the H200 as nsys recorded it, else of an A100. */
 export const l2Cache: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
     bytes: 60 * mib,
@@ -204,7 +207,7 @@ export const l2Cache: Readonly<Record<string, MemoryConstant>> = {
   other: { bytes: 40 * mib, confidence: 'low', source: '4 MiB (T4) to 96 MiB (L40S)', runs: null },
 };
 
-/** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */
+/** Memory that torch's caching allocator reserves beyond what is allocated, as a share of KV cache and activations. */
 export const allocatorReserveShare = {
   share: 0.4,
   confidence: 'low',
@@ -212,7 +215,7 @@ export const allocatorReserveShare = {
   runs: 6,
 } as const;
 
-/** A process of Python that computes on the CPU, before it holds a model. */
+/** A Python process that computes on the CPU, before it loads a model. */
 export const pythonWithTorch: MemoryConstant = {
   bytes: 660e6,
   confidence: 'low',
@@ -221,7 +224,7 @@ export const pythonWithTorch: MemoryConstant = {
   runs: null,
 };
 
-/** Node.js with ONNX Runtime loaded: pages of files, and what Node.js allocates before anything of the engine. */
+/** Node.js with ONNX Runtime loaded: file-backed pages, and what Node.js allocates before the engine. */
 export const onnxRuntime: MemoryConstant = {
   bytes: 93e6,
   confidence: 'medium',
@@ -229,7 +232,7 @@ export const onnxRuntime: MemoryConstant = {
   runs: 4,
 };
 
-/** What else the embedded engine's process holds: heap and threads, and an arena that grows in powers of two. */
+/** Other memory of the embedded engine's process: heap, threads, and an arena that grows in powers of two. */
 export const onnxArena = {
   fixedBytes: 43e6,
   perKvByte: 3.3,
@@ -244,15 +247,15 @@ export const byArchitecture = (
   architecture: string | null | undefined,
 ): MemoryConstant => table[generationIn(table, architecture)]!;
 
-/** The row of a table by generation; `other` for generations that it does not have. */
+/** The row of a table for a generation; `other` for generations without a row. */
 export function generationIn(table: object, architecture: string | null | undefined): string {
   const generation = architecture?.split(' ')[0] ?? 'other';
   return Object.hasOwn(table, generation) ? generation : 'other';
 }
 
 /**
- * GiB that a process can allocate on a GPU (cudaMemGetInfo), by the driver's name of it: what torch's out-of-memory
- * messages ("total capacity of 22.06 GiB") and vLLM's logs print. ECC and the driver's own reserve are off already.
+ * GiB that a process can allocate on a GPU (cudaMemGetInfo), by the driver's name for it, from torch's out-of-memory
+ * messages ("total capacity of 22.06 GiB") and vLLM's logs. ECC and the driver's reserve are already subtracted.
  */
 export const allocatableGib: Readonly<Record<string, number>> = {
   'NVIDIA A10': 22.06,
@@ -281,5 +284,5 @@ export const allocatableGib: Readonly<Record<string, number>> = {
   'AMD Instinct MI300X': 191.98,
 };
 
-/** For GPUs not above: the lowest share of the memory on the sheet that one of them has (a T4; at most 0.99). */
+/** For other GPUs: the lowest share of the data sheet's memory in the table (a T4; at most 0.99). */
 export const allocatableShare = 0.91;

@@ -19,7 +19,7 @@ const of = (outputLen: number, change: Partial<MemoryRequest> = {}) =>
   );
 const mib = ({ bytes }: { bytes: number }) => bytes / 2 ** 20;
 
-// Driver − torch's reserve of runs on an H200, MiB, by the tokens that they generated; which models they were does not matter.
+// Driver − torch's reserve of runs on an H200, MiB, by generated tokens; it is the same for all models.
 test.each([
   { tokens: 0, recorded: [694.8] },
   { tokens: 8, recorded: [694.8] },
@@ -33,7 +33,7 @@ test.each([
   for (const found of recorded) expect(Math.abs(mib(of(tokens)) - found)).toBeLessThan(0.5);
 });
 
-// Between which two samples (decode steps begun, from 0) the driver's count rose by 2 MiB in the first repeat.
+// Consecutive samples (decode steps begun, from 0) between which the driver's count rose by 2 MiB in the first repeat.
 const steps1b = [
   [12, 13],
   [45, 47],
@@ -74,7 +74,7 @@ test.each([
       [45, 46],
     ],
   },
-])('when the driver took each piece, by its samples, ± 3 steps: $model', ({ taken }) => {
+])('predicts each chunk that the driver allocated within 3 steps of its samples: $model', ({ taken }) => {
   const pieces = (steps: number) => (mib(of(Math.max(0, steps) + 1)) - mib(of(0))) / 2;
   for (const [before, [from, to]] of taken.entries()) {
     expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
@@ -82,15 +82,15 @@ test.each([
   }
 });
 
-test('float32 and unfused attention have none of them (686.8 MiB recorded of both); a static cache has one length', () => {
+test('float32 and unfused attention have no plans (686.8 MiB recorded for both), and a static cache has one length', () => {
   expect(mib(of(48, { storage: floatStorage('float32') }))).toBe(687);
   expect(mib(of(16, { attention: 'eager' }))).toBe(687);
   expect(mib(of(512, { cache: 'static' }))).toBe(695);
 });
 
-test('beyond what was seen, and on GPUs that were not, it is less sure', () => {
+test('has lower confidence beyond the measured steps and on other GPUs', () => {
   expect(of(512).confidence).toBe('medium');
   expect(of(4096).confidence).toBe('low');
-  const other = of(512, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } });
-  expect(other).toEqual(of(8, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } }));
+  const a10g = of(512, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } });
+  expect(a10g).toEqual(of(8, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } }));
 });

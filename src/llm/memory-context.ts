@@ -4,9 +4,9 @@ import type { ResolvedRequest } from './memory-request.js';
 import { formatGb } from '../vocabulary/format.js';
 
 /**
- * What the driver holds for a process of torch outside its allocator: the context with its libraries' code, and on
- * architectures where it was seen the attention kernels that cuDNN generates while the run goes on. It makes one for each
- * length of the cache that it meets: a cache that grows meets a new one at every decode step of the first repeat.
+ * Driver memory of a torch process outside its allocator: the context with library code, and on measured architectures
+ * the attention kernels that cuDNN generates during the run, one per cache length. A growing cache has a new length at
+ * every decode step of the first repeat.
  */
 export function contextPart({ gpu, storage, attention, cache, outputLen }: ResolvedRequest): Part {
   const context = byArchitecture(cudaContext, gpu?.architecture);
@@ -15,7 +15,7 @@ export function contextPart({ gpu, storage, attention, cache, outputLen }: Resol
   const generation = gpu?.architecture?.split(' ')[0] ?? '';
   const plans = generation in attentionPlans ? attentionPlans[generation]! : null;
   const half = storage.activations === 'float16' || storage.activations === 'bfloat16';
-  // Unfused attention and float32 take other kernels.
+  // Unfused attention and float32 use other kernels.
   if (!plans || attention === 'eager' || !half) return { bytes, formula, confidence };
   const steps = cache === 'growing' ? Math.max(0, outputLen - 1) : 0;
   const chunks = plans.series.reduce(

@@ -15,8 +15,8 @@ type OfArguments = Pick<
 >;
 
 /**
- * What an engine's own arguments (`--engine-arg`, as a session keeps them: numbers and booleans may be text) mean for its
- * memory. What is not among them is left to the engine's defaults.
+ * The memory options of an engine's own arguments (`--engine-arg`, stored in the session; numbers and booleans may be
+ * text). Missing ones use the engine's defaults.
  */
 export function requestOfArguments(
   engine: MemoryEngine,
@@ -36,7 +36,7 @@ export function requestOfArguments(
           ...countIn(args, 'max_num_batched_tokens', 'maxNumBatchedTokens'),
           ...countIn(args, 'max_num_seqs', 'maxNumSeqs'),
           ...countIn(args, 'block_size', 'blockSize'),
-          // "Size of KV Cache per GPU in bytes" (vllm/config/cache.py); it goes before the share of the GPU.
+          // "Size of KV Cache per GPU in bytes" (vllm/config/cache.py), which overrides the share of the GPU.
           ...countIn(args, 'kv_cache_memory_bytes', 'kvPoolBytes'),
         }
       : {}),

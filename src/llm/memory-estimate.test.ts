@@ -14,7 +14,7 @@ const request = (change: Partial<MemoryRequest> = {}): MemoryRequest => ({
   inputLen: 512,
   outputLen: 128,
   storage: floatStorage('bfloat16'),
-  // The simulation of the reserve has its own test.
+  // memory-reserve.test.ts tests the simulation of the reserve.
   reserve: 'share',
   ...change,
 });
@@ -24,7 +24,7 @@ const gib = 2 ** 30;
 const h200 = { name: 'NVIDIA H200', architecture: 'Hopper GH100', totalBytes: 143_771 * 2 ** 20 };
 
 describe('one GPU', () => {
-  it('a fitted constant says to how many runs it was fitted', () => {
+  it('a fitted constant states the number of fitted runs', () => {
     const formula = (component: EstimatedComponent, change: Partial<MemoryRequest>) =>
       estimateMemory(presetArchitecture('llama-3.1-8b'), request({ gpu: h200, ...change })).lines.find(
         (line) => line.component === component,
@@ -35,7 +35,7 @@ describe('one GPU', () => {
     expect(formula('framework_overhead', vllm)).toContain('(fitted to 4 runs)');
     expect(formula('cuda_graphs', vllm)).toContain('(fitted to 1 run)');
     expect(formula('framework_overhead', { engine: 'onnx', device: 'cpu' })).toContain('(fitted to 4 runs)');
-    // What is written in code was not fitted.
+    // Values stated in code were not fitted.
     expect(formula('framework_overhead', {})).toBe('cuBLAS workspace');
   });
 
@@ -46,7 +46,7 @@ describe('one GPU', () => {
     );
     // total_size of its safetensors index.
     expect(bytesOf(made, 'model_weights')).toEqual([16_060_522_496]);
-    // At prefill: 128 KiB per token; 4·D + 3·I of 2 bytes per token, cosines and sines of 128 for each position.
+    // At prefill: 128 KiB per token; 4·D + 3·I of 2 bytes per token, cosines and sines of 128 per position.
     expect(made.peak).toBe('prefill');
     expect(bytesOf(made, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
     expect(bytesOf(made, 'activations')).toEqual([
@@ -57,7 +57,7 @@ describe('one GPU', () => {
     expect(made.fits).toBeNull();
   });
 
-  it('in main memory: the same tensors, Python with torch, and nothing of a GPU', () => {
+  it('in main memory: the same tensors, Python with torch, and no GPU memory', () => {
     const shape = request({ batchSize: 4, inputLen: 2048 });
     const [gpu, cpu] = (['gpu', 'cpu'] as const).map((device) =>
       estimateMemory(presetArchitecture('llama-3.1-8b'), { ...shape, device }),
@@ -73,22 +73,25 @@ describe('one GPU', () => {
     expect(bytesOf(cpu, 'framework_overhead')).toEqual([660e6]);
   });
 
-  it('is fullest at the last decode step when the output is long', () => {
+  it('peaks at the last decode step if the output is long', () => {
     const made = estimateMemory(presetArchitecture('llama-2-7b'), request({ inputLen: 16, outputLen: 4000 }));
     expect(made.peak).toBe('decode');
-    // The last token made is never cached.
+    // The last generated token is never cached.
     expect(bytesOf(made, 'kv_cache')).toEqual([(16 + 3999) * 524_288]);
   });
 
-  it.each(presets.map(({ id }) => id))('%s: components add up, and more context takes more', (id) => {
-    const a = presetArchitecture(id);
-    const [short, long] = [256, 2048].map((inputLen) => estimateMemory(a, request({ inputLen })));
-    expect(short!.totalBytes).toBe(short!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
-    expect(long!.totalBytes).toBeGreaterThan(short!.totalBytes);
-    expect(bytesOf(short!, 'model_weights')).toEqual([2 * countParameters(a).total]);
-  });
+  it.each(presets.map(({ id }) => id))(
+    '%s: components sum to the total, and more context takes more',
+    (id) => {
+      const a = presetArchitecture(id);
+      const [short, long] = [256, 2048].map((inputLen) => estimateMemory(a, request({ inputLen })));
+      expect(short!.totalBytes).toBe(short!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
+      expect(long!.totalBytes).toBeGreaterThan(short!.totalBytes);
+      expect(bytesOf(short!, 'model_weights')).toEqual([2 * countParameters(a).total]);
+    },
+  );
 
-  it('a header’s bytes go before the arithmetic', () => {
+  it('a header’s bytes override the computed ones', () => {
     const headerWeights = { bytes: 123_456, source: 'header of x.safetensors' };
     const made = estimateMemory(presetArchitecture('gpt2'), request({ headerWeights }));
     expect(made.lines[0]).toMatchObject({ bytes: 123_456, formula: 'header of x.safetensors' });
@@ -96,7 +99,7 @@ describe('one GPU', () => {
 });
 
 describe('several GPUs', () => {
-  // Segments that vLLM's allocator rounds up (memory-vllm.test.ts) are left out: 0.9 splits them.
+  // Without vLLM's rounding of segments (memory-vllm.test.ts): version 0.9 splits them.
   const matrices = { engine: 'vllm', engineVersion: '0.9.2' } as const;
   const weightsOf = (id: string, parallel: Partial<Parallelism>, change: Partial<MemoryRequest> = {}) =>
     bytesOf(
@@ -155,7 +158,7 @@ describe('several GPUs', () => {
       }),
     );
     expect(made.kvBytesPerToken).toBe(70_272);
-    // 671 GB in eight, of which attention’s small projections, routers and norms are whole.
+    // 671 GB divided by eight; attention’s small projections, routers and norms are not divided.
     expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeGreaterThan(673 / 8);
     expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeLessThan(673 / 8 + 3);
   });
@@ -166,7 +169,7 @@ describe('several GPUs', () => {
     [{ expert: 2 }, 'llama-2-7b', 'no experts'],
     [{ expert: 3 }, 'mixtral-8x7b', '8 experts'],
     [{ tensor: 1.5 }, 'llama-2-7b', '1.5'],
-  ])('refuses %j for %s', (parallel, id, words) => {
+  ])('rejects %j for %s', (parallel, id, words) => {
     expect(() => estimateMemory(presetArchitecture(id), request({ parallel }))).toThrow(
       expect.objectContaining({
         code: 'E_USAGE',
@@ -184,7 +187,7 @@ describe('windows', () => {
       estimateMemory(a, request({ engine: 'vllm', hybridCache, ...shape })).kvNeededBytes;
     expect(vllm(false)).toBe(62 * 8192 * 40_000);
     expect(vllm(true)).toBe((10 * 40_000 + 52 * 9215) * 8192);
-    // transformers keeps a view of the whole prompt until the first decode step, and then the window.
+    // transformers keeps a view of the whole prompt until the first decode step, and only the window afterwards.
     const made = estimateMemory(a, request({ ...shape, outputLen: 2 }));
     expect([made.peak, made.kvNeededBytes]).toEqual(['prefill', 62 * 8192 * 40_000]);
     const generated = estimateMemory(a, request({ inputLen: 8, outputLen: 40_000 }));
@@ -193,7 +196,7 @@ describe('windows', () => {
 });
 
 describe('vLLM', () => {
-  it('the pool is what is left of utilization × total', () => {
+  it('the pool is the remainder of utilization × total', () => {
     const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu: h200 }));
     const inside = (['model_weights', 'activations', 'framework_overhead', 'kv_cache'] as const).reduce(
       (sum, component) => sum + bytesOf(made, component)[0]!,
@@ -205,7 +208,7 @@ describe('vLLM', () => {
     expect(made.fits).toBe(true);
   });
 
-  it('does not fit when weights exceed its share', () => {
+  it('does not fit if weights exceed its share', () => {
     const gpu = { name: null, totalBytes: 16 * gib };
     const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu }));
     expect(made.fits).toBe(false);
@@ -228,7 +231,7 @@ describe('largestFit', () => {
     expect([fits(longer), fits(longer + 1)]).toEqual([true, false]);
   });
 
-  it('is 0 where nothing fits and null where the GPU is unknown', () => {
+  it('is 0 if nothing fits and null if the GPU is unknown', () => {
     const a = presetArchitecture('llama-2-70b');
     expect(largestFit(a, request({ gpu: { name: null, totalBytes: 24 * gib } })).batchSize).toBe(0);
     expect(largestFit(a, request()).batchSize).toBeNull();

@@ -9,7 +9,7 @@ import { transformersPlace } from './memory-transformers.js';
 import { poolCapacity, vllmPlace, type PoolCapacity } from './memory-vllm.js';
 import { weightParts } from './memory-weights.js';
 
-/** One component: bytes of each GPU, in order, and of all together. */
+/** One component: bytes per GPU, in order, and of all GPUs together. */
 interface MemoryLine {
   component: EstimatedComponent;
   gpuBytes: number[];
@@ -21,32 +21,32 @@ interface MemoryLine {
 interface GpuEstimate {
   gpu: number;
   pipelineRank: number;
-  /** What it takes at its peak; with vLLM and a known GPU its whole KV pool is in it. */
+  /** Memory at the peak; with vLLM and a known GPU it includes the whole KV pool. */
   bytes: number;
-  /** What it must have: with vLLM the batch's cache in place of the pool. */
+  /** Minimum memory; with vLLM the batch's cache replaces the pool. */
   neededBytes: number;
 }
 
 export interface MemoryEstimate {
   engine: ResolvedRequest['engine'];
-  /** Components that take anything, each once. */
+  /** Components above 0 bytes, each once. */
   lines: MemoryLine[];
   gpus: GpuEstimate[];
   /** Sum over all GPUs. */
   totalBytes: number;
-  /** On the fullest GPU. */
+  /** Bytes of the GPU with the most. */
   largestGpuBytes: number;
   neededGpuBytes: number;
-  /** What a GPU has for it; null when its size is not known. */
+  /** Capacity of a GPU; null if its size is unknown. */
   capacityBytes: number | null;
   fits: boolean | null;
-  /** When the fullest GPU is fullest. */
+  /** Stage of the peak of the GPU with the most. */
   peak: Place['peak'];
-  /** What a token of a sequence adds to the fullest GPU. */
+  /** Bytes that a token of a sequence adds to the GPU with the most. */
   kvBytesPerToken: number;
-  /** The batch's cache at its full length on the fullest GPU. */
+  /** The batch's cache at its full length on the GPU with the most. */
   kvNeededBytes: number;
-  /** vLLM's pool where its size is known: what the smallest of the GPUs holds. */
+  /** vLLM's pool if its size is known, limited by the smallest GPU. */
   kvPool: PoolCapacity | null;
   request: ResolvedRequest;
 }
@@ -54,22 +54,22 @@ export interface MemoryEstimate {
 const places = { transformers: transformersPlace, vllm: vllmPlace, onnx: onnxPlace } as const;
 
 /**
- * What a run takes at its peak, by component and GPU. Pure arithmetic; every formula with its source and what it was
- * checked against is in docs/concepts/llm-arithmetic.md, every constant in memory-constants.ts.
- * @throws E_USAGE for groups of devices that do not divide the model
+ * Memory of a run at its peak, by component and GPU. Pure arithmetic: docs/concepts/llm-arithmetic.md has every formula
+ * with its source and validation, memory-constants.ts every constant.
+ * @throws E_USAGE for device groups that do not divide the model
  */
-export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEstimate {
-  return memoryEstimator(a, asked)({});
+export function estimateMemory(a: Architecture, request: MemoryRequest): MemoryEstimate {
+  return memoryEstimator(a, request)({});
 }
 
 type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
 
-/** `estimateMemory` for many shapes of one request: what does not change with them is computed once. */
-export function memoryEstimator(a: Architecture, asked: MemoryRequest): (shape: Shape) => MemoryEstimate {
-  const first = withDefaults(a, asked);
+/** `estimateMemory` for many shapes of one request; parts that do not depend on the shape are computed once. */
+export function memoryEstimator(a: Architecture, request: MemoryRequest): (shape: Shape) => MemoryEstimate {
+  const first = withDefaults(a, request);
   const group = devices(a, first.parallel, first.engine);
   const weights = weightParts(a, group, first);
-  return (shape) => estimated(a, group, weights, withDefaults(a, { ...asked, ...shape }));
+  return (shape) => estimated(a, group, weights, withDefaults(a, { ...request, ...shape }));
 }
 
 function estimated(
@@ -128,7 +128,10 @@ function linesOf(found: readonly Place[]): MemoryLine[] {
   });
 }
 
-/** vLLM keeps weights, activations, non-torch memory and cache within its share; context, graphs and its runner's tensors are outside. */
+/**
+ * vLLM's share contains weights, activations, non-torch memory and cache. Context, graphs and the runner's tensors are
+ * outside.
+ */
 function fitsOn(place: Place, request: ResolvedRequest, total: number): boolean {
   const kv = place.parts.kv_cache?.bytes ?? 0;
   const needed = bytesOf(place) - kv + place.kvNeeded;

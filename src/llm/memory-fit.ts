@@ -2,24 +2,25 @@ import type { Architecture } from './architecture.js';
 import { memoryEstimator } from './memory-estimate.js';
 import type { MemoryRequest } from './memory-request.js';
 
-/** The largest values that still fit, each with the others as asked; 0 when not even one does, null without a GPU's size. */
+/**
+ * The largest values that still fit, with the other values as requested; 0 if not even one does, null if the GPU's size
+ * is unknown.
+ */
 interface LargestFit {
-  /** Tokens of each sequence, prompt and output, at the batch asked for; never over the model's positions. */
+  /** Tokens per sequence, prompt and output, at the requested batch; at most the model's positions. */
   contextTokens: number | null;
-  /** Sequences of the length asked for. */
+  /** Number of sequences of the requested length. */
   batchSize: number | null;
-  /** Sequences of max_model_len (vLLM), else of the length asked for, at once. */
+  /** Concurrent sequences of max_model_len (vLLM), else of the requested length. */
   concurrency: number | null;
 }
 
-/** Searching stops here: no GPU holds more sequences of one token. */
+/** Upper limit of the search: no GPU has room for more one-token sequences. */
 const maxSequences = 2 ** 20;
-/** For models that do not say how many positions they have. */
+/** For models without a stated number of positions. */
 const maxTokens = 2 ** 24;
 
-/**
- * What would fit: growing context or batch only ever takes more, so bisection finds the largest.
- */
+/** Memory only grows with context and batch, so bisection finds the largest values. */
 export function largestFit(a: Architecture, request: MemoryRequest): LargestFit {
   if (!request.gpu?.totalBytes) return { contextTokens: null, batchSize: null, concurrency: null };
   const at = memoryEstimator(a, request);
@@ -32,7 +33,7 @@ export function largestFit(a: Architecture, request: MemoryRequest): LargestFit 
   };
 }
 
-/** Longest sequence at the batch asked for; a longer one has a longer prompt, the output stays. */
+/** Longest sequence at the requested batch. The output stays as requested and the prompt grows. */
 export function largestContext(a: Architecture, request: MemoryRequest): number {
   const at = memoryEstimator(a, request);
   const { outputLen } = request;
@@ -40,7 +41,7 @@ export function largestContext(a: Architecture, request: MemoryRequest): number 
   return largest(outputLen + 1, positions, (tokens) => at({ inputLen: tokens - outputLen }).fits === true);
 }
 
-/** The largest whole number in [from, to] that passes, when passing ends once; 0 when `from` fails. */
+/** The largest integer in [from, to] that passes, if all values up to it pass; 0 if `from` fails. */
 function largest(from: number, to: number, passes: (value: number) => boolean): number {
   if (to < from || !passes(from)) return 0;
   if (passes(to)) return to;

@@ -5,7 +5,7 @@ import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 interface Attended<B> {
   output: B;
   cached: CachedLayer<B>;
-  /** Unfused attention: the scores, which the layer returns with its output and so keeps until its end. */
+  /** Unfused attention's scores, which the layer returns with its output and keeps until its end. */
   weights: B[];
 }
 
@@ -22,7 +22,7 @@ export function attentionTensors<B>(
     : grouped(forward, layer, attention, before);
 }
 
-/** Projections, convolution and scan of a recurrence; the states are those of before, written in place. */
+/** Projections, convolution and scan of a recurrence. States are updated in place. */
 function recurrent<B>(
   forward: Forward<B>,
   layer: Layer,
@@ -61,7 +61,7 @@ function grouped<B>(
   const cached = grown(forward, layer, before);
   freeAll(memory, fresh);
   const allHeads = sequences * keysOf(forward, layer) * heads * at.headDim * b;
-  // One head is repeated as a view of itself, which only a product copies.
+  // A single head is repeated as a view, which only a product copies.
   const isShared = kvHeads === 1 && heads > 1;
   const core = scored(forward, layer, {
     heads,
@@ -100,7 +100,7 @@ function projected<B>(
     memory.free(block);
     return next;
   };
-  // Qwen3 norms each as it is projected, Gemma 3 when all three are there.
+  // Qwen3 norms each after its projection, Gemma 3 after all three exist.
   const late = a.family === 'Gemma 3';
   if (qkNormed && !late) query = normed(query, queryBytes);
   let key = memory.malloc(kvBytes);
@@ -118,7 +118,7 @@ function projected<B>(
     memory.free(key);
     return { held: [turnedQuery], fresh: [turnedKey, value] };
   }
-  // The rest of each head is put behind what was turned.
+  // The remaining dimensions of each head are concatenated after the rotated ones.
   const whole = memory.malloc(queryBytes);
   return { held: [whole, turnedQuery, query, turnedKey, key], fresh: [memory.malloc(kvBytes), value] };
 }
@@ -136,7 +136,7 @@ function rotated<B>(memory: TensorMemory<B>, bytes: number): B {
   return turned;
 }
 
-/** The cache with the new tokens: made anew by torch.cat, or the same. */
+/** The cache with the new tokens: reallocated by torch.cat, or the same. */
 function grown<B>(
   { memory, cache, cachedTokens, newTokens }: Forward<B>,
   layer: Layer,
@@ -146,7 +146,7 @@ function grown<B>(
   const tokens = cache.kind === 'static' ? cache.length : cachedTokens + newTokens;
   const [keyBytes, valueBytes] = cache.halves(layer, tokens);
   if (!before) return { keys: memory.malloc(keyBytes), values: memory.malloc(valueBytes) };
-  // A layer with a window makes both before it drops the old ones.
+  // A layer with a window makes both new tensors before it drops the old ones.
   if (layer.attention.window !== null) {
     const next = { keys: memory.malloc(keyBytes), values: memory.malloc(valueBytes) };
     freeAll(memory, [before.keys, before.values]);
@@ -159,9 +159,9 @@ function grown<B>(
 interface Core {
   heads: number;
   outputBytes: number;
-  /** Bytes of K, and of V, repeated for all heads; 0 where each head has its own. */
+  /** Bytes of K, and of V, repeated for all heads; 0 if each head has its own. */
   repeats: number;
-  /** What unfused products copy of their factors, which are views with gaps: of query and keys, and of values. */
+  /** Copies that unfused products make of inputs with gaps: of query and keys, and of values. */
   forScores: number;
   forOutput: number;
 }
@@ -173,7 +173,7 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
   const repeated =
     masked && core.repeats > 0 ? [memory.malloc(core.repeats), memory.malloc(core.repeats)] : [];
   if (attention === 'fused') {
-    // A mask of booleans is turned into numbers, for each sequence.
+    // A boolean mask is converted to numbers, per sequence.
     const mask = masked ? [memory.malloc(places * b)] : [];
     const attended = memory.malloc(core.outputBytes);
     freeAll(memory, [...mask, ...repeated]);
@@ -190,15 +190,15 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
 }
 
 /**
- * softmax(q·kᵀ·scale + mask) in float32, back in the dtype. The scores of before are still named while that is made: 2·b + 4
- * bytes a score. Of float16 softmax goes to float32 by itself, of bfloat16 a copy is made first (aten/native/SoftMax.cpp).
+ * softmax(q·kᵀ·scale + mask) in float32, converted back to the dtype. The previous scores are referenced meanwhile: 2·b
+ * + 4 bytes per score. softmax converts float16 to float32 itself; bfloat16 is copied first (aten/native/SoftMax.cpp).
  */
 function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
   const product = memory.malloc(count * b);
   freeAll(memory, copied);
   const scaled = replaced(memory, product, count * b);
   const added = replaced(memory, scaled, count * b);
-  // GPT-2's stays in its dtype.
+  // GPT-2 computes softmax in its dtype.
   if (a.family === 'GPT-2') return replaced(memory, added, count * b);
   const converted = isBfloat16 ? [memory.malloc(count * 4)] : [];
   const soft = memory.malloc(count * 4);
@@ -208,7 +208,7 @@ function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copi
   return weights;
 }
 
-/** The cache holds the latent; keys and values of all heads are made from it in each step. */
+/** The cache stores the latent; keys and values of all heads are computed from it in each step. */
 function latent<B>(
   forward: Forward<B>,
   layer: Layer,
@@ -227,7 +227,7 @@ function latent<B>(
   const query = memory.malloc(queryBytes);
   const joint = memory.malloc(tokens * (at.kvRank + at.ropeDim) * b);
   const nope = normTensors(forward, tokens * at.kvRank);
-  // Turned as complex numbers, in float32.
+  // Rotated as complex numbers, in float32.
   const wide = tokens * heads * at.ropeDim;
   const float = memory.malloc(wide * 4);
   const product = memory.malloc(wide * 4);
@@ -245,7 +245,7 @@ function latent<B>(
     outputBytes,
     repeats: 0,
     forScores: 0,
-    // Values are a part of what keys and values were made as.
+    // Values are a view of the combined key-value projection.
     forOutput: length * heads * at.valueDim * b,
   });
   const output = memory.malloc(tokens * a.hiddenSize * b);

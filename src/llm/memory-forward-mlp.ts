@@ -2,7 +2,10 @@ import type { Layer, MoeMlp } from './architecture.js';
 import type { Forward } from './memory-forward-parts.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
-/** The MLP of one layer. @param normed its input, dropped when the layer no longer names it */
+/**
+ * The MLP of one layer.
+ * @param normed its input, freed when the layer no longer references it
+ */
 export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): B {
   const { memory, at, a, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
@@ -22,7 +25,7 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
     return output;
   }
   const first = memory.malloc(inner);
-  // OPT's layer has no MLP of its own that would keep its input.
+  // OPT's layer has no MLP module that would reference its input.
   const early = a.family === 'OPT' && normed !== undefined;
   if (early) memory.free(normed);
   const active =
@@ -44,16 +47,16 @@ function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
   return output;
 }
 
-/** Phi-3 has one matrix for gate and up; its parts are views. */
+/** Phi-3 has one matrix for gate and up, with views for the two. */
 function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
-  const both = memory.malloc(2 * inner);
+  const gateAndUp = memory.malloc(2 * inner);
   const product = replaced(memory, memory.malloc(inner), inner);
   const output = memory.malloc(D);
-  freeAll(memory, [product, both]);
+  freeAll(memory, [product, gateAndUp]);
   return output;
 }
 
-/** 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), written out. */
+/** 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), operation by operation. */
 function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
   const half = memory.malloc(inner);
   let rest = memory.malloc(inner);
@@ -63,11 +66,11 @@ function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
   return output;
 }
 
-/** Families with a router that hands on float32: what it weights is then float32 too. */
+/** Families with a float32 router, so that weighted outputs are float32 too. */
 const routesInFloat32 = new Set(['Mixtral', 'DeepSeek V2', 'DeepSeek V3']);
 
 /**
- * grouped_mm over the tokens sorted by expert, each as often as it is routed; shared experts before it (Qwen2-MoE) or after
+ * grouped_mm over the tokens sorted by expert, once per routed expert; shared experts run before (Qwen2-MoE) or after
  * it (DeepSeek).
  */
 function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
@@ -94,7 +97,7 @@ function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
   return output;
 }
 
-/** The router's logits stay named; DeepSeek's takes its input and matrix in float32. */
+/** The router's logits stay referenced; DeepSeek's converts its input and matrix to float32. */
 function routed<B>({ memory, a, b }: Forward<B>, { expertCount }: MoeMlp, tokens: number): B {
   const isWide = a.family.startsWith('DeepSeek');
   const wide = isWide
@@ -115,10 +118,10 @@ function chosen<B>({ memory, a, b, tensor }: Forward<B>, mlp: MoeMlp, tokens: nu
   const weightedBytes = routesInFloat32.has(a.family) ? 4 : b;
   const selected = memory.malloc(outer * b);
   // Masked out of place after each product.
-  const both = replaced(memory, memory.malloc(2 * inner), 2 * inner);
+  const gateAndUp = replaced(memory, memory.malloc(2 * inner), 2 * inner);
   const active = memory.malloc(inner);
   const product = memory.malloc(inner);
-  freeAll(memory, [active, both]);
+  freeAll(memory, [active, gateAndUp]);
   const down = memory.malloc(outer * b);
   memory.free(product);
   const masked = replaced(memory, down, outer * b);

@@ -1,12 +1,12 @@
 import type { Architecture, Layer } from './architecture.js';
 import { freeAll, replaced, type Place, type TensorMemory } from './memory-tensors.js';
 
-/** One forward pass over `newTokens` of each sequence behind `cachedTokens`. */
+/** One forward pass over `newTokens` of each sequence after `cachedTokens`. */
 export interface Forward<B> {
   memory: TensorMemory<B>;
   at: (place: Place) => void;
   a: Architecture;
-  /** Bytes of an element of activations and cache. */
+  /** Bytes per element of activations and cache. */
   b: number;
   /** Two bytes, and not float16. */
   isBfloat16: boolean;
@@ -26,18 +26,20 @@ export interface CachedLayer<B> {
 
 /** Keys and values of all layers, as transformers' Cache keeps them. */
 export interface CacheTensors<B> {
-  /** growing: torch.cat makes each layer anew; static: all tokens from the start, written in place. */
+  /** growing: torch.cat reallocates each layer; static: all tokens from the start, written in place. */
   kind: 'growing' | 'static';
-  /** Tokens of a sequence in a layer of the static cache. */
+  /** Tokens per sequence in a layer of the static cache. */
   length: number;
-  /** Windowed layers keep their window from the first decode step on. */
+  /** Windowed layers keep only their window from the first decode step on. */
   windowed: boolean;
   layers: (CachedLayer<B> | null)[];
-  /** Bytes of the two halves of a layer at so many tokens of each sequence. */
+  /** Bytes of keys and of values of a layer for this many tokens of each sequence. */
   halves: (layer: Layer, tokens: number) => [number, number];
 }
 
-/** Whether a layer gets a mask: fused attention knows causal order without one, but not windows or unused places. */
+/**
+ * Whether a layer gets a mask: fused attention handles causal order without one, but not windows or unused positions.
+ */
 export function isMasked<B>(
   { attention, newTokens, cachedTokens, cache }: Forward<B>,
   layer: Layer,
@@ -62,8 +64,8 @@ export function keysOf<B>(
 }
 
 /**
- * A norm over `elements`. RMSNorm works in float32: Llama's multiplies by the weight after going back to the dtype, Gemma's
- * before; LayerNorm is one kernel.
+ * A norm over `elements`. RMSNorm works in float32: Llama's multiplies by the weight after converting back to the
+ * dtype, Gemma's before. LayerNorm is one kernel.
  */
 export function normTensors<B>(
   { memory, a, b }: Pick<Forward<B>, 'memory' | 'a' | 'b'>,

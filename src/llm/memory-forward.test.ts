@@ -7,10 +7,13 @@ import oracle from './oracle/forward-memory.json' with { type: 'json' };
 import { findPreset } from './presets.js';
 import { floatStorage } from './storage.js';
 
-/** Positions, the router's indices and its sorting, tables in float32 before they are narrowed. */
+/**
+ * Relative error allowed for small tensors that are left out: positions, the router's indices and sorting, tables in
+ * float32 before they are converted.
+ */
 const leftOut = 0.01;
 
-describe('what a step holds at most, against transformers itself on the meta device', () => {
+describe('peak memory of a step equals that of transformers on the meta device', () => {
   it.each(oracle.rows)('$preset, $attention, $dtype', (row) => {
     const { preset, layers, sequences, prompt } = row;
     const { config } = findPreset(preset)!;
@@ -28,11 +31,11 @@ describe('what a step holds at most, against transformers itself on the meta dev
       storage: floatStorage(row.dtype as DType),
       attention: row.attention === 'eager' ? 'eager' : 'fused',
     });
-    // With nothing counted elsewhere: the cache is in it.
+    // With nothing counted elsewhere, so the cache is included.
     const step = (cachedTokens: number, newTokens: number) =>
       transformersStep(a, a.layers, request, { cachedTokens, newTokens, kv: 0 }).bytes;
-    const near = (found: number, of: number) =>
-      expect(Math.abs(found / of - 1), `${found} against ${of}`).toBeLessThan(leftOut);
+    const near = (found: number, expected: number) =>
+      expect(Math.abs(found / expected - 1), `${found} against ${expected}`).toBeLessThan(leftOut);
     near(step(0, prompt), row.prefill_bytes);
     near(step(prompt + 1, 1), row.decode_bytes);
   });

@@ -6,9 +6,9 @@ import { rotaryDimOf } from './storage.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
 /**
- * Tensors of one forward pass of transformers (5.17) in the order in which its modeling classes make and drop them; small
- * ones (positions, the router's indices) are left out. The order was read off those classes with every allocation recorded
- * on torch's meta device, and peak and reserve that follow from it are those of an H200 to a few MiB
+ * Tensors of one forward pass of transformers (5.17), in the order in which its modeling classes make and drop them,
+ * without small ones (positions, the router's indices). The order comes from those classes with every allocation
+ * recorded on torch's meta device. Peak and reserve computed from it match an H200 to a few MiB
  * (memory-reserve.test.ts).
  * @returns the logits of the last token of each sequence
  */
@@ -19,16 +19,16 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   const learned = a.positionRows > 0;
   at('norm');
   const looked = memory.malloc(D);
-  // Gemma scales it.
+  // Gemma scales the embedding.
   const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
-  // OPT looks positions up for each sequence, GPT-2 once; both keep the embedding in addition to the sum.
+  // OPT looks positions up per sequence, GPT-2 once; both keep the embedding in addition to the sum.
   const held = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
   const first = learned ? memory.malloc(D) : embeds;
   held.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));
   let hidden = first;
   for (const [index, layer] of layers.entries()) {
     const next = layerTensors(forward, layer, index);
-    // The embedding itself is the first layer's input, and stays.
+    // The embedding is the first layer's input and stays referenced.
     if (index > 0 || learned) memory.free(hidden);
     hidden = next;
   }
@@ -40,13 +40,13 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   at('logits');
   const bytes = sequences * a.vocabSize * b;
   let logits = memory.malloc(bytes);
-  // A bias of its own, or a soft cap: products one after the other.
+  // A bias or a soft cap adds products, one after the other.
   if (a.lmHeadBias || a.family === 'Gemma 2') logits = replaced(memory, logits, bytes);
   memory.free(last);
   return logits;
 }
 
-/** One mask for the layers of each kind: of booleans, for unfused attention of numbers and for each sequence. */
+/** One mask per kind of layer: boolean, or for unfused attention numbers per sequence. */
 function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   const { memory, b, sequences, newTokens, attention } = forward;
   const sizes = new Map<number | null, number>();
@@ -59,7 +59,7 @@ function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   });
 }
 
-/** Cosines and sines; Gemma 3 has them twice, for its windowed layers too. */
+/** Cosines and sines; Gemma 3 has a second pair for its windowed layers. */
 function rotaryTables<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   const { memory, a, b, newTokens } = forward;
   if (a.positionRows > 0) return [];
@@ -103,7 +103,7 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
     attended = exchanged(memory, attended, normTensors(forward, elements));
   }
   const middle = memory.malloc(D);
-  // GPT-2's block names its attention's output, and the input of its MLP, until the end.
+  // GPT-2's block references its attention's output, and the input of its MLP, until the end.
   const isNamed = a.family === 'GPT-2';
   if (!isNamed) memory.free(attended);
   at('norm');

@@ -5,7 +5,7 @@ import { kvFormula, kvOf, type Part, type Place } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
 
-/** The embedded engine's process, in main memory. */
+/** Main memory of the embedded engine's process. */
 export function onnxPlace(a: Architecture, device: Device, request: ResolvedRequest, weights: Part): Place {
   const { batchSize, inputLen, outputLen, storage } = request;
   const tokens = inputLen + outputLen;

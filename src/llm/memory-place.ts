@@ -7,14 +7,14 @@ import { plural } from '../vocabulary/format.js';
 
 export type Confidence = 'high' | 'medium' | 'low';
 
-/** Bytes of a component on one device, and what they rest on. */
+/** Bytes of a component on one device, and how they were computed. */
 export interface Part {
   bytes: number;
   formula: string;
   confidence: Confidence;
 }
 
-/** What one device takes at its peak. */
+/** Memory of one device at its peak. */
 export interface Place {
   parts: Partial<Record<EstimatedComponent, Part>>;
   peak: 'prefill' | 'decode' | 'start-up';
@@ -22,7 +22,7 @@ export interface Place {
   kvNeeded: number;
 }
 
-/** Sequences that a device computes: replicas of attention share the batch. */
+/** Sequences that a device computes; replicas of attention share the batch. */
 export function sequencesOf({ batchSize, parallel }: ResolvedRequest): number {
   return Math.ceil(batchSize / Math.max(1, parallel.expert / parallel.tensor));
 }
@@ -57,7 +57,7 @@ export function kvOf(
   );
 }
 
-/** The cache's formula with this model's numbers. */
+/** The cache's formula with the numbers of this model. */
 export function kvFormula(
   a: Architecture,
   request: ResolvedRequest,

@@ -4,7 +4,7 @@ import type { Storage } from './storage.js';
 export const memoryEngines = ['transformers', 'vllm', 'onnx'] as const;
 export type MemoryEngine = (typeof memoryEngines)[number];
 
-/** By the name that a launch, a server or another tool wrote: 'onnxruntime', 'vLLM'. Null for every other engine. */
+/** The engine by a name from a launch, a server or another tool: 'onnxruntime', 'vLLM'. Null for other engines. */
 export function knownEngine(name: string | null | undefined): MemoryEngine | null {
   const lower = name?.toLowerCase() ?? '';
   return memoryEngines.find((memoryEngine) => lower.includes(memoryEngine)) ?? null;
@@ -14,64 +14,64 @@ export function knownEngine(name: string | null | undefined): MemoryEngine | nul
 export interface Parallelism {
   tensor: number;
   pipeline: number;
-  /** Devices that the experts are spread over; 1: each expert is split like every other matrix. */
+  /** Devices that the experts are spread over; 1: each expert is split like other matrices. */
   expert: number;
 }
 
 export interface GpuRoom {
-  /** As the driver reports it; null when it is not known. */
+  /** As the driver reports it; null if unknown. */
   name: string | null;
-  /** Memory of one GPU as the driver reports it; null when it is not known. */
+  /** Memory of one GPU as the driver reports it; null if unknown. */
   totalBytes: number | null;
   architecture?: string | null;
 }
 
-/** Bytes of the weights as counted from a file's header, and which file that was. */
+/** Bytes of the weights according to a file's header, and the file. */
 export interface HeaderBytes {
   bytes: number;
   source: string;
 }
 
-/** What is to run, where. Everything but batch, lengths and storage has a default. */
+/** The run to estimate. Everything except batch, lengths and storage has a default. */
 export interface MemoryRequest {
   engine?: MemoryEngine;
   batchSize: number;
-  /** Prompt tokens of each sequence. */
+  /** Prompt tokens per sequence. */
   inputLen: number;
-  /** Tokens generated of each sequence; 0 leaves decode out. */
+  /** Tokens generated per sequence; 0: no decode. */
   outputLen: number;
   storage: Storage;
-  /** Weights from a safetensors or GGUF header; they go before the arithmetic. */
+  /** Weights from a safetensors or GGUF header, used instead of computed ones. */
   headerWeights?: HeaderBytes | null;
   parallel?: Partial<Parallelism>;
   gpu?: GpuRoom | null;
-  /** vLLM: the share of a GPU that it takes. */
+  /** vLLM: its share of a GPU. */
   gpuMemoryUtilization?: number;
-  /** vLLM: longest sequence; null takes the model's positions. */
+  /** vLLM: longest sequence; null: the model's positions. */
   maxModelLen?: number | null;
   maxNumBatchedTokens?: number;
   maxNumSeqs?: number;
-  /** vLLM: what its defaults are for (UsageContext): its class LLM, or a server, which is the default. */
+  /** vLLM: the kind of use that its defaults depend on (UsageContext): its class LLM, or a server (default). */
   usage?: 'library' | 'server';
   blockSize?: number;
-  /** Version of the engine; null takes the one that the estimate was last checked with. */
+  /** Version of the engine; null: the one that the estimate was last checked with. */
   engineVersion?: string | null;
-  /** vLLM: tokens of the KV pool are counted from this, where a log has it. */
+  /** vLLM: bytes of the KV pool, if a log states them; its tokens are computed from this. */
   kvPoolBytes?: number | null;
-  /** fused: the scores never exist (SDPA, flash attention). */
+  /** fused: scores are not stored (SDPA, flash attention). */
   attention?: 'fused' | 'eager';
-  /** Windowed layers keep only their window. Default: as the engine does it. */
+  /** Windowed layers store only their window. Default: as the engine does. */
   hybridCache?: boolean;
   cudaGraphs?: boolean;
-  /** vLLM: all-reduces of a step are its own kernels' (the default on GPUs that reach each other), not NCCL's. */
+  /** vLLM: the all-reduces of a step use vLLM's own kernels (the default on GPUs with peer access) instead of NCCL. */
   customAllReduce?: boolean;
   /** How torch's reserve is computed. simulated: allocation by allocation (tens of ms); share: a fitted share. */
   reserve?: 'simulated' | 'share';
-  /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
+  /** random: weights are made on the GPU, where a tied lm_head is a separate matrix until it is tied. */
   loading?: 'checkpoint' | 'random';
-  /** transformers only. cpu: no context, workspace or reserve; Python with torch is part of the sum. */
+  /** transformers only. cpu: no context, workspace or reserve; the sum includes Python with torch. */
   device?: 'gpu' | 'cpu';
-  /** growing: transformers' own cache, which is copied at each step; static: one of full length. */
+  /** growing: transformers' default cache, copied at each step; static: one of full length. */
   cache?: 'growing' | 'static';
 }
 
@@ -86,9 +86,9 @@ function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen' | 'ou
 }
 
 /**
- * The request with its defaults. vLLM's are those of 0.26 (get_batch_defaults, vllm/engine/arg_utils.py): at most 256
- * sequences and 2048 tokens per batch, for its class LLM 8192; on GPUs of 70 GiB and more but A100s 1024 and 8192, for its
- * class LLM 16384; 0.9 of the GPU, blocks of 16 tokens, graphs on.
+ * The request with its defaults. vLLM's defaults are those of 0.26 (get_batch_defaults, vllm/engine/arg_utils.py): at
+ * most 256 sequences and 2048 tokens per batch, for its class LLM 8192; on GPUs of 70 GiB and more except A100s 1024
+ * and 8192, for its class LLM 16384; 0.9 of the GPU, blocks of 16 tokens, graphs on.
  */
 export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedRequest {
   const engine = request.engine ?? 'transformers';

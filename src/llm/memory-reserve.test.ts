@@ -10,8 +10,8 @@ import type { DType } from '../model/dtype.js';
 const mib = 2 ** 20;
 
 /**
- * torch.cuda.memory_reserved on an H200 (torch 2.11, transformers 5.17, random weights, SDPA), MiB: after loading, after the
- * first prefill, after its decode, and at the end of several repeats.
+ * torch.cuda.memory_reserved on an H200 (torch 2.11, transformers 5.17, random weights, SDPA), MiB: after loading,
+ * after the first prefill, after its decode, and at the end of several repeats.
  */
 const measured: [string, DType, number, number, number, number[], 'eager'?][] = [
   ['qwen2.5-0.5b', 'float16', 8, 512, 64, [1252, 1304, 1304, 1304]],
@@ -51,14 +51,14 @@ describe('reservedBytes', () => {
     const [device] = devices(a, request.parallel, request.engine);
     return Object.values(reservedBytes(a, device!, request, 32 * mib)).map((bytes) => bytes / mib);
   };
-  // Within one of torch's segments for blocks of medium size.
-  const near = (found: number[], of: number[]): void => {
+  // Within one of torch's segments for medium blocks.
+  const near = (found: number[], expected: number[]): void => {
     for (const [index, value] of found.entries())
-      expect(Math.abs(value - of[index]!)).toBeLessThanOrEqual(20);
+      expect(Math.abs(value - expected[index]!)).toBeLessThanOrEqual(20);
   };
 
   it.each(measured)(
-    '%s %s, batch %i, %i + %i, is what torch reserved',
+    "%s %s, batch %i, %i + %i, equals torch's reserve",
     (id, dtype, batch, input, output, of, attention) => {
       const found = reserve(id, dtype, [batch, input, output], { attention });
       expect(found[0]).toBe(of[0]);
@@ -85,11 +85,11 @@ describe('torchAllocator', () => {
     expect(torch.reserved()).toBe(22 * mib);
     torch.malloc(21 * mib);
     expect(torch.reserved()).toBe(22 * mib + 22 * mib);
-    // An end of up to 1 MiB is not split off: the block of 21 MiB counts as 22.
+    // A remainder of up to 1 MiB is not split off: the block of 21 MiB counts as 22.
     expect(torch.allocated()).toBe(512 + mib + (mib + 512) + 22 * mib);
   });
 
-  it('takes the smallest block that holds it and joins neighbors again', () => {
+  it('takes the smallest block that is large enough and merges neighbors on free', () => {
     const torch = torchAllocator();
     const [one, two] = [torch.malloc(4 * mib), torch.malloc(6 * mib)];
     torch.free(one);

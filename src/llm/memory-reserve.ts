@@ -8,7 +8,7 @@ import { freeAll } from './memory-tensors.js';
 import { tensorBytes } from './storage.js';
 import { torchAllocator, type Block, type TorchAllocator } from './torch-allocator.js';
 
-/** Reserve of torch's allocator on one device after loading, a prefill and a decode, and after all of it a second time. */
+/** Reserve of torch's allocator on one device after loading, a prefill and a decode, and after a second repeat. */
 interface ReservedBytes {
   load: number;
   prefill: number;
@@ -16,14 +16,14 @@ interface ReservedBytes {
   end: number;
 }
 
-/** Decode steps that are gone through; a longer output takes larger strides. */
+/** Maximum decode steps to simulate; longer outputs use larger strides. */
 const maxSteps = 24;
-/** More repeats change nothing: the second finds the blocks that the first left. */
+/** More repeats change nothing: the second reuses the blocks of the first. */
 const repeats = 2;
 
 /**
- * What torch's caching allocator ends up holding, by going through the allocations of a run of transformers in their order:
- * weights, then repeats of prefill and decode.
+ * Reserve of torch's caching allocator, by simulating the allocations of a run of transformers in order: weights, then
+ * repeats of prefill and decode.
  */
 export function reservedBytes(
   a: Architecture,
@@ -34,7 +34,7 @@ export function reservedBytes(
   const torch = torchAllocator();
   loadWeights(torch, a, device, request);
   const load = torch.reserved();
-  // cuBLAS takes its workspace at the first product and keeps it.
+  // cuBLAS allocates its workspace at the first product and keeps it.
   torch.malloc(workspaceBytes);
   let prefill = 0;
   let decode = 0;
@@ -56,8 +56,8 @@ export function reservedBytes(
 }
 
 /**
- * Weights in the order of the modules. Divided ones are loaded by from_pretrained onto their device, which first takes the
- * memory of all of them in one piece (`caching_allocator_warmup`) and gives it back to torch.
+ * Weights in module order. from_pretrained loads divided weights onto their device after allocating memory for all of
+ * them in one block (`caching_allocator_warmup`) and returning it to torch.
  */
 function loadWeights(torch: TorchAllocator, a: Architecture, device: Device, request: ResolvedRequest): void {
   const { storage, loading, parallel } = request;
@@ -70,7 +70,10 @@ function loadWeights(torch: TorchAllocator, a: Architecture, device: Device, req
   }
 }
 
-/** A static cache is decoded by a graph or compiled code, with a pool of its own. @returns the last logits */
+/**
+ * A static cache is decoded by a graph or compiled code with a separate pool.
+ * @returns the last logits
+ */
 function decodeAll(
   run: Omit<Parameters<typeof forwardTensors<Block>>[0], 'newTokens' | 'cachedTokens'>,
   { inputLen, outputLen, cache }: ResolvedRequest,
@@ -90,8 +93,8 @@ function decodeAll(
 }
 
 /**
- * Private pool of a CUDA graph of one decode step over a static cache: its stream's own cuBLAS workspace, and the tensors of
- * the step. The cache has a mask, so keys and values of one layer are repeated for all heads there.
+ * Private pool of a CUDA graph for one decode step over a static cache: the cuBLAS workspace of its stream, and the
+ * step's tensors. The cache has a mask, so keys and values of one layer are repeated for all heads in the pool.
  */
 export function graphPoolBytes(
   a: Architecture,

@@ -3,7 +3,7 @@ import type { Architecture, Layer } from './architecture.js';
 import type { MemoryEngine, Parallelism } from './memory-request.js';
 import { layerTensors, lmHead, modelTensors, type Tensor } from './tensors.js';
 
-/** One device's place in the groups; devices with the same place in the pipeline hold equally much. */
+/** One device's place in the groups; devices of the same pipeline rank have the same amount of memory. */
 export interface Device {
   gpu: number;
   pipelineRank: number;
@@ -13,7 +13,7 @@ export interface Device {
   tensors: Tensor[];
 }
 
-/** Matrices with split inputs: their biases are whole on every device. */
+/** Matrices with split inputs; their biases are replicated on every device. */
 const rowSplit = new Set([
   'o_proj',
   'out_proj',
@@ -22,22 +22,25 @@ const rowSplit = new Set([
   'experts_down_proj',
   'shared_down_proj',
 ]);
-/** Small matrices that every device holds whole: the latent projections of MLA, the gate of a shared expert. */
+/** Small matrices that are replicated on every device: the latent projections of MLA, the gate of a shared expert. */
 const whole = new Set(['q_a_proj', 'kv_a_proj', 'shared_expert_gate', 'router', 'project_in', 'project_out']);
 
-/** Devices in all: expert groups larger than the tensor group run attention on several replicas (vLLM's data parallelism). */
+/**
+ * Total number of devices. Expert groups larger than the tensor group run attention on several replicas (vLLM's data
+ * parallelism).
+ */
 export function deviceCount({ tensor, pipeline, expert }: Parallelism): number {
   return pipeline * Math.max(tensor, expert);
 }
 
 /**
- * What each device holds. Attention and MLP matrices are split over the tensor group (Megatron-LM, arXiv 1909.08053,
- * section 3): QKV, gate and up by rows, output and down by columns, KV heads repeated when they are fewer than devices;
- * routers, norms and latent projections whole. Experts are spread over the expert group. Layers are spread over the
- * pipeline, the remainder from the last rank but one backwards (vLLM `get_pp_indices`); embedding on the first, final norm
- * and lm_head on the last, which then holds a tied embedding of its own.
- * vLLM splits embedding and lm_head over the vocabulary, padded to 64 rows; transformers splits only an untied lm_head.
- * @throws E_USAGE when something does not divide
+ * Tensors of each device. Attention and MLP matrices are split over the tensor group (Megatron-LM, arXiv 1909.08053,
+ * section 3): QKV, gate and up by rows, output and down by columns; KV heads are repeated if there are fewer than
+ * devices; routers, norms and latent projections are replicated. Experts are spread over the expert group. Layers are
+ * spread over the pipeline, the remainder from the last rank but one backwards (vLLM `get_pp_indices`); the embedding
+ * is on the first rank, final norm and lm_head on the last, which has its own copy of a tied embedding. vLLM splits
+ * embedding and lm_head over the vocabulary, padded to 64 rows; transformers splits only an untied lm_head.
+ * @throws E_USAGE if something does not divide
  */
 export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEngine): Device[] {
   checkParallel(a, parallel);
@@ -88,7 +91,7 @@ function outside(
   if (a.tiedEmbeddings && last && !first) {
     list.push(vocabularyShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
   } else if (a.tiedEmbeddings && last && lmHead(a).bias > 0) {
-    // The matrix is the embedding's; a bias is the lm_head's own.
+    // The matrix is the embedding's; a bias belongs to the lm_head.
     list.push({ ...lmHead(a), rows: 0, columns: 0, kind: 'vector' });
   }
   return list;
@@ -103,11 +106,11 @@ function vocabularyShard(t: Tensor, tensor: number, engine: MemoryEngine): Tenso
 }
 
 function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
-  // States and their convolution lie with the channels and heads that they belong to.
+  // States and their convolution are split with their channels and heads.
   if (t.name === 'conv' || t.name === 'scan_parameters') return split(t, tensor);
   if (t.kind === 'vector' || t.component === 'projection' || whole.has(t.name)) return t;
   if (t.component === 'experts') {
-    // An expert group smaller than the tensor group splits each expert over what is left of it.
+    // An expert group smaller than the tensor group splits each expert over the remaining factor.
     const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
     const held = { ...t, count: t.count / expert, active: t.active / expert };
     return split(held, within);

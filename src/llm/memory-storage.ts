@@ -8,7 +8,7 @@ import {
 } from './quantization.js';
 import { floatStorage, type Storage } from './storage.js';
 
-/** What engines call their quantizations → the scheme that they mean when they say no more. */
+/** Engines' names for quantizations → the scheme that each name means by default. */
 const engineNames: Readonly<Record<string, SchemeName>> = {
   awq: 'awq-int4-g128',
   awq_marlin: 'awq-int4-g128',
@@ -24,13 +24,19 @@ const engineNames: Readonly<Record<string, SchemeName>> = {
   modelopt_fp4: 'nvfp4',
 };
 
-/** A scheme by its own name or by an engine's. @throws E_DTYPE naming the schemes */
+/**
+ * A scheme by its own name or an engine's.
+ * @throws E_DTYPE with the known schemes
+ */
 export function schemeNamed(text: string): SchemeName {
   const key = text.trim().toLowerCase();
   return Object.hasOwn(engineNames, key) ? engineNames[key]! : parseScheme(text);
 }
 
-/** A KV cache's dtype as engines name it: fp8_e4m3 and fp8_e5m2 too; null for auto. @throws E_DTYPE */
+/**
+ * A KV cache's dtype by an engine's name, including fp8_e4m3 and fp8_e5m2; null for auto.
+ * @throws E_DTYPE
+ */
 export function kvDTypeNamed(text: string): DType | null {
   const key = text.trim().toLowerCase();
   if (key === 'auto') return null;
@@ -53,21 +59,22 @@ interface StorageWish {
 }
 
 /**
- * Weights as asked for, else as the config declares them, else float16; activations and KV cache stay in a float dtype
- * unless the cache is given one.
+ * Weights as requested, else as the config declares them, else float16. Activations and KV cache use a float dtype
+ * unless a cache dtype is requested.
  */
 export function storageOf(config: Record<string, unknown>, wish: StorageWish): Storage {
-  const asked = wish.dtype;
-  const scheme = wish.quantization ?? (asked === undefined ? undefined : schemeOf[asked]);
-  const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';
-  const float = isFloat ? asked : (declaredDType(config) ?? 'float16');
+  const requestedDType = wish.dtype;
+  const scheme = wish.quantization ?? (requestedDType === undefined ? undefined : schemeOf[requestedDType]);
+  const isFloat =
+    requestedDType === 'float32' || requestedDType === 'float16' || requestedDType === 'bfloat16';
+  const float = isFloat ? requestedDType : (declaredDType(config) ?? 'float16');
   const kvCache = wish.kvCacheDtype ?? float;
   if (scheme !== undefined) {
     const weights = quantizedWeights(scheme, float);
-    // A checkpoint that is quantized already says so.
+    // A quantized checkpoint declares that itself.
     const loads = wish.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
     return { weights, activations: float, kvCache, ...loads };
   }
-  const declared = asked === undefined ? declaredWeights(config) : null;
+  const declared = requestedDType === undefined ? declaredWeights(config) : null;
   return { weights: declared ?? floatStorage(float).weights, activations: float, kvCache };
 }

@@ -1,4 +1,4 @@
-/** What holds tensors: torch's allocator, block by block, or a plain sum. `B` stands for a tensor. */
+/** Memory for tensors: torch's allocator, block by block, or a plain sum. `B` is the type of a tensor. */
 export interface TensorMemory<B> {
   malloc(bytes: number): B;
   free(block: B): void;
@@ -6,13 +6,13 @@ export interface TensorMemory<B> {
 
 export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
 
-/** The most that was held at once, and where in a layer that was. */
+/** The peak, and its position in a layer. */
 interface TensorSum extends TensorMemory<number> {
   at(place: Place): void;
   most(): { bytes: number; at: Place };
 }
 
-/** Counts bytes alone; a tensor is its size. */
+/** Counts only bytes; a tensor is its size. */
 export function tensorSum(): TensorSum {
   let now = 0;
   let place: Place = 'norm';
@@ -33,7 +33,7 @@ export function tensorSum(): TensorSum {
   };
 }
 
-/** `x = f(x)`: the new one is there before the old one goes. */
+/** `x = f(x)`: the new tensor exists before the old one is freed. */
 export function replaced<B>(memory: TensorMemory<B>, block: B, bytes: number): B {
   const next = memory.malloc(bytes);
   memory.free(block);

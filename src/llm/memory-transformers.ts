@@ -15,7 +15,7 @@ import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-/** Families with an order of tensors that was checked against transformers' own (memory-forward.test.ts). */
+/** Families with a tensor order that was checked against transformers (memory-forward.test.ts). */
 const checkedFamilies = new Set([
   'Llama',
   'Mistral',
@@ -36,7 +36,7 @@ const checkedFamilies = new Set([
 ]);
 
 interface Moment {
-  /** As far as the cache goes. */
+  /** The request as the cache sees it. */
   request: ResolvedRequest;
   stage: 'prefill' | 'decode';
   kv: number;
@@ -44,7 +44,7 @@ interface Moment {
   transient: TransientBytes;
 }
 
-/** A device of transformers: the fuller of prefill's last layer and the last decode step. */
+/** A device of transformers: the larger of prefill's last layer and the last decode step. */
 export function transformersPlace(
   a: Architecture,
   device: Device,
@@ -55,7 +55,7 @@ export function transformersPlace(
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
   const at = decode && held(decode) > held(prefill) ? decode : prefill;
-  const own: Place['parts'] = {
+  const tensorParts: Place['parts'] = {
     model_weights: weights,
     kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
     activations: {
@@ -74,11 +74,11 @@ export function transformersPlace(
   return {
     peak: at.stage,
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
-    parts: { ...own, ...overhead },
+    parts: { ...tensorParts, ...overhead },
   };
 }
 
-/** What the driver, the libraries and torch's allocator hold in addition to the tensors. */
+/** Memory of the driver, the libraries and torch's allocator in addition to tensors. */
 function overheadOnGpu(
   a: Architecture,
   device: Device,
@@ -87,7 +87,7 @@ function overheadOnGpu(
 ): Place['parts'] {
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
-  // A decode step runs on a stream of its own before it is captured.
+  // A decode step runs on a separate stream before it is captured.
   const streams = request.cudaGraphs ? 2 : 1;
   return {
     framework_overhead: {
@@ -118,7 +118,7 @@ function held({ kv, transient }: Moment): number {
   return kv + transient.bytes;
 }
 
-/** What torch holds beyond what is in use at the peak. */
+/** Torch's reserve beyond the memory in use at the peak. */
 function reservePart(
   a: Architecture,
   device: Device,
@@ -141,7 +141,9 @@ function reservePart(
   };
 }
 
-/** A windowed layer keeps a view of all keys of the prompt until the first decode step; a static cache keeps all tokens. */
+/**
+ * A windowed layer keeps a view of all keys of the prompt until the first decode step; a static cache keeps all tokens.
+ */
 function wholeCache(request: ResolvedRequest): ResolvedRequest {
   return { ...request, hybridCache: false };
 }
@@ -154,7 +156,7 @@ function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest
   return { stage: 'prefill', request: wholeCache(request), kv, tokens, transient };
 }
 
-/** The last step: the prompt and all generated tokens but the last are in the cache. Null without a decode step. */
+/** The last step: the cache has the prompt and all generated tokens except the last. Null without a decode step. */
 function decodeMoment(
   a: Architecture,
   device: Device,

@@ -17,7 +17,7 @@ import { plural, formatGb } from '../vocabulary/format.js';
 /** `flash_attn_max_num_splits_for_cuda_graph`, vllm/config/attention.py (0.26). */
 const attentionSplits = 32;
 
-/** Sizes that are captured unless they are given: `_set_cudagraph_sizes`, vllm/config/vllm.py (0.26). */
+/** Sizes captured by default: `_set_cudagraph_sizes`, vllm/config/vllm.py (0.26). */
 export function captureSizes({
   maxNumSeqs,
   maxNumBatchedTokens,

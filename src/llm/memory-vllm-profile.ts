@@ -4,29 +4,32 @@ import type { Architecture, Layer } from './architecture.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { plural } from '../vocabulary/format.js';
 
-/** How vLLM is started, as far as its profiling run goes. */
+/** The vLLM options that its profiling run depends on. */
 interface VllmProfileShape {
   activations: DType;
   maxNumBatchedTokens: number;
   maxNumSeqs: number;
   /** False with enforce_eager. */
   compiled: boolean;
-  /** cuBLAS's workspace, which torch allocates with the first product. */
+  /** cuBLAS's workspace, which torch allocates at the first product. */
   workspaceBytes: number;
   /** From `onCublas`: if false, lm_head is the first GEMM on cuBLAS, after the MLP. */
   cublasLayers: boolean;
   /** From `onSecondRunner`. */
   secondRunner: boolean;
-  /** The GPU's L2: Inductor empties it between two timings of a kernel, with a tensor of its size. */
+  /** Size of the GPU's L2: Inductor flushes it between two timings of a kernel with a tensor of this size. */
   l2Bytes: number;
 }
 
-/** What a mixer without an MLP after it makes of a token: its projections, before and after the convolution. */
+/** Elements per token of a mixer without an MLP: its projections, before and after the convolution. */
 function mixerWidth(attention: Layer['attention']): number {
   return attention.kind === 'recurrent' ? attention.inRows + attention.convChannels : 0;
 }
 
-/** Models with an MLP that keeps gate and up by name while it projects down: `gate_up, _ = …` in vllm/model_executor/models. */
+/**
+ * Models with an MLP that references gate and up during the down projection: `gate_up, _ = …` in
+ * vllm/model_executor/models.
+ */
 const keepsGateUp = new Set([
   'deepseek_v2',
   'deepseek_v3',
@@ -39,12 +42,15 @@ const keepsGateUp = new Set([
   'qwen3',
   'qwen3_moe',
 ]);
-/** Models with experts that the second model runner takes (DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES, vllm/config/vllm.py). */
+/**
+ * Models with experts that the second model runner supports (DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES,
+ * vllm/config/vllm.py).
+ */
 const expertsOnSecondRunner = new Set(['deepseek_v2', 'qwen2_moe']);
 
 /**
- * Whether vLLM runs it with its second model runner: all dense models in 0.26 (`use_v2_model_runner`, vllm/config/vllm.py).
- * 0.9 has none, 0.26 has it; unknown for the versions between, and assumed from 0.22 on.
+ * Whether vLLM uses its second model runner: in 0.26 for all dense models (`use_v2_model_runner`, vllm/config/vllm.py).
+ * 0.9 has none, 0.26 has it; the versions between are unknown, and assumed to have it from 0.22 on.
  */
 export function onSecondRunner(
   a: Pick<Architecture, 'layers' | 'modelType'>,
@@ -54,12 +60,14 @@ export function onSecondRunner(
   return a.layers.every(({ mlp }) => mlp.kind !== 'moe') || expertsOnSecondRunner.has(a.modelType);
 }
 
-/** Whether linear layers are cuBLAS's: FP8 ones are CUTLASS's or DeepGEMM's ("Selected CutlassFP8ScaledMMLinearKernel", 0.26). */
+/**
+ * Whether linear layers use cuBLAS: FP8 ones use CUTLASS or DeepGEMM ("Selected CutlassFP8ScaledMMLinearKernel", 0.26).
+ */
 export function onCublas({ storage }: Pick<ResolvedRequest, 'storage'>): boolean {
   return storage.weights.compute !== 'float8';
 }
 
-/** From 0.22 on, or not known: logs of 0.4 to 0.9 show the earlier rules, one of 0.22 and 0.26's sources these. */
+/** From 0.22 on, or unknown: logs of 0.4 to 0.9 show the earlier rules, one of 0.22 and 0.26's sources these. */
 export function isRecentVllm(version: string | null): boolean {
   const found = /^v?(\d+)\.(\d+)/.exec(version ?? '');
   return found === null || Number(found[1]) > 0 || Number(found[2]) >= 22;
@@ -114,10 +122,11 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
 }
 
 /**
- * Tensors on the GPU that the second model runner keeps for requests, allocated between vLLM's two counts (after the weights,
- * before the profile), so in none of them (v1/worker/gpu/sample: penalties.py, logit_bias.py, bad_words.py;
- * gpu/structured_outputs.py): for each of max_num_seqs a count of each token in int32, two masks of a bit a token, and
- * 4 × 1024 + 128 + 129 numbers for biases, allowed, stop and bad words. The first runner makes them when asked.
+ * Tensors on the GPU that the second model runner keeps for requests. It allocates them between vLLM's two counts
+ * (after the weights, before the profile), so neither includes them (v1/worker/gpu/sample: penalties.py, logit_bias.py,
+ * bad_words.py; gpu/structured_outputs.py): for each of max_num_seqs a count of each token in int32, two bit masks over
+ * tokens, and 4 × 1024 + 128 + 129 numbers for biases, allowed, stop and bad words. The first runner makes them on
+ * demand.
  */
 export function runnerBuffers(a: Architecture, maxNumSeqs: number): number {
   return maxNumSeqs * 4 * (a.vocabSize + 2 * Math.ceil(a.vocabSize / 32) + 4 * 1024 + 128 + 129);

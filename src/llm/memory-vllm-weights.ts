@@ -4,9 +4,12 @@ import type { Tensor } from './tensors.js';
 import { torchAllocator } from './torch-allocator.js';
 
 const mib = 2 ** 20;
-/** Schemes that vLLM's linear methods for unquantized checkpoints make (`--quantization fp8`). */
+/** Schemes of vLLM's linear methods that quantize checkpoints while loading (`--quantization fp8`). */
 const onlineSchemes: ReadonlySet<string> = new Set(['fp8-row']);
-/** Products that vLLM computes as one, so that their matrices are one (QKVParallelLinear, MergedColumnParallelLinear, FusedMoE). */
+/**
+ * Products that vLLM computes as one, so that their matrices are merged (QKVParallelLinear, MergedColumnParallelLinear,
+ * FusedMoE).
+ */
 const fused: Readonly<Record<string, string>> = {
   q_proj: 'qkv',
   k_proj: 'qkv',
@@ -20,13 +23,14 @@ const fused: Readonly<Record<string, string>> = {
 };
 
 /**
- * What torch's allocator rounds the weights up by while vLLM loads them. It loads with max_split_size_mb = 20
- * (v1/worker/gpu_worker.py, load_model, 0.26; a log of 0.22 has it too, those up to 0.9 do not): a matrix of 20 MiB and more takes a segment of its own,
- * rounded up to 2 MiB, and what is left of it is not split off (c10/cuda/CUDACachingAllocator.cpp, should_split). From 10 MiB a
- * rest of up to 1 MiB stays too. "Model loading took" counts blocks, so the rests are in it.
+ * Bytes by which torch's allocator rounds up the weights while vLLM loads them. It loads with max_split_size_mb = 20
+ * (v1/worker/gpu_worker.py, load_model, 0.26; also in a log of 0.22, but not up to 0.9): a matrix of at least 20 MiB
+ * takes a separate segment, rounded up to 2 MiB, and the remainder is not split off (c10/cuda/CUDACachingAllocator.cpp,
+ * should_split). From 10 MiB a remainder of up to 1 MiB stays too. "Model loading took" counts blocks, including these
+ * remainders.
  *
- * Quantized while it loads (fp8, layers/quantization/online/fp8.py) each layer is there in its float dtype first, is copied
- * into FP8 and freed: what comes later lies in what was freed, and such rests are those of these blocks.
+ * If vLLM quantizes while loading (fp8, layers/quantization/online/fp8.py), each layer first exists in its float dtype,
+ * is copied to FP8 and freed. Later layers reuse the freed blocks, so the remainders are those of these blocks.
  */
 export function loadedRest(
   tensors: readonly Tensor[],
@@ -34,7 +38,7 @@ export function loadedRest(
 ): number {
   const matrices = matricesOf(tensors, storage);
   const allocator = torchAllocator(20 * mib);
-  // Made with the model: embedding and lm_head. Layers that are quantized come one by one.
+  // Made with the model: embedding and lm_head. Quantized layers follow one by one.
   const kept = [
     ...matrices.filter(({ before }) => before === null),
     ...matrices.filter(({ before }) => before),
@@ -48,9 +52,9 @@ export function loadedRest(
 }
 
 interface Matrix {
-  /** Without its scales and its bias, which are tensors of their own. */
+  /** Without scales and bias, which are separate tensors. */
   bytes: number;
-  /** In the dtype that it is quantized from; null: it comes as it is. */
+  /** Bytes in the dtype that it is quantized from; null: loaded as stored. */
   before: number | null;
 }
 
@@ -64,11 +68,12 @@ function matricesOf(
     const name = fused[t.name];
     const key = name === undefined || t.layer === null ? String(at) : `${t.layer} ${name}`;
     const online = loadedIn !== undefined && isQuantizable(t, weights) && onlineSchemes.has(weights.name);
-    const own = t.rows * t.columns * t.count;
+    const elements = t.rows * t.columns * t.count;
     const { bytes, before } = found.get(key) ?? { bytes: 0, before: online ? 0 : null };
     found.set(key, {
-      bytes: bytes + own * formatOf(t, weights).bytesPerWeight,
-      before: before === null || loadedIn === undefined ? null : before + own * bytesPerElement[loadedIn],
+      bytes: bytes + elements * formatOf(t, weights).bytesPerWeight,
+      before:
+        before === null || loadedIn === undefined ? null : before + elements * bytesPerElement[loadedIn],
     });
   });
   return [...found.values()];

@@ -27,7 +27,7 @@ interface Run {
   change: Partial<MemoryRequest>;
 }
 
-/** 7b-* were derived from; of tiny-* and cut-graph nothing was. */
+/** The formulas were derived from 7b-*; tiny-* and cut-graph were not used. */
 const runs: Run[] = [
   {
     log: '7b-eager',
@@ -94,31 +94,31 @@ function estimateOf({ preset, config = {}, change }: Run): MemoryEstimate {
 const bytesOf = ({ lines }: MemoryEstimate, component: EstimatedComponent): number =>
   lines.find((line) => line.component === component)?.bytes ?? 0;
 
-describe.each(runs)('$log on an H200, by its log', (run) => {
+describe.each(runs)('$log on an H200, against its log', (run) => {
   const log = logFigures(run.log);
   const made = estimateOf(run);
 
-  it('takes the batch that vLLM took', () => expect(made.request.maxNumBatchedTokens).toBe(log.batched));
+  it("uses vLLM's batch limits", () => expect(made.request.maxNumBatchedTokens).toBe(log.batched));
 
   it.each([
     ['model_weights', 'weights', 8 * mib],
     ['activations', 'activations', 4 * mib],
     ['framework_overhead', 'nonTorch', 4 * mib],
-  ] as const)('%s within what is printed', (component, name, slack) => {
+  ] as const)('%s within the printed precision', (component, name, slack) => {
     const ours = bytesOf(made, component);
     expect(Math.abs(ours - log[name]), `${ours} against ${log[name]}`).toBeLessThan(rounding + slack);
   });
 
-  it('the pool, which is logged to the byte, within 10 MiB', () => {
+  it('the pool, logged to the byte, within 10 MiB', () => {
     const share = made.request.gpuMemoryUtilization;
-    // Whole blocks: with graphs, which are not logged to the byte, the tokens give it.
+    // Whole blocks; with graphs, which are not logged to the byte, computed from the tokens.
     const blockBytes = 16 * made.kvBytesPerToken;
     const blocks = log.tokens / 16;
     const exact = log.graphs === 0 ? log.toRequested + 150 * mib : blocks * blockBytes;
     expect(Math.floor(exact / blockBytes)).toBe(blocks);
     const ours = bytesOf(made, 'kv_cache');
     expect(Math.abs(ours - exact), `${ours} against ${exact}`).toBeLessThan(10 * mib);
-    // And so the sum of what it is the rest of.
+    // Therefore also the sum of the other components, because the pool is the remainder.
     const besides = ['model_weights', 'activations', 'framework_overhead'] as const;
     const sum = besides.map((component) => bytesOf(made, component)).reduce((a, b) => a + b, 0);
     expect(Math.abs(sum - (share * h200Total - exact))).toBeLessThan(10 * mib);
@@ -143,12 +143,12 @@ it('weights of Qwen2.5 7B equal those that vLLM 0.22 printed: 14.29 GiB', () => 
   expect(Math.round((bytesOf(made, 'model_weights') / gib) * 100) / 100).toBe(printed);
 });
 
-it('rests of Qwen2.5 7B by hand: QKV 31.5, output 24.5, gate and up 259, down 129.5, embedding and lm_head 1039.5 MiB', () => {
+it('remainders of Qwen2.5 7B by hand: QKV 31.5, output 24.5, gate and up 259, down 129.5, embedding and lm_head 1039.5 MiB', () => {
   const a = presetArchitecture('qwen2.5-7b');
   expect(loadedRest(allTensors(a), floatStorage('bfloat16'))).toBe(
     (28 * (0.5 + 1.5 + 1 + 0.5) + 2 * 0.5) * mib,
   );
-  // Below 10 MiB nothing: 768 × 768.
+  // No remainder below 10 MiB: 768 × 768.
   expect(loadedRest(allTensors(presetArchitecture('opt-125m')).slice(1, -1), floatStorage('float16'))).toBe(
     0,
   );
@@ -178,7 +178,7 @@ describe('the profiling run', () => {
     });
   });
 
-  it('of models with experts that run on the first runner keeps the fit to public logs', () => {
+  it('for models with experts on the first runner uses the fit to public logs', () => {
     const mixtral = presetArchitecture('mixtral-8x7b');
     const secondRunner = onSecondRunner(mixtral, { engineVersion: null });
     const peak = vllmActivationPeak(mixtral, { ...shape, maxNumBatchedTokens: 256, secondRunner });
@@ -189,7 +189,7 @@ describe('the profiling run', () => {
   });
 });
 
-it('counts and masks of 1024 sequences of Qwen2.5: 0.68 GB outside vLLM’s count', () => {
+it('counts and masks for 1024 sequences of Qwen2.5: 0.68 GB outside vLLM’s count', () => {
   // 1024 × (152064 + 2 × 4752 + 4353) numbers of 4 bytes.
   expect(runnerBuffers(presetArchitecture('qwen2.5-7b'), 1024)).toBe(679_612_416);
 });
@@ -199,7 +199,7 @@ it.each([
   [16, 16_384, 7, 32],
   [256, 64, 11, 64],
 ])(
-  'sizes that are captured with %i sequences and %i tokens',
+  'captures the expected sizes with %i sequences and %i tokens',
   (maxNumSeqs, maxNumBatchedTokens, count, most) => {
     const sizes = captureSizes({ maxNumSeqs, maxNumBatchedTokens });
     expect([sizes.length, sizes.at(-1)]).toEqual([count, most]);

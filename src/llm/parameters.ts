@@ -4,28 +4,30 @@ import { allTensors, components, layerTensors, lmHead, parametersOf, type Compon
 interface LayerParameters {
   layer: number;
   total: number;
-  /** What one token goes through: routed experts counted expertsPerToken times. */
+  /** Parameters used per token: routed experts count expertsPerToken times. */
   active: number;
   by_component: Partial<Record<Component, number>>;
 }
 
 interface ParameterCount {
   total: number;
-  /** What one token goes through, embeddings and lm_head included, as "active parameters" are published. */
+  /** Parameters used per token, including embeddings and lm_head, like published "active parameters". */
   active: number;
   /** Token embedding table. */
   embedding: number;
-  /** Output projection of its own; 0 when tied, then it is counted under embedding. */
+  /** Untied output projection; 0 if tied, because it counts under embedding. */
   lm_head: number;
-  /** Weights a token is multiplied with: active linear layers and the lm_head (tied or not), biases left out. 2 × this = FLOPs. */
+  /**
+   * Weights multiplied per token: active linear layers and the lm_head (tied or not), without biases. 2 × this = FLOPs.
+   */
   active_matmul: number;
   by_component: Record<Component, number>;
   per_layer: LayerParameters[];
 }
 
 /**
- * Exact parameter counts. A tied lm_head counts once. Router biases that only steer the choice of experts (DeepSeek V3)
- * are counted, as the published total does; multi-token-prediction modules and quantization scales are not.
+ * Exact parameter counts. A tied lm_head counts once. Router biases that only affect the choice of experts (DeepSeek
+ * V3) count, as in the published total; multi-token-prediction modules and quantization scales do not.
  */
 export function countParameters(a: Architecture): ParameterCount {
   const by_component = emptyComponents();
@@ -42,7 +44,7 @@ export function countParameters(a: Architecture): ParameterCount {
   if (a.tiedEmbeddings) {
     const tied = lmHead(a);
     active_matmul += tied.rows * tied.columns;
-    // A bias is the lm_head's own even when the matrix is shared.
+    // A bias belongs to the lm_head even if the matrix is shared.
     by_component.lm_head += tied.bias;
     total += tied.bias;
     active += tied.bias;

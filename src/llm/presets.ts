@@ -3,15 +3,15 @@ import type { Architecture } from './architecture.js';
 import { readArchitecture } from './read-architecture.js';
 import data from './presets.json' with { type: 'json' };
 
-/** Dimensions of a published model, as its config.json states them; `hub_id` says where that file lives. */
+/** Dimensions of a published model from its config.json; `hub_id` is its name on the hub. */
 export interface Preset {
   id: string;
   hub_id: string;
-  /** Later models of the publisher with the same dimensions and storage, without the words of tuning. */
+  /** Later models of the publisher with the same dimensions and storage, without tuning words. */
   sameShape: readonly string[];
-  /** The hub wants a login and an agreement before it gives the files (as last seen; publishers change it). */
+  /** The hub requires a login and an agreement for the files (as last checked; publishers change it). */
   gated: boolean;
-  /** Size of its safetensors files if they hold more than the weights in the config's dtype; null: the same size. */
+  /** Size of its safetensors files if they contain more than the weights in the config's dtype; null: the same size. */
   download_bytes: number | null;
   config: Record<string, unknown>;
 }
@@ -25,19 +25,19 @@ export const presets: readonly Preset[] = Object.entries(data).map(([id, preset]
   config: preset.config,
 }));
 
-/** The preset of this id or hub id, in any case; null when there is none. */
+/** The preset with this id or hub id, in any case; null if there is none. */
 export function findPreset(name: string): Preset | null {
   const key = name.trim().toLowerCase();
   return presets.find(({ id, hub_id }) => id === key || hub_id.toLowerCase() === key) ?? null;
 }
 
-/** Published names of one shape differ in these words: what a model was tuned for, and when. */
+/** Words in published names that do not change the shape: tuning and date. */
 const tuning = /-(instruct|chat|it|base|pt|hf|think|thinking)(-\d{4})?(?=-|$)/g;
 
 /**
- * The preset with the shape of a tuned model (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
- * given, same words but for the tuning. Quantized copies have other names. A preset that is named by its tuning is not a
- * base: Kimi-K2-Thinking is stored otherwise than Kimi-K2.
+ * The preset with the shape of a tuned model (Qwen2.5-7B-Instruct: qwen2.5-7b), by name only: same owner if given, same
+ * words without the tuning. Quantized copies have other names. A preset named by its tuning is not a base:
+ * Kimi-K2-Thinking is stored differently from Kimi-K2.
  */
 export function findBaseOf(name: string): Preset | null {
   const parts = (hubId: string): [owner: string, stem: string] => {
@@ -54,7 +54,7 @@ export function findBaseOf(name: string): Preset | null {
   return found ?? null;
 }
 
-/** @throws E_MODEL_NOT_FOUND naming the presets */
+/** @throws E_MODEL_NOT_FOUND with the known presets */
 export function presetArchitecture(name: string): Architecture {
   const preset = findPreset(name);
   if (preset) return readArchitecture(preset.config);

@@ -5,24 +5,25 @@ import { blocks, unquantized, type BlockFormat, type WeightFormat } from './stor
 
 interface Scheme {
   linear: BlockFormat;
-  /** Everything that is a matrix is stored this way, embeddings and lm_head too (GGUF block types used alone). */
+  /** All matrices are stored this way, including embeddings and lm_head (GGUF block types used alone). */
   everywhere?: boolean;
-  /** The lm_head is stored this way too when it is a matrix of its own. */
+  /** An untied lm_head is stored this way too. */
   lmHead?: boolean;
   compute?: DType;
 }
 
 /**
- * Bytes a weight of each scheme, from the formats' definitions: weight + scale + zero point.
+ * Bytes per weight of each scheme, from the formats' definitions: weight + scale + zero point.
  * - GPTQ, AWQ: 4-bit weights, per group a 16-bit scale and a 4-bit zero point.
  * - int4: symmetric weights of compressed-tensors, per group a 16-bit scale.
- * - fp8: one float32 scale a row, one a 128 × 128 block (DeepSeek V3), or one a tensor, which is left out. int8: one
- *   float32 scale a row.
- * - mxfp4: an 8-bit exponent (E8M0) for 32 (OCP MX 1.0); weights only, as gpt-oss is run. nvfp4: an fp8 scale for 16 and a
- *   float32 a matrix; multiplied in 4 bits where the GPU can.
- * - bnb-nf4: a float32 absmax for 64; double-quantized: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
+ * - fp8: one float32 scale per row, per 128 × 128 block (DeepSeek V3), or per tensor, which is not counted. int8: one
+ * float32 scale per row.
+ * - mxfp4: an 8-bit exponent (E8M0) per 32 (OCP MX 1.0); weights only, as gpt-oss is run. nvfp4: an fp8 scale per 16
+ * and a float32 per matrix; multiplied in 4 bits if the GPU can.
+ * - bnb-nf4: a float32 absmax per 64; double-quantized: an 8-bit one per 64 and a float32 per 256 of those (QLoRA,
+ * section 3).
  * - matmulnbits: ONNX Runtime's com.microsoft.MatMulNBits, block 32 with a float32 scale, 4-bit zero point if present.
- * - gguf: ggml's block layouts (18 bytes for 32 weights in Q4_0, 144 for 256 in Q4_K …). A file mixes block types.
+ * - gguf: ggml's block layouts (18 bytes per 32 weights in Q4_0, 144 per 256 in Q4_K …). A file mixes block types.
  */
 const schemes = {
   'gptq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
@@ -57,8 +58,8 @@ export type SchemeName = keyof typeof schemes;
 const schemeNames = Object.keys(schemes) as SchemeName[];
 
 /**
- * The weight format of a quantization scheme. `rest` is the dtype of what stays unquantized: norms and biases, and,
- * unless the scheme covers them, embeddings and lm_head.
+ * The weight format of a quantization scheme. `rest` is the dtype of unquantized weights: norms and biases, and, unless
+ * the scheme covers them, embeddings and lm_head.
  */
 export function quantizedWeights(name: SchemeName, rest: DType): WeightFormat {
   const scheme: Scheme = schemes[name];
@@ -74,7 +75,7 @@ export function quantizedWeights(name: SchemeName, rest: DType): WeightFormat {
   };
 }
 
-/** @throws E_DTYPE naming the schemes */
+/** @throws E_DTYPE with the known schemes */
 export function parseScheme(text: string): SchemeName {
   const key = text.trim().toLowerCase();
   const found = schemeNames.find((name) => name === key);
@@ -87,8 +88,8 @@ export function parseScheme(text: string): SchemeName {
 }
 
 /**
- * The weight format that a config.json declares: `quantization_config`, else `torch_dtype` (`dtype` in newer files).
- * null when it declares neither, or a scheme that is not known here: unknown is not a guess.
+ * The weight format declared by a config.json: `quantization_config`, else `torch_dtype` (`dtype` in newer files). Null
+ * if it declares neither, or an unknown scheme.
  */
 export function declaredWeights(config: Record<string, unknown>): WeightFormat | null {
   const dtype = declaredDType(config);
@@ -104,7 +105,7 @@ export function declaredWeights(config: Record<string, unknown>): WeightFormat |
   return { ...quantizedWeights(scheme, dtype ?? 'float16'), ...(kept.length > 0 ? { kept } : {}) };
 }
 
-/** What a checkpoint leaves unquantized, of all layers: gpt-oss and most NVFP4 checkpoints their attention. */
+/** Modules that a checkpoint leaves unquantized in all layers: gpt-oss and most NVFP4 checkpoints their attention. */
 function keptModules(config: Record<string, unknown>, q: Record<string, unknown>): Component[] {
   const listed = [q['modules_to_not_convert'], q['ignore'], q['exclude_modules']].find(Array.isArray) ?? [];
   const names = (listed as unknown[]).filter((name) => typeof name === 'string');
@@ -112,7 +113,7 @@ function keptModules(config: Record<string, unknown>, q: Record<string, unknown>
   const isKept = (module: RegExp): boolean => {
     const found = names.filter((name) => module.test(name));
     const numbered = found.map((name) => /layers\.(\d+)\./.exec(name)?.[1]);
-    // A name without a number, or with a wildcard, is that of every layer.
+    // A name without a number, or with a wildcard, applies to every layer.
     return numbered.includes(undefined) || (found.length > 0 && new Set(numbered).size === layers);
   };
   return [
@@ -152,7 +153,10 @@ function declaredScheme(q: Record<string, unknown>): SchemeName | null {
   return method === 'mxfp4' ? 'mxfp4' : null;
 }
 
-/** What llm-compressor writes and vLLM reads: one group for all linear layers; several groups are several formats. */
+/**
+ * The format that llm-compressor writes and vLLM reads: one group for all linear layers; several groups are several
+ * formats.
+ */
 function compressedScheme(groups: unknown): SchemeName | null {
   const [only, ...more] = Object.values(record(groups));
   if (only === undefined || more.length > 0) return null;

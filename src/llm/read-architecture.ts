@@ -9,8 +9,8 @@ import type { Architecture } from './architecture.js';
 
 /**
  * Normalizes a Hugging Face config.json, descending into `text_config`.
- * @throws E_MODEL_ARCHITECTURE for a model_type without known arithmetic
- * @throws E_MODEL_CONFIG naming the field that is missing or impossible, and its value
+ * @throws E_MODEL_ARCHITECTURE for an unknown model_type
+ * @throws E_MODEL_CONFIG with the missing or impossible field and its value
  */
 export function readArchitecture(config: Record<string, unknown>): Architecture {
   const { text, partOfLarger } = textConfig(config);
@@ -39,7 +39,7 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     maxPositions,
     norm: family.norm,
     norms,
-    // OPT-350m (norms after each part) has none at the end; OLMo 2 has.
+    // OPT-350m (norms after each part) has no final norm; OLMo 2 has one.
     finalNorm:
       !(family.name === 'OPT' && norms === 'post') && !fields.boolean('_remove_final_layer_norm', false),
     embeddingDim: fields.integer(['word_embed_proj_dim'], { fallback: hiddenSize }),
@@ -58,13 +58,13 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
   return { ...architecture, unreadKeys: fields.unread(familyKeys(family)) };
 }
 
-/** Whether the arithmetic of this model_type is known. */
+/** Whether this model_type is known. */
 export function isKnownFamily(config: Record<string, unknown>): boolean {
   const { model_type } = textConfig(config).text;
   return typeof model_type === 'string' && Object.hasOwn(families, model_type);
 }
 
-/** Keys that a family knows, though some of its models leave them without effect: widths of layers they do not have. */
+/** Keys that a family knows, even if they have no effect in some of its models: widths of layers they do not have. */
 function familyKeys(family: Family): string[] {
   return [
     ...names.intermediate,
@@ -75,7 +75,7 @@ function familyKeys(family: Family): string[] {
   ];
 }
 
-/** Multimodal configs hold the decoder's fields in `text_config`; only tying may be stated outside it. */
+/** Multimodal configs have the decoder's fields in `text_config`; only tying may be stated outside it. */
 function textConfig(config: Record<string, unknown>): {
   text: Record<string, unknown>;
   partOfLarger: boolean;
@@ -90,7 +90,7 @@ function textConfig(config: Record<string, unknown>): {
   return { text, partOfLarger: true };
 }
 
-/** Nulls that say something: no window; as many KV heads as heads. Every other null means "as the class has it". */
+/** Nulls with a meaning: no window; as many KV heads as heads. Every other null means the class's default. */
 const meaningfulNulls = new Set(['sliding_window', 'num_key_value_heads']);
 
 function withoutNulls(config: Record<string, unknown>): Record<string, unknown> {
@@ -99,18 +99,18 @@ function withoutNulls(config: Record<string, unknown>): Record<string, unknown> 
   );
 }
 
-/** A class of transformers names its arithmetic; a model_type that is spelt alike does not. */
+/** A class name of transformers identifies the family; a similar model_type does not. */
 function unknownArchitecture(modelType: string, config: Record<string, unknown>): InferscopeError {
   const { architectures } = config;
   const classes = Array.isArray(architectures)
     ? architectures.filter((name) => typeof name === 'string')
     : [];
-  const same = classes.map(familyOfClass).find((found) => found !== null);
+  const familyWithClass = classes.map(familyOfClass).find((found) => found !== null);
   return new InferscopeError('E_MODEL_ARCHITECTURE', {
     what: `unknown model architecture "${modelType}"${classes.length > 0 ? ` (${classes.join(', ')})` : ''}`,
     why: `Its parameters and FLOPs cannot be derived. Known model types: ${Object.keys(families).join(', ')}.`,
-    fix: same
-      ? `Its class ${classes.join(', ')} is that of "${same}": set "model_type": "${same}" in a copy of its config.json.`
+    fix: familyWithClass
+      ? `Its class ${classes.join(', ')} is that of "${familyWithClass}": set "model_type": "${familyWithClass}" in a copy of its config.json.`
       : 'Nothing that its config.json says makes it one of these. If its documentation does, set "model_type" to that one in a copy of its config.json.',
   });
 }

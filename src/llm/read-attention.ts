@@ -8,7 +8,7 @@ export function holds(fields: ConfigFields, rule: Rule): boolean {
   return typeof rule === 'boolean' ? rule : fields.boolean(rule.field, rule.fallback);
 }
 
-/** Attention of the layers that have it, by the layer's index. */
+/** Attention of the layers with attention, by layer index. */
 export function readAttention(
   fields: ConfigFields,
   family: Family,

@@ -3,7 +3,7 @@ import { configError, type ConfigFields } from './config-fields.js';
 import type { Family, RecurrentFields } from './family.js';
 import { readAttention } from './read-attention.js';
 
-/** What mixes the tokens of each layer: attention, or in some families a recurrence in all or most of them. */
+/** The mixer of each layer: attention, or in some families a recurrence in all or most layers. */
 export function readMixers(
   fields: ConfigFields,
   family: Family,
@@ -13,7 +13,7 @@ export function readMixers(
   const { recurrent } = family;
   if (!recurrent) return readAttention(fields, family, hiddenSize, layerCount);
   const isRecurrent = recurrentLayers(fields, recurrent.of, layerCount);
-  // A model without any such layer need not say their sizes, nor one with nothing else those of attention.
+  // A model without such layers may omit their sizes, and one with only such layers those of attention.
   const mixer = isRecurrent.includes(true) ? readRecurrent(fields, recurrent, hiddenSize) : null;
   const attentionOf = isRecurrent.includes(false)
     ? readAttention(fields, family, hiddenSize, layerCount)
@@ -64,7 +64,7 @@ function readRecurrent(fields: ConfigFields, rule: RecurrentFields, hiddenSize: 
 }
 
 /**
- * State of a value head: key dim × value dim. A token decays it, reads what it holds for the key, writes the difference
+ * State of a value head: key dim × value dim. Each token decays it, reads its value for the key, writes the difference
  * and reads for the query: three products of key dim × value dim.
  */
 function readDeltaNet(fields: ConfigFields): RecurrentMixer {
@@ -96,7 +96,7 @@ function readDeltaNet(fields: ConfigFields): RecurrentMixer {
   };
 }
 
-/** A state of `stateSize` for each channel: written with B·x, read with C. */
+/** A state of `stateSize` per channel: written with B·x, read with C. */
 function readMamba(fields: ConfigFields, hiddenSize: number, hasInnerNorms: boolean): RecurrentMixer {
   const expand = fields.integer(['mamba_expand', 'expand'], { fallback: 2 });
   const innerSize = hasInnerNorms
@@ -129,7 +129,7 @@ function readMamba(fields: ConfigFields, hiddenSize: number, hasInnerNorms: bool
   };
 }
 
-/** As Mamba with one decay a head; B and C are shared by the heads of a group. */
+/** Like Mamba with one decay per head; the heads of a group share B and C. */
 function readMamba2(fields: ConfigFields, hiddenSize: number): RecurrentMixer {
   const headCount = fields.integer(['mamba_n_heads', 'num_heads']);
   const headDim =

@@ -17,12 +17,14 @@ export function readMlp(
   if (!moe || !isSparse(fields, moe, layerCount, index)) {
     const isFourfold = family.name === 'GPT-2' || family.name === 'Falcon';
     const fallback = isFourfold ? 4 * hiddenSize : undefined;
-    // Granite 4's dense models have their MLP where others have shared experts.
-    const own = moe?.layers === 'counted' ? 'shared_intermediate_size' : family.denseSize;
+    // Granite 4's dense models have their MLP in place of shared experts.
+    const sizeField = moe?.layers === 'counted' ? 'shared_intermediate_size' : family.denseSize;
     return {
       kind: 'dense',
       gated: family.gated,
-      intermediateSize: fields.integerAt(own === undefined ? names.intermediate : [own], index, { fallback }),
+      intermediateSize: fields.integerAt(sizeField === undefined ? names.intermediate : [sizeField], index, {
+        fallback,
+      }),
       bias: holds(fields, family.mlpBias),
     };
   }

@@ -1,4 +1,4 @@
-/** Names that families give to one size. */
+/** Names of one size across families. */
 export const names = {
   hiddenSize: ['hidden_size', 'n_embd'],
   layers: ['num_hidden_layers', 'n_layer'],

@@ -5,15 +5,15 @@ import { boundOf, type Bound, type PeakFlops } from './utilization.js';
 import { totalWork } from './work-totals.js';
 
 interface RooflineTime extends Bound {
-  /** Σ over operations of max(F/P, B/BW): the shortest time when one operation follows another. */
+  /** Σ over operations of max(F/P, B/BW): the shortest time if operations run one after another. */
   one_by_one_s: number;
-  /** The same, by class: what each class needs. */
+  /** The same, by class. */
   by_class: { class: OpClass; seconds: number }[];
 }
 
 /**
- * What the hardware allows a stage: max(Σ F/P, Σ B/BW) for all of it at once, and operation after operation. Missing when a
- * peak is unknown.
+ * Minimum time of a stage on this hardware: max(Σ F/P, Σ B/BW) for the whole stage, and operation by operation. Missing
+ * if a peak is unknown.
  */
 export function rooflineTime(
   ops: readonly NecessaryOp[],
@@ -25,10 +25,10 @@ export function rooflineTime(
   const byClass = new Map<OpClass, number>();
   let one_by_one_s = 0;
   for (const op of ops) {
-    const one = boundOf(totalWork([op]), peaks, bandwidthBytesPerS);
-    if ('reason' in one) return one;
-    one_by_one_s += one.roofline_s;
-    byClass.set(op.class, (byClass.get(op.class) ?? 0) + one.roofline_s);
+    const opBound = boundOf(totalWork([op]), peaks, bandwidthBytesPerS);
+    if ('reason' in opBound) return opBound;
+    one_by_one_s += opBound.roofline_s;
+    byClass.set(op.class, (byClass.get(op.class) ?? 0) + opBound.roofline_s);
   }
   return {
     ...whole,

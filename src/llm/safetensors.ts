@@ -2,7 +2,7 @@ import { InferscopeError } from '../model/errors.js';
 import { parseJson } from '../model/parse-json.js';
 import { plural } from '../vocabulary/format.js';
 
-/** A tensor of a safetensors header: dtype as written there (BF16, F8_E4M3 …), bytes from its offsets. */
+/** A tensor of a safetensors header: dtype as written in it (BF16, F8_E4M3 …), bytes from its offsets. */
 export interface FileTensor {
   name: string;
   dtype: string;
@@ -14,10 +14,10 @@ export interface FileTensor {
 const longestHeader = 100_000_000;
 
 /**
- * Tensors of a safetensors header: u64 little-endian length, then that much JSON `{name: {dtype, shape, data_offsets}}`
- * (https://github.com/huggingface/safetensors#format).
+ * Tensors of a safetensors header: u64 little-endian length, then JSON of that length `{name: {dtype, shape,
+ * data_offsets}}` (https://github.com/huggingface/safetensors#format).
  * @param file names the file in errors
- * @throws E_MODEL_FILE when it is no such header
+ * @throws E_MODEL_FILE for an invalid header
  */
 export function parseSafetensorsHeader(header: Uint8Array, file: string): FileTensor[] {
   const fail = (why: string): never => {
@@ -56,7 +56,10 @@ function isShape(shape: unknown): shape is number[] {
   return Array.isArray(shape) && shape.every((size) => Number.isSafeInteger(size) && (size as number) >= 0);
 }
 
-/** Length of the header from a file's first 8 bytes. @throws E_MODEL_FILE when it cannot be one */
+/**
+ * Length of the header from a file's first 8 bytes.
+ * @throws E_MODEL_FILE if it is invalid
+ */
 export function safetensorsHeaderLength(start: Uint8Array, file: string): number {
   const length =
     start.length < 8 ? 0 : Number(new DataView(start.buffer, start.byteOffset).getBigUint64(0, true));
@@ -68,23 +71,23 @@ export function safetensorsHeaderLength(start: Uint8Array, file: string): number
   });
 }
 
-/** What of a model's files becomes weights in memory. */
+/** Weights in a model's files. */
 export interface FileWeights {
   /** Bytes of the weights that an engine loads. */
   bytes: number;
-  /** Weights alone: no scales, zero points or packed integers of quantized files. Null for quantized files. */
+  /** Weights only, without scales, zero points or packed integers. Null for quantized files. */
   parameters: number | null;
   tensors: number;
   /** Bytes by dtype of the file. */
   byDtype: Record<string, number>;
-  /** What else files hold, and why it is left out. */
+  /** Other tensors in the files, and why they do not count. */
   leftOut: { what: string; bytes: number }[];
 }
 
 const floats = new Set(['F64', 'F32', 'F16', 'BF16']);
 
 /**
- * Adds up the tensors of all files of a model. Left out, because engines do not load them: buffers (GPT-2's causal masks,
+ * Sums the tensors of all files of a model. Excluded, because engines do not load them: buffers (GPT-2's causal masks,
  * rotary frequencies), a tied lm_head stored a second time, and multi-token-prediction layers (from `layers` on).
  */
 export function weightsOfFiles(
@@ -92,7 +95,7 @@ export function weightsOfFiles(
   { layers, tied }: { layers: number; tied: boolean },
 ): FileWeights {
   const embedding = tensors.find(({ name }) => /(^|\.)(embed_tokens|wte)\.weight$/.test(name));
-  const left = new Map<string, number>();
+  const excluded = new Map<string, number>();
   const byDtype: Record<string, number> = {};
   let bytes = 0;
   let parameters = 0;
@@ -101,7 +104,7 @@ export function weightsOfFiles(
   for (const tensor of tensors) {
     const why = whyLeftOut(tensor, embedding, layers, tied);
     if (why !== null) {
-      left.set(why, (left.get(why) ?? 0) + tensor.bytes);
+      excluded.set(why, (excluded.get(why) ?? 0) + tensor.bytes);
       continue;
     }
     bytes += tensor.bytes;
@@ -115,7 +118,7 @@ export function weightsOfFiles(
     parameters: quantized ? null : parameters,
     tensors: counted,
     byDtype,
-    leftOut: [...left].map(([what, of]) => ({ what, bytes: of })),
+    leftOut: [...excluded].map(([what, of]) => ({ what, bytes: of })),
   };
 }
 

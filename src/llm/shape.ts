@@ -1,16 +1,16 @@
 import { InferscopeError } from '../model/errors.js';
 
-/** What one stage computes: every sequence of the batch alike. */
+/** Shape of one stage; all sequences of the batch are equal. */
 export interface StageShape {
   phase: 'prefill' | 'decode';
   batchSize: number;
-  /** Tokens computed of each sequence: the prompt (or a chunk of it) at prefill, 1 at decode. */
+  /** Tokens computed per sequence: the prompt (or a chunk of it) at prefill, 1 at decode. */
   newTokens: number;
-  /** Tokens already in the cache of each sequence; a mean over sequences need not be whole. */
+  /** Cached tokens per sequence; may be a fractional mean over sequences. */
   contextTokens: number;
 }
 
-/** @throws E_LENGTHS naming the value */
+/** @throws E_LENGTHS with the value */
 export function checkShape({ batchSize, newTokens, contextTokens }: StageShape): void {
   const fail = (name: string, value: number, rule: string): never => {
     throw new InferscopeError('E_LENGTHS', {
@@ -26,8 +26,8 @@ export function checkShape({ batchSize, newTokens, contextTokens }: StageShape):
 }
 
 /**
- * Σ over the new tokens of the keys each one attends to, causally: token i of T sees min(cached + i + 1, window) keys.
- * Without a window that is T·C − T(T−1)/2 with C = cached + T. In chunks it sees the keys of its own chunk so far.
+ * Σ over the new tokens of the keys that each attends to, causally: token i of T sees min(cached + i + 1, window) keys.
+ * Without a window that is T·C − T(T−1)/2 with C = cached + T. With chunks it sees the previous keys of its own chunk.
  */
 export function attendedKeys(
   { newTokens: T, contextTokens: cached }: StageShape,
@@ -37,18 +37,18 @@ export function attendedKeys(
   if (chunked && window !== null) return keysInChunks(cached + T, window) - keysInChunks(cached, window);
   const full = T * (cached + T) - (T * (T - 1)) / 2;
   if (window === null || cached + T <= window) return full;
-  // The first `growing` tokens see fewer keys than the window holds, the others exactly the window.
+  // The first `growing` tokens see fewer keys than the window, the others exactly the window.
   const growing = Math.min(T, Math.max(0, Math.floor(window - cached)));
   return growing * cached + (growing * (growing + 1)) / 2 + (T - growing) * window;
 }
 
-/** Σ over the first n tokens of their place in their chunk, from 1. */
+/** Σ over the first n tokens of their position in their chunk, from 1. */
 function keysInChunks(n: number, chunk: number): number {
   const rest = n % chunk;
   return (Math.floor(n / chunk) * chunk * (chunk + 1)) / 2 + (rest * (rest + 1)) / 2;
 }
 
-/** Cached tokens of a sequence that the stage must read: those the first new token can still see. */
+/** Cached tokens per sequence that the stage reads: those that the first new token can still see. */
 export function cachedKeysRead(
   { contextTokens }: StageShape,
   window: number | null,

@@ -22,7 +22,7 @@ import {
 import { stageWork } from './work.js';
 import { totalWork } from './work-totals.js';
 
-/** Bytes or bits a weight as the formats' own documents state them. */
+/** Bytes or bits per weight as the formats' documents state them. */
 const stated: [SchemeName, number][] = [
   ['int4-g32', 0.5625],
   ['int4-g128', 0.515_625],
@@ -46,7 +46,7 @@ const stated: [SchemeName, number][] = [
   ['gguf-q6_k', 6.5625 / 8],
 ];
 
-describe('bytes a weight', () => {
+describe('bytes per weight', () => {
   it.each(stated)('%s takes %f', (name, bytes) => {
     expect(averageBytesPerWeight(quantizedWeights(name, 'bfloat16').linear)).toBe(bytes);
   });
@@ -68,7 +68,7 @@ function compressed(weights: Record<string, unknown>): Record<string, unknown> {
 }
 
 describe('weightBytes', () => {
-  it.each(presets.map(({ id }) => id))('%s in bfloat16 takes two bytes a parameter', (id) => {
+  it.each(presets.map(({ id }) => id))('%s in bfloat16 takes two bytes per parameter', (id) => {
     const a = presetArchitecture(id);
     expect(weightBytes(a, floatStorage('bfloat16')).total).toBe(2 * countParameters(a).total);
   });
@@ -79,7 +79,7 @@ describe('weightBytes', () => {
     expect(bytes.lm_head).toBe(2 * 128_256 * 4096);
   });
 
-  it('TinyLlama with GPTQ leaves embeddings, lm_head and norms alone', () => {
+  it('TinyLlama with GPTQ does not quantize embeddings, lm_head and norms', () => {
     const a = presetArchitecture('tinyllama-1.1b');
     const bytes = weightBytes(a, { weights: quantizedWeights('gptq-int4-g128', 'float16') });
     const linear = 22 * (2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 5632);
@@ -98,7 +98,7 @@ describe('weightBytes', () => {
     expect(bytes.total / 1e9).toBeCloseTo(7.16, 2);
   });
 
-  it('DeepSeek V3 in fp8 keeps routers and norms in bfloat16', () => {
+  it('DeepSeek V3 in fp8 has routers and norms in bfloat16', () => {
     const config = findPreset('deepseek-v3')?.config ?? {};
     const weights = declaredWeights(config);
     expect(weights?.name).toBe('fp8-block128');
@@ -110,8 +110,8 @@ describe('weightBytes', () => {
   });
 });
 
-describe('what computes in what', () => {
-  it('fp8 layers compute in float8, routers, attention and lm_head in bfloat16', () => {
+describe('compute dtypes', () => {
+  it('fp8 layers compute in float8; routers, attention and lm_head in bfloat16', () => {
     const a = presetArchitecture('deepseek-v2-lite');
     const weights = quantizedWeights('fp8-block128', 'bfloat16');
     const ops = stageWork(
@@ -126,7 +126,7 @@ describe('what computes in what', () => {
     expect((flops_by_dtype.bfloat16 ?? 0) + (flops_by_dtype.float8 ?? 0)).toBe(flops);
   });
 
-  it('int4 weights shrink the bytes of decode and leave its FLOPs', () => {
+  it('int4 weights shrink the bytes of decode but not its FLOPs', () => {
     const a = presetArchitecture('llama-2-7b');
     const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
     const work = (weights: ReturnType<typeof quantizedWeights>): ReturnType<typeof totalWork> =>
@@ -134,7 +134,7 @@ describe('what computes in what', () => {
     const int4 = work(quantizedWeights('matmulnbits-int4', 'float32'));
     const full = work(floatStorage('float32').weights);
     expect(int4.flops_by_dtype).toEqual(full.flops_by_dtype);
-    // All but norms and one embedding row go from 4 to 0.625 bytes.
+    // Everything except norms and one embedding row goes from 4 to 0.625 bytes.
     expect(full.bytes.weights - int4.bytes.weights).toBe(
       (6_738_415_616 - 32_000 * 4096 - 65 * 4096) * (4 - 0.625),
     );
@@ -142,7 +142,7 @@ describe('what computes in what', () => {
 });
 
 describe('4-bit floats', () => {
-  it('NVFP4 has a byte for 16 weights and 4 a matrix, MXFP4 a byte for 32, incomplete blocks a whole one', () => {
+  it('NVFP4 has one byte per 16 weights and 4 per matrix, MXFP4 one byte per 32, and a whole one for incomplete blocks', () => {
     const nvfp4 = quantizedWeights('nvfp4', 'bfloat16').linear;
     const mxfp4 = quantizedWeights('mxfp4', 'bfloat16').linear;
     expect(matrixBytes(nvfp4, 3, 40)).toBe(60 + 3 * 3 + 4);
@@ -165,7 +165,7 @@ describe('4-bit floats', () => {
     expect(Math.abs(total / 1e9 - 594)).toBeLessThan(1);
   });
 
-  it('keep what a checkpoint leaves out in every layer, not what it leaves out in one', () => {
+  it('leave modules unquantized that a checkpoint excludes in every layer, not those excluded in only one', () => {
     const quantization_config = { quant_method: 'modelopt', quant_algo: 'NVFP4' };
     const kept = (ignore: string[]) =>
       declaredWeights({ num_hidden_layers: 2, quantization_config: { ...quantization_config, ignore } })
@@ -177,14 +177,14 @@ describe('4-bit floats', () => {
     expect(kept(['*self_attn*', '*shared_experts*'])).toEqual(['attention', 'shared_experts']);
   });
 
-  it('multiply in nvfp4 by --dtype fp4, and size by the format that is named', () => {
+  it('compute in nvfp4 with --dtype fp4, and take the size of the named format', () => {
     const named = (dtype: string) => storageOf({}, { dtype: parseDType(dtype) }).weights;
     expect([named('fp4').name, named('fp4').compute]).toEqual(['nvfp4', 'nvfp4']);
     expect([named('mxfp4').name, named('mxfp4').compute]).toEqual(['mxfp4', null]);
   });
 });
 
-describe('what a config.json declares', () => {
+describe('formats declared in a config.json', () => {
   it.each([
     [{ quant_method: 'gptq', bits: 4, group_size: 128 }, 'gptq-int4-g128'],
     [{ quant_method: 'awq', bits: 4, group_size: 128, zero_point: true }, 'awq-int4-g128'],
@@ -202,7 +202,7 @@ describe('what a config.json declares', () => {
     expect(declaredWeights({ torch_dtype: 'float16', quantization_config })?.name).toBe(name);
   });
 
-  it('is its dtype without quantization, old and new spelling, or unknown', () => {
+  it('is its dtype without quantization, in old and new spelling, or unknown', () => {
     expect(declaredWeights({ torch_dtype: 'bfloat16' })?.name).toBe('bfloat16');
     expect(declaredDType({ dtype: 'float32' })).toBe('float32');
     expect(declaredDType({ text_config: { torch_dtype: 'float16' } })).toBe('float16');
@@ -210,7 +210,7 @@ describe('what a config.json declares', () => {
   });
 });
 
-it('refuses unknown schemes, naming the known', () => {
+it('rejects unknown schemes, with the known ones in the error', () => {
   expect(parseScheme(' NVFP4 ')).toBe('nvfp4');
   expect(() => parseScheme('q4')).toThrow(InferscopeError);
 });

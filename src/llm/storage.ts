@@ -3,8 +3,8 @@ import type { Architecture, Layer } from './architecture.js';
 import { allTensors, lmHead, type Component, type Tensor } from './tensors.js';
 
 /**
- * How a matrix lies in memory: `bytesPerWeight` for the weight itself and, for each tile of rows × columns (one scale's
- * reach), `bytes` of scale and zero point. A tile of columns Infinity spans the row.
+ * How a matrix is stored: `bytesPerWeight` for each weight and, per tile of rows × columns (the weights of one scale),
+ * `bytes` of scale and zero point. A tile of columns Infinity spans the row.
  */
 export interface BlockFormat {
   bytesPerWeight: number;
@@ -13,7 +13,7 @@ export interface BlockFormat {
   matrixBytes?: number;
 }
 
-/** How a model's weights are stored, and what its linear layers compute in. */
+/** How a model's weights are stored, and the dtype its linear layers compute in. */
 export interface WeightFormat {
   name: string;
   /** Linear layers inside the decoder layers: attention, MLP, experts. */
@@ -25,16 +25,16 @@ export interface WeightFormat {
   rest: DType;
   /** null: linear layers compute in the activations' dtype (weight-only quantization). */
   compute: DType | null;
-  /** Linear layers that the checkpoint leaves in `rest`. */
+  /** Linear layers that the checkpoint stores in `rest`. */
   kept?: readonly Component[];
 }
 
-/** What a stage's bytes are counted in. */
+/** dtypes and formats that determine a stage's bytes. */
 export interface Storage {
   weights: WeightFormat;
   activations: DType;
   kvCache: DType;
-  /** Where an engine quantizes while it loads: what a matrix is loaded in before. */
+  /** dtype in which a matrix is loaded before the engine quantizes it. */
   loadedIn?: DType;
 }
 
@@ -42,12 +42,12 @@ export function unquantized(dtype: DType): BlockFormat {
   return { bytesPerWeight: bytesPerElement[dtype], scale: null };
 }
 
-/** One scale for `columns` weights of a row. */
+/** One scale per `columns` weights of a row. */
 export function blocks(bytesPerWeight: number, columns: number, bytes: number): BlockFormat {
   return { bytesPerWeight, scale: { rows: 1, columns, bytes } };
 }
 
-/** Everything in one dtype, as float checkpoints are. */
+/** Everything in one dtype, like float checkpoints. */
 export function floatStorage(dtype: DType, kvCache: DType = dtype): Storage {
   const format = unquantized(dtype);
   return {
@@ -57,7 +57,7 @@ export function floatStorage(dtype: DType, kvCache: DType = dtype): Storage {
   };
 }
 
-/** Bytes of a [rows, columns] matrix, scales included; incomplete tiles have a whole scale. */
+/** Bytes of a [rows, columns] matrix, including scales; incomplete tiles have a whole scale. */
 export function matrixBytes(format: BlockFormat, rows: number, columns: number): number {
   const weights = rows * columns * format.bytesPerWeight;
   if (!format.scale) return weights;
@@ -67,19 +67,22 @@ export function matrixBytes(format: BlockFormat, rows: number, columns: number):
   );
 }
 
-/** Bytes of one weight on average over a large matrix, scales included. */
+/** Mean bytes per weight of a large matrix, including scales. */
 export function averageBytesPerWeight({ bytesPerWeight, scale }: BlockFormat): number {
   return bytesPerWeight + (scale ? scale.bytes / (scale.rows * scale.columns) : 0);
 }
 
-/** How a matrix is stored under a format. */
+/** The storage of a matrix under a format. */
 export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
   if (t.component === 'lm_head') return weights.lmHead;
   if (t.component === 'embedding') return weights.embedding;
   return isQuantizable(t, weights) ? weights.linear : unquantized(weights.rest);
 }
 
-/** Linear layers of the decoder, less what every scheme leaves alone (routers, one-row gates) and what this one does. */
+/**
+ * Linear layers of the decoder, except those that every scheme excludes (routers, one-row gates) or that this one
+ * excludes.
+ */
 export function isQuantizable(t: Tensor, { kept = [] }: Pick<WeightFormat, 'kept'>): boolean {
   if (kept.includes(t.component)) return false;
   const inLayer = t.component === 'attention' || t.component === 'mlp' || t.component === 'experts';
@@ -103,8 +106,8 @@ interface WeightBytes {
 }
 
 /**
- * Bytes the weights take in memory, each stored once (a tied lm_head is the embedding). An engine that keeps its rotary
- * tables in addition adds `rotaryTableBytes`.
+ * Bytes of the weights in memory, each stored once (a tied lm_head is the embedding). Engines that also store rotary
+ * tables add `rotaryTableBytes`.
  */
 export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>): WeightBytes {
   const { weights } = storage;
@@ -125,15 +128,15 @@ export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>):
   return sum;
 }
 
-/** Dimensions of a head that rotate; 0 without positions of this kind. */
+/** Rotated dimensions of a head; 0 without rotary positions. */
 export function rotaryDimOf(attention: Layer['attention']): number {
   if (attention.kind === 'recurrent') return 0;
   return attention.kind === 'latent' ? attention.ropeDim : attention.rotaryDim;
 }
 
 /**
- * The cos/sin table that vLLM keeps: max positions × rotary dimension, 2 bytes each. null when the config does not say how
- * many positions there are; 0 with learned positions.
+ * The cos/sin table that vLLM stores: max positions × rotary dimension, 2 bytes each. Null if the config does not state
+ * the number of positions; 0 with learned positions.
  */
 export function rotaryTableBytes(a: Architecture, bytes = 2): number | null {
   const dim = Math.max(0, ...a.layers.map(({ attention }) => rotaryDimOf(attention)));

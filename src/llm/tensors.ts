@@ -8,7 +8,7 @@ import type {
   RecurrentMixer,
 } from './architecture.js';
 
-/** What a weight belongs to; every parameter is in exactly one. */
+/** Component of a weight; every parameter is in exactly one. */
 export const components = [
   'embedding',
   'position_embedding',
@@ -24,8 +24,8 @@ export const components = [
 export type Component = (typeof components)[number];
 
 /**
- * One weight of the model. linear: y = W x with W [rows = out, columns = in]. embedding: rows are looked up.
- * vector: norm weights, router biases; `rows` elements, columns 1.
+ * One weight of the model. linear: y = W x with W [rows = out, columns = in]. embedding: rows are looked up. vector:
+ * norm weights, router biases; `rows` elements, columns 1.
  */
 export interface Tensor {
   name: string;
@@ -36,9 +36,9 @@ export interface Tensor {
   columns: number;
   /** Elements of its bias; 0 without. */
   bias: number;
-  /** Copies held: 1, or one an expert. */
+  /** Number of copies: 1, or one per expert. */
   count: number;
-  /** Copies a token goes through. */
+  /** Copies used per token. */
   active: number;
 }
 
@@ -61,7 +61,7 @@ export function parametersOf(t: Tensor): number {
   return t.rows * t.columns + t.bias;
 }
 
-/** Weights outside the decoder layers, in the order they are used. A tied lm_head is the embedding: not listed. */
+/** Weights outside the decoder layers, in order of use. A tied lm_head is the embedding and is not listed. */
 export function modelTensors(a: Architecture): Tensor[] {
   const D = a.hiddenSize;
   const projected = a.embeddingDim !== D;
@@ -136,7 +136,7 @@ function recurrent(a: Architecture, part: Part, mixer: RecurrentMixer): Tensor[]
   const { inRows, innerSize, projectionBias, convChannels, convKernel, convBias, inner } = mixer;
   return [
     linear(part, 'in_proj', inRows, D, projectionBias),
-    // One filter a channel: not a matrix product over the channels.
+    // One filter per channel: not a matrix product over the channels.
     { ...vector(part, 'conv', convChannels * convKernel), bias: convBias ? convChannels : 0 },
     ...(inner
       ? [
@@ -211,7 +211,7 @@ function moeTensors(D: number, index: number, mlp: MoeMlp): Tensor[] {
   ];
 }
 
-/** Names of a layer's norms, in the order they run. */
+/** Names of a layer's norms, in order of use. */
 const normNames = {
   pre: ['input_norm', 'post_attention_norm'],
   sandwich: ['input_norm', 'post_attention_norm', 'pre_feedforward_norm', 'post_feedforward_norm'],

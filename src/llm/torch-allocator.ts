@@ -1,10 +1,10 @@
 /**
- * PyTorch's caching allocator, as far as the size of its reserve goes (c10/cuda/CUDACachingAllocator.cpp, default
- * settings, one stream): a request is rounded to 512 bytes and served by the smallest free block that holds it, else by a
- * new segment: 2 MiB for up to 1 MiB, 20 MiB for less than 10 MiB, else its own size rounded up to 2 MiB. What is left of a
- * block is split off when it is over 1 MiB (512 bytes in the small pool); freed neighbors of a segment become one block.
- * Segments are never given back. With `maxSplitBytes` (max_split_size_mb) blocks from that size on are neither split nor
- * lent to smaller requests, and larger requests take none that is 20 MiB too large.
+ * PyTorch's caching allocator, simulated for the size of its reserve (c10/cuda/CUDACachingAllocator.cpp, default
+ * settings, one stream). A request is rounded to 512 bytes and served by the smallest free block that is large enough,
+ * else by a new segment: 2 MiB for up to 1 MiB, 20 MiB for less than 10 MiB, else its own size rounded up to 2 MiB. The
+ * remainder of a block is split off if it is over 1 MiB (512 bytes in the small pool). Freed neighbors in a segment are
+ * merged, and segments are never returned. With `maxSplitBytes` (max_split_size_mb) blocks from that size on are
+ * neither split nor used for smaller requests, and larger requests use no block that is 20 MiB too large.
  */
 export interface TorchAllocator {
   /** @returns the block, for `free` */
@@ -31,7 +31,7 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
   /** Free blocks, by size. */
   const pools = { small: [] as Block[], large: [] as Block[] };
 
-  /** Among blocks of equal size the lowest address goes first. */
+  /** Among blocks of equal size the lowest address comes first. */
   function firstAtLeast(pool: readonly Block[], size: number, address = -Infinity): number {
     let low = 0;
     let high = pool.length;
@@ -72,12 +72,12 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
       else {
         const segment = small ? 2 * mib : size < 10 * mib ? 20 * mib : Math.ceil(size / (2 * mib)) * 2 * mib;
         block = { size: segment, address: -reserved - segment, used: true, small, before: null, after: null };
-        // A new segment lies below the earlier ones: seen on an H200 by which of two equal blocks is taken first.
+        // A new segment is below the earlier ones: observed on an H200 by which of two equal blocks is used first.
         reserved += segment;
       }
       const rest = block.size - size;
       if (small ? rest >= 512 : rest > mib && !oversize) {
-        const left: Block = {
+        const remainder: Block = {
           size: rest,
           address: block.address + size,
           used: false,
@@ -85,10 +85,10 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
           before: block,
           after: block.after,
         };
-        if (block.after) block.after.before = left;
-        block.after = left;
+        if (block.after) block.after.before = remainder;
+        block.after = remainder;
         block.size = size;
-        offer(left);
+        offer(remainder);
       }
       block.used = true;
       allocated += block.size;

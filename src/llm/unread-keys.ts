@@ -1,7 +1,7 @@
 import type { Issue } from '../model/document.js';
 import type { Architecture } from './architecture.js';
 
-/** A warning for every result that rests on a config with unknown keys; none when all are known. */
+/** A warning for results from a config with unknown keys; empty if all are known. */
 export const unreadKeysIssues = ({ unreadKeys, family }: Architecture): Issue[] =>
   unreadKeys.length === 0
     ? []

@@ -11,24 +11,24 @@ const h100 = { peaks: { bfloat16: 989e12 }, bandwidth: 3350e9 };
 describe('mfu and mbu', () => {
   const flops = (float16: number) => ({ ...totalWork([]), flops_by_dtype: { float16 } });
 
-  it('are the published ratios', () => {
+  it('equal the published ratios', () => {
     // gpt-fast: 1397 GB/s of an A100-80's 2039 is 68.5 %. FlashAttention-2 (arXiv 2307.08691): 225 of 312 TFLOP/s is 72 %.
     expect(mbu(1397e9, 1, 2039e9).value).toBeCloseTo(0.685, 3);
     expect(mfuOfWork(flops(225e12), 1, { float16: 312e12 }).value).toBeCloseTo(0.72, 2);
   });
 
-  it('over 1 are returned as they are', () => {
+  it('over 1 are returned unchanged', () => {
     expect(mfuOfWork(flops(2e12), 1, { float16: 1e12 })).toMatchObject({ value: 2, unit: 'ratio' });
   });
 
-  it('are missing, with the reason, without a peak or a time', () => {
+  it('are missing with a reason without a peak or a time', () => {
     expect(mbu(1, 0, 1)).toMatchObject({ value: null, reason: { code: 'no_time' } });
     expect(mbu(1, Number.NaN, 1).value).toBeNull();
     const work = { ...totalWork([]), flops_by_dtype: { float8: 1 } };
     expect(mfuOfWork(work, 1, { bfloat16: 1 })).toMatchObject({ reason: { code: 'unknown_peak' } });
   });
 
-  it('of mixed dtypes give each dtype its own peak', () => {
+  it("use each dtype's own peak for mixed dtypes", () => {
     const work = { ...totalWork([]), flops_by_dtype: { float8: 100, bfloat16: 30 } };
     // 100/200 + 30/100 = 0.8 s at peak, in 2 s.
     expect(mfuOfWork(work, 2, { float8: 200, bfloat16: 100 }).value).toBeCloseTo(0.4, 12);
@@ -59,13 +59,13 @@ describe('the roofline', () => {
     expect('roofline_s' in p && p.roofline_s * 1e3).toBeCloseTo(27.9, 1);
   });
 
-  it('is unknown when a peak is', () => {
+  it('is unknown if a peak is', () => {
     const work = totalWork([]);
     expect(boundOf(work, {}, null)).toMatchObject({ value: null, reason: { code: 'unknown_peak' } });
     expect(boundOf({ ...work, flops_by_dtype: { int8: 1 } }, h100.peaks, 1)).toMatchObject({ value: null });
   });
 
-  it('one operation after another takes no less than all at once, and is the sum of its classes', () => {
+  it('the time one by one is at least the time all at once, and is the sum over classes', () => {
     const ops = stageWork(
       presetArchitecture('llama-3.1-8b'),
       { phase: 'prefill', batchSize: 1, newTokens: 512, contextTokens: 0 },

@@ -2,7 +2,7 @@ import type { DType } from '../model/dtype.js';
 import { figure, missing, type Figure, type MissingFigure } from '../model/figure.js';
 import type { Work } from './work-totals.js';
 
-/** FLOP/s of each dtype; null or absent is unknown, and stays unknown. */
+/** FLOP/s of each dtype; null or absent means unknown. */
 export type PeakFlops = Partial<Record<DType, number | null>>;
 
 const noTime = missing('no_time', 'the stage has no measured duration');
@@ -14,9 +14,9 @@ function rate(amount: number, seconds: number, peak: number | null, what: string
 }
 
 /**
- * Model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B), of work in several dtypes: the time each would take at its own
- * peak, Σ F_d/P_d, over the measured time. A value over 1 is returned as it is: it is a fault of the accounting (wrong model,
- * dtype or peak) and is shown as one.
+ * Model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B) for several dtypes: the time at each dtype's peak, Σ
+ * F_d/P_d, over the measured time. A value over 1 is an accounting error (wrong model, dtype or peak); it is returned
+ * unchanged and shown as an error.
  */
 export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure {
   const needed = computeSeconds(work, peaks);
@@ -37,12 +37,12 @@ export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number |
   );
 }
 
-/** FLOP per byte moved; Infinity when nothing is moved. */
+/** FLOP per byte moved; Infinity if nothing is moved. */
 export function arithmeticIntensity(flops: number, bytes: number): number {
   return bytes === 0 && flops === 0 ? 0 : flops / bytes;
 }
 
-/** Seconds at peak: Σ over dtypes of FLOPs / peak. Missing when a dtype's peak is unknown. */
+/** Seconds at peak: Σ over dtypes of FLOPs / peak. Missing if a dtype's peak is unknown. */
 export function computeSeconds(work: Pick<Work, 'flops_by_dtype'>, peaks: PeakFlops): number | MissingFigure {
   let seconds = 0;
   for (const [dtype, flops] of Object.entries(work.flops_by_dtype) as [DType, number][]) {
@@ -59,11 +59,11 @@ export interface Bound {
   bound: 'compute' | 'memory';
   compute_s: number;
   memory_s: number;
-  /** The shortest time the hardware allows: the longer of both. */
+  /** The minimum time on this hardware: the longer of both. */
   roofline_s: number;
 }
 
-/** Whether arithmetic or memory traffic takes longer at the peaks, and how long; a tie is compute-bound. */
+/** Whether arithmetic or memory traffic takes longer at the peaks, and how long. A tie is compute-bound. */
 export function boundOf(
   work: Pick<Work, 'flops_by_dtype' | 'bytes_total'>,
   peaks: PeakFlops,

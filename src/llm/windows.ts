@@ -2,13 +2,13 @@ import { configError, type ConfigFields } from './config-fields.js';
 import type { WindowRule } from './family.js';
 
 /**
- * The sliding window of each layer: the keys a query sees, itself included, or null for full attention.
- * `layer_types` decides where the config has it; else the family's rule.
- * @throws E_MODEL_CONFIG for layer types without known arithmetic, or a list of the wrong length
+ * The sliding window of each layer: the keys that a query sees, including itself, or null for full attention.
+ * `layer_types` decides if the config has it, else the family's rule.
+ * @throws E_MODEL_CONFIG for unknown layer types, or a list of the wrong length
  */
 export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount: number): (number | null)[] {
   if (rule === 'none') return Array.from({ length: layerCount }, () => null);
-  // transformers 5 writes 0 for a Qwen with its window switched off.
+  // transformers 5 writes 0 for a Qwen with its window disabled.
   const isChunked = rule === 'chunks';
   const window = fields.integerOrNull(isChunked ? 'attention_chunk_size' : 'sliding_window', { min: 0 });
   const switchedOff =

@@ -8,7 +8,7 @@ import { parametersOf, type Tensor } from './tensors.js';
 
 type Named = (name: string) => Tensor;
 
-/** Operations from a layer's normed input to what its output projection yields. */
+/** Operations from a layer's normed input to the output of its output projection. */
 export function attentionOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
   const { attention } = layer;
   if (attention.kind === 'recurrent') return recurrentOps(stage, layer.index, attention, tensor);
@@ -22,7 +22,7 @@ export function attentionOps(stage: Stage, layer: Layer, tensor: Named): Necessa
 function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, tensor: Named): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
   const { headCount: H, headDim, rotaryDim, window, chunked, qkNorm, sharedKv, outputGate } = attention;
-  // Heads with keys and values made here; the cache read may be an earlier layer's.
+  // Heads with keys and values computed here; the cache may be an earlier layer's.
   const KV = sharedKv ? 0 : attention.kvHeadCount;
   const ops = [
     sharedKv
@@ -43,17 +43,17 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
     const turned = tokens * (H + KV) * rotaryDim;
     ops.push(operation(stage, 'rotary', 'elementwise', layer, turned, turned));
   }
-  // Scores and values: 2·head_dim multiply-adds a query head and key. The new keys and values come from the activations
-  // and go to the cache; of the cache only what was there before is read.
+  // Scores and values: 2·head_dim multiply-adds per query head and key. New keys and values come from the activations
+  // and are written to the cache; only earlier ones are read from it.
   const readBytes = kvElementsPerToken({ ...attention, sharedKv: false }) * bytesPerElement[storage.kvCache];
   const kvBytes = sharedKv ? 0 : readBytes;
-  // Keys of this very stage that an earlier layer made come from the cache too.
-  const own = sharedKv ? shape.newTokens : 0;
+  // Keys that an earlier layer computed in this stage come from the cache too.
+  const computedElsewhere = sharedKv ? shape.newTokens : 0;
   const sinks = attention.sinks ? tensor('sinks') : null;
   ops.push(
     operation(stage, 'attention', 'attention', layer, tokens * (H + 2 * KV) * headDim, tokens * H * headDim, {
       flops: 4 * H * headDim * shape.batchSize * attendedKeys(shape, window, chunked),
-      kvRead: shape.batchSize * (cachedKeysRead(shape, window, chunked) + own) * readBytes,
+      kvRead: shape.batchSize * (cachedKeysRead(shape, window, chunked) + computedElsewhere) * readBytes,
       kvWrite: tokens * kvBytes,
       weights: sinks ? tensorBytes(sinks, storage.weights) : 0,
       parameters: sinks ? parametersOf(sinks) : 0,
@@ -67,8 +67,8 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
 }
 
 /**
- * A recurrence: its state is read and written once per stage, however many tokens that has. FLOPs are those of the recurrent
- * form; the chunked form of a prefill does more, on tensor cores.
+ * A recurrence: its state is read and written once per stage, for any number of tokens. FLOPs are those of the
+ * recurrent form; the chunked form of a prefill computes more, on tensor cores.
  */
 function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor: Named): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
@@ -87,7 +87,7 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
   const inputs = tokens * (inRows + (inner ? inner.rank + 2 * inner.stateSize : 0));
   return [
     linearOp(stage, 'in_proj', [tensor('in_proj')], tokens),
-    // One filter a channel is no matrix product.
+    // One filter per channel is not a matrix product.
     operation(stage, 'conv', 'other', layer, conv, conv, held('conv', convStateElements, 0)),
     ...(inner
       ? [
@@ -101,9 +101,9 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
 }
 
 /**
- * MLA (arXiv 2405.04434): at prefill keys and values are expanded from the latent and attention runs over H heads of
- * nope + rope and value dimensions; at decode the expansion is absorbed into query and output, and attention runs over
- * the cached latent itself. Both forms are the cheaper one for their phase.
+ * MLA (arXiv 2405.04434): at prefill keys and values are expanded from the latent, and attention runs over H heads with
+ * nope + rope and value dimensions. At decode the expansion is absorbed into query and output, and attention runs over
+ * the cached latent. Each form is the cheaper one for its phase.
  */
 function latentOps(stage: Stage, layer: number, attention: LatentAttention, tensor: Named): NecessaryOp[] {
   const { tokens, shape } = stage;
@@ -140,7 +140,7 @@ function expanded(
   const { tokens, shape, storage } = stage;
   const kvBytes = bytesPerElement[storage.kvCache];
   const cached = shape.batchSize * shape.contextTokens;
-  // Tokens cached by an earlier chunk are expanded again, from the latent in the cache.
+  // Tokens cached by an earlier chunk are expanded again from the latent in the cache.
   const expand = linearOp(stage, 'kv_b_proj', [kvB], tokens + cached);
   expand.bytes.activations_in = tokens * kvRank * bytesPerElement[storage.activations];
   expand.bytes.kv_read = cached * kvRank * kvBytes;
@@ -166,7 +166,7 @@ function absorbed(
   const latent = kvRank + ropeDim;
   const kvBytes = latent * bytesPerElement[storage.kvCache];
   const weights = tensorBytes(kvB, storage.weights);
-  // kv_b_proj holds both halves: the keys' (nope) part goes into the query, the values' part into the output.
+  // kv_b_proj has both halves: the keys' (nope) part goes into the query, the values' part into the output.
   const half = (name: string, dim: number, k: number, n: number): NecessaryOp =>
     operation(stage, name, 'gemm', layer, tokens * H * k, tokens * H * n, {
       flops: 2 * tokens * H * k * n,

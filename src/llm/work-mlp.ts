@@ -25,8 +25,8 @@ function denseOps(stage: Stage, layer: number, mlp: DenseMlp, tensor: Named): Ne
 }
 
 /**
- * Experts that at least one of `tokens` is sent to, expected, when the router chooses evenly: E·(1 − (1 − k/E)^tokens).
- * Source: a token misses an expert with probability 1 − k/E, and expectations add (occupancy problem, Feller, vol. 1, IV).
+ * Expected number of experts that receive at least one of `tokens` with uniform routing: E·(1 − (1 − k/E)^tokens). A
+ * token misses an expert with probability 1 − k/E, and expectations add (occupancy problem, Feller, vol. 1, IV).
  */
 export function expectedDistinctExperts(experts: number, perToken: number, tokens: number): number {
   return experts * (1 - (1 - perToken / experts) ** tokens);
@@ -39,7 +39,7 @@ function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: Named): Necess
   const routed = tokens * k;
   const distinct = expectedDistinctExperts(E, k, tokens);
 
-  // Each token is read once however many experts it goes to; each expert's weights once, if any token goes to it.
+  // Each token is read once, however many experts it goes to; each expert's weights once, if any token goes to it.
   const expertOp = (name: string, tensors: Tensor[], inElements: number): NecessaryOp => {
     const columns = tensors[0]?.columns ?? 0;
     const rows = sum(tensors, (t) => t.rows);
@@ -56,7 +56,7 @@ function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: Named): Necess
   const bias = mlp.routerBias ? tensor('router_bias') : null;
   const ops = [
     router,
-    // Reads every expert's score, writes the chosen ones' index and weight.
+    // Reads every expert's score, writes index and weight of the chosen ones.
     operation(stage, 'router_topk', 'other', layer, tokens * E, routed * 2, {
       weights: bias ? tensorBytes(bias, storage.weights) : 0,
       parameters: bias ? parametersOf(bias) : 0,
@@ -76,7 +76,7 @@ function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: Named): Necess
   if (mlp.sharedGate) {
     ops.push(linearOp(stage, 'shared_expert_gate', [tensor('shared_expert_gate')], tokens));
   }
-  // The weighted sum over a token's experts, the shared one's output (and its gate) included.
+  // The weighted sum over a token's experts, including the shared one's output (and gate).
   const combined = routed * D + (S > 0 ? tokens * D : 0) + (mlp.sharedGate ? tokens : 0);
   ops.push(operation(stage, 'experts_combine', 'elementwise', layer, combined, tokens * D));
   return ops;

@@ -2,7 +2,7 @@ import { opClasses, type OpClass } from '../model/classes.js';
 import type { DType } from '../model/dtype.js';
 import type { NecessaryOp, OpBytes } from './necessary-op.js';
 
-/** Sums over operations; `flops_by_dtype` has the dtypes that occur. */
+/** Sums over operations; `flops_by_dtype` has only the dtypes in use. */
 export interface Work {
   ops: number;
   flops: number;
@@ -11,7 +11,7 @@ export interface Work {
   bytes_total: number;
 }
 
-/** Bytes an operation moves, of all kinds. */
+/** Bytes that an operation moves, of all kinds. */
 export function bytesOf({ bytes }: Pick<NecessaryOp, 'bytes'>): number {
   return bytes.weights + bytes.kv_read + bytes.kv_write + bytes.activations_in + bytes.activations_out;
 }
@@ -37,7 +37,7 @@ export function totalWork(ops: readonly NecessaryOp[]): Work {
   return work;
 }
 
-/** Work of each class that occurs, in the fixed order of the classes. */
+/** Work of each class in use, in the fixed order of the classes. */
 export function workByClass(ops: readonly NecessaryOp[]): { class: OpClass; work: Work }[] {
   return opClasses
     .map((opClass) => ({ class: opClass, work: totalWork(ops.filter((op) => op.class === opClass)) }))

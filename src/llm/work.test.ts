@@ -34,7 +34,7 @@ function flops(a: Architecture, shape: StageShape): { linear: number; attention:
   return { linear: totalWork(ops).flops - attention, attention };
 }
 
-/** Dimensions of a score and of a value, of a layer that attends. */
+/** Dimensions of a score and of a value, for a layer with attention. */
 function dimsOf(attention: Layer['attention']): [score: number, value: number] {
   if (attention.kind === 'recurrent') throw new Error('a recurrence has no scores');
   return attention.kind === 'grouped'
@@ -42,7 +42,7 @@ function dimsOf(attention: Layer['attention']): [score: number, value: number] {
     : [attention.nopeDim + attention.ropeDim, attention.valueDim];
 }
 
-/** Multiply-adds of attention done one by one, as the definition says: query i sees key j ≤ i within the window. */
+/** Multiply-adds of attention counted one by one by definition: query i sees key j ≤ i within the window. */
 function attentionByLoops(a: Architecture, { batchSize, newTokens, contextTokens }: StageShape): number {
   let n = 0;
   for (const { attention } of a.layers) {
@@ -66,11 +66,11 @@ function attentionByLoops(a: Architecture, { batchSize, newTokens, contextTokens
   return n;
 }
 
-describe('FLOPs against what PyTorch executes', () => {
+describe('FLOPs equal those that PyTorch executes', () => {
   const all = Object.entries(tinyConfigs).map(([name, config]) => [name, readArchitecture(config)] as const);
   const recurs = (a: Architecture) => a.layers.some(({ attention }) => attention.kind === 'recurrent');
   const [recurrent, attending] = [all.filter(([, a]) => recurs(a)), all.filter(([, a]) => !recurs(a))];
-  // transformers gives each token to every expert of Llama 4, and multiplies AltUp's copies of Gemma 3n with bmm.
+  // transformers sends each token to every expert of Llama 4, and multiplies AltUp's copies of Gemma 3n with bmm.
   const cases = attending.filter(([name]) => name !== 'llama4' && name !== 'gemma3n');
 
   it.each(recurrent)('%s: matrix products of a model with states', (name, a) => {
@@ -82,8 +82,8 @@ describe('FLOPs against what PyTorch executes', () => {
     if (step) expect(products(decode)).toBe(executed(step.ops));
   });
 
-  it.each(attending)('%s: attention as its definition says', (_, a) => {
-    // A latent cache is read in another form at decode, below.
+  it.each(attending)('%s: attention by definition', (_, a) => {
+    // At decode a latent cache is read in another form, tested below.
     const isLatent = a.layers.some(({ attention }) => attention.kind === 'latent');
     for (const shape of isLatent ? [prefill] : [prefill, decode]) {
       expect(flops(a, shape).attention).toBe(attentionByLoops(a, shape));
@@ -91,7 +91,7 @@ describe('FLOPs against what PyTorch executes', () => {
   });
 
   it.each(cases)('%s: linear layers of prefill', (name, a) => {
-    // transformers projects out of every token (OPT-350m's shape); only the sampled ones are necessary.
+    // transformers projects every token (OPT-350m's shape), but only the sampled ones are necessary.
     const surplus =
       a.embeddingDim === a.hiddenSize ? 0 : 2 * batch * (prompt - 1) * a.embeddingDim * a.hiddenSize;
     expect(flops(a, prefill).linear).toBe(counted(name).prefill.linear - surplus);
@@ -107,7 +107,7 @@ describe('FLOPs against what PyTorch executes', () => {
   });
 
   it.each(cases.filter(([name]) => !name.startsWith('deepseek')))('%s: one decode step', (name, a) => {
-    // One query: nothing is masked, and a windowed cache holds what the window shows. Exactly what was executed.
+    // One query: nothing is masked, and a windowed cache contains exactly the window, so both are equal.
     expect(flops(a, decode)).toEqual({
       linear: counted(name).decode!.linear,
       attention: counted(name).decode!.attention,
@@ -115,7 +115,8 @@ describe('FLOPs against what PyTorch executes', () => {
   });
 
   it.each(cases.filter(([name]) => name.startsWith('deepseek')))('%s: absorbed decode', (name, a) => {
-    // transformers expands the whole latent cache again; absorbed, only the new token meets kv_b_proj.
+    // transformers expands the whole latent cache again. In the absorbed form only the new token is multiplied with
+    // kv_b_proj.
     const first = a.layers[0]?.attention;
     if (first?.kind !== 'latent') throw new Error('not MLA');
     const { headCount: H, kvRank, nopeDim, ropeDim, valueDim } = first;
@@ -126,15 +127,15 @@ describe('FLOPs against what PyTorch executes', () => {
     expect(flops(a, decode).attention).toBe(a.layers.length * batch * (prompt + 1) * perKey);
   });
 
-  it.each(attending)('%s: chunks of a prompt add up to the whole', (_, a) => {
+  it.each(attending)('%s: chunks of a prompt sum to the whole', (_, a) => {
     const chunk = (newTokens: number, contextTokens: number): number =>
       flops(a, { phase: 'prefill', batchSize: 1, newTokens, contextTokens }).attention;
     expect(chunk(3, 0) + chunk(4, 3) + chunk(6, 7)).toBe(chunk(13, 0));
   });
 });
 
-describe('FLOPs against the rules of thumb', () => {
-  it.each(presets.map(({ id }) => id))('%s: 2 × active matmul parameters a decode token', (id) => {
+describe('FLOPs agree with rules of thumb', () => {
+  it.each(presets.map(({ id }) => id))('%s: 2 × active matmul parameters per decode token', (id) => {
     const a = presetArchitecture(id);
     const { linear } = flops(a, { phase: 'decode', batchSize: 3, newTokens: 1, contextTokens: 100 });
     expect(linear).toBe(3 * 2 * countParameters(a).active_matmul);
@@ -161,7 +162,7 @@ describe('bytes', () => {
     vocab_size: 20,
   };
 
-  it('of a tiny Llama by hand, decode, batch 2, 5 tokens cached, float32', () => {
+  it('of a tiny Llama by hand, decode, batch 2, 5 cached tokens, float32', () => {
     const a = readArchitecture(tiny);
     const shape: StageShape = { phase: 'decode', batchSize: 2, newTokens: 1, contextTokens: 5 };
     const ops = [...stageWork(a, shape, f32), samplingOp(a, shape, f32)];
@@ -208,8 +209,8 @@ describe('bytes', () => {
     }
   });
 
-  it('give the 1397 GB/s that gpt-fast reports for 104.9 tok/s of Llama-2 7B', () => {
-    // gpt-fast counts its parameters without the embedding, and its KV cache (about 200 tokens); A100-80, 2039 GB/s.
+  it('give the 1397 GB/s that gpt-fast reports for 104.9 tok/s with Llama-2 7B', () => {
+    // gpt-fast counts parameters without the embedding, and its KV cache (about 200 tokens); A100-80, 2039 GB/s.
     const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 200 };
     const { bytes } = totalWork(stageWork(presetArchitecture('llama-2-7b'), shape, floatStorage('bfloat16')));
     const gb_s = ((bytes.weights + bytes.kv_read) * 104.9) / 1e9;
@@ -217,24 +218,24 @@ describe('bytes', () => {
     expect(gb_s / 2039).toBeCloseTo(0.685, 3);
   });
 
-  it('of tied and untied lm_heads are the same', () => {
+  it('are equal for tied and untied lm_heads', () => {
     const bytes = (tie: boolean): number =>
       totalWork(stageWork(readArchitecture({ ...tiny, tie_word_embeddings: tie }), decode, f32)).bytes_total;
     expect(bytes(true)).toBe(bytes(false));
   });
 
-  it('of a windowed cache end at the window', () => {
+  it('of a windowed cache stop growing at the window', () => {
     const a = readArchitecture({ ...tiny, model_type: 'mistral', sliding_window: 4 });
     const read = (contextTokens: number): number =>
       totalWork(stageWork(a, { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens }, f32)).bytes
         .kv_read;
-    // 2 layers · 2·4 elements · 4 bytes a cached token; the new token is the window's fourth key.
+    // 2 layers · 2·4 elements · 4 bytes per cached token; the new token is the window's fourth key.
     expect([read(2), read(3), read(4), read(50)]).toEqual([128, 192, 192, 192]);
   });
 });
 
 describe('experts', () => {
-  it('expected to be met agree with every possible routing counted', () => {
+  it('expected distinct experts equal the mean over every possible routing', () => {
     // 4 experts, 2 per token, 3 tokens: all 6³ equally likely choices.
     const pairs = [0, 1, 2, 3].flatMap((i) => [0, 1, 2, 3].filter((j) => j > i).map((j) => [i, j]));
     let met = 0;
@@ -243,7 +244,7 @@ describe('experts', () => {
     expect(expectedDistinctExperts(4, 2, 3)).toBeCloseTo(met / pairs.length ** 3, 12);
   });
 
-  it('are k at one token and all of them at many', () => {
+  it('are k for one token and all experts for many', () => {
     expect(expectedDistinctExperts(8, 2, 1)).toBeCloseTo(2, 12);
     expect(expectedDistinctExperts(256, 8, 10_000)).toBeCloseTo(256, 9);
   });
@@ -254,7 +255,7 @@ describe('sums', () => {
   const ops = stageWork(a, { phase: 'prefill', batchSize: 2, newTokens: 700, contextTokens: 100 }, f32);
   const whole = totalWork(ops);
 
-  it('by class add up', () => {
+  it('by class sum to the total', () => {
     const parts = workByClass(ops);
     expect(parts.reduce((n, { work }) => n + work.flops, 0)).toBe(whole.flops);
     expect(parts.reduce((n, { work }) => n + work.bytes_total, 0)).toBe(whole.bytes_total);
@@ -263,14 +264,14 @@ describe('sums', () => {
 
   it('count each byte once', () => {
     expect(whole.bytes_total).toBe(ops.reduce((n, op) => n + bytesOf(op), 0));
-    // Full attention in layer 5, a window of 512 in layer 4: 800 keys reach further than 512.
+    // Full attention in layer 5, a window of 512 in layer 4: 800 keys exceed the window.
     const attention = (layer: number): number =>
       totalWork(ops.filter((op) => op.layer === layer && op.class === 'attention')).flops;
     expect(attention(5)).toBeGreaterThan(attention(4));
   });
 });
 
-it('refuses impossible shapes', () => {
+it('rejects impossible shapes', () => {
   const a = presetArchitecture('gpt2');
   for (const change of [
     { batchSize: 0 },

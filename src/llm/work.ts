@@ -7,11 +7,11 @@ import { attentionOps } from './work-attention.js';
 import { mlpOps } from './work-mlp.js';
 
 /**
- * The necessary operations of the model in one stage, in the order they run: weights read once, KV cache read once,
- * activations in and out once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary, attention).
- * After the last layer only the sampled token of each sequence is computed. Every FLOP and byte count of a stage is the
- * sum over these; choosing the next token happens outside the model (`samplingOp`). docs/concepts/llm-arithmetic.md has every
- * formula with its source.
+ * The necessary operations of the model in one stage, in execution order: weights read once, KV cache read once,
+ * activations read and written once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary,
+ * attention). After the last layer only the sampled token of each sequence is computed. Every FLOP and byte count of a
+ * stage is the sum over these. Choosing the next token is outside the model (`samplingOp`).
+ * docs/concepts/llm-arithmetic.md has every formula with its source.
  * @throws E_LENGTHS for an impossible shape
  */
 export function stageWork(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp[] {
@@ -46,7 +46,7 @@ function lookup(tensors: Tensor[]): Lookup {
   };
 }
 
-/** A search for a batch size computes the stage dozens of times: the weights of a model are listed once. */
+/** Weights by model, because a search for a batch size computes the stage dozens of times. */
 const ofModel = new WeakMap<Architecture, Map<Layer | null, Lookup>>();
 
 /** Weights of one layer, or those outside the layers. */
@@ -62,7 +62,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
   const { a, tokens, shape, storage } = stage;
   const tensor = tensorsOf(a, null);
   const table = tensor('embed_tokens');
-  // Only the rows looked up are read: one per token, and one per position (the same for every sequence).
+  // Only looked-up rows are read: one per token, and one per position (shared by all sequences).
   const rowBytes = (t: Tensor): number => tensorBytes({ ...t, rows: 1 }, storage.weights);
   const projected = a.embeddingDim !== a.hiddenSize;
   const positions = a.positionRows > 0 ? tensor('embed_positions') : null;
@@ -76,7 +76,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
   return [...ops, ...extraOps(stage, a.extra, tensor, null)];
 }
 
-/** Weights that one family adds: each token goes through the matrices and looks up its row of a table. */
+/** Weights of a single family: each token goes through the matrices and looks up its row of a table. */
 function extraOps(
   stage: Stage,
   extra: readonly ExtraTensor[],
@@ -111,7 +111,7 @@ function outputOps(stage: Stage): NecessaryOp[] {
   const sampled = shape.batchSize;
   const tensor = tensorsOf(a, null);
   const ops: NecessaryOp[] = [];
-  // The last layer's additions happen in this norm: its output, the residual, and in parallel layers both branches.
+  // The last layer's additions are in this norm: its output, the residual, and in parallel layers both branches.
   if (a.finalNorm) {
     ops.push(normOp(stage, tensor('final_norm'), sampled, isParallel(a) ? 3 : 2, 1));
   }
@@ -130,7 +130,7 @@ function lmHeadOp(stage: Stage, sampled: number): NecessaryOp {
   const { a, storage } = stage;
   const head = lmHead(a);
   if (!a.tiedEmbeddings) return linearOp(stage, 'lm_head', [head], sampled);
-  // A tied lm_head reads the embedding as it is stored; its parameters are counted there.
+  // A tied lm_head reads the embedding as stored; its parameters count there.
   const weights = { ...storage.weights, lmHead: storage.weights.embedding };
   const op = linearOp({ ...stage, storage: { ...storage, weights } }, 'lm_head', [head], sampled);
   return { ...op, parameters: head.bias };
@@ -148,8 +148,8 @@ function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
   const mlp = mlpOps(stage, layer, tensor);
   const norm = (name: string, reads: number, writes: number): NecessaryOp =>
     normOp(stage, tensor(name), tokens, reads, writes);
-  // Vectors a token: the block's output and the residual in; normed and new residual out. The first norm of a model
-  // has no addition before it, and its input is the residual.
+  // Vectors per token: reads the block's output and the residual, writes the normed and new residual. The first norm of
+  // a model has no addition before it, and its input is the residual.
   const entry = (reads: number): NecessaryOp =>
     layer.index === 0 ? norm('input_norm', 1, 1) : norm('input_norm', reads, 2);
   switch (a.norms) {
@@ -158,7 +158,7 @@ function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
     case 'single':
       return [entry(2), ...attention];
     case 'parallel-two':
-      // Reads what the first norm made of the residual stream.
+      // Reads the output of the first norm.
       return [entry(3), ...attention, norm('post_attention_norm', 1, 1), ...mlp];
     case 'parallel':
       return [entry(3), ...attention, ...mlp];
