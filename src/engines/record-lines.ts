@@ -8,8 +8,8 @@ export type RecordBody<L extends RecordLineInput = RecordLineInput> = L extends 
   : never;
 
 /**
- * Appends lines of the recording protocol (docs/reference/recording-protocol.md): what was measured survives a crash of this process. Called
- * between timed regions: writing inside one would be measured.
+ * Appends lines of the recording protocol (docs/reference/recording-protocol.md), so that measurements survive a crash
+ * of this process. Call it between timed regions: writing inside one would be measured.
  */
 export function appendRecord(
   path: string,

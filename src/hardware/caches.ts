@@ -4,11 +4,11 @@ import { parseCpuList } from './kernel-files.js';
 export interface CpuCache {
   /** Size of one instance. */
   bytes: number;
-  /** How many logical CPUs share one instance. */
+  /** Number of logical CPUs that share one instance. */
   sharedBy: number;
   /** Distinct instances over all online CPUs. */
   instances: number;
-  /** bytes × instances: what all cores together can hold. */
+  /** bytes × instances: capacity of all cores together. */
   totalBytes: number;
 }
 
@@ -26,7 +26,7 @@ export function parseCacheSize(text: string): number | null {
   return Number(match[1]) * factor;
 }
 
-/** Data and unified caches from /sys/devices/system/cpu/cpu*\/cache (sizes are the hypervisor's word in a VM). */
+/** Data and unified caches from /sys/devices/system/cpu/cpu*\/cache (in a VM the hypervisor states the sizes). */
 export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
   const found: Record<'l1d' | 'l2' | 'l3', Map<string, { bytes: number; sharedBy: number }>> = {
     l1d: new Map(),
@@ -49,7 +49,7 @@ export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
     const all = [...instances.values()];
     const largest = all.toSorted((a, b) => b.bytes - a.bytes)[0];
     if (!largest) return null;
-    // Hybrid chips have small and large cores: the largest instance is named, the total is the sum of all.
+    // Hybrid chips have small and large cores: the largest instance is reported, and the total is the sum of all.
     return { ...largest, instances: all.length, totalBytes: all.reduce((sum, one) => sum + one.bytes, 0) };
   };
   return { l1d: summarize(found.l1d), l2: summarize(found.l2), l3: summarize(found.l3) };

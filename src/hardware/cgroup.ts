@@ -1,9 +1,9 @@
 import type { KernelFiles } from './kernel-files.js';
 
 interface CgroupLimits {
-  /** CPU time a period allows, in cores (0.5 = half a core); null when no quota is set. */
+  /** CPU time per period in cores (0.5 = half a core); null without a quota. */
   quotaCores: number | null;
-  /** Bytes the group may hold; null when no limit is set. */
+  /** Memory limit of the group in bytes; null without a limit. */
   memoryLimitBytes: number | null;
 }
 
@@ -18,9 +18,9 @@ export function parseCpuMax(text: string): number | null {
 const v1NoLimit = 2 ** 60;
 
 /**
- * Limits of this process's cgroup, v1 and v2. A limit on any ancestor binds, so every folder from the process's
- * own up to the mount is read and the smallest wins. In a container without a cgroup namespace the path in
- * /proc/self/cgroup is the host's and absent here; the walk then ends at the mount, which is the container's.
+ * Limits of this process's cgroup, v1 and v2. A limit on any ancestor applies, so every folder from the process's own
+ * up to the mount is read, and the smallest limit counts. In a container without a cgroup namespace the path in
+ * /proc/self/cgroup is the host's and does not exist here; then the search ends at the mount, which is the container's.
  */
 export function readCgroupLimits(files: KernelFiles): CgroupLimits {
   const quotas: (number | null)[] = [];

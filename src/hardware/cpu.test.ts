@@ -12,7 +12,7 @@ import { parseCpuList } from './kernel-files.js';
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
-/** A recorded machine: the files its kernel had, under a folder of their own. */
+/** A recorded machine: its kernel files in a folder. */
 function machine(files: Record<string, string>): string {
   const root = mkdtempSync(join(os.tmpdir(), 'inferscope-cpu-'));
   folders.push(root);
@@ -50,7 +50,7 @@ const m7i = () =>
     'sys/class/dmi/id/product_name': 'm7i.xlarge\n',
     ...Object.fromEntries(
       [0, 1, 2, 3].flatMap((cpu) => {
-        const own = cpu % 2 === 0 ? '0,2' : '1,3';
+        const coreList = cpu % 2 === 0 ? '0,2' : '1,3';
         const index = (n: number, level: number, type: string, size: string, shared: string) => {
           const at = `sys/devices/system/cpu/cpu${cpu}/cache/index${n}`;
           return [
@@ -61,9 +61,9 @@ const m7i = () =>
           ];
         };
         return [
-          ...index(0, 1, 'Data', '48K', own),
-          ...index(1, 1, 'Instruction', '32K', own),
-          ...index(2, 2, 'Unified', '2048K', own),
+          ...index(0, 1, 'Data', '48K', coreList),
+          ...index(1, 1, 'Instruction', '32K', coreList),
+          ...index(2, 2, 'Unified', '2048K', coreList),
           ...index(3, 3, 'Unified', '107520K', '0-3'),
         ];
       }),
@@ -115,7 +115,7 @@ describe('recorded machines', () => {
     expect(cpu.missing['memoryLimitBytes']).toBe('no memory limit is set');
   });
 
-  test('Graviton 3: no model name, no core ids, caches missing with a reason', () => {
+  test('Graviton 3: no model name, no core ids, missing caches with a reason', () => {
     const block = (cpu: number) => `processor\t: ${cpu}
 BogoMIPS\t: 2100.00
 Features\t: fp asimd evtstrm aes asimdhp asimddp sve i8mm bf16
@@ -147,7 +147,7 @@ CPU part\t: 0xd40
   });
 });
 
-test('elsewhere than on Linux: names and counts, reasons for the rest', () => {
+test('outside Linux: names and counts, with reasons for the other facts', () => {
   const cpu = detectCpu('/', 'darwin');
   expect(cpu.logicalCores).toBe(os.cpus().length);
   expect(cpu.memoryTotalBytes).toBe(os.totalmem());
@@ -155,9 +155,9 @@ test('elsewhere than on Linux: names and counts, reasons for the rest', () => {
   expect(cpu.missing['l2']).toContain('darwin');
 });
 
-describe.runIf(process.platform === 'linux')('this machine against lscpu', () => {
+describe.runIf(process.platform === 'linux')('this machine compared with lscpu', () => {
   const cpu = detectCpu();
-  test('every null has its reason', () => {
+  test('every null has a reason', () => {
     for (const [field, value] of Object.entries({ ...cpu, ...cpu.caches })) {
       if (value === null && field !== 'virtualizedBy') expect(cpu.missing[field], field).toBeTruthy();
     }

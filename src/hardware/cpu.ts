@@ -14,32 +14,32 @@ export interface Cpu {
   logicalCores: number;
   physicalCores: number | null;
   sockets: number | null;
-  /** Null where the flags cannot be read (outside Linux). */
+  /** Null if the flags cannot be read (outside Linux). */
   isa: InstructionSets | null;
   caches: CpuCaches;
   memoryTotalBytes: number;
   numaNodes: number | null;
-  /** CPU quota of the container, in cores; null when none is set or none can be read. */
+  /** CPU quota of the container in cores; null if unset or unreadable. */
   quotaCores: number | null;
-  /** Memory limit of the container; null when none is set or none can be read. */
+  /** Memory limit of the container; null if unset or unreadable. */
   memoryLimitBytes: number | null;
-  /** Cores this process may use: its affinity mask, cut by the quota. */
+  /** Cores this process may use: its affinity mask, limited by the quota. */
   usableCores: number;
   governor: string | null;
   maxClockMhz: number | null;
   virtualized: boolean | null;
-  /** What the virtual machine calls itself, e.g. `Amazon EC2 m7i.large`. */
+  /** Name of the virtual machine, e.g. `Amazon EC2 m7i.large`. */
   virtualizedBy: string | null;
-  /** Why each null above is null, by field name. */
+  /** Reason for each null above, by field name. */
   missing: Record<string, string>;
 }
 
-/** Why a virtual machine has no governor and no maximum clock. */
+/** Reason why a virtual machine has no governor and no maximum clock. */
 export const hiddenByHypervisor = 'the hypervisor hides it: no cpufreq in /sys/devices/system/cpu/cpu0';
 
 /**
- * What this machine's CPU is, from /proc and /sys on Linux; elsewhere what Node's `os` reports and a reason for the
- * rest. Takes a few milliseconds. `root` other than `/` reads a recorded machine.
+ * This machine's CPU, from /proc and /sys on Linux; elsewhere from Node's `os`, with reasons for missing facts. Takes a
+ * few milliseconds. A `root` other than `/` reads a recorded machine.
  */
 export function detectCpu(root = '/', platform: NodeJS.Platform = process.platform): Cpu {
   return platform === 'linux' ? detectLinux(kernelFiles(root), root === '/') : detectElsewhere(platform);
@@ -98,7 +98,7 @@ function detectLinux(files: KernelFiles, thisMachine: boolean): Cpu {
   return cpu;
 }
 
-/** macOS and others: names and counts only; Apple's caches and clocks need sysctl, which is not asked. */
+/** macOS and others: names and counts only; Apple's caches and clocks would need sysctl. */
 function detectElsewhere(platform: string): Cpu {
   const reason = `not read on ${platform}; Linux has it in /proc and /sys`;
   const cpu: Cpu = {
@@ -138,8 +138,8 @@ function distinct(files: KernelFiles, cpus: number[], name: string): number | nu
 }
 
 /**
- * CPUID leaf 1 ECX bit 31 shows as `hypervisor` on x86 and decides there. ARM has no such flag; DMI names the
- * machine sometimes, and cloud vendors sell bare metal under the same vendor name.
+ * On x86 `hypervisor` (CPUID leaf 1 ECX bit 31) decides. ARM has no such flag: DMI sometimes names the machine, but
+ * cloud vendors sell bare metal under the same vendor name.
  */
 function isVirtual(files: KernelFiles, flags: ReadonlySet<string>, vendor: string): boolean | null {
   if (flags.has('hypervisor') || files.exists('/sys/hypervisor/type')) return true;

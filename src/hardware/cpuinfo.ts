@@ -6,11 +6,11 @@
 interface CpuInfo {
   model: string | null;
   logicalCores: number;
-  /** Distinct (physical id, core id); null where the kernel does not list them (ARM). */
+  /** Distinct (physical id, core id); null if the kernel does not list them (ARM). */
   physicalCores: number | null;
   sockets: number | null;
   flags: ReadonlySet<string>;
-  /** What the kernel prints per logical CPU; the nominal clock under most hypervisors. Empty on ARM. */
+  /** The kernel's value per logical CPU; under most hypervisors the nominal clock. Empty on ARM. */
   clockMhz: number[];
 }
 
@@ -58,7 +58,7 @@ function readBlock(block: string): Map<string, string> {
   return fields;
 }
 
-/** Instruction sets that decide how fast a transformer can run on a CPU. */
+/** Instruction sets that affect transformer speed on a CPU. */
 export interface InstructionSets {
   avx2: boolean;
   avx512: boolean;

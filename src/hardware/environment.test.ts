@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { packageRoot } from '../model/installation.js';
 import { describeEnvironment, distribution, evaluatedIssue, packageVersion } from './environment.js';
 
-test('facts of this machine: every null has an issue, versions are those of package.json', () => {
+test('facts of this machine: every null has an issue, and versions equal those of package.json', () => {
   const { hardware, software, issues } = describeEnvironment();
   expect(hardware['cpu_logical_cores']).toBe(os.cpus().length);
   const pinned = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
@@ -21,7 +21,7 @@ test('facts of this machine: every null has an issue, versions are those of pack
 test('the environment has no host name, user, home or environment value', () => {
   const environment = describeEnvironment();
   const facts = Object.values({ ...environment.hardware, ...environment.software });
-  // Whole values only: a host named "linux" is no leak of its name when the system is Linux.
+  // Compares whole values: a host named "linux" does not leak its name on Linux.
   expect(facts).not.toContain(os.hostname());
   expect(facts).not.toContain(os.userInfo().username);
   expect(JSON.stringify(environment)).not.toContain(packageRoot());
@@ -33,7 +33,7 @@ test('a package that is not installed has no version', () => {
   expect(packageVersion('zod')).toMatch(/^4\./);
 });
 
-test('below a profiler the figures hold what it adds; below none they do not', () => {
+test('warns that figures include profiler overhead only below a profiler', () => {
   expect(evaluatedIssue({ INFERSCOPE_EVALUATOR: 'nsys' })).toMatchObject({
     code: 'under_evaluator',
     severity: 'warning',

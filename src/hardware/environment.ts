@@ -12,7 +12,7 @@ import { kernelFiles } from './kernel-files.js';
 
 export type Fact = string | number | boolean | null;
 
-/** `hardware{}` and `software{}` of a session's manifest, and why the nulls in them are null. */
+/** `hardware{}` and `software{}` of a session's manifest, with reasons for their nulls. */
 interface Environment {
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
@@ -20,12 +20,12 @@ interface Environment {
 }
 
 /**
- * Facts that make two sessions comparable and nothing that identifies the machine or its owner: no host name, no user
- * name, no path, no environment variable, no serial number.
+ * Facts for comparing two sessions, without any that identify the machine or its owner: no host name, user name, path,
+ * environment variable or serial number.
  */
 export function describeEnvironment(root = '/', platform: NodeJS.Platform = process.platform): Environment {
   const cpu = detectCpu(root, platform);
-  const cache = (one: CpuCache | null): Fact => (one ? one.totalBytes : null);
+  const cache = (cpuCache: CpuCache | null): Fact => (cpuCache ? cpuCache.totalBytes : null);
   const hardware: Record<string, Fact> = {
     cpu_model: cpu.model,
     cpu_architecture: cpu.architecture,
@@ -63,7 +63,7 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     duckdb_node_api: packageVersion('@duckdb/node-api'),
   };
   const issues = unreadIssues(
-    // No limit set is the normal state of a machine, not something that could not be read.
+    // A machine without limits is normal, so a missing limit is not an issue.
     Object.entries(cpu.missing).filter(
       ([field, why]) =>
         why !== hiddenByHypervisor &&
@@ -106,7 +106,7 @@ const fieldWords: Readonly<Record<string, string>> = {
   virtualized: 'virtualization',
 };
 
-/** One issue per reason, with all that it hides. */
+/** One issue per reason, listing all the facts it hides. */
 function unreadIssues(missing: readonly (readonly [field: string, why: string])[]): Issue[] {
   const reasons = [...new Set(missing.map(([, why]) => why))];
   return reasons.map((reason): Issue => {
@@ -126,7 +126,7 @@ const adds: Record<string, string> = {
   'gemm-log': 'the logs of cuBLAS',
 };
 
-/** What is measured below a profiler holds what it adds; null without one. */
+/** Measurements below a profiler include its overhead; null without one. */
 export function evaluatedIssue(env: NodeJS.ProcessEnv = process.env): Issue | null {
   const evaluator = env[evaluatorVariable] ?? '';
   const who = adds[evaluator];
@@ -140,7 +140,7 @@ export function distribution(osRelease: string): string | null {
   return /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(osRelease)?.[1] ?? null;
 }
 
-/** Version of an installed package, read from its package.json: loading the package itself would take 100 ms. */
+/** Version of an installed package from its package.json; loading the package would take 100 ms. */
 export function packageVersion(name: string): string | null {
   const folders = createRequire(join(packageRoot(), 'package.json')).resolve.paths(name) ?? [];
   for (const folder of folders) {
@@ -150,7 +150,7 @@ export function packageVersion(name: string): string | null {
         return String(manifest.version);
       }
     } catch {
-      // Not in this node_modules: hoisted installs keep it in one further up.
+      // Not in this node_modules: hoisted installs have it in a parent folder.
     }
   }
   return null;

@@ -4,29 +4,31 @@ import type { GpuSheet } from './gpu-sheet.js';
 
 interface FoundGpu {
   sheet: GpuSheet;
-  /** As drivers report it. */
+  /** The driver's name. */
   name: string;
-  /** Other products that are called the same; the common form was taken. */
+  /** Other products with the same name; the common form was chosen. */
   others: string[];
 }
 
-/** Where several products share a name, the form that most servers have. */
+/** The most common server form among products that share a name. */
 const commonForms: ReadonlySet<string> = new Set(['NVIDIA H100 80GB HBM3', 'NVIDIA A100-SXM4-80GB']);
 
 const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'rtx', 'generation']);
 
 /**
- * The GPU of a name as people type it: the driver's own, or some words of it (A10G, h100-pcie, "RTX 4090"). A short name of
- * several is the common form, or any where their memory is the same.
- * @returns the candidates where none of them is the common form; empty for an unknown name
+ * The GPU for a typed name: the driver's name, or some words of it (A10G, h100-pcie, "RTX 4090"). A short name of
+ * several products is the common form, or any of them if their memory is equal.
+ * @returns the candidates if none is the common form; empty for an unknown name
  */
 export function findGpuSheet(typed: string): FoundGpu | GpuSheet[] {
   const exact = gpuSheet(typed);
   if (exact) return { sheet: exact, name: typed.trim(), others: [] };
-  const wanted = words(typed);
-  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), wanted)));
-  const same = found.filter((sheet) => sheet.names.some((name) => words(name).length === wanted.length));
-  const candidates = same.length > 0 ? same : found;
+  const typedWords = words(typed);
+  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), typedWords)));
+  const sameLength = found.filter((sheet) =>
+    sheet.names.some((name) => words(name).length === typedWords.length),
+  );
+  const candidates = sameLength.length > 0 ? sameLength : found;
   const common = candidates.find(({ names }) => names.some((name) => commonForms.has(name)));
   const [first] = candidates;
   const chosen =
@@ -36,7 +38,7 @@ export function findGpuSheet(typed: string): FoundGpu | GpuSheet[] {
   return { sheet: chosen, name: chosen.names[0]!, others: others.filter((name) => name !== chosen.names[0]) };
 }
 
-/** "H100: NVIDIA H100 80GB HBM3 (not NVIDIA H100 PCIe, …)"; null where the name leaves no choice. */
+/** "H100: NVIDIA H100 80GB HBM3 (not NVIDIA H100 PCIe, …)"; null if the name is unambiguous. */
 export function chosenGpuWords(typed: string, { name, others }: FoundGpu): string | null {
   return others.length === 0 ? null : `${typed.trim()}: ${name} (not ${others.join(', ')})`;
 }

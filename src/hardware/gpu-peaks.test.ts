@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops, gpuPeerLink, gpuSheet } from './gpu-peaks.js';
 import { gpuSheets } from './gpu-sheets.js';
 
-// SMs × FLOP a clock and SM × boost clock (GHz), from the architecture whitepapers: an oracle that knows nothing of
-// the headline figures, so a sparse (doubled) or fp16-accumulate rate cannot pass. B200, GB200, B300 and GB300 are not here:
-// NVIDIA publishes no clock of theirs.
+// SMs × FLOP per clock and SM × boost clock (GHz), from the architecture whitepapers. This is independent of the
+// headline figures, so a sparse (doubled) or fp16-accumulate rate fails. B200, GB200, B300 and GB300 are missing
+// because NVIDIA does not publish their clocks.
 const recomputed: [
   name: string,
   dtype: 'bfloat16' | 'float16' | 'float32' | 'float8' | 'int8' | 'float6' | 'nvfp4' | 'mxfp4',
@@ -87,14 +87,14 @@ describe('data sheets', () => {
   });
 
   test('memory bandwidth of HBM parts follows from pins × data rate', () => {
-    // 5120 bit × 2.43 Gbit/s (A100-40), 5120 bit × 5.24 (H100 SXM), 8192 bit × 3.2 a card of two dies (MI250X)
+    // 5120 bit × 2.43 Gbit/s (A100-40), 5120 bit × 5.24 (H100 SXM), 8192 bit × 3.2 per card of two dies (MI250X)
     expect(gpuSheet('NVIDIA A100-SXM4-40GB')!.bandwidthGbps).toBeCloseTo((5120 / 8) * 2.43, -1);
     expect(gpuSheet('NVIDIA H100 80GB HBM3')!.bandwidthGbps).toBeCloseTo((5120 / 8) * 5.234, -1);
     expect(gpuSheet('AMD Instinct MI250X')!.bandwidthGbps).toBeCloseTo(((8192 / 8) * 3.2) / 2, 1);
   });
 
   test.each([
-    // bits of the bus × Gbit/s a pin / 8, from the vendors' memory specifications
+    // Bus width in bits × Gbit/s per pin / 8, from the vendors' memory specifications.
     ['NVIDIA GeForce RTX 3090', 384, 19.5],
     ['NVIDIA GeForce RTX 4090', 384, 21],
     ['NVIDIA GeForce RTX 4080', 256, 22.4],
@@ -111,20 +111,20 @@ describe('data sheets', () => {
     expect(gpuSheet(name)!.bandwidthGbps).toBeCloseTo((bits / 8) * rate, 1);
   });
 
-  test('within a sheet int8 and float8 are twice float16, or the same where the chip has no faster path', () => {
+  test('within a sheet int8 and float8 are twice float16, or equal if the chip has no faster path', () => {
     for (const sheet of gpuSheets) {
-      // Before Ampere there is no bfloat16; it is as fast as float16 on all but the MI100.
+      // Before Ampere there is no bfloat16; on all except the MI100 it is as fast as float16.
       const { float16, float8, int8 } = sheet.denseTflops;
       for (const narrow of [float8, int8]) {
         if (narrow === undefined) continue;
-        // GeForce int8 is four times: its float16 rate is halved by float32 accumulation.
+        // GeForce int8 is four times float16, which float32 accumulation halves.
         const ratio = narrow / float16!;
         expect([1, 2, 4].some((whole) => Math.abs(ratio / whole - 1) < 0.02)).toBe(true);
       }
     }
   });
 
-  test('a name belongs to one sheet only', () => {
+  test('a name belongs to only one sheet', () => {
     const names = gpuSheets.flatMap((sheet) => sheet.names);
     expect(new Set(names).size).toBe(names.length);
     const ids = gpuSheets.flatMap((sheet) => sheet.pciIds ?? []);
@@ -132,7 +132,7 @@ describe('data sheets', () => {
     for (const id of ids) expect(id).toMatch(/^(10de|1002):[0-9a-f]{4}$/);
   });
 
-  test('every sheet is whole and names its source', () => {
+  test('every sheet is complete and names its source', () => {
     for (const sheet of gpuSheets) {
       expect(sheet.names.length + (sheet.pciIds?.length ?? 0)).toBeGreaterThan(0);
       expect(sheet.denseTflops.float32).toBeGreaterThan(1);
@@ -146,7 +146,7 @@ describe('data sheets', () => {
 });
 
 test.each([
-  // Boards and racks: dense PFLOPS of all GPUs in FP4 and FP8, and how many GPUs that is.
+  // Boards and racks: dense PFLOPS of all GPUs in FP4 and FP8, and the number of GPUs.
   ['NVIDIA B200', 72, 36, 8],
   ['NVIDIA B300 SXM6 AC', 108, 36, 8],
   ['NVIDIA GB200', 720, 360, 72],
@@ -156,7 +156,7 @@ test.each([
   expect(gpuPeakFlops(name, 'float8').value).toBe((fp8 * 1e15) / gpus);
 });
 
-test('a 4-bit format that the chip has no path for is missing: Hopper, and NVFP4 on CDNA 4', () => {
+test('a 4-bit format without hardware support is missing: Hopper, and NVFP4 on CDNA 4', () => {
   for (const [name, dtype] of [
     ['NVIDIA H200', 'nvfp4'],
     ['AMD Instinct MI355X', 'nvfp4'],
@@ -167,8 +167,8 @@ test('a 4-bit format that the chip has no path for is missing: Hopper, and NVFP4
   expect(gpuSheet('NVIDIA B300')).toBeNull();
 });
 
-describe('names that do not decide', () => {
-  test('the PCI id does: 10 and 12 GB of the RTX 3080 have one name', () => {
+describe('names shared by several products', () => {
+  test('the PCI id decides: the RTX 3080 with 10 and with 12 GB have one name', () => {
     const name = 'NVIDIA GeForce RTX 3080';
     expect(gpuSheet(name)).toBeNull();
     expect(gpuSheet(name, '10DE:2206')).toMatchObject({ memoryGb: 10, smCount: 68 });
@@ -176,27 +176,27 @@ describe('names that do not decide', () => {
     expect(gpuPeakFlops(name, 'bfloat16', '10de:2206').value).toBe(59.5e12);
   });
 
-  test('so it does for a driver that does not know its device yet', () => {
+  test('the PCI id decides for a driver that does not know its device yet', () => {
     expect(gpuSheet('NVIDIA Graphics Device', '10de:2335')).toMatchObject({ names: ['NVIDIA H200'] });
     expect(gpuSheet('AMD Instinct MI250X / MI250', '1002:7408')).toMatchObject({ smCount: 110 });
     expect(gpuSheet('AMD Instinct MI250X / MI250', '1002:740c')).toBeNull();
   });
 
-  test('a PCI id never overrules a name: a virtual GPU has the id of the whole GPU', () => {
+  test('a PCI id never overrides a name: a virtual GPU has the id of the whole GPU', () => {
     expect(gpuSheet('NVIDIA H200', '10de:2330')).toMatchObject({ bandwidthGbps: 4800 });
     expect(gpuSheet('GRID H100XM-10C', '10de:2330')).toBeNull();
   });
 });
 
 describe('MIG instances', () => {
-  test('have their share of SMs and memory, and say so', () => {
+  test('have their share of SMs and memory, with a note', () => {
     const sheet = gpuSheet('NVIDIA H100 80GB HBM3 MIG 3g.40gb')!;
     expect(sheet).toMatchObject({ smCount: 60, memoryGb: 40, bandwidthGbps: 1675 });
     expect(sheet.denseTflops.bfloat16).toBeCloseTo((989 * 60) / 132, 6);
     expect(sheet.note).toContain('60 of 132 SMs and 50 % of the memory');
     expect(sheet.peerGbps).toBeUndefined();
     expect(sheet.l2Bytes).toBe(25 * 2 ** 20);
-    // One slice of compute has an eighth of the L2, a quarter of the memory or not (MIG User Guide).
+    // One compute slice has an eighth of the L2, with or without a quarter of the memory (MIG User Guide).
     expect(gpuSheet('NVIDIA H100 80GB HBM3 MIG 1g.20gb')!.l2Bytes).toBe(6.25 * 2 ** 20);
     expect(gpuPeakFlops('NVIDIA H100 80GB HBM3 MIG 3g.40gb', 'bfloat16')).toMatchObject({
       source: expect.stringContaining('MIG 3g.40gb'),
@@ -204,7 +204,7 @@ describe('MIG instances', () => {
   });
 
   test.each([
-    // nvidia-smi mig -lgip: SM column; a 1g of twice the memory has more SMs on Hopper, not on Ampere.
+    // nvidia-smi mig -lgip: SM column. A 1g profile with twice the memory has more SMs on Hopper, not on Ampere.
     ['NVIDIA A100-SXM4-40GB MIG 1g.5gb', 14, 1 / 8],
     ['NVIDIA A100-SXM4-80GB MIG 1g.20gb', 14, 2 / 8],
     ['NVIDIA A100-SXM4-80GB MIG 7g.80gb', 98, 1],
@@ -221,7 +221,7 @@ describe('MIG instances', () => {
   });
 
   test.each(['NVIDIA H100 80GB HBM3 MIG 1c.3g.40gb', 'NVIDIA B200 MIG 1g.23gb', 'NVIDIA H200 MIG 5g.100gb'])(
-    '%s is not known, and asks for a measurement',
+    '%s is unknown, and asks for a measurement',
     (name) => {
       expect(gpuSheet(name)).toBeNull();
       expect(gpuPeakBandwidth(name)).toMatchObject({
@@ -240,7 +240,7 @@ test('links: one direction of 16 lanes after line coding, NVLink of one GPU', ()
   expect(gpuPeerLink('NVIDIA L4')).toMatchObject({ reason: { code: 'no_link' } });
 });
 
-describe('unknown stays unknown', () => {
+describe('unknown GPUs', () => {
   test.each(['NVIDIA A10M', 'A100', 'nvidia h200', 'NVIDIA H100', 'AMD Instinct MI250X / MI250', ''])(
     '%s',
     (name) => {
@@ -254,7 +254,7 @@ describe('unknown stays unknown', () => {
     expect(gpuPeakFlops('NVIDIA A10G', 'bfloat16')).toMatchObject({ value: 70e12 });
   });
 
-  test('a dtype the chip has no path for is missing, not zero: Ampere has no float8', () => {
+  test('a dtype without hardware support is missing, not zero: Ampere has no float8', () => {
     expect(gpuPeakFlops('NVIDIA A100-SXM4-80GB', 'float8')).toMatchObject({
       value: null,
       reason: { code: 'no_peak_for_dtype' },

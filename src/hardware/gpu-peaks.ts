@@ -5,15 +5,15 @@ import { migInstance, migShare, type MigShare } from './mig.js';
 import type { GpuSheet, PeakDType } from './gpu-sheet.js';
 import { formatPercent } from '../vocabulary/format.js';
 
-/** What drivers call a device that is newer than they are. */
+/** Names that drivers give to devices newer than the driver. */
 const namelessNames = new Set(['', 'Graphics Device', 'NVIDIA Graphics Device']);
 
 /**
- * The data sheet of a GPU by its exact reported name, by its PCI id where the name says nothing or is shared. Null for any other: an unknown GPU is unknown, it is
- * never the nearest known one (an A10G is not an A10; an "H100 PCIe" is not an "H100"). A MIG instance of a known GPU
- * has its share of the sheet's figures, and its note says so.
- * @param pciId vendor:device in hexadecimal, e.g. 10de:2335. It never decides against a name: a part of a GPU that a
- *   virtual machine was given has the id of the whole.
+ * The data sheet of a GPU by its exact reported name, or by PCI id if the name is missing or shared. Null for others:
+ * an unknown GPU never gets the nearest sheet (an A10G is not an A10; an "H100 PCIe" is not an "H100"). A MIG instance
+ * of a known GPU has its share of the sheet's figures, with a note.
+ * @param pciId vendor:device in hexadecimal, e.g. 10de:2335. It never overrides a name, because part of a GPU in a
+ * virtual machine has the id of the whole GPU.
  */
 export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | null {
   const wanted = name.trim();
@@ -39,7 +39,7 @@ function instanceSheet(
   { smCount, memory, l2 }: MigShare,
 ): GpuSheet {
   const compute = smCount / parent.smCount;
-  // Instances have no NVLink of their own (MIG User Guide, "Application considerations").
+  // Instances have no NVLink (MIG User Guide, "Application considerations").
   const { peerGbps: _, note: __, ...rest } = parent;
   return {
     ...rest,
@@ -56,7 +56,7 @@ function instanceSheet(
   };
 }
 
-/** Dense data-sheet peak in FLOP/s (integer dtypes: operations/s) for MFU; missing with the reason otherwise. */
+/** Dense data-sheet peak in FLOP/s (integer dtypes: operations/s) for MFU; otherwise missing with the reason. */
 export function gpuPeakFlops(name: string, dtype: PeakDType, pciId: string | null = null): Figure {
   const sheet = gpuSheet(name, pciId);
   if (!sheet) return unknownGpu(name);
@@ -73,7 +73,7 @@ export function gpuPeakBandwidth(name: string, pciId: string | null = null): Fig
   return sheet ? figure(sheet.bandwidthGbps * 1e9, 'B/s', sheetCitation(sheet)) : unknownGpu(name);
 }
 
-/** 10^9 bytes per second of 16 lanes, one direction, after line coding (PCIe base specifications). */
+/** 10^9 bytes per second over 16 lanes, one direction, after line coding (PCIe base specifications). */
 const pcieGbps = { 3: 15.75, 4: 31.5, 5: 63, 6: 121 } as const;
 
 /** The link to the host, B/s in one direction. */

@@ -2,13 +2,13 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Reads what the kernel reports under /proc and /sys. `root` is `/`, or a folder with recorded files, so that
- * machines other than this one can be read in tests.
+ * Reads kernel facts under /proc and /sys. `root` is `/`, or a folder with recorded files, so that tests can read other
+ * machines.
  */
 export interface KernelFiles {
-  /** Text without the trailing newline; null when the file is absent, not readable or empty. */
+  /** Text without the trailing newline; null if the file is absent, unreadable or empty. */
   text(path: string): string | null;
-  /** A decimal integer; null when absent or not a number. */
+  /** A decimal integer; null if absent or not a number. */
   integer(path: string): number | null;
   entries(path: string): string[];
   exists(path: string): boolean;
@@ -40,7 +40,7 @@ export function kernelFiles(root = '/'): KernelFiles {
   };
 }
 
-/** CPU and node lists as sysfs writes them: `0-3,8,10-11` → [0,1,2,3,8,10,11]. Empty text is an empty list. */
+/** CPU and node lists in sysfs format: `0-3,8,10-11` → [0,1,2,3,8,10,11]. Empty text is an empty list. */
 export function parseCpuList(text: string): number[] {
   const cpus: number[] = [];
   for (const part of text.trim().split(',')) {

@@ -1,35 +1,37 @@
-/** A partition of a GPU as its name says it: `NVIDIA H100 80GB HBM3 MIG 1g.10gb`. */
+/** A GPU partition from its name: `NVIDIA H100 80GB HBM3 MIG 1g.10gb`. */
 interface MigInstance {
   /** Name of the whole GPU. */
   parent: string;
-  /** 1g.10gb; extensions (+me, +gfx) add media engines, no compute. 1c.3g.40gb: a compute instance within a 3g.40gb. */
+  /**
+   * 1g.10gb; extensions (+me, +gfx) add media engines, not compute. 1c.3g.40gb: a compute instance within a 3g.40gb.
+   */
   profile: string;
 }
 
 /**
- * Name of a MIG device as NVML and torch.cuda.get_device_name report it (NVIDIA MIG User Guide, "MIG Device Names");
- * null for a whole GPU.
+ * Parses a MIG device name as NVML and torch.cuda.get_device_name report it (NVIDIA MIG User Guide, "MIG Device
+ * Names"); null for a whole GPU.
  */
 export function migInstance(name: string): MigInstance | null {
   const match = /^(.+?) MIG ((?:\d+c\.)?\d+g\.\d+gb)(?:\+\S+)*$/.exec(name.trim());
   return match && { parent: match[1]!, profile: match[2]! };
 }
 
-/** What an instance has of its GPU. */
+/** An instance's share of its GPU. */
 export interface MigShare {
   smCount: number;
-  /** Eighths (A30: quarters) of memory and of its bandwidth, as a share. */
+  /** Share of memory and its bandwidth, in eighths (A30: quarters). */
   memory: number;
-  /** The same, but one slice of compute has one of the L2 however much memory it was given. */
+  /** Share of the L2, which is one slice for one compute slice, whatever its memory. */
   l2: number;
 }
 
 type Profiles = Readonly<Record<string, readonly [smCount: number, memory: number]>>;
 
 /**
- * GPU instance profiles: memory of the NVIDIA MIG User Guide ("Supported MIG Profiles"), SMs of the column that
- * `nvidia-smi mig -lgip` prints. A product or profile without an entry, and a part of a GPU instance's compute, stay
- * unknown: the numbers in a name are no shares (a 3g of an H100 has 60 of 132 SMs and half the memory).
+ * GPU instance profiles: memory from the NVIDIA MIG User Guide ("Supported MIG Profiles"), SMs from the column that
+ * `nvidia-smi mig -lgip` prints. Products or profiles without an entry, and parts of a GPU instance's compute, stay
+ * unknown: the numbers in a name are not shares (a 3g of an H100 has 60 of 132 SMs and half the memory).
  */
 const profiles: readonly [parent: RegExp, Profiles][] = [
   [/^NVIDIA A30$/, { '1g.6gb': [14, 1 / 4], '2g.12gb': [28, 2 / 4], '4g.24gb': [56, 1] }],
@@ -66,7 +68,7 @@ function gh100([one, wide, two, three, four, seven]: Names): Profiles {
   };
 }
 
-/** Null for a product or profile that is not known. */
+/** Null for an unknown product or profile. */
 export function migShare({ parent, profile }: MigInstance): MigShare | null {
   const known = profiles.find(([product]) => product.test(parent))?.[1];
   const found = known?.[profile];

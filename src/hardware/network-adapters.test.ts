@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hostNetworkLink } from './network-adapters.js';
 
-test('all adapters of a host together, bits of the sheet as bytes; one unknown adapter makes the sum unknown', () => {
+test('sums the adapters of a host in bytes; one unknown adapter makes the sum unknown', () => {
   const eight = hostNetworkLink(Array.from({ length: 8 }, () => '15b3:1021'));
   expect(eight).toMatchObject({
     value: 400e9,

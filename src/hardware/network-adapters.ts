@@ -7,8 +7,9 @@ interface NetworkAdapter {
 }
 
 /**
- * By vendor:device of PCI, in hexadecimal. Ids: Linux, drivers/net/ethernet/mellanox/mlx5/core/main.c; rates: uplink speeds of
- * "NVIDIA MLNX_OFED Documentation v24.10 LTS" (2025), for ConnectX-8 "NVIDIA ConnectX-8 SuperNIC" (2025). A port may run slower.
+ * By PCI vendor:device, in hexadecimal. Ids: Linux, drivers/net/ethernet/mellanox/mlx5/core/main.c; rates: uplink
+ * speeds of "NVIDIA MLNX_OFED Documentation v24.10 LTS" (2025), for ConnectX-8 "NVIDIA ConnectX-8 SuperNIC" (2025). A
+ * port may run slower.
  */
 const adapters: Readonly<Record<string, NetworkAdapter>> = {
   '15b3:1017': { name: 'ConnectX-5', gbitPerS: 100 },
@@ -23,7 +24,8 @@ const adapters: Readonly<Record<string, NetworkAdapter>> = {
 };
 
 /**
- * What all network adapters of a host carry in one direction, B/s: a ring over several hosts leaves each host by every adapter once.
+ * Bandwidth of all network adapters of a host in one direction, B/s: a ring over several hosts leaves each host through
+ * every adapter once.
  * @param ids vendor:device of each adapter
  */
 export function hostNetworkLink(ids: readonly string[]): Figure {

@@ -7,7 +7,7 @@ import { pciIdOf } from './pci-id.js';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-pci-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-test('vendor and device as Linux writes them, by the bus id of NVML', () => {
+test("reads vendor and device from Linux, by NVML's bus id", () => {
   const folder = join(root, 'sys/bus/pci/devices/0000:1b:00.0');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'vendor'), '0x10de\n');
@@ -16,7 +16,7 @@ test('vendor and device as Linux writes them, by the bus id of NVML', () => {
   expect(pciIdOf('0000:1b:00.0', root)).toBe('10de:2335');
 });
 
-test('unknown where the bus is hidden or the id has another form', () => {
+test('unknown if the bus is hidden or the id has another form', () => {
   expect(pciIdOf('00000000:1C:00.0', root)).toBeNull();
   expect(pciIdOf('../../etc/passwd', root)).toBeNull();
   expect(pciIdOf(null, root)).toBeNull();

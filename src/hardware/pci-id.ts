@@ -1,10 +1,10 @@
 import { kernelFiles } from './kernel-files.js';
 
 /**
- * vendor:device of a PCI device, e.g. 10de:2335, as Linux reports it; null elsewhere or where the bus is hidden (virtual
+ * PCI vendor:device, e.g. 10de:2335, as Linux reports it; null on other systems or if the bus is hidden (virtual
  * machines, some containers).
  * @param busId as NVML reports it: 00000000:1B:00.0
- * @param root folder that /sys is below
+ * @param root folder that contains /sys
  */
 export function pciIdOf(busId: string | null, root = '/'): string | null {
   const place = /^(?:0000)?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)$/i.exec(busId ?? '')?.[1];

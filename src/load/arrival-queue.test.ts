@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { arrivalQueue } from './arrival-queue.js';
 
-test('bytes come in order and unchanged, however much waits; the end comes last', async () => {
+test('delivers bytes in order and unchanged for any backlog, then calls the end', async () => {
   const queue = arrivalQueue();
   const shared = Buffer.alloc(4000);
   let [sent, received] = ['', ''];

@@ -1,16 +1,16 @@
 import { performance } from 'node:perf_hooks';
 
-/** Takes the bytes of one stream in the order in which they came; the bytes are valid during the call only. */
+/** Receives the bytes of one stream in arrival order; bytes are valid only during the call. */
 type Take = (bytes: Buffer, from: number, to: number, atNs: number) => void;
 
 export interface ArrivalQueue {
-  /** Copies bytes[from, to) and gives them to `take` later. */
+  /** Copies bytes[from, to) and passes them to `take` later. */
   put(take: Take, bytes: Buffer, from: number, to: number, atNs: number): void;
-  /** Calls `done` after everything that was put before. */
+  /** Calls `done` after all earlier entries. */
   after(done: () => void): void;
 }
 
-/** Parsing goes on for so long, then sockets get their turn: no stamp waits longer for it. */
+/** Parsing runs for this long, then sockets get their turn, so that no time stamp is later than this. */
 const sliceMs = 0.2;
 const slabBytes = 1 << 20;
 
@@ -24,9 +24,9 @@ interface Arrival {
 }
 
 /**
- * Bytes that were stamped and not yet parsed. They are parsed in the event loop's check phase, which follows the poll
- * phase in which all sockets that are ready were read and stamped, and in slices. The bytes lie one after the other in a
- * slab, and the entries are used again: a chunk leaves nothing for the garbage collector: its pauses delay stamps.
+ * Bytes that were stamped but not yet parsed. They are parsed in slices in the event loop's check phase, which follows
+ * the poll phase in which all ready sockets were read and stamped. Bytes are stored in a slab and entries are reused,
+ * so that a chunk leaves nothing for the garbage collector, which would delay stamps.
  */
 export function arrivalQueue(): ArrivalQueue {
   const entries: Arrival[] = [];
@@ -72,18 +72,18 @@ export function arrivalQueue(): ArrivalQueue {
         filled = 0;
       }
       bytes.copy(slab, filled, from, to);
-      const one = entry();
-      one.take = take;
-      one.slab = slab;
-      one.from = filled;
+      const added = entry();
+      added.take = take;
+      added.slab = slab;
+      added.from = filled;
       filled += size;
-      one.to = filled;
-      one.atNs = atNs;
+      added.to = filled;
+      added.atNs = atNs;
     },
     after(done) {
-      const one = entry();
-      one.take = null;
-      one.done = done;
+      const next = entry();
+      next.take = null;
+      next.done = done;
     },
   };
 }

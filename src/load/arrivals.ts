@@ -1,15 +1,15 @@
 import type { LoadShape } from './load-shape.js';
 import type { Random } from './random.js';
 
-/** How long a load lasts: so many requests, or so many seconds, whichever ends it first. */
+/** Length of a load: a number of requests or seconds, whichever is reached first. */
 interface LoadExtent {
   requests: number;
   seconds: number;
 }
 
 /**
- * Due times of an open loop, seconds from its start, ascending. The first arrival of a constant rate is at 0.
- * A ramp from a to b over T seconds has a cumulative count N(t) = a t + (b − a) t² / 2T; arrivals are at N(t) = 0, 1, …
+ * Due times of an open loop, seconds from its start, ascending. The first arrival of a constant rate is at 0. A ramp
+ * from a to b over T seconds has a cumulative count N(t) = a t + (b − a) t² / 2T; arrivals are at N(t) = 0, 1, …
  * @returns null for a closed loop, which has no due times
  */
 export function arrivals(shape: LoadShape, extent: LoadExtent, random: Random): number[] | null {

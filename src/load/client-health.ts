@@ -1,14 +1,14 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import process from 'node:process';
 
-/** How one thread of the client fared. Milliseconds. */
+/** Load of one client thread, ms. */
 export interface ThreadHealth {
   seconds: number;
-  /** Beyond the sampler's own period; a stamp can be late by as much. */
+  /** Delay beyond the sampler's period; a stamp can be late by this much. */
   event_loop_delay_p50_ms: number;
   event_loop_delay_p99_ms: number;
   event_loop_delay_max_ms: number;
-  /** Share of the time in which the thread's event loop was busy. */
+  /** Share of time in which the thread's event loop was busy. */
   event_loop_utilization: number;
   /** Cores used by the whole process, all threads. */
   process_cores: number;
@@ -16,7 +16,7 @@ export interface ThreadHealth {
 
 const periodNs = 1e6;
 
-/** Watches this thread until the returned function is called. Costs a native timer a millisecond. */
+/** Watches this thread until the returned function is called. Uses a native timer every millisecond. */
 export function watchThread(): () => ThreadHealth {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
@@ -27,7 +27,7 @@ export function watchThread(): () => ThreadHealth {
     delay.disable();
     const used = process.cpuUsage(cpu);
     const wallMs = Math.max(performance.now() - began, 1e-3);
-    // The histogram holds intervals between ticks, which are the period when nothing is late.
+    // The histogram has intervals between ticks, which equal the period if nothing is late.
     const beyond = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
     return {
       seconds: wallMs / 1000,

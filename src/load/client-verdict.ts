@@ -1,10 +1,10 @@
 import type { ThreadHealth } from './client-health.js';
 import { formatMs, formatPercent } from '../vocabulary/format.js';
 
-/** The client's own part in a result. Milliseconds; null where nothing was sent. */
+/** Whether the client limited the result. Milliseconds; null if nothing was sent. */
 export interface ClientVerdict {
   threads: number;
-  /** From when a request was due (or its user free) to when this client turned to it; waits for a slot left out. */
+  /** From when a request was due (or its user free) until this client handled it, without waits for a slot. */
   send_lag_p50_ms: number | null;
   send_lag_p99_ms: number | null;
   event_loop_delay_p99_ms: number;
@@ -13,22 +13,22 @@ export interface ClientVerdict {
   event_loop_utilization: number;
   process_cores: number;
   bound: boolean;
-  /** Why it is bound; empty when it is not. */
+  /** Why the client is the limit; empty if it is not. */
   reasons: string[];
 }
 
 /** Limits of the verdict. */
 const clientLimits = {
-  /** A loop busier than this queues what arrives. */
+  /** A busier loop queues arrivals. */
   event_loop_utilization: 0.9,
-  /** Lateness below this never counts: timers have 1 ms. */
+  /** Smaller delays never count: timers have a resolution of 1 ms. */
   least_ms: 2,
-  /** Beyond it, lateness counts when it is this share of the median TTFT. */
+  /** Above that, a delay counts from this share of the median TTFT. */
   share_of_ttft: 0.1,
 } as const;
 
 /**
- * Was it us? Yes when a thread had no time left, or was late by what matters for the TTFT measured.
+ * Decides whether the client was the limit: a thread was fully busy, or late by a relevant share of the measured TTFT.
  * @param sendLags of an open loop without a bound on concurrency, or of a closed loop, ms ascending
  */
 export function clientVerdict(
@@ -44,11 +44,11 @@ export function clientVerdict(
   const allowed = Math.max(clientLimits.least_ms, clientLimits.share_of_ttft * (medianTtftMs ?? 0));
   const lag = at(0.99);
   const reasons: string[] = [];
-  // Starting up keeps a loop busy for a moment; a run shorter than that says nothing.
+  // Starting up keeps a loop busy for a moment, so shorter runs do not count.
   const long = threads.some(({ seconds }) => seconds > 0.3);
   if (long && busy > clientLimits.event_loop_utilization)
     reasons.push(`its event loop was busy ${formatPercent(busy)} of the time`);
-  // Late and yet idle: it waited for a core, not for itself.
+  // Late but idle: it waited for a core.
   const starved = busy < 0.5 ? ' (other programs had the cores)' : '';
   if (delay > allowed)
     reasons.push(

@@ -4,15 +4,20 @@ import { monotonicNs } from '../model/clock.js';
 import { type ResponseHeaders, responseReader } from './http-response.js';
 import { formatSetting } from '../vocabulary/format.js';
 
-/** Who sent the request that a connection carries. Times are CLOCK_MONOTONIC, ns, taken as bytes leave the kernel. */
+/**
+ * The sender of the request on a connection. Times are CLOCK_MONOTONIC, ns, taken when bytes are read from the kernel.
+ */
 export interface Receiver {
-  /** The connected socket is about to be given the request's bytes. */
+  /** Called just before the request's bytes are written to the connected socket. */
   onSend(atNs: number): void;
   onHead(status: number, headers: ResponseHeaders, atNs: number): void;
-  /** Valid during the call only. */
+  /** Valid only during the call. */
   onBody(bytes: Buffer, from: number, to: number, atNs: number): void;
   onEnd(atNs: number): void;
-  /** Nothing follows. @param error of the socket or of reading the answer; null when the server closed in the middle */
+  /**
+   * Nothing follows.
+   * @param error of the socket or of reading the answer; null if the server closed in the middle
+   */
   onFailure(error: Error | null, atNs: number): void;
 }
 
@@ -23,25 +28,25 @@ export interface Origin {
 }
 
 export interface Connection {
-  /** Sends now, or as soon as it is connected. One request at a time. */
+  /** Sends now, or when connected. One request at a time. */
   send(request: string, receiver: Receiver): void;
   /** Closes it; waiting callers are not notified. */
   destroy(): void;
 }
 
-/** A host that answers no SYN: as long as undici and most other clients wait. */
+/** For a host that does not answer a SYN: the same time as undici and most other clients. */
 const connectMs = 10_000;
 
 /**
- * All sockets of a thread read into this one: their callbacks run one after the other and copy what they keep. A buffer
- * per read is what makes streams of small chunks expensive.
+ * All sockets of a thread read into this one buffer: their callbacks run in sequence and copy what they need. A buffer
+ * per read would make streams of small chunks expensive.
  */
 const shared = Buffer.allocUnsafeSlow(65_536);
 
 /**
  * Opens a connection to `origin`.
- * @param onIdle called when an answer is complete and the connection can carry the next request
- * @param onGone called once when it no longer can
+ * @param onIdle called when an answer is complete and the connection is free for the next request
+ * @param onGone called once when the connection can no longer be used
  */
 export function openConnection(
   { tls, host, port }: Origin,
@@ -51,7 +56,7 @@ export function openConnection(
   let receiver: Receiver | null = null;
   let waiting: string | null = null;
   let connected = false;
-  let gone = false;
+  let isClosed = false;
   let atNs = 0;
 
   const reader = responseReader({
@@ -62,7 +67,7 @@ export function openConnection(
       receiver = null;
       ended?.onEnd(atNs);
       if (!reusable) leave();
-      else if (!gone) onIdle(connection);
+      else if (!isClosed) onIdle(connection);
     },
   });
 
@@ -73,16 +78,16 @@ export function openConnection(
     failed?.onFailure(error, atNs);
   }
   function leave(): void {
-    if (gone) return;
-    gone = true;
+    if (isClosed) return;
+    isClosed = true;
     clearTimeout(patience);
     socket.destroy();
     onGone(connection);
   }
   function read(length: number): boolean {
     atNs = monotonicNs();
-    if (gone) return false;
-    // Bytes that nobody asked for: the server is not where we think it is.
+    if (isClosed) return false;
+    // Unsolicited bytes: the connection is out of step with the server.
     if (receiver === null) leave();
     else
       try {
@@ -90,7 +95,7 @@ export function openConnection(
       } catch (error) {
         fail(error as Error);
       }
-    return !gone;
+    return !isClosed;
   }
   function write(): void {
     if (waiting === null || !connected) return;
@@ -124,7 +129,7 @@ export function openConnection(
     fail(error);
   });
   const closed = () => {
-    if (gone) return;
+    if (isClosed) return;
     atNs = monotonicNs();
     if (receiver === null || !reader.close()) fail(null);
   };

@@ -1,15 +1,18 @@
 import { monotonicNs } from '../model/clock.js';
 import { type Connection, type Origin, openConnection, type Receiver } from './connection.js';
 
-/** Connections to one server: as many as there are requests at once, for a pool that waits would look like a slow server. */
+/** Connections to one server: one per concurrent request, because a waiting pool would look like a slow server. */
 export interface Connections {
-  /** Sends over an idle connection or a new one. @returns closes the connection in the middle of the exchange */
+  /**
+   * Sends over an idle connection or a new one.
+   * @returns a function that closes the connection in the middle of the exchange
+   */
   send(request: string, receiver: Receiver): () => void;
   /** Closes all of them. */
   close(): void;
 }
 
-/** Servers close connections that idle for 5 s (uvicorn, vLLM's) or longer: one is not used again after this. */
+/** Servers close connections that are idle for 5 s (uvicorn, vLLM's) or longer, so older ones are not reused. */
 const idleNs = 4e9;
 
 export function originOf(baseUrl: string): Origin {
@@ -17,7 +20,7 @@ export function originOf(baseUrl: string): Origin {
   const tls = protocol === 'https:';
   return {
     tls,
-    // An IPv6 address is written in brackets in a URL only.
+    // An IPv6 address has brackets only in a URL.
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: port === '' ? (tls ? 443 : 80) : Number(port),
   };
@@ -25,7 +28,7 @@ export function originOf(baseUrl: string): Origin {
 
 export function openConnections(origin: Origin): Connections {
   const open = new Set<Connection>();
-  /** The last one used is used first, so that the others may grow old. */
+  /** The most recently used one is reused first, so that the others can expire. */
   const idle: { connection: Connection; sinceNs: number }[] = [];
 
   function take(): Connection {
@@ -35,9 +38,9 @@ export function openConnections(origin: Origin): Connections {
     const connection = openConnection(
       origin,
       (free) => idle.push({ connection: free, sinceNs: monotonicNs() }),
-      (gone) => {
-        open.delete(gone);
-        const at = idle.findIndex((one) => one.connection === gone);
+      (closed) => {
+        open.delete(closed);
+        const at = idle.findIndex((entry) => entry.connection === closed);
         if (at >= 0) idle.splice(at, 1);
       },
     );

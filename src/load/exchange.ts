@@ -6,20 +6,20 @@ import type { PlannedRequest } from './load-shape.js';
 import { errorText, eventReader, type StreamEvent, type StreamUsage } from './sse.js';
 import { formatBytes } from '../vocabulary/format.js';
 
-/** What was seen of one request. Times are CLOCK_MONOTONIC, ns. */
+/** Recorded times and content of one request. Times are CLOCK_MONOTONIC, ns. */
 export interface Exchange {
   index: number;
   warmup: boolean;
-  /** Open loop: when the plan wanted it sent. Closed loop: when its user was free. */
+  /** Open loop: due time of the plan. Closed loop: when its user was free. */
   scheduled_ns: number;
-  /** When this client turned to it: scheduled_ns + the client's own lag + the wait for a slot. */
+  /** When this client handled it: scheduled_ns + the client's own lag + the wait for a slot. */
   dispatched_ns: number;
-  /** When its bytes were given to a connected socket. */
+  /** When its bytes were written to a connected socket. */
   sent_ns: number | null;
   first_byte_ns: number | null;
-  /** Arrival of each chunk with generated text: when the read of its last byte returned, before anything was parsed. */
+  /** Arrival of each chunk with generated text: when the read of its last byte returned, before parsing. */
   chunk_ns: number[];
-  /** Tokens generated up to and with each chunk, where the server reports it with every chunk; else null. */
+  /** Tokens generated up to and including each chunk, if the server reports usage with every chunk; else null. */
   chunk_totals: number[] | null;
   closed_ns: number;
   text: string;
@@ -32,20 +32,20 @@ export interface Exchange {
   requested_output_tokens: number;
 }
 
-/** What a thread sends with. */
+/** Resources that a thread sends requests with. */
 export interface Sender {
   connections: Connections;
-  /** Where chunks wait until the sockets were read. */
+  /** Queue of chunks until all ready sockets were read. */
   arrivals: ArrivalQueue;
-  /** The bytes of a request. */
+  /** Encodes a request to bytes. */
   encode(request: PlannedRequest): string;
-  /** Only a tokenizer needs the text; without one it is not kept, for the garbage collector's sake. */
+  /** Only a tokenizer needs the text; otherwise it is dropped, to reduce garbage collection. */
   keepText: boolean;
 }
 
 export interface ExchangeHandle {
   result: Promise<Exchange>;
-  /** Ends it with this status; what arrived is kept. */
+  /** Ends it with this status, keeping what arrived. */
   abort(status: 'timeout' | 'cancelled'): void;
   dispatched_ns: number;
 }
@@ -68,7 +68,10 @@ export function exchange(
   function fail(status: string, error: string | null): void {
     if (seen.status === 'ok') [seen.status, seen.error] = [status, error];
   }
-  /** Ends it after the chunks that were stamped before. @param judge sets the status */
+  /**
+   * Ends it after the chunks that were stamped before.
+   * @param judge sets the status
+   */
   function close(atNs: number, judge: () => void): void {
     if (ended) return;
     ended = true;
@@ -158,19 +161,19 @@ export function exchange(
   };
 }
 
-/** OpenSSL's own message is a line of its source; the reason is in a field of its own. */
+/** OpenSSL's message is a line of its source; the reason is in a separate field. */
 function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null): string {
   if (error === null) return 'The server closed the connection.';
   if (error.reason !== undefined && error.code !== undefined) return `${error.reason} (${error.code})`;
   return error.message || error.code || error.name;
 }
 
-/** An event of a token has some hundred bytes, with many logprobs some thousand. */
+/** A token's event has some hundred bytes, with many logprobs some thousand. */
 function maxAnswerBytes(outputTokens: number): number {
   return 8 * 2 ** 20 + outputTokens * 16_384;
 }
 
-/** Error pages are shown in part; a server that sends more than that is not asked for it. */
+/** Error pages are kept only in part. */
 const maxBodyPieces = 16;
 
 function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: number): Exchange {
@@ -204,7 +207,7 @@ function take(seen: Exchange, { text, usage, finishReason }: StreamEvent): void 
   if (finishReason !== null) seen.finish_reason = finishReason;
 }
 
-/** Numbers outside the heap, so that collecting garbage need not copy them: its pauses delay stamps. */
+/** A typed array, so that garbage collection need not copy the numbers, which would delay stamps. */
 function stampList(expected: number) {
   let stamps = new Float64Array(Math.min(expected, 4096) + 16);
   let count = 0;

@@ -2,7 +2,7 @@ import { MalformedResponse } from './http-response.js';
 
 /**
  * The kind of a failed exchange.
- * @param error Node's error of the socket, or what the answer's reader threw; null when the server closed
+ * @param error Node's socket error, or the error of the answer's reader; null if the server closed
  */
 export function failureKind(error: Error | null, answered: boolean, sent: boolean): string {
   if (error instanceof MalformedResponse) return 'malformed';
@@ -11,7 +11,7 @@ export function failureKind(error: Error | null, answered: boolean, sent: boolea
     code,
   );
   if (tls || /certificate|SSL routines|TLS connection/i.test(error?.message ?? '')) return 'tls';
-  // A socket that closes in the middle of an answer is another fault than one that never opened.
+  // A socket that closes during an answer is a different failure from one that never opened.
   if (answered) return 'stream_cut';
   return sent ? 'disconnected' : 'connect';
 }

@@ -11,7 +11,7 @@ interface Answer {
   reusable: boolean;
 }
 
-/** What our reader makes of it, in pieces of `size` bytes. */
+/** The result of inferscope's reader, in pieces of `size` bytes. */
 function ours(text: string, size: number): Answer[] {
   const answers: Answer[] = [];
   let now: Answer = { status: 0, type: null, body: '', reusable: false };
@@ -33,7 +33,7 @@ function ours(text: string, size: number): Answer[] {
   return answers;
 }
 
-/** What Node's own HTTP client makes of it. */
+/** The result of Node's HTTP client. */
 async function nodes(text: string): Promise<Omit<Answer, 'reusable'>> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -74,7 +74,7 @@ const whole: [name: string, text: string, reusable: boolean][] = [
   ['none', 'HTTP/1.1 204 \r\n\r\n', true],
 ];
 
-test.each(whole)('%s, cut at every byte, reads as Node reads it', async (_, text, reusable) => {
+test.each(whole)('%s, cut at every byte, reads as in Node', async (_, text, reusable) => {
   const expected = { ...(await nodes(text)), reusable };
   for (const size of [1, 2, 3, 5, 17, text.length]) expect(ours(text, size)).toEqual([expected]);
 });
@@ -89,7 +89,7 @@ test('two answers on one connection', () => {
   }
 });
 
-test('what is cut off has no end', () => {
+test('a truncated answer has no end', () => {
   const [, text] = whole[0]!;
   for (const length of [10, 60, 95, text.length - 1]) expect(ours(text.slice(0, length), 1)).toEqual([]);
 });

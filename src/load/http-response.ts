@@ -1,15 +1,18 @@
-/** Headers of an answer, names in lower case; the last of several of one name. */
+/** Headers of an answer, names in lower case; of repeated names the last. */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
 interface ResponseListener {
   onHead(status: number, headers: ResponseHeaders): void;
-  /** A piece of the body, transfer coding removed: bytes[from, to). Valid during the call only. */
+  /** A piece of the body without transfer coding: bytes[from, to). Valid only during the call. */
   onBody(bytes: Buffer, from: number, to: number): void;
-  /** The answer is complete. @param reusable whether the connection can carry another request */
+  /**
+   * The answer is complete.
+   * @param reusable whether the connection can carry another request
+   */
   onEnd(reusable: boolean): void;
 }
 
-/** What is no HTTP/1.1. */
+/** The bytes are not valid HTTP/1.1. */
 export class MalformedResponse extends Error {}
 
 const maxHeadBytes = 65_536;
@@ -18,14 +21,14 @@ const [lf, cr, semicolon] = [10, 13, 59];
 type State = 'head' | 'length' | 'close' | 'size' | 'extension' | 'chunk' | 'chunk_end' | 'trailer';
 
 /**
- * Reads the answers of one HTTP/1.1 connection (RFC 9112, sections 2 to 7), one after the other, cut anywhere.
- * By hand, because a token must cost microseconds: bench/load/README.md compares it with the cost of undici.
+ * Reads the answers of one HTTP/1.1 connection in sequence (RFC 9112, sections 2 to 7), from pieces cut anywhere.
+ * Written by hand, because a token must take only microseconds: bench/load/README.md compares it with undici.
  */
 export function responseReader(listener: ResponseListener) {
   let state: State = 'head';
   let head = Buffer.alloc(0);
-  /** Bytes left of the body or the chunk. */
-  let left = 0;
+  /** Remaining bytes of the body or the chunk. */
+  let remaining = 0;
   let digits = 0;
   let keepAlive = true;
   let trailerBytes = 0;
@@ -35,7 +38,7 @@ export function responseReader(listener: ResponseListener) {
     listener.onEnd(reusable && keepAlive);
   }
 
-  /** @returns where the body begins, or `to` when the head is not complete */
+  /** @returns the start of the body, or `to` if the head is not complete */
   function readHead(bytes: Buffer, from: number, to: number): number {
     const known = head.length;
     head = Buffer.concat([head, bytes.subarray(from, to)]);
@@ -73,11 +76,11 @@ export function responseReader(listener: ResponseListener) {
     if (status === 204 || status === 304) end(true);
     else if (/(?:^|[ ,])chunked$/i.test(headers.get('transfer-encoding') ?? '')) {
       state = 'size';
-      [left, digits] = [0, 0];
+      [remaining, digits] = [0, 0];
     } else if (length === undefined) state = 'close';
     else {
-      left = Number(length);
-      if (left === 0) end(true);
+      remaining = Number(length);
+      if (remaining === 0) end(true);
       else state = 'length';
     }
   }
@@ -85,9 +88,9 @@ export function responseReader(listener: ResponseListener) {
   function readSize(byte: number): void {
     const digit = hexDigit(byte);
     if (digit >= 0) {
-      // 2^48 bytes are more than any chunk has.
+      // No chunk is as long as 2^48 bytes.
       if (++digits > 12) throw new MalformedResponse('a chunk has no sensible size');
-      left = left * 16 + digit;
+      remaining = remaining * 16 + digit;
     } else if (digits > 0 && byte === lf) beginChunk();
     else if (digits > 0 && (byte === semicolon || byte === 32)) state = 'extension';
     else if (digits === 0 || byte !== cr) throw new MalformedResponse('a chunk has no size');
@@ -96,7 +99,7 @@ export function responseReader(listener: ResponseListener) {
   function beginChunk(): void {
     digits = 0;
     trailerBytes = 0;
-    state = left === 0 ? 'trailer' : 'chunk';
+    state = remaining === 0 ? 'trailer' : 'chunk';
   }
 
   /** Bytes of one line of the trailer; an empty line ends the answer. */
@@ -136,12 +139,12 @@ export function responseReader(listener: ResponseListener) {
             break;
           case 'length':
           case 'chunk': {
-            const stop = Math.min(to, at + left);
-            left -= stop - at;
+            const stop = Math.min(to, at + remaining);
+            remaining -= stop - at;
             const begin = at;
             at = stop;
             listener.onBody(bytes, begin, stop);
-            if (left === 0) {
+            if (remaining === 0) {
               if (state === 'chunk') state = 'chunk_end';
               else end(true);
             }
@@ -150,7 +153,10 @@ export function responseReader(listener: ResponseListener) {
         }
       }
     },
-    /** The connection was closed. Ends an answer that lasts until then; @returns false when one was cut off. */
+    /**
+     * The connection was closed. Ends an answer without a length.
+     * @returns false if an answer was truncated
+     */
     close(): boolean {
       if (state !== 'close') return false;
       end(false);

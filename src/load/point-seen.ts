@@ -6,7 +6,10 @@ import { loadLevel, type LoadShape } from './load-shape.js';
 import type { SweepPoint } from './sweep.js';
 import type { LoadOutcome } from './threads.js';
 
-/** With a bound on an open load, the wait for a slot is the load's, not the client's: then nothing is known. */
+/**
+ * Send lags of the client, ms. Empty for an open load with a concurrency limit, because waits for a slot are part of
+ * the load.
+ */
 export function sendLags(
   { exchanges }: LoadOutcome,
   load: { shape: LoadShape; concurrency: number | null },
@@ -24,7 +27,7 @@ export function medianTtftMs(rows: readonly Row<'requests'>[]): number | null {
   return known.length === 0 ? null : median(known);
 }
 
-/** Enough to choose the next load; the figures that are shown come from the session's tables. */
+/** The figures for choosing the next load; results come from the session's tables. */
 export function sweepPoint(
   rows: Row<'requests'>[],
   load: { shape: LoadShape },

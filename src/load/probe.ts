@@ -9,18 +9,18 @@ import type { Random } from './random.js';
 import { runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
 
-/** A repeat this much faster than a fresh prompt of its length came from a prefix cache. */
+/** A repeat below this share of a fresh prompt's time came from a prefix cache. */
 const cachedBelow = 0.5;
-/** Differences below are noise of the connection. */
+/** Smaller differences are noise of the connection. */
 const cachedMs = 5;
-/** Fresh prompts and repeats that must all agree: one slow answer is noise. */
+/** Number of fresh prompts and repeats that must agree, because one slow answer may be noise. */
 const pairs = 3;
 
 /**
- * Requests before any load: a fresh prompt (warms connection and server), then another one and that one again. Shows that
- * the server answers as asked. Where the repeat was faster, the pair is repeated: a prefix cache is claimed only when all
- * repeats were faster than all fresh prompts, or usage counts cached tokens.
- * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED when the first request fails
+ * Requests before any load: a fresh prompt (which warms up connection and server), then another one twice. Checks that
+ * the server answers as requested. If the repeat was faster, the pair is repeated: a prefix cache is reported only if
+ * all repeats were faster than all fresh prompts, or usage counts cached tokens.
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED if the first request fails
  */
 export async function probeServer(
   target: LoadTarget,
@@ -44,10 +44,10 @@ export async function probeServer(
       { ...plan, seconds: Number.POSITIVE_INFINITY, begin_ns: monotonicNs() },
       { signal },
     );
-    const one = exchanges[0];
-    if (one === undefined) throw stoppedEarly();
-    if (one.status !== 'ok') throw probeFailure(one, target);
-    return one;
+    const first = exchanges[0];
+    if (first === undefined) throw stoppedEarly();
+    if (first.status !== 'ok') throw probeFailure(first, target);
+    return first;
   }
   const made = () => makePrompt(shape.inputLen, random, tokenizer);
   const ttft = (exchange: Exchange) => (exchange.chunk_ns[0]! - exchange.sent_ns!) / 1e6;
@@ -87,12 +87,12 @@ export function stoppedEarly(): InferscopeError {
 
 function probeFailure({ status, error }: Exchange, target: LoadTarget): InferscopeError {
   const url = `${target.baseUrl}/${target.api === 'chat' ? 'chat/completions' : 'completions'}`;
-  const said = error ? `: ${error.replace(/\s+/g, ' ').trim()}` : '';
+  const serverText = error ? `: ${error.replace(/\s+/g, ' ').trim()}` : '';
   if (status === 'cancelled') return stoppedEarly();
   if (status === 'connect' || status === 'tls' || status === 'disconnected' || status === 'timeout') {
     return new InferscopeError('E_SERVER_UNREACHABLE', {
       what: `no answer from ${url}`,
-      why: `${failureWords(status)}${said}`,
+      why: `${failureWords(status)}${serverText}`,
       fix: {
         connect: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
         tls: 'Check the certificate, or NODE_EXTRA_CA_CERTS for one of your own.',
@@ -101,18 +101,18 @@ function probeFailure({ status, error }: Exchange, target: LoadTarget): Infersco
       }[status],
     });
   }
-  const other = target.api === 'chat' ? 'completions' : 'chat';
+  const otherApi = target.api === 'chat' ? 'completions' : 'chat';
   const fixes: Record<string, string> = {
     http_401: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key of this server.',
     http_403: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key that may use this model.',
-    http_404: `Check the URL (it ends in /v1 for most servers) and --model, or try --api ${other}.`,
+    http_404: `Check the URL (it ends in /v1 for most servers) and --model, or try --api ${otherApi}.`,
     http_429: 'Wait, or ask for a higher limit: a load test would only measure the limiter.',
     not_streamed: 'Check that the server (or the gateway before it) can stream.',
     empty: 'Check --model and --output-len: the answer held no text.',
   };
   return new InferscopeError('E_SERVER_RESPONSE', {
     what: `${url} does not answer as it should`,
-    why: `${failureWords(status)}${said}`,
+    why: `${failureWords(status)}${serverText}`,
     fix: fixes[status] ?? 'Look at the server’s log, and try one request with curl.',
   });
 }

@@ -1,6 +1,6 @@
 import type { Random } from './random.js';
 
-/** What the generator needs of a tokenizer; loaded by the caller. */
+/** The tokenizer functions that the generator needs; the caller loads the tokenizer. */
 export interface PromptTokenizer {
   encode(text: string): number[];
   decode(tokens: ArrayLike<number>): string;
@@ -8,7 +8,7 @@ export interface PromptTokenizer {
 
 interface Prompt {
   text: string;
-  /** Exact count where a tokenizer made it; null when made of words. */
+  /** Exact count by a tokenizer; null if made of words. */
   tokens: number | null;
 }
 
@@ -19,12 +19,12 @@ const words =
   );
 
 /**
- * Prompts that share nothing with each other: the first word differs in nearly every one, so that no prefix cache
- * helps. With `tokenizer`, texts of exactly `inputLen` tokens: words are added or dropped until encoding them gives
- * that many, because decoding random tokens and encoding the text again does not return them.
+ * Prompts without common prefixes: the first word almost always differs, so that no prefix cache helps. With
+ * `tokenizer`, texts of exactly `inputLen` tokens: words are added or dropped until the encoded length matches, because
+ * decoding random tokens and encoding the text does not return them.
  */
 export function makePrompt(inputLen: number, random: Random, tokenizer?: PromptTokenizer): Prompt {
-  // A number in front makes prompts differ from the first block of any prefix cache on.
+  // A leading number makes prompts differ from the first block of a prefix cache on.
   const start = Math.floor(random() * 1e9).toString(36);
   if (!tokenizer) return { text: withWords(start, inputLen - 1, random), tokens: null };
   for (let tries = 0; tries < 20; tries++) {
@@ -51,7 +51,7 @@ function exact(inputLen: number, random: Random, tokenizer: PromptTokenizer, sta
     const lacking = inputLen - tokenizer.encode(parts.join(' ')).length;
     if (lacking === 0) return parts.join(' ');
     if (lacking > 0) {
-      // Words may be several tokens: half of what lacks at a time while it is much, then one by one.
+      // Words may be several tokens: half of the missing length at a time while it is large, then one by one.
       const add = lacking > 4 ? Math.ceil(lacking / 2) : 1;
       for (let i = 0; i < add; i++) parts.push(word(random));
     } else parts.splice(Math.max(1, parts.length + Math.min(-1, Math.ceil(lacking / 2))));

@@ -1,7 +1,9 @@
 /** Uniform draws in [0, 1). */
 export type Random = () => number;
 
-/** mulberry32 (T. Ettinger, public domain): 32 bits of state, enough for prompts and arrivals, alike everywhere. */
+/**
+ * mulberry32 (T. Ettinger, public domain): 32 bits of state, enough for prompts and arrivals, equal on every machine.
+ */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -14,7 +16,7 @@ export function seededRandom(seed: number): Random {
 
 /** A seed for one part of a run (prompts, arrivals of point 3, …), so that parts do not share draws. */
 export function partSeed(seed: number, part: string): number {
-  // FNV-1a over the name, begun from the seed.
+  // FNV-1a over the name, starting from the seed.
   let hash = (2166136261 ^ Math.imul(seed, 2654435761)) >>> 0;
   for (let i = 0; i < part.length; i++) hash = Math.imul(hash ^ part.charCodeAt(i), 16777619) >>> 0;
   return hash;

@@ -8,7 +8,10 @@ interface TokenCounters {
   text: ((text: string) => number) | null;
 }
 
-/** A row of `requests`. @param originNs CLOCK_MONOTONIC of the session's time 0 */
+/**
+ * A row of `requests`.
+ * @param originNs CLOCK_MONOTONIC of the session's time 0
+ */
 export function requestRow(
   seen: Exchange,
   keys: Pick<Row<'requests'>, 'execution_id' | 'capture_id' | 'host'>,

@@ -38,7 +38,7 @@ function run(target: LoadTarget, change: Partial<PointPlan>, signal = new AbortC
   return runPoint(plan, { signal });
 }
 
-test('every chunk is stamped after the server wrote it', async () => {
+test('stamps every chunk after the server wrote it', async () => {
   const target = testTarget(server, { first_ms: 40, gap_ms: 5 });
   const { exchanges } = await run(target, { requests: planned(6, 10), concurrency: 3 });
   const log = await server.log();
@@ -75,7 +75,7 @@ test.each([
   ['deep_error', 'stream_error', 'nested too deep'],
   ['endless', 'too_large', '8.13 MiB'],
   ['endless_event', 'too_large', 'MiB'],
-])('%s is counted as %s', async (fault, status, text) => {
+])('counts %s as %s', async (fault, status, text) => {
   const { exchanges } = await run(testTarget(server, { fault }), {});
   expect(exchanges).toHaveLength(1);
   expect(exchanges[0]!.status).toBe(status);
@@ -89,22 +89,22 @@ test('a failed request keeps what arrived before the failure', async () => {
     return [seen!.status, seen!.chunk_ns.length];
   };
   expect(await kept('cut')).toEqual(['stream_cut', 4]);
-  // It stops in the middle and keeps the connection open.
+  // The server stops in the middle and keeps the connection open.
   expect(await kept('stall', 2000)).toEqual(['timeout', 4]);
   expect(await kept('error_event')).toEqual(['stream_error', 8]);
 });
 
-test('a server that ignores max_tokens is answered in full, and its own count is kept', async () => {
+test('reads the full answer of a server that ignores max_tokens, and keeps its token count', async () => {
   const [seen] = (await run(testTarget(server, { fault: 'ignores_max' }), {})).exchanges;
   expect(seen).toMatchObject({ status: 'ok', requested_output_tokens: 8, usage: { output_tokens: 24 } });
   expect(seen!.chunk_ns).toHaveLength(24);
 });
 
-test('a request that hangs ends at its limit, also one with a body that is never read', async () => {
+test('a hanging request ends at its time limit, also if its body is never read', async () => {
   const target = { ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 };
   const hung = await run(target, {});
   expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
-  // More than the buffers of both sockets hold.
+  // More than the buffers of both sockets.
   const [request] = planned(1);
   const unread = await run(
     { ...target, headers: { 'x-fault': 'slow_read' } },
@@ -121,7 +121,7 @@ test('no connection: closed port, unknown host', async () => {
   }
 });
 
-test('connections are used again, and one that the server closed is not', async () => {
+test('reuses connections, except those that the server closed', async () => {
   const connections = async () =>
     Number(
       /^programmed_connections_total (\d+)/m.exec(await (await fetch(`${server.url}/metrics`)).text())![1],
@@ -137,7 +137,7 @@ test('connections are used again, and one that the server closed is not', async 
   expect(await opened('close_after')).toBeGreaterThanOrEqual(12);
 });
 
-test('TLS: an untrusted certificate, a server without TLS, a trusted one', async () => {
+test('TLS: an untrusted certificate, a server without TLS, a trusted certificate', async () => {
   const secure = await programmedServer(selfSigned());
   try {
     const untrusted = await run(testTarget(secure), {});
@@ -154,7 +154,7 @@ test('TLS: an untrusted certificate, a server without TLS, a trusted one', async
   }
 });
 
-test('stopping keeps what was seen and says so', async () => {
+test('stopping keeps the finished requests and reports the stop', async () => {
   const controller = new AbortController();
   const aborted = abortAfter(server, 10, controller);
   const target = testTarget(server, { first_ms: 5, gap_ms: 20 });
@@ -165,9 +165,9 @@ test('stopping keeps what was seen and says so', async () => {
   expect(exchanges[0]!.chunk_ns.length).toBeGreaterThan(1);
 });
 
-test('an open loop does not wait for answers; with one slot the wait is latency of the schedule', async () => {
+test('an open loop does not wait for answers; with one slot the wait counts as latency', async () => {
   const requests = planned(5, 2, (index) => index * 20e6);
-  // Nothing is answered before all five are there.
+  // Nothing is answered before all five arrived.
   const controller = new AbortController();
   await server.log();
   let arrived = 0;
@@ -192,7 +192,7 @@ test('an open loop does not wait for answers; with one slot the wait is latency 
       requests.map(({ due_ns }) => exchanges[0]!.scheduled_ns - exchanges[0]!.index * 20e6 + due_ns!),
     );
   }
-  // Arrival 4 is due at 80 ms; with one slot it is sent when four requests of 101 ms have been answered.
+  // Arrival 4 is due at 80 ms; with one slot it is sent after four answers of 101 ms each.
   const byIndex = queued.exchanges.toSorted((x, y) => x.index - y.index);
   expectAfter(
     byIndex.slice(1).map(({ sent_ns: at }) => at!),
@@ -202,7 +202,7 @@ test('an open loop does not wait for answers; with one slot the wait is latency 
   expect((last.chunk_ns[0]! - last.scheduled_ns) / 1e6).toBeGreaterThan(400);
 });
 
-test('a chat stream: the role chunk is no token', async () => {
+test('a chat stream: the role chunk is not a token', async () => {
   await server.log();
   const { exchanges } = await run({ ...testTarget(server, { first_ms: 50 }), api: 'chat' }, {});
   const [seen] = exchanges;
@@ -212,14 +212,14 @@ test('a chat stream: the role chunk is no token', async () => {
   expectAfter(seen!.chunk_ns, truth!.writes_ns);
 });
 
-test('reasoning and arguments of tool calls are generated text: TTFT is at the first of them', async () => {
+test('reasoning and tool-call arguments are generated text, so TTFT is at the first of them', async () => {
   const chat = (body: Record<string, unknown>) =>
     run({ ...testTarget(server, { first_ms: 5, gap_ms: 20, ...body }), api: 'chat' }, {});
   await server.log();
   for (const body of [{ reasoning: 4 }, { tool_call: true }]) {
     const [seen] = (await chat(body)).exchanges;
     const [truth] = await server.log();
-    // usage counts reasoning tokens too: with as many chunks as tokens every gap is known.
+    // usage counts reasoning tokens too; with one token per chunk every gap is known.
     expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
     const { chunk_ns: chunks, sent_ns: sent } = seen!;
     expect(chunks).toHaveLength(8);

@@ -12,23 +12,23 @@ import { type LoadTarget, requestEncoder } from './target.js';
 export interface PointPlan {
   target: LoadTarget;
   requests: PlannedRequest[];
-  /** Users of a closed loop; for an open one the most requests at once, null for no bound. */
+  /** Users of a closed loop; for an open one the maximum concurrent requests, null without a limit. */
   concurrency: number | null;
   loop: 'closed' | 'open';
-  /** Closed loop: users begin spread over this time instead of all at once. */
+  /** Closed loop: stagger user start over this period. */
   ramp_s: number;
-  /** No request is begun after this long; those under way are waited for. Infinity for no limit. */
+  /** No request starts after this time; running ones are awaited. Infinity for no limit. */
   seconds: number;
-  /** CLOCK_MONOTONIC at which the load begins, the same in every thread. */
+  /** CLOCK_MONOTONIC start of the load, the same in every thread. */
   begin_ns: number;
-  /** The generated text is not kept; then no tokenizer can count it. */
+  /** Drops the generated text, so that no tokenizer can count it. */
   discard_text?: boolean;
 }
 
 export interface PointOutcome {
   exchanges: Exchange[];
   health: ThreadHealth;
-  /** Begin of the load to the end of the last exchange, CLOCK_MONOTONIC ns. */
+  /** From the start of the load to the end of the last exchange, CLOCK_MONOTONIC ns. */
   begin_ns: number;
   end_ns: number;
 }
@@ -37,7 +37,7 @@ export interface PointCounts {
   done: number;
   failed: number;
   in_flight: number;
-  /** Chunks of the requests that are done. */
+  /** Chunks of finished requests. */
   tokens: number;
 }
 
@@ -47,7 +47,7 @@ export interface PointControl {
   onProgress?: (counts: PointCounts) => void;
 }
 
-/** Sends the requests of a plan as it says and waits for all answers. Aborting ends those under way. */
+/** Sends the requests of a plan and waits for all answers. Aborting ends the running ones. */
 export async function runPoint(plan: PointPlan, control: PointControl): Promise<PointOutcome> {
   const connections = openConnections(originOf(plan.target.baseUrl));
   const encodeBody = requestEncoder(plan.target);
@@ -57,7 +57,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
     keepText: plan.discard_text !== true,
     encode: ({ prompt, output_tokens: tokens }) => encodeBody(prompt, tokens),
   };
-  // Every user that waits listens to it.
+  // Every waiting user listens to it.
   setMaxListeners(0, control.signal);
   const inFlight = new Set<ExchangeHandle>();
   const exchanges: Exchange[] = [];
@@ -118,7 +118,7 @@ async function closedLoop(plan: PointPlan, control: PointControl, send: Send): P
   await Promise.all(Array.from({ length: users }, (_, number) => user(number, users)));
 }
 
-/** Arrivals do not wait for answers. With a bound on concurrency they wait for a slot, and that wait is latency. */
+/** Arrivals do not wait for answers. With a concurrency limit they wait for a slot, and that wait counts as latency. */
 async function openLoop(plan: PointPlan, control: PointControl, send: Send): Promise<void> {
   const queue: { request: PlannedRequest; dueNs: number }[] = [];
   const running = new Set<Promise<void>>();
@@ -138,7 +138,7 @@ async function openLoop(plan: PointPlan, control: PointControl, send: Send): Pro
   for (const request of plan.requests) {
     const dueNs = plan.begin_ns + (request.due_ns ?? 0);
     const wait = (dueNs - monotonicNs()) / 1e6;
-    // Timers have 1 ms; what is due within the next half is sent now rather than late.
+    // Timers have a resolution of 1 ms: a request due within the next half is sent now rather than late.
     if (wait > 0.5) await sleep(wait, undefined, { signal: control.signal }).catch(() => undefined);
     if (over(plan, control)) break;
     queue.push({ request, dueNs });

@@ -8,7 +8,7 @@ interface ServerSampler {
 
 type Scraped = { t_ns: number; server: string | null; reading: ServerReading };
 
-/** What a page says; null when there is none or it names nothing we know. */
+/** Metrics of a page; null if there is none, or it has no known metric. */
 function scraped(page: Awaited<ReturnType<typeof metricsPage>>): Scraped | null {
   const read = page === null ? null : readServerMetrics(page.text);
   return page === null || read === null || Object.keys(read.reading).length === 0

@@ -2,14 +2,14 @@ import { StringDecoder } from 'node:string_decoder';
 import { createParser } from 'eventsource-parser';
 import { formatSetting } from '../vocabulary/format.js';
 
-/** What one event of the stream brings, after JSON is parsed. */
+/** Content of one event of the stream, after parsing JSON. */
 export interface StreamEvent {
-  /** Generated text, reasoning and arguments of tool calls included; empty for role and usage chunks. */
+  /** Generated text, including reasoning and tool-call arguments; empty for role and usage chunks. */
   text: string;
   usage: StreamUsage | null;
   finishReason: string | null;
   done: boolean;
-  /** A streamed error, an event that is not JSON or not a chunk, or one without an end: then nothing follows. */
+  /** A streamed error, or an event that is not JSON, not a chunk or never ends. Nothing follows it. */
   error: { kind: 'stream_error' | 'malformed' | 'too_large'; text: string } | null;
 }
 
@@ -19,17 +19,17 @@ export interface StreamUsage {
   cached_tokens: number | null;
 }
 
-/** An event longer than this is not a token: a server that never ends one would fill the memory. */
+/** A longer event is not a token. Without a limit, an event that never ends would fill the memory. */
 const maxEventChars = 4 * 2 ** 20;
-/** The longest context and the longest answer that a model is known to have, rounded up: usage beyond is not a count. */
+/** Longest known context and answer of a model, rounded up; larger usage values are invalid. */
 const maxTokens = { prompt: 2 ** 24, completion: 2 ** 20 };
 
-/** Feeds the bytes of an event stream, split anywhere, and calls back once an event. */
+/** Reads the bytes of an event stream, split anywhere, and calls back once per event. */
 export function eventReader(onEvent: (event: StreamEvent) => void): {
   feed(bytes: Buffer, from: number, to: number): void;
 } {
   const decoder = new StringDecoder('utf8');
-  /** The piece before ended in the middle of a character. */
+  /** Whether the previous piece ended in the middle of a character. */
   let split = false;
   let ended = false;
   const parser = createParser({
@@ -43,7 +43,7 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
         );
         return;
       }
-      // An unknown field is allowed by the standard, except that plain text in place of events is one long such field.
+      // The standard allows unknown fields, but plain text instead of events is one long unknown field.
       if (error.type === 'unknown-field' && !error.line?.startsWith('{')) return;
       onEvent(failed('malformed', error.line ?? error.message));
     },
@@ -66,7 +66,9 @@ function failed(kind: NonNullable<StreamEvent['error']>['kind'], text: string): 
   return { ...nothing, error: { kind, text: text.slice(0, 500) } };
 }
 
-/** One event of /v1/completions or /v1/chat/completions, as vLLM, SGLang, TGI, llama.cpp, Ollama and OpenAI send them. */
+/**
+ * One event of /v1/completions or /v1/chat/completions, as vLLM, SGLang, TGI, llama.cpp, Ollama and OpenAI send them.
+ */
 export function readEvent(data: string, event?: string): StreamEvent {
   if (data === '[DONE]') return { ...nothing, done: true };
   let parsed: unknown;
@@ -98,7 +100,7 @@ export function readEvent(data: string, event?: string): StreamEvent {
   };
 }
 
-/** What of a usage object cannot be a number of tokens; null when all can, or are absent. */
+/** The invalid token count of a usage object; null if all are valid or absent. */
 function wrongCount(usage: Record<string, unknown>): string | null {
   const counts: [name: string, value: unknown, most: number][] = [
     ['prompt_tokens', usage['prompt_tokens'], maxTokens.prompt],
@@ -127,10 +129,10 @@ function choiceText(choice: Record<string, unknown>): string {
   const delta = objectOf(choice['delta']);
   if (!delta) return '';
   // vLLM and SGLang: reasoning_content; newer vLLM and Ollama: reasoning.
-  const said = textOf(delta['reasoning_content'] ?? delta['reasoning']) + textOf(delta['content']);
+  const generated = textOf(delta['reasoning_content'] ?? delta['reasoning']) + textOf(delta['content']);
   const calls = delta['tool_calls'];
-  if (!Array.isArray(calls)) return said;
-  return said + calls.map((call) => callText(objectOf(objectOf(call)?.['function']))).join('');
+  if (!Array.isArray(calls)) return generated;
+  return generated + calls.map((call) => callText(objectOf(objectOf(call)?.['function']))).join('');
 }
 
 function callText(call: Record<string, unknown> | null): string {
@@ -140,7 +142,7 @@ function callText(call: Record<string, unknown> | null): string {
 /** OpenAI nests one error, gateways one or two more. */
 const maxNested = 4;
 
-/** The message of an OpenAI error object, whatever its nesting. */
+/** The message of an OpenAI error object at any nesting. */
 export function errorText(body: unknown): string {
   let inner = body;
   for (let depth = 0; depth < maxNested; depth++) {

@@ -23,14 +23,14 @@ test('loads double until doubling gives nothing', () => {
   expect(sweep((level) => ({ output_rate: level, stopped: level === 2 }))).toEqual([1, 2]);
 });
 
-test('with an SLO the gap between met and missed is halved', () => {
+test('with an SLO halves the gap between the highest load that met it and the lowest that missed it', () => {
   const server = (limit: number) => (level: number) => ({ output_rate: level, meets_slo: level <= limit });
-  // 13 users meet it: missed first at 16, then 12 (met), 14 (missed), 13 (met): nothing is left between 13 and 14.
+  // 13 users meet it: missed first at 16, then 12 (met), 14 (missed), 13 (met). No value is left between 13 and 14.
   expect(sweep(server(13), { slo: true })).toEqual([1, 2, 4, 8, 16, 12, 14, 13]);
-  // Rates are no whole numbers; four halvings leave a sixteenth of the gap.
+  // Rates are not integers; four halvings leave a sixteenth of the gap.
   const rates = sweep(server(5.3), { slo: true, whole: false, from: 1 });
   expect(rates).toEqual([1, 2, 4, 8, 6, 5, 5.5, 5.25]);
-  // Missed at once: halved towards zero for rates, the end for one user.
+  // Missed at the first load: rates are halved towards zero, and a sweep of users ends at one.
   expect(sweep(server(0.3), { slo: true })).toEqual([1]);
   expect(sweep(server(0.3), { slo: true, whole: false })).toEqual([1, 0.5, 0.25, 0.375, 0.313]);
 });

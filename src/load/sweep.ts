@@ -1,4 +1,4 @@
-/** What the sweep needs to know of a load that was run. */
+/** Figures of a completed load that a sweep needs. */
 export interface SweepPoint {
   level: number;
   /** Output tokens (else chunks) per second. */

@@ -1,17 +1,17 @@
 /** Where and how requests are sent. */
 export interface LoadTarget {
-  /** Base of the API, without a slash at its end, e.g. http://localhost:8000/v1 */
+  /** Base of the API, without a trailing slash, e.g. http://localhost:8000/v1 */
   baseUrl: string;
   api: 'completions' | 'chat';
   model: string;
   apiKey: string | null;
-  /** Further headers, e.g. of a gateway. */
+  /** More headers, e.g. of a gateway. */
   headers: Record<string, string>;
   temperature: number;
   ignoreEos: boolean;
   /** Fields added to every body. */
   extraBody: Record<string, unknown>;
-  /** A request that has not ended by then is counted as timed out. */
+  /** A request that has not ended by then counts as timed out. */
   timeout_ms: number;
 }
 
@@ -42,7 +42,7 @@ export function requestEncoder(target: LoadTarget): (prompt: string, outputToken
   };
 }
 
-/** The body both APIs share: greedy by default, exactly `outputTokens` where the server knows ignore_eos. */
+/** The body of both APIs: greedy by default, and exactly `outputTokens` if the server supports ignore_eos. */
 function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
   return JSON.stringify({
     model: target.model,

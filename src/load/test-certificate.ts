@@ -10,7 +10,7 @@ const sequence = (...parts: Buffer[]) => der(0x30, ...parts);
 const hex = (text: string) => Buffer.from(text, 'hex');
 const utcTime = (text: string) => der(0x17, Buffer.from(text));
 
-/** A certificate for 127.0.0.1 that nobody but itself signed (X.509 v3, RFC 5280; ECDSA P-256), PEM. */
+/** A self-signed certificate for 127.0.0.1 (X.509 v3, RFC 5280; ECDSA P-256), PEM. */
 export function selfSigned(): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const ecdsaWithSha256 = sequence(der(0x06, hex('2a8648ce3d040302')));

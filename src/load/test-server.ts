@@ -13,14 +13,17 @@ interface LoggedRequest {
 
 export interface ProgrammedServer {
   url: string;
-  /** What it wrote and when (CLOCK_MONOTONIC), since the last call. */
+  /** Its writes with times (CLOCK_MONOTONIC), since the last call. */
   log(): Promise<LoggedRequest[]>;
-  /** Tokens that it has written so far. */
+  /** Tokens written so far. */
   written(): Promise<number>;
   stop(): void;
 }
 
-/** The server of bench/load with programmed delays and faults, as a process of its own. @param tls PEM, for https */
+/**
+ * The server of bench/load with programmed delays and faults, as a separate process.
+ * @param tls PEM, for https
+ */
 export async function programmedServer(tls?: { key: string; cert: string }): Promise<ProgrammedServer> {
   const child = spawn(process.execPath, [join(packageRoot(), 'bench', 'load', 'server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -43,7 +46,7 @@ export async function programmedServer(tls?: { key: string; cert: string }): Pro
   };
 }
 
-/** Aborts once the server has written so many more tokens, however fast the machine is. */
+/** Aborts once the server has written this many more tokens, at any machine speed. */
 export async function abortAfter(
   server: ProgrammedServer,
   tokens: number,

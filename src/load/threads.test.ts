@@ -52,7 +52,7 @@ function plan(count: number, outputTokens: number, change: Partial<ThreadPlan> =
 
 const quiet: PointControl = { signal: new AbortController().signal };
 
-test('one thread or three send every request once, twice in one process, and leave no thread behind', async () => {
+test('one or three threads send every request once, twice in one process, and exit', async () => {
   const workers = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
   const before = workers();
   for (const threads of [1, 3, 1]) {
@@ -66,9 +66,9 @@ test('one thread or three send every request once, twice in one process, and lea
       expect(seen.sent_ns!).toBeGreaterThanOrEqual(outcome.begin_ns);
       expect(seen.closed_ns).toBeLessThanOrEqual(outcome.end_ns);
     }
-    // Five rounds of 6 users take 85 ms each: progress was reported in between.
+    // Five rounds of 6 users take 85 ms each, so progress was reported in between.
     expect(counts.length).toBeGreaterThan(0);
-    // The server saw each prompt once, and all threads share its clock.
+    // The server received each prompt once, and all threads use its clock.
     const log = await server.log();
     expect(new Set(log.map(({ prompt }) => prompt)).size).toBe(30);
     expect(log).toHaveLength(30);
@@ -86,7 +86,7 @@ test('users start together in all threads', async () => {
   expect(new Set(sent)).toEqual(new Set([outcome.begin_ns]));
 });
 
-test('stopping ends all threads and keeps what was seen', async () => {
+test('stopping ends all threads and keeps finished requests', async () => {
   const controller = new AbortController();
   let reports = 0;
   const onProgress = ({ in_flight: flying }: { in_flight: number }) => {
@@ -98,14 +98,14 @@ test('stopping ends all threads and keeps what was seen', async () => {
     expect(seen.status).toBe('cancelled');
     expect(seen.chunk_ns.length).toBeGreaterThan(1);
   }
-  // Stopped before it begins: nothing is sent.
+  // Stopped before the start: nothing is sent.
   await server.log();
   const none = await runLoad(plan(5, 5), 2, { signal: AbortSignal.abort() }, entry);
   expect(none.exchanges).toEqual([]);
   expect(await server.log()).toEqual([]);
 });
 
-test('a thread that cannot work ends the load with its reason', async () => {
+test('a thread that cannot work ends the load with its error', async () => {
   const broken = join(folder, 'broken.mjs');
   writeFileSync(broken, 'throw new Error("no such engine");');
   await expect(runLoad(plan(4, 4), 2, quiet, broken)).rejects.toThrow('no such engine');

@@ -8,17 +8,18 @@ import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';
 
 export interface LoadOutcome {
   exchanges: Exchange[];
-  /** One a thread that sent. */
+  /** One per sending thread. */
   threads: ThreadHealth[];
   begin_ns: number;
   end_ns: number;
 }
 
-/** From "begin" to the first request: the message must have reached every thread. */
+/** From "begin" to the first request: time for the message to reach every thread. */
 const leadNs = 20e6;
 
 /**
- * Runs a plan in threads that do nothing else: progress, samplers and the garbage of this thread delay no stamp.
+ * Runs a plan in separate threads, so that progress, samplers and garbage collection of this thread do not delay time
+ * stamps.
  * @param entry the built load-worker.js
  */
 export async function runLoad(
@@ -30,8 +31,8 @@ export async function runLoad(
   const parts = shares(plan, threads);
   const counts = parts.map((): PointCounts => ({ done: 0, failed: 0, in_flight: 0, tokens: 0 }));
   const workers = parts.map((part, number) =>
-    startThread(part, entry, (own) => {
-      counts[number] = own;
+    startThread(part, entry, (health) => {
+      counts[number] = health;
       control.onProgress?.(sum(counts));
     }),
   );
@@ -56,7 +57,7 @@ function sum(counts: PointCounts[]): PointCounts {
   return total;
 }
 
-/** Requests in turn, users (or slots) as evenly as they go. */
+/** Distributes requests in turn, and users (or slots) as evenly as possible. */
 export function shares(plan: ThreadPlan, threads: number): ThreadPlan[] {
   const { concurrency } = plan;
   const used = Math.max(1, Math.min(threads, concurrency ?? threads, plan.requests.length));
@@ -84,7 +85,7 @@ function startThread(plan: ThreadPlan, entry: string, onProgress: (counts: Point
     worker.on('error', reject);
     worker.on('exit', (code) => reject(new Error(`a thread of the load generator ended with ${code}`)));
   });
-  // Reported to whoever awaits the outcome; a thread that ends first must not wait for it.
+  // The error is reported through `outcome`; a thread that ends first must not wait for it.
   outcome.catch(begin);
   post({ type: 'prepare', plan });
   return { post, ready, outcome, terminate: () => worker.terminate() };

@@ -6,15 +6,15 @@ const calls: Partial<Record<NodeJS.Architecture, { set: number; get: number }>> 
   arm64: { set: 274, get: 275 },
 };
 
-/** struct sched_attr, first version (include/uapi/linux/sched/types.h); sched_runtime lies at 24. */
+/** struct sched_attr, first version (include/uapi/linux/sched/types.h); sched_runtime is at offset 24. */
 const attributes = { bytes: 48, runtime: 24 } as const;
 const sliceNs = 100_000n;
 
 /**
- * Asks Linux to run this thread in slices of 0.1 ms. Whoever asks for short slices gets the core sooner when it wakes
- * up (sched_setattr(2), since 6.12), and so a chunk is stamped sooner when a server or anything else has the core. No
- * privilege is needed, and no more time is taken. Elsewhere nothing changes.
- * @returns whether the kernel took it
+ * Asks Linux to run this thread in slices of 0.1 ms. A thread with short slices gets the core sooner after waking
+ * (sched_setattr(2), since 6.12), so that a chunk is stamped sooner if a server or another program has the core. It
+ * needs no privilege and takes no more time. On other systems nothing changes.
+ * @returns whether the kernel accepted it
  */
 export async function askForShortSlices(): Promise<boolean> {
   const call = calls[process.arch];
@@ -27,12 +27,12 @@ export async function askForShortSlices(): Promise<boolean> {
     const types = ['int', 'void *', 'uint'];
     const given = (values: [number, Buffer, ...number[]]) =>
       values.flatMap((value, index) => [types[index] ?? 'uint', value]);
-    // What else holds for the thread (policy, nice value) stays as it is.
+    // Keeps the thread's other attributes (policy, nice value).
     if (system(call.get, ...given([0, attr, attributes.bytes, 0])) !== 0) return false;
     attr.writeBigUInt64LE(sliceNs, attributes.runtime);
     return system(call.set, ...given([0, attr, 0])) === 0;
   } catch {
-    // A C library without syscall(), or no FFI here: stamps are as late as the scheduler makes them.
+    // Without syscall() in the C library, or without FFI, stamps are as late as the scheduler makes them.
     return false;
   }
 }

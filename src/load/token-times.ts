@@ -1,11 +1,11 @@
 import type { Exchange } from './exchange.js';
 
-/** What a stream says about its tokens. Times are ns. */
+/** Token times of a stream, ns. */
 interface TokenTimes {
   ttft_ns: number | null;
-  /** (last − first) / (n − 1); null for less than two tokens or an unknown count. */
+  /** (last − first) / (n − 1); null for fewer than two tokens or an unknown count. */
   tpot_ns: number | null;
-  /** Gaps between tokens; null where it is not known how many tokens a chunk held. */
+  /** Gaps between tokens; null if the number of tokens per chunk is unknown. */
   itl_ns: number[] | null;
   /** True when a chunk of k tokens was split into k equal gaps. */
   itl_split: boolean;
@@ -15,9 +15,9 @@ interface TokenTimes {
 }
 
 /**
- * @param count counts the tokens of a text with the model's own tokenizer; null when none was given
- * A chunk is not a token: with speculative decoding, or a server that flushes rarely, it holds several. How many is
- * known from usage in every chunk, or when there are as many chunks as tokens; else the gaps stay unknown.
+ * @param count counts the tokens of a text with the model's tokenizer; null without one. A chunk is not a token: with
+ * speculative decoding, or a server that flushes rarely, it has several. The number is known from usage in every chunk,
+ * or if there are as many chunks as tokens; otherwise the gaps are unknown.
  */
 export function tokenTimes(seen: Exchange, count: ((text: string) => number) | null): TokenTimes {
   const { chunk_ns: chunks, usage, sent_ns: sent } = seen;
@@ -44,7 +44,7 @@ function tokensPerChunk(
 ): number[] | null {
   if (totals !== null && totals.length === chunks.length) {
     const counts = totals.map((total, index) => total - (totals[index - 1] ?? 0));
-    // A running total does not shrink: then it is none.
+    // A decreasing total is invalid.
     return counts.every((tokens) => tokens >= 0) ? counts : null;
   }
   return output === chunks.length ? chunks.map(() => 1) : null;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { parseTraceFile } from './trace-file.js';
 
-test('an error quotes the start of a long cell, not 10 MB of it', () => {
+test('an error quotes the start of a long cell, not all 10 MB', () => {
   const text = `TIMESTAMP,ContextTokens,GeneratedTokens\n${'A'.repeat(10_000_000)}`;
   const failure = (() => {
     try {

@@ -9,9 +9,9 @@ export interface TracedRequest {
 
 /**
  * Reads the two trace formats in use: Mooncake's JSON lines ({"timestamp": 27482, "input_length": 6955,
- * "output_length": 52}, ms) and Azure's CSV (TIMESTAMP,ContextTokens,GeneratedTokens with
- * "2023-11-16 18:15:46.6805900"). Sorted by time.
- * @throws E_FORMAT_UNKNOWN naming the first line that is neither
+ * "output_length": 52}, ms) and Azure's CSV (TIMESTAMP,ContextTokens,GeneratedTokens with "2023-11-16
+ * 18:15:46.6805900"). Sorted by time.
+ * @throws E_FORMAT_UNKNOWN with the first line in neither format
  */
 export function parseTraceFile(text: string, name: string): TracedRequest[] {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');

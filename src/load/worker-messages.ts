@@ -1,6 +1,6 @@
 import type { PointCounts, PointOutcome, PointPlan } from './run-point.js';
 
-/** A thread's share of a load; it begins when every thread is ready. */
+/** A thread's share of a load, which starts when every thread is ready. */
 export type ThreadPlan = Omit<PointPlan, 'begin_ns'>;
 
 export type LoadRequest =

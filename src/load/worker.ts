@@ -4,7 +4,7 @@ import { runPoint, type PointCounts } from './run-point.js';
 import { askForShortSlices } from './time-slice.js';
 import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';
 
-// Built as dist/load-worker.js: a thread that sends and reads and does nothing else.
+// Built as dist/load-worker.js: a thread that only sends and reads.
 const controller = new AbortController();
 let prepared: ThreadPlan | null = null;
 const reply = (message: LoadReply) => parentPort!.postMessage(message, []);

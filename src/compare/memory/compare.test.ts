@@ -4,7 +4,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { compareMemory, type ComparedSide } from './compare.js';
 import { readComparedProfile } from './read-profile.js';
 
-/** What a tool of others may write: the names of schema 2.0, no bytes, no units, no component list. */
+/** A profile of another tool: names of schema 2.0, without bytes, units and component list. */
 const foreign = {
   profiler_version: '2.0',
   schema_version: '2.0',
@@ -28,7 +28,7 @@ const foreign = {
   engine_metadata: { engine_version: '0.6.3', engine_type: 'vllm' },
 };
 
-/** The same with eight sequences: the cache is eight times as large, as the lists of ours have it. */
+/** The same with eight sequences: the KV cache is eight times as large, as in inferscope's profiles. */
 const ours = {
   ...foreign,
   units: { gb: '10^9 bytes' },
@@ -118,7 +118,7 @@ test('differences in GB and percent, by point, component and GPU, counted by han
   ]);
 });
 
-test('what one must know of a side is said', () => {
+test('reports what limits the comparison with each side', () => {
   const { data, issues } = compareMemory(side('a.json', foreign), side('b.json', ours));
   expect(issues.map(({ code }) => code)).toEqual([
     'units_unknown',
@@ -150,12 +150,12 @@ test.each([
     '{"schema_version": "2.0", "model_info": {"name": "x"}, "memory_measurements": {"peak": {"total_gb": -16}}}',
     /memory_measurements\.peak\.total_gb is -16/,
   ],
-])('%.80s is refused with the field that is wrong', (text, message) => {
+])('rejects %.80s with the wrong field', (text, message) => {
   expect(() => readComparedProfile(text, 'x.json')).toThrow(InferscopeError);
   expect(() => readComparedProfile(text, 'x.json')).toThrow(message);
 });
 
-test('a profile that has the peak alone can be compared', () => {
+test('compares a profile that has only the peak', () => {
   const peak = {
     schema_version: '2.0',
     model_info: { name: 'x' },

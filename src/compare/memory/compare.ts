@@ -22,7 +22,7 @@ export interface ComparedSide extends ReadProfile {
 type Pair<T> = readonly [base: T, now: T];
 
 /**
- * Two profiles, the second against the first: points, components, GPUs, latency, and what else differs.
+ * Compares the second profile with the first: points, components, GPUs, latency, and other differences.
  * @throws E_USAGE for a profile against itself
  */
 export function compareMemory(base: ComparedSide, now: ComparedSide): Document<MemoryCompareResult> {
@@ -70,7 +70,7 @@ function sideOf({ selector, kind, label, profile, absent }: ComparedSide): Memor
   };
 }
 
-/** GB from bytes where they are there: the _gb fields of other tools may be rounded. */
+/** GB from bytes if present, because the _gb fields of other tools may be rounded. */
 const gbOf = (bytes: number | null | undefined, gb: number | null | undefined): number | null => {
   const found = bytesOf(bytes, gb);
   return found === null ? null : found / 1e9;
@@ -135,7 +135,7 @@ interface Component {
   confidence: MemoryCompareResult['components'][number]['base_confidence'];
 }
 
-/** In the order of the schema, the residual and names of others behind. */
+/** In schema order, then the residual and names of other tools. */
 const order: readonly string[] = memoryComponents.filter((name) => name !== 'residual');
 
 function partsOf({ memory_breakdown: breakdown }: ComparedProfile): Map<string, Component> {
@@ -221,7 +221,7 @@ function differencesOf(pair: Pair<ComparedProfile>): MemoryCompareResult['differ
     .filter((row) => row.base !== row.now);
 }
 
-/** Below what a sampler can distinguish from 0. */
+/** Smallest change that a sampler distinguishes from 0. */
 const minGb = 0.0005;
 
 const labelOf = (name: string): string => (componentLabels as Record<string, string>)[name] ?? name;
@@ -245,7 +245,7 @@ function headlinesOf(
   return causes.length === 0 ? [first] : [first, `Of the run's own memory: ${causes.join(', ')}.`];
 }
 
-/** What one must know before trusting the comparison. */
+/** Facts that limit trust in the comparison. */
 function issuesOf({ label, profile, absent }: ComparedSide): Issue[] {
   const issues: Issue[] = [];
   if (profile.metadata?.status === 'partial')

@@ -1,6 +1,6 @@
 import type { ComparedProfile } from './read-profile.js';
 
-/** What a profile was measured with, flat: fields of its configuration, dtypes, engine and machine, as text. */
+/** The configuration of a profile as flat text fields: options, dtypes, engine and machine. */
 export function configurationOf(profile: ComparedProfile): Map<string, string> {
   const found = new Map<string, string>();
   const add = (label: string, value: unknown) => {

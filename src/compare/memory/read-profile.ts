@@ -13,7 +13,7 @@ const fields = profileFieldsSchema.shape;
 const number = z.number().nullish();
 const text = z.string().nullish();
 
-/** A profile of schema 2.0 as a comparison reads it: files of other tools may lack all but the peak. */
+/** Fields of a schema 2.0 profile that a comparison reads; files of other tools may lack all except the peak. */
 const comparedProfileSchema = profileFieldsSchema.extend({
   metadata: fields.metadata.unwrap().unwrap().extend({ timestamp: text }).nullish(),
   model_info: fields.model_info.extend({
@@ -53,14 +53,14 @@ export type ComparedProfile = z.infer<typeof comparedProfileSchema>;
 
 export interface ReadProfile {
   profile: ComparedProfile;
-  /** Fields of schema 2.0 that it lacks, outermost only. */
+  /** Missing fields of schema 2.0, only the outermost. */
   absent: string[];
 }
 
 /**
  * Reads the text of a profile.
- * @param fill takes the profile out of the file's JSON, and may add what it does not state
- * @throws E_RECORD_FILE naming the field that is wrong
+ * @param fill gets the profile from the file's JSON, and may add missing facts
+ * @throws E_RECORD_FILE with the wrong field
  */
 export function readComparedProfile(
   content: string,
@@ -76,7 +76,7 @@ export function readComparedProfile(
   return checkComparedProfile(raw, path);
 }
 
-/** @throws E_RECORD_FILE naming the field that is wrong */
+/** @throws E_RECORD_FILE with the wrong field */
 export function checkComparedProfile(raw: unknown, path: string): ReadProfile {
   const version = (raw as { schema_version?: unknown } | null)?.schema_version;
   if (version === undefined) throw unreadable(path, 'it has no schema_version');
@@ -110,7 +110,7 @@ function unreadable(path: string, why: string): InferscopeError {
   });
 }
 
-/** By the published schema, without what lies inside something that is missing itself. */
+/** By the published schema, without fields inside of missing ones. */
 function absentOf(raw: unknown): string[] {
   const checked = memoryProfileSchema.safeParse(raw);
   if (checked.success) return [];

@@ -8,7 +8,8 @@ import type { ComparedSide } from './compare.js';
 import { checkComparedProfile, readComparedProfile } from './read-profile.js';
 
 /**
- * A side as it was typed: what ends in .json, holds a slash or is a file here is one, everything else a session.
+ * Resolves a typed side: a name that ends in .json, contains a slash or is a file here is a file, anything else a
+ * session.
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_RECORD_FILE
  */
 export async function comparedSide(

@@ -31,7 +31,7 @@ const baseline: Baseline = {
   ],
 };
 
-test('kept by name and in a file, read back as it was', async () => {
+test('stores baselines by name and in a file, and reads them back unchanged', async () => {
   expect(await baselineNames(home)).toEqual([]);
   await writeBaseline(baseline, undefined, home);
   expect(await readBaseline('main', home)).toEqual(baseline);
@@ -40,11 +40,11 @@ test('kept by name and in a file, read back as it was', async () => {
   expect(await writeBaseline(baseline, file, home)).toBe(file);
   expect(await readBaseline(file, home)).toEqual(baseline);
   expect(readFileSync(file, 'utf8')).toMatch(/"schema": "inferscope\/baseline\/1\.0"/);
-  // Nothing half-written is left next to it.
+  // No partial file is left next to it.
   expect(readdirSync(join(root, 'repository', 'perf'))).toEqual(['baseline.json']);
 });
 
-test('a missing file, a file that is not a baseline and a newer major are reported with what to type', async () => {
+test('reports a missing file, a file that is not a baseline, and a newer major version, with what to type', async () => {
   await expect(readBaseline('nope', home)).rejects.toMatchObject({ code: 'E_USAGE' });
   await expect(readBaseline(join(root, 'none.json'), home)).rejects.toMatchObject({
     code: 'E_USAGE',
@@ -60,7 +60,7 @@ test('a missing file, a file that is not a baseline and a newer major are report
   await expect(readBaseline(file, home)).rejects.toMatchObject({ code: 'E_RECORD_FILE' });
 });
 
-test('a name cannot leave the folder', () => {
+test('a name cannot lead out of the folder', () => {
   for (const name of ['../x', 'a/b', '', 'x.json', '.hidden']) {
     expect(() => checkBaselineName(name)).toThrow(/cannot be called/);
   }

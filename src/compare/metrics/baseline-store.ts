@@ -12,7 +12,7 @@ const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 const folderOf = (home: Home): string => join(home.root, 'baselines');
 
-/** @throws E_USAGE for a name that could not be a file's */
+/** @throws E_USAGE for a name that is not a valid file name */
 export function checkBaselineName(name: string): void {
   if (namePattern.test(name) && !name.endsWith('.json')) return;
   throw new InferscopeError('E_USAGE', {
@@ -23,7 +23,8 @@ export function checkBaselineName(name: string): void {
 }
 
 /**
- * Keeps a baseline by its name, or in a file of the user's, whole or not at all. @returns the path
+ * Stores a baseline by name or in a user's file, completely or not at all.
+ * @returns the path
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
 export async function writeBaseline(
@@ -42,17 +43,17 @@ export async function writeBaseline(
   return path;
 }
 
-/** Whether a baseline is meant by its file rather than by its name. */
-export const isBaselineFile = (which: string): boolean => /\.json$|[/\\]/.test(which);
+/** Whether the text is a baseline's file, not its name. */
+export const isBaselineFile = (selector: string): boolean => /\.json$|[/\\]/.test(selector);
 
 /**
- * @param which a name, or the path of a file (it ends in .json or holds a slash)
- * @throws E_USAGE when there is none of the name, E_RECORD_FILE when the file holds something else
+ * @param which a name, or the path of a file (ends in .json or contains a slash)
+ * @throws E_USAGE if the name does not exist, E_RECORD_FILE if the file is not a baseline
  */
-export async function readBaseline(which: string, home: Home = homeFolders()): Promise<Baseline> {
-  const isFile = isBaselineFile(which);
-  if (!isFile) checkBaselineName(which);
-  const path = isFile ? resolve(which) : join(folderOf(home), `${which}.json`);
+export async function readBaseline(selector: string, home: Home = homeFolders()): Promise<Baseline> {
+  const isFile = isBaselineFile(selector);
+  if (!isFile) checkBaselineName(selector);
+  const path = isFile ? resolve(selector) : join(folderOf(home), `${selector}.json`);
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -60,9 +61,9 @@ export async function readBaseline(which: string, home: Home = homeFolders()): P
     if (systemErrorCode(error) !== 'ENOENT') throw unreadable(path, messageOf(error), error);
     const names = await baselineNames(home);
     throw new InferscopeError('E_USAGE', {
-      what: isFile ? `there is no baseline file ${path}` : `there is no baseline "${which}"`,
+      what: isFile ? `there is no baseline file ${path}` : `there is no baseline "${selector}"`,
       why: names.length > 0 ? `Saved: ${names.join(', ')}.` : 'No baseline is saved yet.',
-      fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${which}` : `--name ${which}`}`,
+      fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${selector}` : `--name ${selector}`}`,
     });
   }
   let found: unknown;

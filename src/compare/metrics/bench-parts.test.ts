@@ -10,7 +10,7 @@ const home = testHome();
 const b1 = benchPoint(['latency'], 1, 10, 5);
 const b8 = benchPoint(['throughput'], 8, 10, 5);
 
-/** One repeat that took `ms` with its first token at 2 ms. */
+/** One repeat of `ms`, with its first token at 2 ms. */
 const repeat = (
   execution_id: string,
   { point, batch_size, input_len, output_len }: typeof b1,
@@ -58,7 +58,7 @@ const iterations = [
 const kept = (plan: ReturnType<typeof planOf>, rows: Row<'iterations'>[]) =>
   sessionOf(home, { iterations: rows }, { kind: 'bench', artifacts: { 'bench-plan': plan } });
 
-test('variants are distinguished by label, points by name; launches are the values', async () => {
+test('distinguishes variants by label and points by name, with launches as values', async () => {
   const { metrics, identity } = await sampleSessions([await kept(two, iterations)]);
   const by = Object.fromEntries(metrics.map((metric) => [metric.id, metric]));
   expect(by['mode=eager · b1-p10-o5 · e2e_ms']).toMatchObject({
@@ -81,7 +81,7 @@ test('variants are distinguished by label, points by name; launches are the valu
   ]);
 });
 
-test('one variant of several is named as in a session that has no other, so that the two can be compared', async () => {
+test('one selected variant is named as in a session with only that variant, so that the two compare', async () => {
   const session = await kept(two, iterations);
   const eager = await sampleSessions([session], 'mode=eager');
   const graph = await sampleSessions([session], 'mode=cudagraph');
@@ -89,13 +89,13 @@ test('one variant of several is named as in a session that has no other, so that
   expect(ids(graph)).toEqual(ids(eager).filter((id) => id.startsWith('b1-')));
   expect(ids(graph)[0]).toBe('b1-p10-o5 · ttft_ms');
   expect(graph.identity[0]).toEqual({ label: 'engine argument mode', part: 'engine', value: 'cudagraph' });
-  const alone = await kept(planOf([b1]), [repeat('clean', b1, 0, 10), repeat('clean', b1, 0, 12)]);
-  const sampled = await sampleSessions([alone]);
+  const onlyVariant = await kept(planOf([b1]), [repeat('clean', b1, 0, 10), repeat('clean', b1, 0, 12)]);
+  const sampled = await sampleSessions([onlyVariant]);
   expect(ids(sampled)).toEqual(ids(graph));
   expect(sampled.metrics[0]).toMatchObject({ basis: 'repeats' });
 });
 
-test('an unknown label is reported with the known ones; a session without variants has none', async () => {
+test('reports an unknown label with the known ones; a session without variants has none', async () => {
   const session = await kept(two, iterations);
   await expect(sampleSessions([session], 'mode=compile')).rejects.toMatchObject({
     code: 'E_USAGE',

@@ -11,8 +11,8 @@ import { type IterationRow, timeParts } from './row-parts.js';
 type Variant = BenchPlan['variants'][number];
 
 /**
- * Engine configurations of a benchmark of ours; null for any other session.
- * @throws E_USAGE when there is none of this label
+ * Engine configurations of an inferscope benchmark; null for other sessions.
+ * @throws E_USAGE if none has this label
  */
 export async function variantsOf(session: Session, label: string | null): Promise<Variant[] | null> {
   if (!holds(session.manifest, 'bench') && label === null) return null;
@@ -28,8 +28,8 @@ export async function variantsOf(session: Session, label: string | null): Promis
 }
 
 /**
- * TTFT, TPOT, end-to-end latency and output tokens/s per point. A launch is one process of the engine. Variants are
- * distinguished by label only where there are several, so that two sessions of one configuration each can be compared.
+ * TTFT, TPOT, end-to-end latency and output tokens/s per point. A launch is one process of the engine. Variants have
+ * their label only if there are several, so that two sessions with one configuration each compare.
  */
 export async function benchParts(
   database: SessionDatabase,
@@ -51,7 +51,7 @@ export async function benchParts(
   );
 }
 
-/** `engine argument mode: eager`, of the one variant that is compared, or of all with their labels. */
+/** `engine argument mode: eager`, of the one compared variant, or of all with their labels. */
 export async function engineArgsOf(
   sessions: readonly Session[],
   label: string | null,

@@ -10,8 +10,8 @@ import { openSession, type Session } from '../../session/open.js';
 import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js';
 
 /**
- * A side as it was typed: a baseline's file (it ends in .json or holds a slash), a session, a session with the label of
- * a variant, or a baseline by its name.
+ * Resolves a typed side: a baseline's file (ends in .json or contains a slash), a session, a session with the label of
+ * a variant, or a baseline by name.
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE, E_RECORD_FILE
  */
 export async function comparedSide(selector: string, home: Home = homeFolders()): Promise<SideData> {
@@ -24,7 +24,7 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
   return { side: { selector, baseline: null, variant, sessions }, caveats, ...sampled };
 }
 
-/** What the engine said of its launches. */
+/** The engine's notes about its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
   if (!holds(session.manifest, 'bench')) return [];
   const { cannot } = await benchPlanOf(session);
@@ -36,7 +36,7 @@ async function kept(selector: string, home: Home): Promise<SideData> {
   return { side: { selector, baseline: name, variant: null, sessions }, identity, metrics };
 }
 
-/** Names and labels may both hold a colon: the longest name that is a session wins. Null for a baseline's name. */
+/** Names and labels may contain colons: the longest name that is a session wins. Null for a baseline's name. */
 async function sessionOf(
   selector: string,
   home: Home,
@@ -58,7 +58,7 @@ async function sessionOf(
   throw new InferscopeError(failure.code, { what, why: `${why} Baselines: ${names.join(', ')}.`, fix });
 }
 
-/** `@last:mode=eager` is not a selector as a whole, and is reported as an invalid one. */
+/** `@last:mode=eager` is not a selector as a whole, and fails as an invalid one. */
 function isUnknown(error: unknown): boolean {
   return (
     error instanceof InferscopeError && (error.code === 'E_SESSION_NOT_FOUND' || error.code === 'E_USAGE')

@@ -33,11 +33,11 @@ const before = [10.1, 10.3, 9.9, 10.2];
 const after = [11.0, 10.6, 11.3, 10.9, 11.1];
 
 describe('one metric', () => {
-  test('8.4 % worse with p = 0.0006 is a regression at 5 %, tolerated at 10 %, better the other way round', () => {
+  test('8.4 % worse with p = 0.0006 is a regression at 5 % tolerance, tolerated at 10 %, and an improvement in the other direction', () => {
     const found = check([metric(before)], [metric(after)]);
     expect(found.result).toBe('regression');
     expect(found.comparisons[0]).toMatchObject({ verdict: 'regression', n: [4, 5], basis: 'launches' });
-    // scipy, as in two-sides.test.ts
+    // scipy, as in two-sides.test.ts.
     expect(found.comparisons[0]!.change).toBeCloseTo(0.0843183387184558, 12);
     expect(found.comparisons[0]!.p_adjusted).toBeCloseTo(0.0005695355017232194, 10);
     expect(found.comparisons[0]!.p_permutation).toBeCloseTo(1 / 126, 12);
@@ -55,13 +55,13 @@ describe('one metric', () => {
     });
   });
 
-  test('a rate is worse when it falls', () => {
+  test('a rate is worse if it falls', () => {
     const rate = { better: 'higher' as const };
     expect(check([metric(after, rate)], [metric(before, rate)]).comparisons[0]!.verdict).toBe('regression');
     expect(check([metric(before, rate)], [metric(after, rate)]).comparisons[0]!.verdict).toBe('improvement');
   });
 
-  test('an interval inside the tolerance is a finding, one beyond it an open question', () => {
+  test('an interval inside the tolerance is no change, one beyond it is undecided', () => {
     const still = [10.0, 10.02, 9.98, 10.01];
     expect(check([metric(still)], [metric([10.01, 9.99, 10.02, 10.0])]).comparisons[0]!.verdict).toBe(
       'unchanged',
@@ -69,13 +69,13 @@ describe('one metric', () => {
     const wide = check([metric([10.1, 10.9, 9.9, 10.6])], [metric([11.0, 10.2, 11.3, 10.4, 11.1])]);
     expect(wide).toMatchObject({ result: 'undecided', comparisons: [{ verdict: 'inconclusive' }] });
     expect(wide.comparisons[0]!.text).toContain('up to 12 % worse is not ruled out');
-    // Scatter towards better only: nothing speaks for worse.
+    // Noise only in the better direction: no sign of a regression.
     expect(
       check([metric([10.0, 11.4, 10.2, 11.2])], [metric([9.6, 10.1, 9.7, 9.9])]).comparisons[0]!.verdict,
     ).toBe('no_worse');
   });
 
-  test('one value on a side claims nothing, whatever the change', () => {
+  test('one value per side gives no verdict for any change', () => {
     const found = check([metric(before)], [metric([20])]);
     expect(found).toMatchObject({
       result: 'undecided',
@@ -84,15 +84,15 @@ describe('one metric', () => {
     expect(found.comparisons[0]!.text).toContain('nothing is claimed');
   });
 
-  test('repeats of one process claim nothing, unless asked to', () => {
+  test('repeats of one process give no verdict, unless requested', () => {
     const within = { basis: 'repeats' as const };
     const found = check([metric(before, within)], [metric(after, within)]);
     expect(found).toMatchObject({
       result: 'undecided',
       comparisons: [{ verdict: 'within_process', p_adjusted: null, basis: 'repeats' }],
     });
-    const asked = check([metric(before, within)], [metric(after, within)], { withinProcess: true });
-    expect(asked.result).toBe('regression');
+    const withinProcess = check([metric(before, within)], [metric(after, within)], { withinProcess: true });
+    expect(withinProcess.result).toBe('regression');
   });
 
   test('an interval over launches is enough, one over steps of a process is not', () => {
@@ -105,7 +105,7 @@ describe('one metric', () => {
     expect(check([known(10, true)], [known(11, false)]).comparisons[0]!.verdict).toBe('within_process');
   });
 
-  test('metrics missing on one side are reported and decide nothing; no metric in common is an error', () => {
+  test('metrics missing on one side are reported without effect; no common metric is an error', () => {
     const ttft = (values: number[]) => metric(values, { id: 'ttft_ms', name: 'ttft_ms' });
     const found = check([metric(before), ttft(before)], [metric(before)]);
     expect(found.result).toBe('passed');
@@ -114,21 +114,21 @@ describe('one metric', () => {
   });
 });
 
-test('ten metrics that drift by chance: p = 0.02 alone is a change, among ten it is not', () => {
+test('of ten metrics that vary by chance none is significant, though p = 0.02 is for one alone', () => {
   const from = [10, 10.4, 10.1, 9.8, 10.2];
   const to = [10.5, 10.9, 10.4, 10.8, 10.3];
-  const alone = check([metric(from)], [metric(to)]);
-  expect(alone.comparisons[0]!.p).toBeGreaterThan(0.005);
-  expect(alone.comparisons[0]!.p).toBeLessThan(0.05);
-  expect(alone.comparisons[0]!.verdict).toBe('within_tolerance');
+  const singleMetric = check([metric(from)], [metric(to)]);
+  expect(singleMetric.comparisons[0]!.p).toBeGreaterThan(0.005);
+  expect(singleMetric.comparisons[0]!.p).toBeLessThan(0.05);
+  expect(singleMetric.comparisons[0]!.verdict).toBe('within_tolerance');
   const many = (values: number[]) =>
     Array.from({ length: 10 }, (_, i) => metric(values, { id: `m${i}`, name: `m${i}` }));
   const together = check(many(from), many(to));
-  expect(together.comparisons[0]!.p_adjusted).toBeCloseTo(10 * alone.comparisons[0]!.p!, 12);
+  expect(together.comparisons[0]!.p_adjusted).toBeCloseTo(10 * singleMetric.comparisons[0]!.p!, 12);
   expect(together.comparisons[0]!.verdict).toBe('inconclusive');
 });
 
-test('differences of machine and software are listed with both values', () => {
+test('lists differences of machine and software with both values', () => {
   const fact = (value: string) => [{ label: 'cpu model', part: 'hardware', value }];
   const found = checkBaseline(
     baseline([metric(before)], fact('A')),
@@ -140,20 +140,20 @@ test('differences of machine and software are listed with both values', () => {
 
 describe('pooling', () => {
   const what = { point: null, name: 'e2e_ms', unit: 'ms', better: 'lower' as const, source: 'iterations' };
-  test('launches are the unit where there are several, repeats where there is one', () => {
+  test('the unit is launches if there are several, repeats if there is one', () => {
     const several = partOfRepeats(what, [
       { launch: 'a', value: 1 },
       { launch: 'a', value: 3 },
       { launch: 'b', value: 6 },
     ]);
     expect(pooled(several)).toMatchObject({ basis: 'launches', values: [2, 6], value: 4 });
-    const one = partOfRepeats(what, [
+    const pooledPart = partOfRepeats(what, [
       { launch: 'a', value: 1 },
       { launch: 'a', value: 3 },
     ]);
-    expect(pooled(one)).toMatchObject({ basis: 'repeats', values: [1, 3], value: 2 });
+    expect(pooled(pooledPart)).toMatchObject({ basis: 'repeats', values: [1, 3], value: 2 });
   });
-  test('sessions of one process each become launches together', () => {
+  test('sessions with one process each become launches together', () => {
     const session = (value: number) =>
       partOfRepeats(what, [
         { launch: 'a', value: value - 1 },

@@ -10,19 +10,19 @@ import type { Sampled } from './sample.js';
 import { formatPercent, formatSigned, plural } from '../../vocabulary/format.js';
 
 interface CheckOptions {
-  /** Share by which a metric may become worse, e.g. 0.05. */
+  /** Maximum share by which a metric may become worse, e.g. 0.05. */
   tolerance: number;
-  /** Take repeats inside one process as independent. */
+  /** Treat repeats inside one process as independent. */
   withinProcess: boolean;
 }
 
 type Decision = ReturnType<typeof realDifferences>[number];
 
 /**
- * Later sessions against a stored baseline. A change is real when Welch's test says so after Holm's correction, and the
- * permutation test, where it has enough values, does not disagree. Spread measured within one process only says
- * nothing about the next process, and no spread says nothing at all: both are reported without a verdict.
- * @throws E_USAGE when the two share a session, or have no metric in common
+ * Compares later sessions with a stored baseline. A change is real if Welch's test is significant after Holm's
+ * correction, and the permutation test, if it has enough values, agrees. Noise measured within one process does not
+ * describe the next process; such metrics, and those without any spread, are reported without a verdict.
+ * @throws E_USAGE if the two share a session, or have no common metric
  */
 export function checkBaseline(
   baseline: Baseline,

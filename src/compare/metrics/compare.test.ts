@@ -30,8 +30,8 @@ const before = [10.1, 10.3, 9.9, 10.2];
 const after = [11.0, 10.6, 11.3, 10.9, 11.1];
 const tpot = (share: number): Gate[] => [{ metric: 'tpot', share }];
 
-describe('ranks decide where they can', () => {
-  test('4 against 5 launches, no overlap: worse by 8.4 %, p = 2/126 (constants of rank-test.test.ts)', () => {
+describe('rank tests decide with enough values', () => {
+  test('4 against 5 launches without overlap: worse by 8.4 %, p = 2/126 (constants of rank-test.test.ts)', () => {
     const found = compare([metric(before)], [metric(after)], tpot(0.05));
     expect(found.result).toBe('failed');
     const [one] = found.comparisons;
@@ -44,24 +44,24 @@ describe('ranks decide where they can', () => {
     expect(found.power).toEqual([]);
     expect(found.headline).toBe('FAILED (tpot worse by more than 5.0 %: yes). Worse: tpot_ms (+8.4 %).');
   });
-  test('real, but less than the gate allows', () => {
+  test('a real change smaller than the gate', () => {
     expect(compare([metric(before)], [metric(after)], tpot(0.1)).gates).toEqual([
       { metric: 'tpot', share: 0.1, result: 'passed', by: ['tpot_ms'] },
     ]);
   });
-  test('better passes; a rate is worse when it falls', () => {
+  test('a better metric passes; a rate is worse if it falls', () => {
     expect(compare([metric(after)], [metric(before)], tpot(0)).result).toBe('passed');
     const rate = { better: 'higher' as const };
     expect(compare([metric(after, rate)], [metric(before, rate)], tpot(0.05)).result).toBe('failed');
   });
-  test('no gate: never failed, and said in words', () => {
+  test('without a gate nothing fails, and the text says so', () => {
     const found = compare([metric(before)], [metric(after)]);
     expect(found.result).toBe('no_gate');
     expect(found.headline).toBe('Worse: tpot_ms (+8.4 %).');
   });
 });
 
-test('not significant is an answer, with what it rules out; a gate inside that is passed, outside it undecided', () => {
+test('a change that is not significant states the excluded range: a gate outside it passes, inside it is undecided', () => {
   const from = [10, 10.02, 9.98, 10.01, 9.99];
   const to = [10.01, 9.99, 10.02, 10, 9.98];
   const found = compare([metric(from)], [metric(to)], tpot(0.01));
@@ -77,8 +77,8 @@ test('not significant is an answer, with what it rules out; a gate inside that i
   expect(wide.comparisons[0]!.text).toBe('not significant; more than 12 % is ruled out');
 });
 
-describe('too few launches for ranks', () => {
-  test('3 against 3: said, with how many would do, and decided by Welch', () => {
+describe('too few launches for rank tests', () => {
+  test('3 against 3: says how many launches would suffice, and decides by Welch', () => {
     const found = compare([metric([10, 10.1, 9.9])], [metric([12, 12.1, 11.9])], tpot(0.05));
     expect(found.comparisons[0]).toMatchObject({ method: 'welch', verdict: 'worse', p_mann_whitney: 0.1 });
     expect(found.power).toHaveLength(1);
@@ -86,7 +86,7 @@ describe('too few launches for ranks', () => {
     expect(found.power[0]).toContain('(1 metric: p ≥ 0.10, 4 on each side could)');
     expect(found.result).toBe('failed');
   });
-  test('4 against 4 can for one metric, not for three together; gated ones are corrected among themselves', () => {
+  test('4 against 4 suffices for one metric, not for three; gated metrics are corrected among themselves', () => {
     const named = (name: string, values: number[]) => metric(values, { id: name, name });
     const four = ['ttft_ms', 'tpot_ms', 'e2e_ms', 'itl_ms'];
     const low = four.map((name) => named(name, [10, 10.1, 9.9, 10.2]));
@@ -104,19 +104,19 @@ describe('too few launches for ranks', () => {
   });
 });
 
-describe('what cannot be claimed', () => {
+describe('metrics without a verdict', () => {
   const within = { basis: 'repeats' as const };
-  test('repeats of one process, unless asked to', () => {
+  test('repeats of one process, unless requested', () => {
     const found = compare([metric(before, within)], [metric(after, within)], tpot(0.05));
     expect(found).toMatchObject({
       result: 'undecided',
       comparisons: [{ verdict: 'within_process', p: null }],
     });
     expect(found.headline).toContain('Nothing is claimed');
-    const asked = compare([metric(before, within)], [metric(after, within)], tpot(0.05), true);
-    expect(asked).toMatchObject({ result: 'failed', comparisons: [{ basis: 'repeats' }] });
+    const withinProcess = compare([metric(before, within)], [metric(after, within)], tpot(0.05), true);
+    expect(withinProcess).toMatchObject({ result: 'failed', comparisons: [{ basis: 'repeats' }] });
   });
-  test('one value on a side, or a metric of one side', () => {
+  test('one value per side, or a metric of only one side', () => {
     expect(compare([metric(before)], [metric([20])]).comparisons[0]).toMatchObject({ verdict: 'no_spread' });
     const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
     expect(compare([metric(before), other], [metric(before)]).comparisons[1]).toMatchObject({
@@ -124,7 +124,7 @@ describe('what cannot be claimed', () => {
       text: 'only the first side has it',
     });
   });
-  test('nothing in common, and a gate that names none of the metrics', () => {
+  test('no common metric, and a gate that names none of the metrics', () => {
     const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
     expect(() => compare([metric(before)], [other])).toThrow('a and b have no metric in common');
     expect(() => compare([metric(before)], [metric(after)], [{ metric: 'topt', share: 0 }])).toThrow(
@@ -136,7 +136,7 @@ describe('what cannot be claimed', () => {
   });
 });
 
-test('engine arguments that differ are reported', () => {
+test('reports engine arguments that differ', () => {
   const args = (value: string) => [{ label: 'engine argument mode', part: 'engine', value }];
   const found = compareSides(
     side('a', [metric(before)], args('eager')),
@@ -148,16 +148,16 @@ test('engine arguments that differ are reported', () => {
   ]);
 });
 
-test('what the launches do not cover is reported once for both sides', () => {
+test('reports what launches do not cover once for both sides', () => {
   const server = { ...side('a', [metric(before)]), caveats: ['rounds of one server'] };
   const options = { gates: [], withinProcess: false };
-  const one = compareSides(server, side('b', [metric(after)]), options);
-  expect(one.power).toEqual(['a: rounds of one server']);
+  const singleSide = compareSides(server, side('b', [metric(after)]), options);
+  expect(singleSide.power).toEqual(['a: rounds of one server']);
   const both = compareSides(server, { ...server, side: { ...server.side, selector: 'b' } }, options);
   expect(both.power).toEqual(['a and b: rounds of one server']);
 });
 
-test("Welch's claim needs the permutation test, as a baseline's does", () => {
+test("Welch's result needs the permutation test to agree, as for a baseline", () => {
   const [from, to] = [
     [10, 10.1, 10.2, 11],
     [10.9, 12, 12, 12],

@@ -14,7 +14,7 @@ import type { Sampled } from './sample.js';
 import { level, realDifferences } from '../../facts/difference/ratio-test.js';
 import { formatNumber, formatPercent, formatSigned } from '../../vocabulary/format.js';
 
-/** A metric that may not become worse by more than this share. */
+/** A metric with the maximum share by which it may become worse. */
 export interface Gate {
   metric: string;
   share: number;
@@ -22,7 +22,7 @@ export interface Gate {
 
 export interface SideData extends Pick<Sampled, 'identity' | 'metrics'> {
   side: ComparedSide;
-  /** What its launches are not, e.g. starts of a server. */
+  /** What its launches do not cover, e.g. server starts. */
   caveats?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ interface Pair extends MetricPair {
   ranks: RankTest | null;
 }
 
-/** How a claim was decided. */
+/** The test that decides a pair. */
 interface Decision {
   method: 'mann_whitney' | 'welch';
   ratio: number;
@@ -45,10 +45,10 @@ interface Decision {
 const typedName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
 
 /**
- * Two sides, metric by metric. The values are process launches (or, with `withinProcess`, repeats of one). Ranks decide
- * where there are enough values for them to reach 5 % in their family, else Welch's t-test on the logarithms; both after
- * Holm's correction. Gated metrics are a family of their own: other metrics do not weaken their test.
- * @throws E_USAGE when the sides have no metric in common, or a gate names none of them
+ * Compares two sides metric by metric. Values are process launches (or, with `withinProcess`, repeats of one). The rank
+ * test decides if there are enough values to reach 5 % in the family, otherwise Welch's t-test on logarithms; both
+ * after Holm's correction. Gated metrics are a separate family, so that other metrics do not weaken their test.
+ * @throws E_USAGE if the sides have no common metric, or a gate names none of them
  */
 export function compareSides(
   base: SideData,
@@ -90,7 +90,7 @@ export function compareSides(
   };
 }
 
-/** Whether the most extreme order of the values would be called real. */
+/** Whether the most extreme order of the values would be significant. */
 function ranksReach(pair: Pair, metrics: number): boolean {
   return pair.ranks !== null && minP(...sizes(pair)) * metrics < level;
 }
@@ -101,7 +101,7 @@ function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
     const { ratio, ci95, p } = byRanks ? pair.ranks! : pair.welch!;
     return { method: byRanks ? ('mann_whitney' as const) : ('welch' as const), ratio, ci95, p };
   });
-  // Ranks take no shape of the scatter themselves.
+  // The rank test needs no permutation test.
   const decided = realDifferences(
     found.map(({ method, p }, i) => ({
       p,
@@ -144,7 +144,7 @@ function verdictOf({ base, now, welch }: Pair, decision: Decision | null): Compa
   return decision.ratio > 1 === (base.better === 'lower') ? 'worse' : 'better';
 }
 
-/** How much worse, as a share above 0; below 0 it is better. */
+/** Share by which a metric is worse; below 0 it is better. */
 const worseBy = ({ better }: ComparedMetric, share: number): number => (better === 'lower' ? share : -share);
 
 function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]): CompareGate {
@@ -200,7 +200,10 @@ function silence(comparisons: readonly ComparedMetric[]): string {
     : 'Nothing is claimed: how far launches differ is not known on both sides.';
 }
 
-/** What these numbers of values can show at all: where ranks cannot reach 5 %, and with how many they could. */
+/**
+ * What this number of values can show: which metrics are out of reach of the rank test, and how many values would
+ * suffice.
+ */
 function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>): string[] {
   const short = (['gate', 'other'] as const).flatMap((family) => {
     const own = claims.filter((pair) => pair.family === family);
@@ -224,7 +227,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   ];
 }
 
-/** A sentence that holds for both sides is said once. */
+/** A note that applies to both sides is listed once. */
 function caveatsOf(...sides: SideData[]): string[] {
   const texts = [...new Set(sides.flatMap(({ caveats = [] }) => caveats))];
   return texts.map((text) => {

@@ -1,7 +1,7 @@
 import type { ComparedMetric } from '../../model/documents/bench-compare.js';
 import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
-/** The finding in one sentence. */
+/** The result in one sentence. */
 export function comparisonText(one: Omit<ComparedMetric, 'text'>): string {
   const { verdict, change_ci95: interval } = one;
   if (verdict === 'missing') return `only the ${one.base === null ? 'second' : 'first'} side has it`;

@@ -1,14 +1,14 @@
 import type { SampledMetric } from '../../model/documents/baseline.js';
 import { mean } from '../../model/statistics.js';
 
-/** One session's share of a metric. */
+/** One session's values of a metric. */
 export interface MetricPart {
   point: string | null;
   name: string;
   unit: string;
   better: 'lower' | 'higher';
   value: number;
-  /** Means of its process launches, or values of separate runs; empty where it has one. */
+  /** Means of its process launches, or values of separate runs; empty with one launch. */
   launches: number[];
   /** Repeats inside one process. */
   repeats: number[];
@@ -20,8 +20,8 @@ export const idOf = ({ point, name }: Pick<MetricPart, 'point' | 'name'>): strin
   point === null ? name : `${point} · ${name}`;
 
 /**
- * The parts of several sessions as one metric. Every session is a launch of its own at least: three sessions of one
- * process each tell what no number of repeats inside one of them can.
+ * Pools several sessions into one metric. Every session counts as at least one launch: three sessions with one process
+ * each show more than any number of repeats inside one process.
  */
 export function pooled(parts: readonly MetricPart[]): SampledMetric {
   const [first] = parts;
@@ -37,7 +37,7 @@ export function pooled(parts: readonly MetricPart[]): SampledMetric {
   return { ...known, value, basis: 'none', values: [], interval: null };
 }
 
-/** Repeats with the launch each ran in. */
+/** Repeats with their launches. */
 export function partOfRepeats(
   what: Pick<MetricPart, 'point' | 'name' | 'unit' | 'better' | 'source'>,
   repeats: readonly { launch: string; value: number }[],

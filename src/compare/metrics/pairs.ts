@@ -9,21 +9,21 @@ import {
   ratioTest,
 } from '../../facts/difference/ratio-test.js';
 
-/** A metric of two sides, and what their values say of its difference. */
+/** A metric of two sides with the test of its difference. */
 export interface MetricPair {
   id: string;
   base: SampledMetric | null;
   now: SampledMetric | null;
-  /** Null where a side has no spread. */
+  /** Null if a side has no spread. */
   welch: RatioTest | null;
   permutation: number | null;
-  /** Both sides have several values. */
+  /** Whether both sides have several values. */
   values: boolean;
 }
 
 /**
  * Every metric of either side, in order.
- * @throws E_USAGE when the sides have none in common
+ * @throws E_USAGE without a common metric
  */
 export function pairsOf(
   base: readonly SampledMetric[],
@@ -56,12 +56,12 @@ function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | nul
   };
 }
 
-/** Null where nothing is known of its scatter. */
+/** Null if its noise is unknown. */
 function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
   return interval ? logMeanOfInterval(value, interval.n, interval.ci95) : logMeanOf(values);
 }
 
-/** Whether a difference can be claimed at all: both sides know how launches differ, or repeats are taken for launches. */
+/** Whether a difference can be significant at all: both sides have several launches, or repeats count as launches. */
 export function isClaim({ base, now, welch }: MetricPair, withinProcess: boolean): boolean {
   const between = [base, now].every(
     (side) => side !== null && (side.basis === 'launches' || side.interval?.over_launches === true),
@@ -69,7 +69,7 @@ export function isClaim({ base, now, welch }: MetricPair, withinProcess: boolean
   return welch !== null && (withinProcess || between);
 }
 
-/** How many values each side has. */
+/** Number of values on each side. */
 export const sizes = ({ base, now }: MetricPair): [number, number] => {
   const count = (side: SampledMetric | null) =>
     side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
@@ -89,7 +89,7 @@ export function knownOf({ id, base, now }: MetricPair) {
   };
 }
 
-/** @throws E_USAGE where a session is on both sides */
+/** @throws E_USAGE if a session is on both sides */
 export function refuseShared(
   [base, now]: readonly [Baseline['sessions'], Baseline['sessions']],
   words: (id: string) => { what: string; fix: string },
@@ -99,7 +99,7 @@ export function refuseShared(
   if (shared) throw new InferscopeError('E_USAGE', { ...words(shared.id), why });
 }
 
-/** Facts of machine, software and workload that are not the same on both sides. */
+/** Facts of machine, software and workload that differ between the sides. */
 export function differencesOf(
   baseline: Baseline['identity'],
   current: Baseline['identity'],

@@ -7,7 +7,7 @@ import type { MetricPart } from './metric-parts.js';
 
 type ComparedRow = Omit<MetricRow, 'definition' | 'source'> & { recomputed: boolean };
 
-/** What changes for the better or worse; counts and lengths are conditions. */
+/** Metrics with a better direction; counts and lengths are conditions. */
 const directions: Record<string, MetricPart['better']> = {
   ms: 'lower',
   s: 'lower',
@@ -18,14 +18,14 @@ const directions: Record<string, MetricPart['better']> = {
   'samples/s': 'higher',
   'tokens/kWh': 'higher',
 };
-/** How long a benchmark ran is its own choice. */
+/** The duration of a benchmark is chosen by the user. */
 const conditions = new Set(['duration']);
 const compared = ['value', 'mean', 'median', 'p99', 'max'];
 
 /**
- * Figures of result files. A name stands for one definition, so that only equal definitions meet. What was recomputed
- * from requests comes before what the file says; files or lines with the same label are repeated runs, but a summary and the requests of one
- * run are one.
+ * Figures of result files. A name has one definition, so that only equal definitions are compared. Figures recomputed
+ * from requests are preferred over the file's. Files or lines with the same label are repeated runs, but a summary and
+ * the requests of one run are one.
  */
 export async function resultParts(
   captures: Session['manifest']['captures'],
@@ -44,7 +44,7 @@ export async function resultParts(
   const keys = new Map<string, ComparedRow[]>();
   for (const row of rows) {
     if (!directions[row.unit] || conditions.has(row.name) || !compared.includes(row.statistic)) continue;
-    // "max" is a condition of latencies but the point of memory.
+    // "max" is a condition for latencies, but the main figure for memory.
     if (row.statistic === 'max' && row.unit !== 'B') continue;
     const key = [row.label, row.name, row.statistic, row.unit].join('\n');
     keys.set(key, [...(keys.get(key) ?? []), row]);
@@ -80,11 +80,11 @@ export async function resultParts(
   });
 }
 
-/** Mean ± t · sd / √n, within the run; null where the file has no sample deviation. */
+/** Mean ± t · sd / √n within the run; null if the file has no sample deviation. */
 function intervalOf(row: ComparedRow, rows: readonly ComparedRow[]): MetricPart['interval'] {
   const { n, value } = row;
   if (row.statistic !== 'mean' || n === null || n < 2) return null;
-  // Rows are sorted so that our own deviation is found first; both are over the same n values.
+  // Rows are sorted so that the recomputed deviation comes first; both are over the same n values.
   const same = (statistic: string) =>
     rows.find(
       (comparedRow) =>

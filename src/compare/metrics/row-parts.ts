@@ -2,7 +2,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { type MetricPart, partOfRepeats } from './metric-parts.js';
 
 const listed = `list_contains(string_split($1, ','), execution_id)`;
-/** Result files bring figures of their own, with their definitions (result-parts.ts). */
+/** Excludes result files, which have their own figures and definitions (result-parts.ts). */
 const notOfResultFiles = `capture_id NOT IN (SELECT DISTINCT capture_id FROM metrics)`;
 
 export interface IterationRow {
@@ -15,7 +15,7 @@ export interface IterationRow {
   e2e_ns: number;
 }
 
-/** TTFT, TPOT, end to end and output tokens/s of timed repeats, one metric a size of the workload. */
+/** TTFT, TPOT, end-to-end latency and output tokens/s of timed repeats, one metric per workload size. */
 export async function iterationParts(
   database: SessionDatabase,
   executions: readonly string[],
@@ -36,7 +36,7 @@ export async function iterationParts(
   );
 }
 
-/** The four figures of repeats of one size. */
+/** The four figures of repeats with one size. */
 export function timeParts(
   point: string | null,
   rows: readonly Omit<IterationRow, 'input_len'>[],
@@ -78,7 +78,10 @@ interface RequestRow {
   output_tokens: number | null;
 }
 
-/** Latencies of requests that succeeded, and their tokens per second. Requests of one run share its load and are repeats, not launches. */
+/**
+ * Latencies of successful requests, and their tokens per second. Requests of one run share its load, so they are
+ * repeats, not launches.
+ */
 export async function requestParts(
   database: SessionDatabase,
   executions: readonly string[],
@@ -105,7 +108,7 @@ export async function requestParts(
   });
 }
 
-/** Generated tokens / first sent to last content: one number a run, without a spread of its own. */
+/** Generated tokens / time from first send to last content: one value per run, without a spread. */
 function outputRate(rows: readonly RequestRow[], point: string | null): MetricPart[] {
   const timed = rows.filter(({ sent_ns, e2e_ns }) => sent_ns !== null && e2e_ns !== null);
   const start = timed.reduce((low, { sent_ns }) => Math.min(low, sent_ns!), Infinity);
@@ -117,7 +120,7 @@ function outputRate(rows: readonly RequestRow[], point: string | null): MetricPa
   return [{ ...rate, point, value, launches: [], repeats: [], interval: null, source: 'requests' }];
 }
 
-/** Peak memory of each process, host and devices apart. */
+/** Peak memory of each process, for host and devices separately. */
 export async function memoryParts(
   database: SessionDatabase,
   executions: readonly string[],

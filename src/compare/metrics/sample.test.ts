@@ -17,19 +17,19 @@ const kept = (rows: Rows) => sessionOf(home, rows, {});
 const keyed = (found: Awaited<ReturnType<typeof sampleSessions>>) =>
   Object.fromEntries(found.metrics.map((metric) => [metric.id, metric]));
 
-test('a profile: launches are the unit, warm-up and the profiled pass are left out', async () => {
+test('a profile: launches are the unit, without warm-up and profiled execution', async () => {
   const found = keyed(await sampleSessions([await kept(wholeRows())]));
   // test-rows.ts: prefill 9, 11 | 19, 21 ms and a sampling of 1 ms each; means of the launches 11 and 21.
   expect(found['ttft_ms']).toMatchObject({ basis: 'launches', values: [11, 21], value: 16, better: 'lower' });
   // Two steps of 4 + 6 | 8 + 10 ms, each with 0.5 sampling, and three gaps of 0.25 ms.
   expect(found['tpot_ms']!.values).toEqual([(10 + 1 + 0.75) / 2, (18 + 1 + 0.75) / 2]);
   expect(found['output_tokens_per_s']).toMatchObject({ better: 'higher', basis: 'launches' });
-  // Peak memory is known of both processes: 850 000 and 9e9 bytes.
+  // Peak memory is known for both processes: 850 000 and 9e9 bytes.
   expect(found['peak_memory_bytes']!.values.toSorted((a, b) => a - b)).toEqual([850_000, 9e9]);
   expect(Object.keys(found).some((id) => id.includes('profiled'))).toBe(false);
 });
 
-test('sizes are points of their own', async () => {
+test('each size is a point', async () => {
   const iteration = (batch_size: number, launch: number, ms: number): Row<'iterations'> => ({
     launch,
     batch_size,
@@ -85,7 +85,7 @@ const metricRow = (change: Row<'metrics'>): Row<'metrics'> => ({
   ...change,
 });
 
-test('result files: our recomputed figure comes first, its deviation gives the interval within the run', async () => {
+test('result files: the recomputed figure comes first, and its deviation gives the interval within the run', async () => {
   const recomputed = { source: 'recomputed from 100 requests' };
   const found = keyed(
     await sampleSessions([
@@ -134,6 +134,6 @@ test('repeated runs of one label are launches: appended lines, or several files'
   ]);
 });
 
-test('a session without anything measured is refused', async () => {
+test('rejects a session without measurements', async () => {
   await expect(sampleSessions([await kept({})])).rejects.toMatchObject({ code: 'E_USAGE' });
 });

@@ -11,7 +11,7 @@ import { iterationParts, memoryParts, requestParts } from './row-parts.js';
 import { resultParts } from './result-parts.js';
 import { traceParts } from './trace-parts.js';
 
-/** Sessions that sampleSessions() finds figures in. Memory alone is no sign of one: recordings of `monitor` have it too. */
+/** Sessions with comparable figures. Memory alone is not enough, because recordings of `monitor` have it too. */
 export const comparable = withRows(
   'repeats, requests, results or kernels',
   'iterations',
@@ -23,10 +23,10 @@ export const comparable = withRows(
 export type Sampled = Pick<Baseline, 'sessions' | 'identity' | 'metrics'>;
 
 /**
- * What of sessions can be held against others: figures with the scatter that is known of them. Several sessions are
- * runs of one thing and are pooled, each a launch of its own.
- * @param variant label of one engine configuration of a benchmark; null takes all
- * @throws E_USAGE when they hold nothing that is better when lower or higher, or no such variant
+ * Comparable figures of sessions, with their known spread. Several sessions are runs of the same thing and are pooled,
+ * each as one launch.
+ * @param variant label of one engine configuration of a benchmark; null: all
+ * @throws E_USAGE if there are no comparable figures, or no such variant
  */
 export async function sampleSessions(
   sessions: readonly Session[],
@@ -82,7 +82,7 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
   }
 }
 
-/** Facts that all of the sessions agree on; where they differ, all values are reported. */
+/** Facts that are equal in all sessions; if they differ, all values are reported. */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
   const ids = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];

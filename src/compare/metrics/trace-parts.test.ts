@@ -11,7 +11,7 @@ import { sampleSessions } from './sample.js';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-baseline-trace-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-test('a timeline: phases under the profiler have a name of their own, and one process carries no claim', async () => {
+test('a timeline: phases under the profiler have separate names, and one process gives no verdict', async () => {
   const session = await imported(
     homeFolders({ INFERSCOPE_HOME: root }),
     'nsys-sqlite',

@@ -6,8 +6,8 @@ import type { MetricPart } from './metric-parts.js';
 const phases = new Set([...stepKinds, 'sampling']);
 
 /**
- * Phases of a GPU timeline: from the clean execution where there is one. Times under a profiler have a name of their
- * own, so that they are never held against clean ones.
+ * Phases of a GPU timeline, from the clean execution if there is one. Times under a profiler have separate names, so
+ * that they are never compared with clean ones.
  */
 export async function traceParts(session: Session): Promise<MetricPart[]> {
   const { stages } = await traceSide(session);

@@ -1,6 +1,6 @@
 import type { Side } from './side.js';
 
-/** Ordered: the first pattern that matches a kernel's name gives its attention library. Each has a sample name. */
+/** Attention libraries by kernel name: the first matching pattern counts. Each has a sample name for tests. */
 const implementations: readonly { name: string; pattern: RegExp; sample: string }[] = [
   {
     name: 'FlashInfer',
@@ -50,7 +50,7 @@ const implementations: readonly { name: string; pattern: RegExp; sample: string 
   },
 ];
 
-/** Operators that name what scaled_dot_product_attention chose. */
+/** Operators that name the choice of scaled_dot_product_attention. */
 const operatorNames: readonly { name: string; pattern: RegExp }[] = [
   { name: 'unfused (SDPA math)', pattern: /_scaled_dot_product_attention_math/ },
 ];
@@ -58,9 +58,8 @@ const operatorNames: readonly { name: string; pattern: RegExp }[] = [
 const softmax = /softmax/i;
 
 /**
- * Attention implementations of a phase by its kernels' names. Softmax kernels without any fused attention are scores,
- * softmax and a second product one by one: PyTorch's math fallback or a model's eager code, which only operators tell
- * apart.
+ * Attention implementations of a phase by kernel names. Softmax kernels without fused attention are scores, softmax and
+ * a second product in sequence: PyTorch's math fallback or a model's eager code, which only operators distinguish.
  */
 export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: string): string[] {
   const own = side.kernels.filter((kernel) => kernel.phase === phase);
@@ -71,10 +70,10 @@ export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: st
   return [found?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
 }
 
-/** The attention library of a kernel; null when its name matches none. */
+/** The attention library of a kernel; null if no pattern matches. */
 export function implementationOf(kernel: string): string | null {
   return implementations.find(({ pattern }) => pattern.test(kernel))?.name ?? null;
 }
 
-/** For tests: each implementation with a kernel of it. */
+/** For tests: each implementation with a sample kernel. */
 export const attentionSamples = implementations.map(({ name, sample }) => ({ name, sample }));

@@ -15,18 +15,18 @@ const home = testHome();
 const nsys = (name: string) =>
   imported(home, 'nsys-sqlite', fixture(`nsys-2025.3.1-h200/${name}.sqlite`), { name });
 
-describe('our captures: the same model with eager attention and with SDPA', () => {
+describe('captures of the same model with eager attention and with SDPA', () => {
   let found: Document<CompareResult>;
   beforeAll(async () => {
     const sessions = [await nsys('tiny-whole'), await nsys('tiny-nsys')];
     found = await compareSessions(sessions);
   }, 60_000);
 
-  test('is a document of its schema', () => {
+  test('matches its schema', () => {
     expect(compareDocumentSchema.parse(found)).toEqual(found);
   });
 
-  test('the switch of the attention implementation is named', () => {
+  test('names the change of the attention implementation', () => {
     const decode = found.data.attention.find(({ phase }) => phase === 'decode');
     expect(decode).toMatchObject({
       switched: true,
@@ -35,7 +35,7 @@ describe('our captures: the same model with eager attention and with SDPA', () =
     expect(found.data.headlines.map(({ id }) => id)).toContain('attention_switched');
   });
 
-  test('kernels new and gone, by a mean step though the step counts differ', () => {
+  test('new and removed kernels per mean step, although the numbers of steps differ', () => {
     const decode = found.data.kernels.filter(({ phase }) => phase === 'decode');
     const cudnn = decode.find(({ name }) => name.startsWith('cudnn_generated'))!;
     // tiny.py has four layers.
@@ -46,7 +46,7 @@ describe('our captures: the same model with eager attention and with SDPA', () =
     expect(classes).toBeUndefined();
   });
 
-  test('stages: kernels and launches of a step, and no certainty where the spread has it', () => {
+  test('stages: kernels and launches per step, without significance inside the spread', () => {
     const decode = found.data.stages.find(({ phase }) => phase === 'decode')!;
     expect(decode.values.map((value) => [value!.instances, value!.kernels])).toEqual([
       [2, 219],
@@ -56,7 +56,7 @@ describe('our captures: the same model with eager attention and with SDPA', () =
     expect(decode.changes[1]!.significant).toBe(false);
   });
 
-  test('waterfalls: the bars of each side sum to its time, the changes to what was gained', async () => {
+  test('waterfalls: bars of each side sum to its time, and their changes to the gain', async () => {
     const [decode] = found.data.waterfalls;
     expect([decode!.phase, decode!.profiled]).toEqual(['decode', true]);
     const sum = (of: (bar: (typeof decode & object)['bars'][number]) => number) =>
@@ -70,7 +70,7 @@ describe('our captures: the same model with eager attention and with SDPA', () =
   });
 });
 
-/** A side with one phase, worked by hand. */
+/** A side with one phase, made by hand. */
 async function side(
   ms: number,
   half: number,
@@ -118,7 +118,7 @@ async function side(
   };
 }
 
-test('times under a profiler next to times without are named, those that nothing changes too', async () => {
+test('names differences between profiled and clean times, and times without such a difference', async () => {
   const timed = async (is_clean: boolean, profiled: boolean): Promise<Side> => {
     const one = await side(10, 0.3, [], []);
     const more = { is_clean, ...(profiled ? { profiled_ms: figure(20, 'ms', 'hand') } : {}) };
@@ -146,7 +146,7 @@ test('times under a profiler next to times without are named, those that nothing
   ]);
 });
 
-test('status of kernels, significance of stages, tiles by place, a matrix of three', async () => {
+test('status of kernels, significance of stages, tiles by position, a matrix of three', async () => {
   const a = await side(
     10,
     0.3,
@@ -181,7 +181,7 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
     same: 'same',
   });
   expect(pair.kernel_counts).toEqual({ new: 1, gone: 1, faster: 1, slower: 1, more: 1, fewer: 1, same: 1 });
-  // √(0.3² + 0.4²) = 0.5: 0.4 lies within, 10 does not.
+  // √(0.3² + 0.4²) = 0.5: 0.4 is within, 10 is not.
   expect(pair.stages[0]!.changes[1]).toMatchObject({ significant: false, ratio: 1.04 });
   expect(pair.headlines[0]!.text).toBe(
     'decode: no significant difference, within the spread of both: 10.0 ms → 10.4 ms; MFU 0.1 % → 0.1 %; idle 90 % → 90 %; launches 3 → 3.',
@@ -199,11 +199,11 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
   expect(matrix.headlines[0]!.text).toContain('2.00× as long');
 });
 
-test('across batch sizes: throughput, time per token, scaling and MFU, not the time of a step', async () => {
+test('across batch sizes: compares throughput, time per token, scaling and MFU instead of step times', async () => {
   // 1 token in 10 ms against 256 in 17.3 ms: 100 and 14798 tok/s.
-  const one = await side(10, 0.3, [{ name: 'a', count: 7 }], ['64x8x64'], 1);
+  const single = await side(10, 0.3, [{ name: 'a', count: 7 }], ['64x8x64'], 1);
   const many = await side(17.3, 0.3, [{ name: 'b', count: 7 }], ['128x256x64'], 256);
-  const { stages, headlines } = compareSides('trace', [one, many]);
+  const { stages, headlines } = compareSides('trace', [single, many]);
   const [from, to] = stages[0]!.values;
   expect([from!.tokens_per_s.value, from!.ms_per_token.value]).toEqual([100, 10]);
   expect(to!.tokens_per_s.value).toBeCloseTo(14_797.7, 1);
@@ -217,7 +217,7 @@ test('across batch sizes: throughput, time per token, scaling and MFU, not the t
   for (const found of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(found);
 });
 
-test('what a session did not record is not 0 ms, not new and not gone', async () => {
+test('unrecorded parts are not 0 ms, not new and not removed', async () => {
   const whole = await side(10, 0.3, [{ name: 'a' }], []);
   const bare = await side(10, 0.3, [], []);
   const data = compareSides('profile', [whole, bare]);
@@ -243,7 +243,7 @@ test('profiles of the embedded engine compare by operators, with the interval of
   expect(data.environment.every(({ could_explain }) => could_explain !== null)).toBe(true);
 });
 
-test('a profile that was stopped before its operators compares by its times', async () => {
+test('a profile stopped before its operators compares by times', async () => {
   const { stages, iterations } = repetitions(clean);
   const bare = await sessionOf(home, { stages: stages!, iterations: iterations! });
   const { data } = await compareSessions([await sessionOf(home, wholeRows()), bare]);
@@ -255,7 +255,7 @@ test('a profile that was stopped before its operators compares by its times', as
   expect(data.kernels).toEqual([]);
 });
 
-test('captures of PyTorch on a CPU compare by operators, each without those it calls', async () => {
+test("PyTorch captures on a CPU compare by operators' self time", async () => {
   const layer = () => imported(home, 'kineto', fixture('kineto-torch2.11-cpu/layer.json.gz'));
   const { data } = await compareSessions([await layer(), await layer()]);
   expect(data.what).toBe('profile');
@@ -271,13 +271,15 @@ test('captures of PyTorch on a CPU compare by operators, each without those it c
   }
 });
 
-test('sessions with nothing in common, and one alone, are refused', async () => {
-  const one = await sessionOf(home, wholeRows());
-  await expect(compareSessions([one])).rejects.toMatchObject({ code: 'E_USAGE' });
-  await expect(compareSessions([one, await nsys('tiny-graph')])).rejects.toMatchObject({ code: 'E_USAGE' });
+test('rejects sessions with nothing in common, and a single session', async () => {
+  const onlySession = await sessionOf(home, wholeRows());
+  await expect(compareSessions([onlySession])).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(compareSessions([onlySession, await nsys('tiny-graph')])).rejects.toMatchObject({
+    code: 'E_USAGE',
+  });
 });
 
-test('every attention implementation is recognized by its own kernel', () => {
+test('recognizes every attention implementation by its kernel', () => {
   for (const { name, sample } of attentionSamples)
     expect([sample, implementationOf(sample)]).toEqual([sample, name]);
   expect(implementationOf('void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm>')).toBeNull();

@@ -19,13 +19,13 @@ import { traceSide } from './trace-side.js';
 import { comparedWaterfalls, waterfallsOf, withWaterfallTime } from './waterfalls.js';
 
 const kernelsShown = 200;
-/** A kernel's mean time or count that changed by less is the same. */
+/** Smaller relative changes of a kernel's mean time or count are no change. */
 const sameWithin = 0.05;
 
 /**
- * What changed from the first session to the others, per mean instance of each phase, so that sessions of different
- * lengths compare. GPU timelines compare by kernels, programs on the CPU by operators.
- * @throws E_USAGE for fewer than two sessions, or kinds that have nothing in common
+ * Changes from the first session to the others, per mean instance of each phase, so that sessions of different lengths
+ * compare. GPU timelines compare by kernels, programs on the CPU by operators.
+ * @throws E_USAGE for fewer than two sessions, or kinds without anything in common
  */
 export async function compareSessions(sessions: readonly Session[]): Promise<Document<CompareResult>> {
   if (sessions.length < 2) {
@@ -74,7 +74,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   ]);
 }
 
-/** The comparison itself: no database, no files. */
+/** The comparison itself, without database and files. */
 export function compareSides(what: CompareResult['what'], sides: readonly Side[]): CompareResult {
   const all = kernelRows(sides);
   const counts = Object.fromEntries(
@@ -108,7 +108,7 @@ const unique = (values: string[]): string[] => [...new Set(values)];
 function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
     const own = sides.map(({ stages }) => stages.find((stage) => stage.phase === phase));
-    // A time without a profiler against one under it would compare the profiler.
+    // Comparing a clean time with a profiled one would compare the profiler.
     const profiled = own.some((one) => one?.is_clean === false);
     const values = own.map((one) =>
       one ? stageValue(one, (profiled ? one.profiled_ms : null) ?? one.value.duration_ms) : null,
@@ -122,7 +122,7 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   });
 }
 
-/** Rates, and idle time of a timeline, of the time that is compared. */
+/** Rates, and a timeline's idle time, for the compared duration. */
 function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure): NonNullable<StageValue> {
   const { tokens, mfu, ...rest } = value;
   const idle =
@@ -147,11 +147,11 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
   };
 }
 
-/** Whether the session recorded what ran in a phase: a profile without an operator pass did not. */
+/** Whether the session recorded a phase's kernels or operators: a profile without an operator pass did not. */
 const recorded = ({ kernels }: Side, phase: string): boolean =>
   kernels.some((kernel) => kernel.phase === phase);
 
-/** What the times measure, where the sessions differ in it, and phases with a mean over several batch sizes. */
+/** Differences in what the times measure, and phases with a mean over several batch sizes. */
 export function timingIssues(sides: readonly Side[]): Issue[] {
   const list: Issue[] = [];
   const named = (own: readonly Side[]): string =>
@@ -250,7 +250,7 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   const rows = keys.flatMap((key) => {
     const own = maps.map((map) => map.get(key));
     const { phase, name, short_name, class: opClass } = own.find((one) => one !== undefined)!;
-    // What a session did not record is neither new nor gone.
+    // Unrecorded kernels are neither new nor removed.
     if (!recorded(first, phase) || !recorded(last, phase)) return [];
     const values = own.map((one) => (one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null));
     const ms = values.map((value) => value?.ms ?? 0);
@@ -278,7 +278,7 @@ function statusOf(from: Value, to: Value): KernelChange {
   if (!to) return 'gone';
   const [time, count] = [to.mean_ns / from.mean_ns, to.count / from.count];
   const changed = (ratio: number) => ratio > 1 + sameWithin || ratio < 1 - sameWithin;
-  // What moved the kernel's total: 23 calls instead of one are "more", though each took 8 % less.
+  // The larger of the two changes names the status: 23 calls instead of one are "more", even if each took 8 % less.
   const byCount = changed(count) && Math.abs(Math.log(count)) > Math.abs(Math.log(time));
   if (byCount || !changed(time)) return changed(count) ? (count > 1 ? 'more' : 'fewer') : 'same';
   return time < 1 ? 'faster' : 'slower';

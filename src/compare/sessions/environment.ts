@@ -7,7 +7,7 @@ import type { Side } from './side.js';
 
 type Difference = CompareResult['environment'][number];
 
-/** How a difference can change times, by its id: the name in the manifest, or the part it belongs to. */
+/** How a difference can change times, by fact id: the name in the manifest, or the part it belongs to. */
 const explanations: readonly { pattern: RegExp; text: string }[] = [
   { pattern: /^batch_size$/, text: 'more sequences per step: larger GEMMs, the same weights read' },
   { pattern: /dtype|quantization/, text: 'bytes of the weights and the tensor cores that compute' },
@@ -31,10 +31,10 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
   { pattern: /^option_/, text: 'engine options change which kernels run and how they are launched' },
 ];
 
-/** Facts that change no time. */
+/** Facts that do not affect times. */
 const irrelevant = /^(inferscope|v8|distribution|memory_total|memory_limit)/;
 
-/** What differs between the sessions' workloads, engines, machines and clocks; what is the same is left out. */
+/** Differences between the sessions' workloads, engines, machines and clocks. */
 export function environmentDifferences(sides: readonly Side[]): Difference[] {
   const facts = sides.map(({ session }) => factsOf(session.manifest));
   const keys = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
@@ -80,7 +80,7 @@ export function factsOf({ workload, hardware, software }: ManifestData) {
   return facts;
 }
 
-/** Words of the profiled commands that are not in all of them, in their order; none where a command is not known. */
+/** Words of the profiled commands that are not in all of them, in order; empty if a command is unknown. */
 function argumentDifference(sides: readonly Side[]): Difference[] {
   const commands = sides.map(
     ({ session }) => session.manifest.executions.find(({ command }) => command.length > 0)?.command ?? null,
@@ -88,7 +88,7 @@ function argumentDifference(sides: readonly Side[]): Difference[] {
   const known = commands.filter((command) => command !== null);
   if (known.length < sides.length) return [];
   const inAll = (word: string) => known.every((command) => command.includes(word));
-  // An option goes with its value, also where the value alone differs.
+  // An option is listed with its value, even if only the value differs.
   const values = known.map((command) =>
     command
       .filter((word, i) => {
@@ -105,7 +105,7 @@ function argumentDifference(sides: readonly Side[]): Difference[] {
   return [{ label: 'arguments', part: 'workload', values: found, could_explain: explanation('arguments') }];
 }
 
-/** Sampled means differ by chance: from 2 % on they could explain a change. */
+/** Sampled means vary by chance: only differences from 2 % on may explain a change. */
 function clockDifferences(sides: readonly Side[]): Difference[] {
   const first = sides.flatMap(({ clocks }) => clocks);
   const keys = new Map(first.map(({ gpu, metric }) => [`${gpu} ${metric}`, { gpu, metric }]));

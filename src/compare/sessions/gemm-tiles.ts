@@ -4,9 +4,8 @@ import type { Side } from './side.js';
 type Row = CompareResult['gemm_tiles'][number];
 
 /**
- * Tiles of the same GEMM in each session: the n-th GEMM of an instance plays the same role where all instances have
- * as many of them. Where they do not (fused projections, split-K), the tiles are listed side by side by frequency.
- * Only what changed.
+ * Tiles of the same GEMM in each session. If all instances have the same number of GEMMs, the n-th of each has the same
+ * role. Otherwise (fused projections, split-K) the tiles are listed by frequency. Only changes are returned.
  */
 export function gemmTiles(sides: readonly Side[]): Row[] {
   const phases = [...new Set(sides.flatMap(({ gemms }) => gemms.map(({ phase }) => phase)))];
@@ -31,7 +30,7 @@ function matchedByPlace(phase: string, sequences: string[][]): Row[] {
   return [...rows.values()].toSorted((a, b) => b.count - a.count);
 }
 
-/** Tiles that are not as frequent in every session: "28 × 64x8x64" against "20 × 64x8x64". */
+/** Tiles with different frequencies between sessions: "28 × 64x8x64" against "20 × 64x8x64". */
 function matchedByShare(phase: string, sequences: string[][]): Row[] {
   const all = [...new Set(sequences.flat())];
   return all

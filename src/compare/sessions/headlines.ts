@@ -12,7 +12,7 @@ import {
 
 type Parts = Omit<CompareResult, 'headlines'>;
 
-/** What changed, in sentences: the last session against the first; of more than two, from end to end. */
+/** The changes in sentences: the last session compared with the first. */
 export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
   const names = parts.sessions.map(({ name, id }) => name ?? id);
   const last = names.length - 1;
@@ -38,7 +38,7 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
       const sure = change.significant === null ? ', spread not known' : '';
       const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
       const rates = rateTexts(from, to, within);
-      // Steps of other sizes are not the same work: what they compute per second is compared, not how long they take.
+      // Steps of different sizes are different work, so work per second is compared instead of time.
       const texts =
         rates !== null && from.tokens !== to.tokens
           ? [
@@ -71,8 +71,8 @@ function speedWords(ratio: number): string {
 }
 
 /**
- * Throughput, time per token, share of linear scaling; null if tokens are not known.
- * @param within the difference is not significant: no factor is stated
+ * Throughput, time per token, share of linear scaling; null if tokens are unknown.
+ * @param within the difference is not significant, so no factor is stated
  */
 function rateTexts(from: Stage, to: Stage, within: boolean): string[] | null {
   const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
@@ -86,7 +86,7 @@ function rateTexts(from: Stage, to: Stage, within: boolean): string[] | null {
   return [throughput, perToken, `${formatPercent(ratio / more)} of linear scaling`];
 }
 
-/** How many GEMMs an instance runs, and with which tiles. */
+/** Number of GEMMs per instance, and their tiles. */
 function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult['headlines'] {
   const counted = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
   const phases = [...new Set([...counted, ...gemm_tiles].map(({ phase }) => phase))];

@@ -6,7 +6,7 @@ import type { Subject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { Side } from './side.js';
 
-/** The command that compares what such a session has. */
+/** The command that compares this kind of session. */
 function compareWith({ manifest }: Session): string {
   const has = (...subjects: Subject[]) => subjects.some((subject) => holds(manifest, subject));
   if (has('bench', 'load', 'results'))
@@ -15,7 +15,7 @@ function compareWith({ manifest }: Session): string {
   return 'Look at each: inferscope report SESSION. Timelines, profiles and programs compare here.';
 }
 
-/** A profile that was stopped before its operators were recorded, reduced for comparing: the times of its stages. */
+/** A profile stopped before its operators were recorded, reduced to its stage times for comparison. */
 export async function recordedSide(session: Session): Promise<Side> {
   if (!holds(session.manifest, 'profile'))
     throw new InferscopeError('E_USAGE', {

@@ -33,14 +33,14 @@ test('one, two and four ranks share a step of 8 ms, worked by hand', () => {
   ]);
 });
 
-test('steps of other sizes compare by their tokens, where all are counted', () => {
+test('steps of different sizes compare by tokens if all are counted', () => {
   const [both] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0, 16)]);
   expect(both!.values[1]).toMatchObject({ speedup: 2, efficiency: 1 });
-  const [one] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0)]);
-  expect(one!.values[1]).toMatchObject({ speedup: 1, efficiency: 0.5 });
+  const [uncounted] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0)]);
+  expect(uncounted!.values[1]).toMatchObject({ speedup: 1, efficiency: 0.5 });
 });
 
-test('nothing is said of as many ranks, or of an unknown number', () => {
+test('reports nothing for equal or unknown numbers of ranks', () => {
   expect(scalingOf([side(2, 8, 0), side(2, 5, 1)])).toEqual([]);
   expect(scalingOf([side(2, 8, 0), side(null, 5, 1)])).toEqual([]);
   expect(scalingOf([side(2, 8, 0), side(null, 5, 1), side(4, 4, 0)])[0]!.values[1]).toBeNull();

@@ -7,7 +7,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { Side } from './side.js';
 
-/** Ranks of the job: as its files state them, else those that ran kernels; null without kernels. */
+/** Ranks of the job, as its files state, else those that ran kernels; null without kernels. */
 export async function ranksOf(session: Session, database: SessionDatabase): Promise<number | null> {
   const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
   const stated = stored === null ? null : rankFilesSchema.parse(stored).world_size;
@@ -22,8 +22,8 @@ type ScalingSide = Pick<Side, 'ranks' | 'waterfalls' | 'stages'>;
 type ScalingValue = ComparedScaling['values'][number];
 
 /**
- * Stages of sessions on different numbers of ranks, against the first session that has the stage. The ranks of a session are taken to
- * share the work of a step; where steps compute different numbers of tokens, tokens per second are compared.
+ * Stages of sessions with different numbers of ranks, compared with the first session that has the stage. The ranks of
+ * a session share the work of a step; if steps compute different numbers of tokens, tokens per second are compared.
  */
 export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
   const counts = new Set(sides.flatMap(({ ranks }) => ranks ?? []));

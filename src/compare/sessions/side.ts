@@ -17,30 +17,32 @@ export interface SideKernel {
   mean_ns: number;
 }
 
-/** One session reduced to what a comparison needs: everything of a mean instance, so that step counts may differ. */
+/** One session reduced for comparison: everything per mean instance, so that numbers of steps may differ. */
 export interface Side {
   session: Session;
   source: string;
-  /** The rank or GPU that the times and kernels belong to. */
+  /** The rank or GPU of the times and kernels. */
   focus: ScopeOptions;
   waterfalls: StageWaterfall[];
-  /** Ranks that share its work; null where it has no kernels. */
+  /** Ranks that share its work; null without kernels. */
   ranks: number | null;
   stages: {
     phase: string;
     value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;
-    /** The time that `mfu` is of, ms. */
+    /** The time that `mfu` refers to, ms. */
     mfu_ms: number | null;
-    /** Timelines only: whether duration_ms is from an execution without a profiler, and the time under the profiler. */
+    /**
+     * Only for timelines: whether duration_ms is from an execution without a profiler, and the time under the profiler.
+     */
     is_clean?: boolean;
     profiled_ms?: Figure;
-    /** Where an instance is a mean over several. */
+    /** Set if an instance is a mean over several batch sizes. */
     batch_sizes?: number[];
   }[];
   kernels: SideKernel[];
-  /** Names of operators, where the capture has them: they identify an attention implementation. */
+  /** Names of operators if recorded; they identify an attention implementation. */
   operators: string[];
-  /** Phases with their GEMMs listed in the order in which one typical instance ran them. */
+  /** Phases with the GEMMs of one typical instance, in order. */
   gemms: { phase: string; tiles: string[] }[];
   /** Mean clocks, power and temperature of each GPU in the compared phases. */
   clocks: { gpu: string; metric: string; mean: number }[];

@@ -14,10 +14,10 @@ import { windowClocks } from '../../facts/trace/windows.js';
 import { utilizationOfTrace } from '../../facts/utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
-/** Warm-up and loading differ by chance; they are compared as stages only. */
+/** Warm-up and loading vary by chance, so only their times are compared. */
 const comparedPhases = new Set([...stepKinds, 'sampling', 'outside']);
 
-/** A timeline, reduced for comparing: kernels of a GPU, operators of a program that used none. */
+/** A timeline reduced for comparison: kernels of a GPU, or operators of a program without one. */
 export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
@@ -67,8 +67,8 @@ function profiledTime(phase: TracePhase): Figure {
 }
 
 /**
- * @param operators of a program that used no GPU, else null
- * @param sized of its kind, one for each batch size
+ * @param operators of a program without a GPU, else null
+ * @param sized stages of its kind, one per batch size
  */
 function stageValue(
   phase: TracePhase,
@@ -94,7 +94,7 @@ function stageValue(
   return { value, mfu_ms: only?.time_ms.value ?? null };
 }
 
-/** Null where none was recorded. */
+/** Null if none was recorded. */
 const operatorTime = (operators: readonly SideKernel[]): number | null =>
   operators.length === 0 ? null : operators.reduce((sum, { ms }) => sum + ms, 0);
 
@@ -110,7 +110,7 @@ const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<Sid
      GROUP BY 1, 2`,
   );
 
-/** Operators by their own time, those of the decoder's layers as one row a role: "/layers.N/attn/qkv". */
+/** Operators by self time, with one row per role for those in decoder layers: "/layers.N/attn/qkv". */
 const operatorsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> =>
   rowsOf(
     scope,
@@ -152,7 +152,7 @@ async function rowsOf(
     });
 }
 
-/** GEMMs of the middle instance of each phase, in the order they ran: the first ones may still be warming up. */
+/** GEMMs of the middle instance of each phase, in execution order, because the first ones may still be warming up. */
 async function gemmSequences({ database }: TraceScope, found: readonly TracePhase[]): Promise<Side['gemms']> {
   const sequences: Side['gemms'] = [];
   for (const { kind, instances } of found) {
@@ -168,7 +168,7 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
   return sequences;
 }
 
-/** Mean clocks and power of the GPU in the compared phases, where sampled there: idle clocks say nothing of a step. */
+/** Mean clocks and power of the GPU in the compared phases, if sampled there; idle clocks do not describe a step. */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const found = await telemetry(scope);
   const wanted = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);

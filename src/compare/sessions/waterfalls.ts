@@ -20,7 +20,7 @@ export async function waterfallsOf({
   }
 }
 
-/** A side's stage with the time of its waterfall, which stands next to it, where it has one. */
+/** A side's stage with the time of its waterfall, if it has one, because the two are shown together. */
 export function withWaterfallTime(
   stage: Side['stages'][number],
   waterfalls: readonly StageWaterfall[],
@@ -33,7 +33,7 @@ export function withWaterfallTime(
     : { ...stage, value: { ...stage.value, duration_ms }, is_clean: !isProfiled(own) };
 }
 
-/** Stages that two or more sides have a waterfall of; ranges of a program's own may hold something else in each. */
+/** Stages with a waterfall on at least two sides. Ranges named by the program may differ between sides. */
 export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): ComparedWaterfall[] {
   const kinds = [...new Set(sides.flatMap(({ waterfalls }) => waterfalls.map(({ kind }) => kind)))];
   return kinds
@@ -46,7 +46,7 @@ export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): 
 }
 
 function compared(own: readonly (StageWaterfall | null)[]): ComparedWaterfall {
-  // A time without a profiler against one under it would compare the profiler.
+  // Comparing a clean time with a profiled one would compare the profiler.
   const profiled = own.some((one) => one !== null && isProfiled(one));
   const sides = own.map((one) => one && (profiled ? one.bars : explainedBars(one.bars).bars));
   return {

@@ -13,7 +13,10 @@ import { InferscopeError, messageOf } from '../../model/errors.js';
 import { parseJson } from '../../model/parse-json.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
-/** Reads a header and nothing else of a safetensors file. @throws E_MODEL_FILE */
+/**
+ * Reads only the header of a safetensors file.
+ * @throws E_MODEL_FILE
+ */
 async function safetensorsTensors(path: string): Promise<FileTensor[]> {
   const file = await open(path).catch((error: unknown) => {
     throw unreadable(path, error);
@@ -52,9 +55,9 @@ function unreadable(path: string, error: unknown): InferscopeError {
 }
 
 /**
- * Weights of the safetensors files of a folder; null when it has none. With an index the files it names, else all but
- * `consolidated*`, which some publishers add as a second copy.
- * @throws E_MODEL_FILE for a damaged file or one that the index names and that is missing
+ * Weights in the safetensors files of a folder; null without any. With an index: the files it names; otherwise all
+ * except `consolidated*`, which some publishers add as a second copy.
+ * @throws E_MODEL_FILE for a damaged file, or a missing file that the index names
  */
 export async function folderWeights(
   folder: string,
@@ -62,8 +65,8 @@ export async function folderWeights(
 ): Promise<HeaderWeights | null> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.safetensors')).sort();
   const index = await readFile(join(folder, 'model.safetensors.index.json'), 'utf8').catch(() => null);
-  const own = files.filter((name) => !name.startsWith('consolidated'));
-  const names = index === null ? (own.length > 0 ? own : files) : indexedFiles(index, folder);
+  const shards = files.filter((name) => !name.startsWith('consolidated'));
+  const names = index === null ? (shards.length > 0 ? shards : files) : indexedFiles(index, folder);
   if (names.length === 0) return null;
   const headers = await Promise.all(names.map((name) => safetensorsTensors(join(folder, name))));
   return safetensorsWeights(
@@ -76,7 +79,7 @@ export async function folderWeights(
 function indexedFiles(index: string, folder: string): string[] {
   try {
     const { weight_map } = parseJson(index) as { weight_map: Record<string, string> };
-    // A name with a folder in it would lead out of the model's.
+    // A name with a folder in it would lead out of the model's folder.
     return [...new Set(Object.values(weight_map))].map((name) => basename(name)).sort();
   } catch (error) {
     throw unreadable(join(folder, 'model.safetensors.index.json'), error);
@@ -94,8 +97,8 @@ export function safetensorsWeights(
 }
 
 /**
- * config.json and weights of a GGUF file, local or behind a URL; all shards of `-00001-of-0000N`.
- * @throws E_MODEL_FILE when it cannot be read, E_MODEL_ARCHITECTURE for an unknown one
+ * config.json and weights of a GGUF file, local or at a URL, with all shards of `-00001-of-0000N`.
+ * @throws E_MODEL_FILE if it cannot be read, E_MODEL_ARCHITECTURE for an unknown one
  */
 export async function ggufModel(
   source: string,
@@ -150,7 +153,10 @@ function shardsOf(source: string): string[] {
   );
 }
 
-/** The one GGUF of a folder, or the first of its shards; null without. @throws E_USAGE when there are several models */
+/**
+ * The only GGUF of a folder, or its first shard; null without one.
+ * @throws E_USAGE if there are several models
+ */
 export async function ggufOfFolder(folder: string): Promise<string | null> {
   const names = (await readdir(folder)).filter((name) => /\.gguf$/i.test(name)).sort();
   const models = names.filter(

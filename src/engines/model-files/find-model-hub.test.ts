@@ -8,16 +8,16 @@ import { testFolder } from '../../session/test-folder.js';
 import { findSizedModel } from './find-model.js';
 
 const files = join('test', 'fixtures', 'model-files-tiny');
-const seen: {
+const requests: {
   method: string | undefined;
   url: string;
   range: string | undefined;
   token: string | undefined;
 }[] = [];
 
-/** Files as the hub serves them: /owner/name/resolve/main/file, ranges, 401 where a token is missing. */
+/** Serves files like the hub: /owner/name/resolve/main/file, with ranges, and 401 if a token is missing. */
 function serve({ url = '', method, headers }: IncomingMessage, response: ServerResponse): void {
-  seen.push({ method, url, range: headers.range, token: headers.authorization });
+  requests.push({ method, url, range: headers.range, token: headers.authorization });
   const [, owner = '', name = '', file = ''] =
     /^\/([\w.-]+)\/([\w.-]+)\/(?:resolve|raw)\/main\/([\w.-]+)$/.exec(url) ?? [];
   if (owner === 'gated' && headers.authorization !== 'Bearer secret') {
@@ -49,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => void server.close());
 beforeEach(() => {
-  seen.length = 0;
+  requests.length = 0;
   vi.stubEnv('HF_ENDPOINT', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   vi.stubEnv('HF_HOME', testFolder());
   vi.stubEnv('HF_TOKEN', '');
@@ -63,19 +63,19 @@ const failure = async (run: Promise<unknown>): Promise<InferscopeError> => {
 };
 
 describe('a model of the hub', () => {
-  it('is its config and the headers of its shards, read in ranges', async () => {
+  it('is read as its config and the headers of its shards, in ranges', async () => {
     const found = await findSizedModel('acme/tiny');
     expect(found.config['model_type']).toBe('qwen2');
     expect(found.withoutWeights).toBeNull();
-    // As the files on disk: ORIGIN.md of the fixture.
+    // Equal to the files on disk: ORIGIN.md of the fixture.
     expect(found.weights).toMatchObject({ bytes: 43_584, parameters: 21_792, tensors: 26 });
-    const whole = seen.filter(
+    const whole = requests.filter(
       ({ method, url, range }) => method === 'GET' && url.endsWith('.safetensors') && range === undefined,
     );
     expect(whole).toEqual([]);
   });
 
-  it('is a GGUF by owner/name/file or by its address', async () => {
+  it('can be a GGUF by owner/name/file or by its address', async () => {
     for (const spec of [
       'acme/tiny-GGUF/qwen2-q5_0.gguf',
       `${process.env['HF_ENDPOINT']}/acme/tiny-GGUF/resolve/main/qwen2-q5_0.gguf`,
@@ -84,16 +84,16 @@ describe('a model of the hub', () => {
     }
   });
 
-  it('that is gated wants HF_TOKEN, and gets it', async () => {
+  it('that is gated asks for HF_TOKEN, and uses it', async () => {
     const refused = await failure(findSizedModel('gated/tiny'));
     expect(refused.code).toBe('E_MODEL_ACCESS');
     expect(refused.parts.fix).toContain('HF_TOKEN');
     vi.stubEnv('HF_TOKEN', 'secret');
     expect((await findSizedModel('gated/tiny')).weights!.bytes).toBe(43_584);
-    expect(seen.every(({ token }, index) => index === 0 || token === 'Bearer secret')).toBe(true);
+    expect(requests.every(({ token }, index) => index === 0 || token === 'Bearer secret')).toBe(true);
   });
 
-  it('that does not exist, or cannot be asked about, names what can be had', async () => {
+  it('that does not exist or cannot be reached is an error with alternatives', async () => {
     expect((await failure(findSizedModel('acme/none'))).code).toBe('E_MODEL_NOT_FOUND');
     vi.stubEnv('HF_ENDPOINT', 'http://127.0.0.1:1');
     const offline = await failure(findSizedModel('acme/tiny'));
@@ -103,7 +103,7 @@ describe('a model of the hub', () => {
     expect((await failure(findSizedModel('acme/tiny'))).parts.why).toContain('HF_HUB_OFFLINE');
   });
 
-  it('that huggingface_hub has downloaded is read from its cache', async () => {
+  it('is read from the cache of huggingface_hub if downloaded', async () => {
     const cache = testFolder();
     vi.stubEnv('HF_HUB_CACHE', cache);
     const model = join(cache, 'models--acme--tiny');
@@ -111,6 +111,6 @@ describe('a model of the hub', () => {
     writeFileSync(join(model, 'refs', 'main'), 'abc');
     cpSync(join(files, 'qwen2-safetensors'), join(model, 'snapshots', 'abc'), { recursive: true });
     const found = await findSizedModel('acme/tiny');
-    expect([found.name, found.weights!.bytes, seen.length]).toEqual(['acme/tiny', 43_584, 0]);
+    expect([found.name, found.weights!.bytes, requests.length]).toEqual(['acme/tiny', 43_584, 0]);
   });
 });

@@ -4,7 +4,7 @@ import { InferscopeError, messageOf } from '../../model/errors.js';
 import { safetensorsWeights } from './find-model-files.js';
 import type { HeaderWeights } from '../../llm/model-files.js';
 
-/** A config of a few kB and headers of some MB: longer is a hub that does not answer. */
+/** A config has a few kB and headers have some MB: if they take longer, the hub does not answer. */
 const timeoutMs = 20_000;
 
 interface HubModel {
@@ -29,8 +29,8 @@ export function hubHeaders(env: NodeJS.ProcessEnv = process.env): Record<string,
 }
 
 /**
- * config.json and the headers of the safetensors files of a model on the hub: a few MB at most, no weights.
- * HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE are those of huggingface_hub.
+ * config.json and the headers of the safetensors files of a model on the hub: at most a few MB, no weights.
+ * HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE work as in huggingface_hub.
  * @throws E_SERVER_UNREACHABLE offline, E_MODEL_ACCESS for a gated model, E_MODEL_NOT_FOUND
  */
 export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env): Promise<HubModel> {
@@ -45,7 +45,7 @@ export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env)
       fetch: (url, init) =>
         fetch(url, {
           ...init,
-          // The token is the hub's: no other host gets it.
+          // The token is for the hub only and is not sent to other hosts.
           headers: {
             ...Object.fromEntries(new Headers(init?.headers)),
             ...(addressOf(url).startsWith(`${hubUrl(env)}/`) ? headers : {}),

@@ -7,7 +7,7 @@ test('a tuned model has the dimensions of its bundled base, offline', async () =
   expect(config).toMatchObject({ hidden_size: 4096, vocab_size: 49159 });
 });
 
-test('an unknown name is refused without a guess from its words', async () => {
+test('rejects an unknown name without guessing from its words', async () => {
   const refused = findModel('jamba-1.5-mini');
   await expect(refused).rejects.toMatchObject({
     code: 'E_MODEL_NOT_FOUND',

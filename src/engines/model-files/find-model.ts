@@ -11,7 +11,7 @@ import { folderWeights, ggufModel, ggufOfFolder } from './find-model-files.js';
 import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
 
 /**
- * A preset, a config.json, the folder of one, a safetensors or a GGUF file.
+ * Finds a preset, a config.json, a folder with one, a safetensors or a GGUF file.
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_FILE, E_MODEL_ARCHITECTURE
  */
 export async function findModel(spec: string): Promise<NamedModel> {
@@ -21,17 +21,17 @@ export async function findModel(spec: string): Promise<NamedModel> {
 }
 
 /**
- * As `findModel`, with the sizes from the files' headers, and after the files of this machine the cache of
- * huggingface_hub, then the hub itself: `owner/name`, or a GGUF as `owner/name/file.gguf` or by its URL.
+ * As `findModel`, with sizes from the files' headers. After local files it looks in the cache of huggingface_hub, then
+ * on the hub: `owner/name`, or a GGUF as `owner/name/file.gguf` or by its URL.
  * @throws as findModel, and E_SERVER_UNREACHABLE, E_MODEL_ACCESS
  */
 export async function findSizedModel(spec: string): Promise<SizedModel> {
   const preset = bundled(spec);
   if (preset) return { ...preset, weights: null, withoutWeights: null };
   if (/^https?:\/\/.*\.gguf(\?.*)?$/i.test(spec)) {
-    // The token is the hub's: no other host gets it.
-    const own = spec.startsWith(`${hubUrl()}/`);
-    return { ...(await ggufModel(spec, own ? { headers: hubHeaders() } : {})), withoutWeights: null };
+    // The token is for the hub only and is not sent to other hosts.
+    const isHub = spec.startsWith(`${hubUrl()}/`);
+    return { ...(await ggufModel(spec, isHub ? { headers: hubHeaders() } : {})), withoutWeights: null };
   }
   const local = await modelOfPath(resolve(spec), true);
   if (local) return local;
@@ -60,7 +60,7 @@ function bundled(spec: string): NamedModel | null {
   return preset ? { name: preset.id, config: preset.config } : null;
 }
 
-/** A tuned model has the shape of its bundled base, and its name says which model has these dimensions. */
+/** A tuned model has the shape of its bundled base, and its name identifies the base. */
 function bundledBase(spec: string): NamedModel | null {
   const base = findBaseOf(spec);
   return base && { name: `${spec.trim()}, with the dimensions of ${base.id}`, config: base.config };
@@ -83,7 +83,7 @@ async function modelOfPath(path: string, sized: boolean): Promise<SizedModel | n
   return modelOfFolder(config, sized);
 }
 
-/** A damaged or missing file does not keep the arithmetic from being done: the reason is reported instead. */
+/** With a damaged or missing file the model can still be computed; the reason is reported instead of sizes. */
 async function modelOfFolder(configFile: string, sized: boolean): Promise<SizedModel> {
   const config = await readConfig(configFile);
   const folder = dirname(configFile);

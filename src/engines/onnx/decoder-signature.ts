@@ -3,11 +3,11 @@ import { InferscopeError } from '../../model/errors.js';
 import type { CacheEntry } from './kv-cache.js';
 import type { OnnxModel } from './onnx-model.js';
 
-/** Which inputs a decoder takes and how its KV cache goes from call to call. */
+/** The inputs of a decoder, and how its KV cache passes from call to call. */
 interface DecoderSignature {
   attentionMask: boolean;
   positionIds: boolean;
-  /** Merged decoders (optimum) choose between two graphs by this flag. */
+  /** Merged decoders (optimum) select one of two graphs by this flag. */
   useCacheBranch: boolean;
   cache: 'in-place' | 'grows';
   entries: CacheEntry[];
@@ -17,8 +17,8 @@ const pastName = /^past_key_values\.(\d+)\.(key|value)$/;
 const known = new Set(['input_ids', 'attention_mask', 'position_ids', 'use_cache_branch']);
 
 /**
- * Reads the signature off the model's own inputs and outputs; sizes they leave open come from config.json.
- * @throws E_MODEL_ARCHITECTURE for what is no decoder with a KV cache; E_DTYPE for a cache that is not float32
+ * Reads the signature from the model's inputs and outputs; open sizes come from config.json.
+ * @throws E_MODEL_ARCHITECTURE if it is not a decoder with a KV cache; E_DTYPE if the cache is not float32
  */
 export function decoderSignature(session: InferenceSession, model: OnnxModel): DecoderSignature {
   checkDecoderNames(session.inputNames, session.outputNames, model.modelPath);
@@ -46,7 +46,7 @@ export function decoderSignature(session: InferenceSession, model: OnnxModel): D
   };
 }
 
-/** @throws E_MODEL_ARCHITECTURE when these are not the inputs and outputs of a decoder with a KV cache */
+/** @throws E_MODEL_ARCHITECTURE if these are not the inputs and outputs of a decoder with a KV cache */
 export function checkDecoderNames(inputs: readonly string[], outputs: readonly string[], path: string): void {
   const strangers = inputs.filter((name) => !known.has(name) && !pastName.test(name));
   const pasts = inputs.filter((name) => pastName.test(name));

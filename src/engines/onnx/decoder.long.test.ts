@@ -59,7 +59,7 @@ describe('a trained export (MiniMind2-small)', () => {
   }, 60_000);
   afterAll(() => decoder?.release());
 
-  it('answers a question, the same twice', async () => {
+  it('answers a question, with the same tokens twice', async () => {
     const prompt = tokenizer.encode(question);
     const first = await generate(decoder, prompt, 48);
     const second = await generate(decoder, prompt, 48);
@@ -68,7 +68,7 @@ describe('a trained export (MiniMind2-small)', () => {
     expect(second).toEqual(first);
   });
 
-  it('chooses the same tokens without its cache', async () => {
+  it('generates the same tokens without its cache', async () => {
     const prompt = tokenizer.encode(question);
     const cached = await generate(decoder, prompt, 24);
     for (let k = 0; k < cached.length; k++) {
@@ -77,12 +77,12 @@ describe('a trained export (MiniMind2-small)', () => {
     }
   });
 
-  it('gives each sequence of a batch what it gives it alone', async () => {
+  it('gives each sequence of a batch the tokens it gets alone', async () => {
     const prompt = tokenizer.encode(question);
-    const other = prompt.map((token, i) => (i > 20 ? (token * 7 + i) % 6400 : token));
-    const alone = await generate(decoder, prompt, 8);
-    let { logits } = await decoder.prefill([other, prompt]);
-    for (const token of alone) {
+    const otherPrompt = prompt.map((token, i) => (i > 20 ? (token * 7 + i) % 6400 : token));
+    const aloneTokens = await generate(decoder, prompt, 8);
+    let { logits } = await decoder.prefill([otherPrompt, prompt]);
+    for (const token of aloneTokens) {
       const next = argmax(logits, 2);
       expect(next[1]).toBe(token);
       ({ logits } = await decoder.decode(next));
@@ -108,7 +108,8 @@ describe('a trained export (MiniMind2-small)', () => {
     });
     const quantized = await openDecoder(model, { threads: 1, contextLen: 256 });
     const prompt = tokenizer.encode(question);
-    // Token by token: with a whole prompt in one call its common int8 scale drowns all but the largest activations.
+    // Token by token, because with a whole prompt in one call all but the largest activations round to 0 in the shared
+    // int8 scale.
     let { logits } = await quantized.prefill([prompt.slice(0, 1)]);
     for (const token of prompt.slice(1)) ({ logits } = await quantized.decode([token]));
     const tokens: number[] = [];
@@ -159,7 +160,7 @@ describe('exports that differ in their inputs', () => {
     return results.map((result) => result.logits);
   }
 
-  it('derives positions from the mask where position_ids is no input', async () => {
+  it('derives positions from the mask if position_ids is not an input', async () => {
     const reference = await steps('with-positions', graph);
     const without = await steps('without-positions', {
       ...graph,
@@ -174,7 +175,7 @@ describe('exports that differ in their inputs', () => {
 
   it('sets use_cache_branch from the first decode step on', async () => {
     const reference = await steps('one-graph', graph);
-    // Stands for a merged decoder: logits are multiplied by the flag, so prefill gives zeros.
+    // A merged decoder in miniature: logits are multiplied by the flag, so prefill gives zeros.
     const merged = await steps('merged', {
       ...graph,
       inputs: [...graph.inputs, { name: 'use_cache_branch', type: 'bool', shape: [1] }],
@@ -206,7 +207,7 @@ describe('a written model', () => {
       ...(profilePrefix ? { profilePrefix } : {}),
     });
 
-  it('stamps calls with CLOCK_MONOTONIC, in order and around the work', async () => {
+  it('takes call time stamps from CLOCK_MONOTONIC, in order and around the work', async () => {
     const decoder = await open(40);
     const before = process.hrtime.bigint();
     const prefill = await decoder.prefill([[1, 2, 3, 4]]);
@@ -226,7 +227,7 @@ describe('a written model', () => {
     expect(decode.end_ns - decode.start_ns).toBeGreaterThan(200_000);
   });
 
-  it('refuses what does not fit its context, and goes on with what does', async () => {
+  it('rejects requests that do not fit its context, and continues with those that do', async () => {
     const decoder = await open(5);
     await decoder.prefill([[1, 2, 3, 4]]);
     await decoder.decode([5]);
@@ -258,7 +259,7 @@ describe('a written model', () => {
     );
   });
 
-  it('says that profiling was off', async () => {
+  it('is an error if profiling was off', async () => {
     const decoder = await open(8);
     await expect(decoder.endProfiling()).rejects.toMatchObject({ code: 'E_WORKLOAD_FAILED' });
     await decoder.release();

@@ -10,22 +10,22 @@ import { cpuSession, loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
 interface DecoderOptions {
-  /** Threads that compute, the calling one included; see defaultThreads. */
+  /** Compute threads, including the calling one; see defaultThreads. */
   threads: number;
-  /** Most tokens of a sequence, prompt and output together; the KV cache of a written model is allocated for it. */
+  /** Maximum tokens of a sequence, prompt and output together; the KV cache of a written model has this size. */
   contextLen: number;
-  /** Path prefix of the operator trace; given, the runtime profiles every call (a few µs an operator). */
+  /** Path prefix of the operator trace; if set, the runtime profiles every call (a few µs per operator). */
   profilePrefix?: string;
-  /** Which of the runtime's graph optimizations are on; default: all. */
+  /** Enabled graph optimizations of the runtime; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
 interface StepResult {
   /** [batch, vocab], logits of the last position; valid until the next call. */
   logits: Float32Array;
-  /** [batch, sequence, vocab] when the model computed every position of this call, else null. */
+  /** [batch, sequence, vocab] if the model computes every position of a call, else null. */
   allLogits: Float32Array | null;
-  /** CLOCK_MONOTONIC before the inputs were prepared and after the outputs were there, ns. */
+  /** CLOCK_MONOTONIC before input preparation and after the outputs, ns. */
   start_ns: number;
   end_ns: number;
 }
@@ -33,8 +33,8 @@ interface StepResult {
 /** A loaded model with one KV cache. Calls run one at a time and block the event loop while the runtime computes. */
 export interface Decoder {
   /**
-   * Makes room for contexts of another shape, outside of what is timed. In-place caches of all shapes share one memory,
-   * as large as the largest; its pages are first touched by the calls.
+   * Allocates memory for contexts of another shape, outside the timed region. In-place caches of all shapes share one
+   * memory of the largest size; calls touch its pages first.
    * @throws E_OUT_OF_MEMORY
    */
   reserve(batchSize: number, contextLen: number): void;
@@ -42,20 +42,23 @@ export interface Decoder {
   prefill(sequences: readonly ArrayLike<number>[]): Promise<StepResult>;
   /** One next token id per sequence. */
   decode(tokens: ArrayLike<number>): Promise<StepResult>;
-  /** Bytes of keys and values held for the tokens so far (float32, all layers, all sequences). */
+  /** Bytes of keys and values in the cache (float32, all layers, all sequences). */
   kvCacheBytes(): number;
-  /** Forgets the context and frees the cache. */
+  /** Drops the context and frees the cache. */
   reset(): void;
-  /** Writes the operator trace and returns its path. @throws E_WORKLOAD_FAILED when profiling was off */
+  /**
+   * Writes the operator trace and returns its path.
+   * @throws E_WORKLOAD_FAILED if profiling was off
+   */
   endProfiling(): Promise<string>;
   release(): Promise<void>;
 }
 
 /**
- * One core stays free for the process that samples, and for the rest of the machine: ONNX Runtime's workers spin, and
- * more of them than free cores was measured to slow a decode step from 5.5 ms (2 threads) to 18 (3) and 34 (4) on a
- * 2-core machine. With one core busy elsewhere 2 threads lost to 1 (18 against 8 ms). A quiet machine
- * gains from all its cores: prefill 97 ms on one, 53 on both (24 M parameters).
+ * Leaves one core free for the sampling process and the rest of the machine, because ONNX Runtime's workers spin: with
+ * more of them than free cores a decode step slowed from 5.5 ms (2 threads) to 18 (3) and 34 (4) on a 2-core machine.
+ * With one core busy elsewhere 2 threads took 18 ms and one 8 ms. On an idle machine all cores help: prefill 97 ms on
+ * one, 53 on both (24 M parameters).
  */
 export function defaultThreads(cores = availableParallelism()): number {
   return Math.max(1, cores - 1);
@@ -63,8 +66,8 @@ export function defaultThreads(cores = availableParallelism()): number {
 
 /**
  * Loads a model and returns its decoder.
- * @throws E_ENGINE_MISSING, E_MODEL_FILE (the runtime cannot read it), E_MODEL_ARCHITECTURE (no decoder with a KV
- * cache), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen beyond the model), E_OUT_OF_MEMORY
+ * @throws E_ENGINE_MISSING, E_MODEL_FILE (the runtime cannot read it), E_MODEL_ARCHITECTURE (not a decoder with a KV
+ * cache), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen exceeds the model), E_OUT_OF_MEMORY
  */
 export async function openDecoder(model: OnnxModel, options: DecoderOptions): Promise<Decoder> {
   const { contextLen } = options;
@@ -94,7 +97,8 @@ async function createSession(
     return await ort.InferenceSession.create(model.modelPath, {
       ...cpuSession(threads),
       graphOptimizationLevel: graphOptimization,
-      // The arena costs no time and, on in both, makes clean and profiled runs alike; off, the trace loses its memory figures.
+      // The arena costs no time and is on in clean and profiled runs, so that they are equal. Without it the trace has
+      // no memory figures.
       enableCpuMemArena: true,
       enableMemPattern: true,
       enableProfiling: profilePrefix !== undefined,
@@ -145,7 +149,7 @@ function decoderOf(
       feeds['use_cache_branch'] = new ort.Tensor('bool', Uint8Array.of(pastLen > 0 ? 1 : 0), [1]);
     }
     const fetches: Record<string, Tensor | null> = { ...cache!.fetches(), logits: null };
-    // The node binding takes null as "allocate"; its types name only the list form for that.
+    // The node binding accepts null for "allocate", but its types only allow it in the list form.
     const outputs = (await session
       .run(feeds, fetches as unknown as InferenceSession.FetchesType)
       .catch((error: unknown) => {
@@ -268,7 +272,10 @@ function lastPosition(
   return { last, all: data };
 }
 
-/** The runtime names the file `<prefix>_<date>_<time>.json` and does not return it: it is the newest with the prefix. */
+/**
+ * The runtime names the file `<prefix>_<date>_<time>.json` and does not return the name: it is the newest file with the
+ * prefix.
+ */
 async function profilePath(prefix: string | undefined): Promise<string> {
   const folder = prefix === undefined ? null : dirname(prefix);
   const names = folder === null ? [] : await readdir(folder);

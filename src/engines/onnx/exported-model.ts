@@ -9,7 +9,7 @@ import { readConfig } from './model-config.js';
 import type { OnnxModel } from './onnx-model.js';
 import { inspectOnnx, type OnnxSummary } from './onnx-inspect.js';
 
-/** File names of optimum and transformers.js exports, by what they hold; the first that exists is taken. */
+/** File names of optimum and transformers.js exports, by dtype; the first that exists is used. */
 const fileNames: Partial<Record<DType, string[]>> = {
   float32: ['model.onnx', 'decoder_model_merged.onnx'],
   int8: ['model_quantized.onnx', 'model_int8.onnx', 'decoder_model_merged_quantized.onnx'],
@@ -17,8 +17,8 @@ const fileNames: Partial<Record<DType, string[]>> = {
 };
 
 /**
- * The model file of an export folder (in it or in its `onnx/`), or null when the folder holds none.
- * @throws E_DTYPE when it holds exports, but none of this dtype
+ * The model file of an export folder (in it or in its `onnx/`); null if it has none.
+ * @throws E_DTYPE if it has exports, but none of this dtype
  */
 export async function findExport(folder: string, dtype: DType | undefined): Promise<string | null> {
   const found: string[] = [];
@@ -48,7 +48,7 @@ export async function findExport(folder: string, dtype: DType | undefined): Prom
 }
 
 /**
- * A Hugging Face ONNX decoder export: `path` is the .onnx file; config.json and tokenizer.json lie next to it or one
+ * A Hugging Face ONNX decoder export: `path` is the .onnx file; config.json and tokenizer.json are next to it or one
  * folder up.
  * @throws E_MODEL_FILE, E_MODEL_CONFIG, E_MODEL_NOT_FOUND (no config.json), E_MODEL_ARCHITECTURE, E_DTYPE
  */
@@ -110,7 +110,7 @@ function dtypeOf({ ops, bytesByType, matMulBits }: OnnxSummary): {
   );
   if (dynamic) return { dtype: 'int8', quantization: `dynamic int8 (${dynamic})` };
   const count = (op: string) => ops.get(op) ?? 0;
-  // QDQ files widen every weight by a DequantizeLinear of its own; one alone is a quantized embedding.
+  // QDQ files have a DequantizeLinear for every weight; a single one is a quantized embedding.
   if (
     count('QLinearMatMul') > 0 ||
     count('DequantizeLinear') >= Math.max(2, count('MatMul') + count('Gemm'))
@@ -121,7 +121,7 @@ function dtypeOf({ ops, bytesByType, matMulBits }: OnnxSummary): {
   return { dtype: largest![1], quantization: null };
 }
 
-/** Null for architectures that llm/ does not know; such an export still runs. */
+/** Null for architectures unknown to llm/; such an export still runs. */
 function parameters(config: Record<string, unknown>): number | null {
   try {
     return countParameters(readArchitecture(config)).total;

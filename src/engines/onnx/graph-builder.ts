@@ -7,19 +7,19 @@ export type GraphDType = 'float32' | 'int4';
 export interface GraphOptions {
   dtype: GraphDType;
   seed: number;
-  /** 'last': the lm_head runs on the last position only, the work that generation needs. 'all' is for checks. */
+  /** 'last': the lm_head runs only on the last position, which generation needs. 'all' is for checks. */
   logits: 'last' | 'all';
   /** Only for int4; see linear.ts. */
   computeInt4: 'int8' | 'float32';
 }
 
-/** A graph under construction: what the layers add to. */
+/** A graph under construction, which layers add nodes to. */
 export interface Builder {
   config: LlamaConfig;
   options: GraphOptions;
-  /** Adds a node of one output, named `<name>/output_0`, and returns that name. */
+  /** Adds a node with one output, named `<name>/output_0`, and returns that name. */
   node(op: string, name: string, inputs: string[], attributes?: Record<string, Attribute>): string;
-  /** Adds a node with named outputs; '' leaves an optional output out. */
+  /** Adds a node with named outputs; '' omits an optional output. */
   nodeTo(
     outputs: string[],
     op: string,
@@ -31,7 +31,9 @@ export interface Builder {
   constant(tensor: OnnxTensor): string;
 }
 
-/** Operators of ONNX Runtime's own set; the rest are ONNX's (SimplifiedLayerNormalization is registered there as well). */
+/**
+ * Operators of ONNX Runtime's own set; the others are ONNX's (SimplifiedLayerNormalization is registered there too).
+ */
 const contributed = new Set([
   'FusedMatMul',
   'GroupQueryAttention',
@@ -40,7 +42,7 @@ const contributed = new Set([
   'SkipSimplifiedLayerNormalization',
 ]);
 
-/** A graph under construction and the lists it fills. */
+/** A graph under construction and the lists that it fills. */
 export function graphBuilder(
   config: LlamaConfig,
   options: GraphOptions,

@@ -1,7 +1,7 @@
 import type { Tensor } from 'onnxruntime-node';
 import type { OnnxRuntime } from './runtime.js';
 
-/** One past_key_values input, the present output that continues it, and the sizes that never change. */
+/** One past_key_values input, the present output that continues it, and the fixed sizes. */
 export interface CacheEntry {
   past: string;
   present: string;
@@ -15,17 +15,17 @@ export interface KvCache {
   feeds(): Record<string, Tensor>;
   /** Outputs of the next call: a tensor to write into, or null for a new one. */
   fetches(): Record<string, Tensor | null>;
-  /** Takes the outputs over as the past of the call after. */
+  /** Makes these outputs the past of the next call. */
   carryOver(outputs: Record<string, Tensor>): void;
   dispose(): void;
 }
 
-/** Buffers of in-place caches by name: a smaller cache lies in the beginning of a larger one's. */
+/** Buffers of in-place caches by name; a smaller cache uses the start of a larger one's buffer. */
 export type CacheMemory = Map<string, Float32Array>;
 
 /**
- * In place: each entry is one buffer [batch, kv heads, capacity, head_dim] that is past and present at once;
- * GroupQueryAttention then appends the new keys and copies nothing. Only for graphs made of that operator.
+ * In place: each entry is one buffer [batch, kv heads, capacity, head_dim] that is past and present at once.
+ * GroupQueryAttention appends the new keys and copies nothing. Only for graphs with that operator.
  */
 export function cacheInPlace(
   ort: OnnxRuntime,
@@ -40,7 +40,7 @@ export function cacheInPlace(
     const dims = [batchSize, entry.numKvHeads, capacity, entry.headDim];
     const length = dims.reduce((product, dimension) => product * dimension, 1);
     if ((memory.get(entry.past)?.length ?? 0) < length) {
-      // The old one is let go first, so that both are never needed at once.
+      // The old buffer is dropped first, so that both never exist at once.
       memory.delete(entry.past);
       memory.set(entry.past, new Float32Array(length));
     }
@@ -55,7 +55,7 @@ export function cacheInPlace(
   };
 }
 
-/** Growing: every call gives new, longer present tensors, as any export does; the old ones are freed at once. */
+/** Growing: every call returns new, longer present tensors, as in any export; the old ones are freed immediately. */
 export function cacheGrowing(ort: OnnxRuntime, entries: CacheEntry[], batchSize: number): KvCache {
   let past: Record<string, Tensor> = {};
   const present: Record<string, null> = {};

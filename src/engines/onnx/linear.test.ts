@@ -10,7 +10,7 @@ import { loadOnnxRuntime } from './runtime.js';
 
 const [rows, inputs, outputs] = [16, 176, 96];
 
-/** One int4 product through the runtime, next to the same in float64 of its dequantized weights. */
+/** One int4 product through the runtime, and the same in float64 with its dequantized weights. */
 async function product(computeInt4: 'int8' | 'float32') {
   const options = { dtype: 'int4', seed: 3, logits: 'all', computeInt4 } as const;
   const { b, nodes, tensors } = graphBuilder({} as LlamaConfig, options);
@@ -25,7 +25,7 @@ async function product(computeInt4: 'int8' | 'float32') {
     metadata: {},
   });
   const path = join(folder, 'model.onnx');
-  // Activations as they come out of a gated MLP: most small, some large.
+  // Activations like those of a gated MLP: most small, some large.
   const x = Float32Array.from(
     { length: rows * inputs },
     (_, i) => Math.sin(i * 1.7) * Math.sin(i * 0.31) ** 3,
@@ -55,23 +55,23 @@ async function product(computeInt4: 'int8' | 'float32') {
 }
 
 describe('int4 products', () => {
-  it('in float32 are those of the dequantized weights, to the rounding of float32 sums', async () => {
+  it('in float32 equal those of the dequantized weights, up to the rounding of float32 sums', async () => {
     // n·u·Σ|w·a|: n = 176 terms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 3.1); two more for w.
     for (const { error, magnitude } of await product('float32'))
       expect(error).toBeLessThan((inputs + 2) * 2 ** -24 * magnitude);
   });
 
   /**
-   * accuracy_level 4 permits int8 and promises no scheme. ONNX Runtime's kernels differ by CPU: blocks of 32 with
-   * max|a|/127 a step (AVX2, AVX-512, VNNI), whole rows with (max − min)/255 and a rounded zero point (KleidiAI on arm64),
-   * scales as bfloat16 there, or float32 where neither is built in. No step is larger than the row's max|a|/127; a value
-   * moves by half a step, by one where the zero point was rounded.
+   * accuracy_level 4 permits int8 but specifies no scheme. ONNX Runtime's kernels differ by CPU: blocks of 32 with
+   * steps of max|a|/127 (AVX2, AVX-512, VNNI), whole rows with (max − min)/255 and a rounded zero point (KleidiAI on
+   * arm64), scales as bfloat16 there, or float32 if neither is built in. No step is larger than the row's max|a|/127. A
+   * value moves by half a step, or by one if the zero point was rounded.
    */
-  it('in int8 differ from them by no more than the coarsest int8 rounding of activations', async () => {
+  it('in int8 differ by at most the coarsest int8 rounding of activations', async () => {
     const found = await product('int8');
     for (const { error, magnitude, weight, largest } of found)
       expect(error).toBeLessThan((largest / 127) * weight + 2 ** -8 * magnitude);
-    // Independent roundings add as squares: a step²/12 a term. Twice that holds a zero point and bfloat16 scales too.
+    // Independent roundings add as squares: step²/12 per term. Twice that covers a zero point and bfloat16 scales too.
     const squares = found.map(
       ({ error, weightSquares, largest }) => error ** 2 / (((largest / 127) ** 2 * weightSquares) / 12),
     );

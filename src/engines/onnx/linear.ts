@@ -3,14 +3,14 @@ import type { Attribute } from './onnx-file.js';
 import { int4Block, randomInt4, randomLinear, randomVector } from './random-weights.js';
 
 /**
- * accuracy_level of MatMulNBits: the least precise type that the runtime may compute in. 4 (int8) lets it round activations
- * to int8 and multiply integers, in the scheme that its kernels for this CPU have; 1 (float32) widens the weights to float32
- * on the fly. int8 is what exporters choose for CPUs and what the engine uses: a token of 24 M parameters took 3.1 ms
- * against 8.1 ms (one Zen 3 core, AVX2), slower than unquantized float32 at 7.5 ms. float32 is for checks.
+ * accuracy_level of MatMulNBits: the least precise type that the runtime may compute in. With 4 (int8) it may round
+ * activations to int8 and multiply integers, in the scheme of its kernels for this CPU; with 1 (float32) it converts
+ * weights to float32 on the fly. Exporters choose int8 for CPUs, and the engine uses it: a token of 24 M parameters
+ * took 3.1 ms with int8, 8.1 ms with float32 (one Zen 3 core, AVX2) and 7.5 ms unquantized. float32 is for checks.
  */
 const accuracyLevel = { int8: 4, float32: 1 } as const;
 
-/** input [.., in] times W, plus bias: `at` is the node's path, `weights` the parameter's name as in the checkpoint. */
+/** input [.., in] times W, plus bias: `at` is the node's path, `weights` the parameter's name in the checkpoint. */
 export function linear(
   b: Builder,
   input: string,
@@ -38,7 +38,7 @@ export function linear(
   ]);
 }
 
-/** logits = x · Wᵀ; W is the embedding itself when tied. In int4 a tied embedding is quantized for this product only. */
+/** logits = x · Wᵀ; W is the embedding if tied. In int4 a tied embedding is quantized for this product only. */
 export function lmHead(b: Builder, input: string, embedding: string): void {
   const { hiddenSize, vocabSize, tieEmbeddings } = b.config;
   const name = 'lm_head.weight';

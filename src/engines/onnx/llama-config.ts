@@ -2,7 +2,9 @@ import { readArchitecture } from '../../llm/read-architecture.js';
 import { unsupported } from './model-errors.js';
 import { readRope, type Rope } from './rotary.js';
 
-/** What the graph writer must know of a Llama-like decoder; everything else of config.json does not change the computation. */
+/**
+ * Config fields that the graph writer needs for a Llama-like decoder; the other fields do not change the computation.
+ */
 export interface LlamaConfig {
   modelType: string;
   hiddenSize: number;
@@ -25,11 +27,11 @@ export interface LlamaConfig {
   /** RMSNorm over each head of q and k before the rotation (Qwen3). */
   qkNorm: boolean;
   rope: Rope;
-  /** Per layer: how many of the latest keys, its own included, a query sees; null is all of them. */
+  /** Per layer: number of latest keys that a query sees, including its own; null: all. */
   slidingWindow: (number | null)[];
 }
 
-/** model_type values with Llama's decoder but for biases, q/k norms and windows. */
+/** model_type values with Llama's decoder, except for biases, q/k norms and windows. */
 export const writableFamilies = ['llama', 'mistral', 'qwen2', 'qwen3'] as const;
 
 /** Longest context of a model that inferscope writes: rotary tables of 32,768 positions take 8 MB at head_dim 64. */
@@ -45,7 +47,7 @@ export function readLlamaConfig(config: Record<string, unknown>): LlamaConfig {
   if (!writableFamilies.some((family) => family === a.modelType)) {
     throw unsupported(`model_type is "${a.modelType}"`, `it writes ${writableFamilies.join(', ')} models`);
   }
-  // The families above are all of this form; the checks make that visible to the compiler.
+  // The families above all have this form; the checks let the compiler know.
   if (attention.kind !== 'grouped' || mlp.kind !== 'dense' || a.partOfLarger) {
     throw unsupported(
       'layers are not those of a plain text decoder',

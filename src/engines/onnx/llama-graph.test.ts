@@ -34,7 +34,7 @@ const continuation = [
   [5, 95, 66, 13],
 ];
 
-/** What each family adds, in config.json's words and in the oracle's. */
+/** Differences of each family, as config.json fields and as oracle options. */
 const cases: Record<string, { config: Record<string, unknown>; oracle?: Partial<ForwardConfig> }> = {
   'llama, 2 queries a KV head': { config: tiny },
   'llama, multi-query, untied': {
@@ -79,8 +79,8 @@ const cases: Record<string, { config: Record<string, unknown>; oracle?: Partial<
 };
 
 /**
- * Runs prefill and decode steps through the runtime and the oracle; errors are max|Δ|/max|ref| over all logits.
- * float32 sums of 64 to 176 terms are good to about 1e-6.
+ * Runs prefill and decode steps through the runtime and the oracle; errors are max|Δ|/max|ref| over all logits. float32
+ * sums of 64 to 176 terms have errors of about 1e-6.
  */
 async function errors(
   name: string,
@@ -126,25 +126,25 @@ async function errors(
 }
 
 describe.each(Object.keys(cases))('%s', (name) => {
-  it('gives in float32 the logits of a float64 forward pass, with and without cache', async () => {
+  it('equals in float32 the logits of a float64 forward pass, with and without cache', async () => {
     const found = await errors(name, { dtype: 'float32' });
     for (const error of Object.values(found)) expect(error).toBeLessThan(1e-4);
   });
 
-  it('gives in int4 the logits of its dequantized weights', async () => {
+  it('equals in int4 the logits of its dequantized weights', async () => {
     const found = await errors(name, { dtype: 'int4', computeInt4: 'float32' });
     for (const error of Object.values(found)) expect(error).toBeLessThan(1e-3);
   });
 
-  // Rounding activations to int8 moves a product by 0.6 to 2 % of its deviation (linear.test.ts: step/√12, where a row's
-  // largest value is 3 to 8 times its deviation). 13 products one after the other make 2 to 7 %.
-  it('stays within 10 % of the dequantized weights when int8 is permitted', async () => {
+  // Rounding activations to int8 changes a product by 0.6 to 2 % of its deviation (linear.test.ts: step/√12, with a
+  // row's largest value 3 to 8 times its deviation). 13 sequential products make 2 to 7 %.
+  it('stays within 10 % of the dequantized weights if int8 is permitted', async () => {
     const found = await errors(name, { dtype: 'int4' });
     for (const error of Object.values(found)) expect(error).toBeLessThan(0.1);
   });
 });
 
-it('draws logits of the scale of a trained model, so that softmax is neither flat nor a spike', async () => {
+it('has logits on the scale of a trained model, so that softmax is neither flat nor a spike', async () => {
   const model = await writtenModel('scale', tiny, { cacheDir, seed: 3 });
   const decoder = await openDecoder(model, { threads: 1, contextLen: 20 });
   const { logits, allLogits } = await decoder.prefill(prompts);

@@ -12,7 +12,7 @@ export interface HostArray {
 export const sizeOf = (shape: readonly number[]): number =>
   shape.reduce((product, value) => product * value, 1);
 
-/** Uniform with standard deviation `std`: random, never zeros, for data decides what power arithmetic takes. */
+/** Uniform with standard deviation `std`. Random instead of zeros, because data affects power and clocks. */
 export function floats(name: string, shape: number[], std = 1): HostArray {
   const key = streamKey(7, name);
   const scale = (std * Math.sqrt(3)) / 2 ** 31;
@@ -21,7 +21,7 @@ export function floats(name: string, shape: number[], std = 1): HostArray {
   return { name, shape, type: 'float32', data };
 }
 
-/** Whole numbers from 0 to below `end`. */
+/** Integers from 0 to below `end`. */
 export function ids(name: string, shape: number[], end: number): HostArray {
   const key = streamKey(7, name);
   const data = BigInt64Array.from({ length: sizeOf(shape) }, (_, i) => BigInt((draw(key, i) >>> 0) % end));
@@ -36,7 +36,6 @@ export function whole(name: string, values: readonly number[]): HostArray {
   return { name, shape: [values.length], type: 'int64', data: BigInt64Array.from(values, BigInt) };
 }
 
-/** As a constant of a graph. */
 export function constant({ name, shape, type, data }: HostArray): OnnxTensor {
   return {
     name,

@@ -64,8 +64,8 @@ const tiny = [
   kernelCase('sampling', 'float32', { batch: 3, vocab: 500 }),
 ];
 
-test.each(tiny.map((one) => [one.case, one] as const))(
-  '%s computes what the reference does',
+test.each(tiny.map((kernel) => [kernel.case, kernel] as const))(
+  '%s computes the same as the reference',
   async (_, one) => {
     const measured = await measureCase(ort, one, settings);
     expect(measured).toMatchObject({ outcome: 'measured', text: null, threads: 1 });
@@ -77,13 +77,13 @@ test.each(tiny.map((one) => [one.case, one] as const))(
   },
 );
 
-test('what a CPU does not have is unsupported, not a wrong figure', async () => {
+test('reports operations that a CPU does not have as unsupported', async () => {
   const half = await measureCase(ort, kernelCase('gemm', 'float16', { m: 2, n: 2, k: 2 }), settings);
   expect(half).toMatchObject({ outcome: 'unsupported', samples_ns: [] });
   const shape = { batch: 1, heads: 1, kv_heads: 1, head_dim: 16, new_tokens: 1, context: 4 };
   const flash = await measureCase(ort, kernelCase('attention', 'float32', shape, 'flash'), settings);
   expect(flash.text).toContain('no flash');
-  // 3 heads over 2 key/value heads: the runtime refuses it, and says why.
+  // 3 heads over 2 key/value heads: the runtime rejects it with a reason.
   const odd = await measureCase(
     ort,
     kernelCase('attention', 'float32', { ...shape, heads: 3, kv_heads: 2 }),

@@ -23,14 +23,14 @@ export interface CaseSettings extends Pick<
   'runs' | 'max_runs' | 'max_seconds' | 'narrow' | 'check' | 'graph' | 'trace'
 > {
   threads: number;
-  /** Copies of the operation stand side by side in one graph until their arrays take this much: 2 × the last-level cache. */
+  /** One graph has copies of the operation until their arrays take this much: 2 × the last-level cache. */
   rotateBytes: number;
   /** Folder for the model. */
   scratch: string;
   stopped: () => boolean;
 }
 
-/** What a record line says of a measured case. */
+/** Fields of a record line for a measured case. */
 type CaseMeasured = Pick<
   MicrobenchmarkLine,
   | 'outcome'
@@ -45,18 +45,18 @@ type CaseMeasured = Pick<
   | 'threads'
 >;
 
-/** More copies would only lengthen the list of arrays that a run is given. */
+/** More copies would only lengthen the list of arrays of a run. */
 const maxCopies = 32;
-/** Half of what a thousand roundings of float32 may add up to, 2^-24 each; fused kernels approximate exp and erf, too. */
+/** Half of the possible sum of a thousand float32 roundings, 2^-24 each; fused kernels also approximate exp and erf. */
 const tolerance = 3e-5;
 const checkedElements = 256;
-/** A reference of more than this takes minutes in float64. */
+/** A larger reference takes minutes in float64. */
 const maxReferenceFlops = 2e9;
 
 /**
- * Times one operation through ONNX Runtime on the CPU. Copies with arrays of their own are run one after another by one
- * call, so that the caches hold none of them and the call's own cost is shared: that is what a model's graph does.
- * A CPU computes what the runtime has: float32.
+ * Times one operation through ONNX Runtime on the CPU. One call runs several copies with separate arrays, so that
+ * caches contain none of them and the call's overhead is shared, as in a model's graph. On a CPU only the runtime's
+ * float32 kernels are used.
  */
 export async function measureCase(
   ort: OnnxRuntime,
@@ -102,18 +102,20 @@ function unsupported(kernel: KernelName, { dtype, backend, params }: KernelCase)
   return null;
 }
 
-/** The runtime adds the time to a profile's name; the case comes before it. */
+/** The runtime appends the time to a profile's name; the case comes before it. */
 const profilePrefix = 'case-';
-const traceFileOf = (one: Pick<KernelCase, 'case'>): string =>
-  `${profilePrefix}${encodeURIComponent(one.case)}`;
+const traceFileOf = (kernelCaseId: Pick<KernelCase, 'case'>): string =>
+  `${profilePrefix}${encodeURIComponent(kernelCaseId.case)}`;
 
-/** The case that a profile is of; null for any other file. */
+/** The case of a profile file; null for other files. */
 export function caseOfTraceFile(name: string): string | null {
   const found = /^case-(.+)_\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\S*\.json$/.exec(name);
   return found ? decodeURIComponent(found[1]!) : null;
 }
 
-/** Runs one copy a few times more under the runtime's profiler, in a session of its own: a profiled one is slower. */
+/**
+ * Runs one copy a few more times under the runtime's profiler, in a separate session, because profiling slows it down.
+ */
 async function watched(
   ort: OnnxRuntime,
   kernel: KernelName,
@@ -184,7 +186,7 @@ async function timed(
   }
 }
 
-/** Until the arrays take `rotateBytes`; the table of an embedding is one for all copies, as in a model. */
+/** Copies until the arrays take `rotateBytes`; an embedding's table is shared by all copies, as in a model. */
 function copiesOf(
   kernel: KernelName,
   { dtype, params, bytes }: KernelCase,
@@ -207,7 +209,7 @@ function graphOf(built: readonly KernelNodes[]): OnnxGraph {
   };
 }
 
-/** Outputs that are given are not allocated anew in each run; a KV cache is input and output in one. */
+/** Given outputs are not reallocated in each run; a KV cache is input and output in one. */
 function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
   const feeds: Record<string, Tensor> = {};
   const fetches: Record<string, Tensor> = {};
@@ -226,7 +228,10 @@ function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
   return { feeds, fetches };
 }
 
-/** Largest |x − reference| of elements spread over the output, over the largest |reference|; an index must be equal. */
+/**
+ * Largest |x − reference| of elements spread over the output, relative to the largest |reference|; an index must be
+ * equal.
+ */
 function largestError(kernelCase: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
   if (kernelCase.flops > maxReferenceFlops && kernelCase.kernel === 'lstm') return null;
   const total = sizeOf(output.shape);
@@ -242,7 +247,10 @@ function largestError(kernelCase: KernelCase, { expected, output }: KernelNodes,
   return largest === 0 ? error : error / largest;
 }
 
-/** Runs until there are enough and the mean is known narrowly, or the time is up; three at least. ns of one operation. */
+/**
+ * Repeats until there are enough runs and the interval of the mean is narrow, or the time is over; at least three. ns
+ * per operation.
+ */
 async function repeat(
   run: () => Promise<unknown>,
   count: number,
@@ -253,7 +261,7 @@ async function repeat(
   for (let warmup = 0; warmup < 3 && spentNs < max_seconds * 1e8; warmup++) spentNs += await clocked(run);
   spentNs = 0;
   while (samples.length < max_runs && !stopped()) {
-    // The interval is looked at every tenth run: computing it costs time between runs.
+    // The interval is checked every tenth run, because computing it takes time between runs.
     const n = samples.length;
     const known = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
     if (n >= 3 && (known || spentNs >= max_seconds * 1e9)) break;
@@ -270,7 +278,7 @@ async function clocked(run: () => Promise<unknown>): Promise<number> {
   return Number(process.hrtime.bigint() - start);
 }
 
-/** Half of the 95 % interval of the mean as a share of it; z = 1.96 stands for t of many runs. */
+/** Half of the 95 % interval of the mean, as a share of it; z = 1.96 replaces t for many runs. */
 function halfInterval(samples: readonly number[]): number {
   return (1.96 * standardDeviation(samples)) / Math.sqrt(samples.length) / mean(samples);
 }

@@ -4,12 +4,12 @@ import { floats, type HostArray, ids, int32, whole } from './microbenchmark-arra
 import * as reference from './microbenchmark-reference.js';
 import type { OnnxNode, OnnxValue } from './onnx-file.js';
 
-/** One copy of an operation as nodes of a graph; names carry `at`, so that copies stand side by side. */
+/** One copy of an operation as nodes of a graph; names include `at`, so that several copies fit in one graph. */
 export interface KernelNodes {
   nodes: OnnxNode[];
-  /** Weights: the runtime packs them once, as a model's. */
+  /** Weights, which the runtime packs once. */
   constants: HostArray[];
-  /** Fed in every run. */
+  /** Arrays fed in every run. */
   inputs: HostArray[];
   output: OnnxValue & { shape: number[] };
   /** Outputs written over an input: a KV cache. */
@@ -21,7 +21,7 @@ export interface KernelNodes {
 type Params = Readonly<Record<string, number>>;
 type Build = (at: string, of: (name: string) => number) => KernelNodes;
 
-/** Operations by the runtime's own kernels, fused where the embedded engine's models are (llama-graph.ts). */
+/** Operations by the runtime's own kernels, fused as in the embedded engine's models (llama-graph.ts). */
 const builders: Record<KernelName, Build> = {
   gemm: (at, of) => product(at, of('m'), of('n'), of('k'), false),
   linear: (at, of) => product(at, of('tokens'), of('out_features'), of('in_features'), of('bias') === 1),
@@ -87,7 +87,7 @@ const builders: Record<KernelName, Build> = {
       { epsilon: { float: reference.epsilon } },
       'com.microsoft',
     );
-    // The sum is the next residual: written as well, though not compared.
+    // The sum is the next residual: written too, but not compared.
     made.nodes[0]!.outputs.push('', '', `${at}sum`);
     made.inPlace.push({ output: value(`${at}sum`, x.shape), input: '' });
     return made;
@@ -153,7 +153,7 @@ const builders: Record<KernelName, Build> = {
   },
 };
 
-/** @throws Error when a parameter is missing */
+/** @throws Error if a parameter is missing */
 export function kernelNodes(kernel: KernelName, params: Params, at: string): KernelNodes {
   return builders[kernel](at, (name) => {
     const found = params[name];

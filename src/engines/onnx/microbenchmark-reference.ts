@@ -43,7 +43,7 @@ export function conv2d(x: HostArray, w: HostArray, pad: number): Element {
   };
 }
 
-/** erf to 1e-16 by its series below 3, by its continued fraction above (Abramowitz & Stegun 7.1.5, 7.1.14). */
+/** erf to 1e-16: by its series below 3, by its continued fraction above (Abramowitz & Stegun 7.1.5, 7.1.14). */
 export function erf(x: number): number {
   const a = Math.abs(x);
   if (a > 6) return Math.sign(x);
@@ -114,7 +114,7 @@ export function rotaryTables(name: string, tokens: number, dim: number): { cos: 
   return { cos, sin };
 }
 
-/** Halves turned against each other, as Llama's rotate_half. */
+/** Rotates the two halves against each other, like Llama's rotate_half. */
 export function rope(x: HostArray, cos: HostArray, sin: HostArray, dim: number): Element {
   const width = columnsOf(x);
   const half = dim / 2;
@@ -141,8 +141,8 @@ export function argmax(x: HostArray): Element {
 }
 
 /**
- * `keys` and `values` [batch, kv heads, context, dim] hold the cache, with the new tokens last: these are taken
- * from `key` and `val`, for the runtime writes them over what was there. Causal.
+ * `keys` and `values` [batch, kv heads, context, dim] have the cache with the new tokens last. Those are read from
+ * `key` and `val`, because the runtime overwrites them in the cache. Causal.
  */
 export function attention(
   arrays: Record<'query' | 'key' | 'val' | 'keys' | 'values', HostArray>,
@@ -186,7 +186,9 @@ export function attention(
   };
 }
 
-/** ONNX's LSTM: gates in the order i, o, f, c; Y [seq, batch, hidden] of the last layer. All steps are computed once. */
+/**
+ * ONNX's LSTM: gates in the order i, o, f, c; Y [seq, batch, hidden] of the last layer. All steps are computed once.
+ */
 export function lstm(
   x: HostArray,
   weights: readonly Record<'w' | 'r' | 'b', HostArray>[],

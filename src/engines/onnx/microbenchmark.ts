@@ -7,7 +7,7 @@ import { writeOnnx, type OnnxGraph, type OnnxNode, type OnnxTensor, type OnnxVal
 import { int4Block, randomInt4, randomMatrix } from './random-weights.js';
 import { cpuSession, loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 
-/** One timed kernel of the runtime; the fastest run is the roof, the spread says how steady it was. */
+/** One timed kernel of the runtime. The fastest run is the roof; the spread shows the noise. */
 export interface Measurement {
   name: string;
   dtype: 'float32' | 'int8';
@@ -35,7 +35,7 @@ export async function closeBench(bench: Bench): Promise<void> {
   await rm(bench.folder, { recursive: true, force: true });
 }
 
-/** Times float32 [m,k]×[k,n] against constant random weights, as a linear layer runs; 2·m·n·k FLOP. */
+/** Times float32 [m,k]×[k,n] with constant random weights, like a linear layer; 2·m·n·k FLOP. */
 export async function gemmFloat32(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
   const weight = randomMatrix('w', 1, k, n, k ** -0.5);
   const graph = graphOf(
@@ -53,7 +53,7 @@ export async function gemmFloat32(bench: Bench, m: number, k: number, n: number)
   });
 }
 
-/** The same for int4 weights multiplied in int8 (MatMulNBits, accuracy_level 4), as the int4 models run. */
+/** The same for int4 weights multiplied in int8 (MatMulNBits, accuracy_level 4), as int4 models run. */
 export async function gemmInt8(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
   const { node, tensors } = int4Product('a', 'c', 0, k, n);
   return timed(bench, graphOf([node], tensors, [m, k], [m, n]), [m, k], {
@@ -87,16 +87,16 @@ export async function gemmInteger(bench: Bench, m: number, k: number, n: number)
   });
 }
 
-/** Side of the square matrices that bandwidth is measured with: 4 MiB of float32 each. */
+/** Side of the square matrices for measuring bandwidth: 4 MiB of float32 each. */
 const side = 1024;
 const matrixBytes = side * side * 4;
 
 export type WeightStream = Measurement & { batchSize: number; weights: number };
 
 /**
- * Reads `bytes` of float32 weights once per run by [batch, k] × matrix after matrix, as the decode step of a batch does.
- * Each matrix has values of its own: the runtime keeps packed weights of equal content once, and 256 MiB of one
- * content were read at the cache's 41 GB/s where memory gives 18.
+ * Reads `bytes` of float32 weights once per run by [batch, k] × matrix after matrix, like the decode step of a batch.
+ * Each matrix has different values: the runtime stores packed weights of equal content once, and 256 MiB of equal
+ * content were read at the cache's 41 GB/s instead of memory's 18.
  */
 export async function readByGemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
   const count = Math.max(1, Math.round(bytes / matrixBytes));
@@ -121,7 +121,7 @@ function chain(nodes: OnnxNode[], tensors: OnnxTensor[], batchSize: number): Onn
   return graphOf(nodes, tensors, [batchSize, side], [batchSize, side]);
 }
 
-/** The same with int4 weights: the rate at which the runtime streams quantized weights. */
+/** The same with int4 weights: the rate at which the runtime reads quantized weights. */
 export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
   const count = Math.max(1, Math.round(bytes / int4Bytes(side, side)));
   const products = Array.from({ length: count }, (_, i) =>
@@ -142,7 +142,7 @@ export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1)
   return { ...measured, batchSize, weights: count * side * side };
 }
 
-/** Reads a float32 array of `bytes` for its maximum: the least arithmetic a read can carry; on one core only. */
+/** Reads a float32 array of `bytes` for its maximum, with the least arithmetic per read; on one core only. */
 export async function readByReduce(bench: Bench, bytes: number): Promise<Measurement> {
   const elements = Math.round(bytes / 4);
   const graph = graphOf(
@@ -195,7 +195,7 @@ function graphOf(nodes: OnnxNode[], tensors: OnnxTensor[], input: number[], outp
   };
 }
 
-/** Each case is repeated for this long, so that a case of 0.2 ms and one of 200 ms are both known well. */
+/** Time for each case, so that cases of 0.2 ms and of 200 ms are both measured precisely. */
 const budgetNs = 400e6;
 const minRuns = 5;
 const maxRuns = 200;
@@ -217,7 +217,7 @@ async function timed(
       ? new ort.Tensor('float32', randomValues(size(inputShape)), inputShape)
       : new ort.Tensor('uint8', new Uint8Array(randomBytes(size(inputShape))), inputShape),
   };
-  // Outputs that are given are not allocated anew in each run.
+  // Given outputs are not reallocated in each run.
   const fetches = {
     c: isFloat
       ? new ort.Tensor('float32', new Float32Array(size(outputShape)), outputShape)
@@ -253,7 +253,7 @@ async function repeat(
   return durations;
 }
 
-/** Random, never zeros: data decides how much power arithmetic takes, and so the clock. */
+/** Random instead of zeros, because data affects power and clocks. */
 function randomValues(length: number): Float32Array {
   const values = new Float32Array(length);
   let state = 0x2545f491;

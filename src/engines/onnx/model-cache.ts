@@ -10,7 +10,7 @@ import { systemErrorCode } from '../../model/errors.js';
 import { asStorageFailure, diskFull, freeBytes } from '../../vocabulary/storage-failure.js';
 import { isAlive } from '../../model/alive.js';
 
-/** Written last into a model's folder; a folder without it, or one that disagrees with it, is not used. */
+/** Written last into a model's folder. A folder without it, or one that differs from it, is not used. */
 const markerName = 'complete.json';
 const markerSchema = z.object({
   files: z.array(z.object({ name: z.string(), bytes: z.number(), sha256: z.string(), mtime_ms: z.number() })),
@@ -25,9 +25,9 @@ export interface WriteProgress {
 }
 
 /**
- * Returns the folder of a written model, writing it first when the cache lacks it or holds a damaged one. Written
- * under a temporary name, flushed and renamed, so that a crash leaves no half model and of two writers at once the
- * second finds the first one's. The graph is built only when it must be written.
+ * Returns the folder of a written model, writing it first if the cache lacks it or has a damaged one. It is written
+ * under a temporary name, flushed and renamed: a crash leaves no partial model, and of two concurrent writers the
+ * second uses the first one's model. The graph is built only when it must be written.
  * @param key names the folder and changes with everything that changes the files
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
@@ -52,7 +52,7 @@ export async function cachedModel(
     await writeModel(building, built, onProgress);
     await moveInto(building, folder);
   } catch (error) {
-    // What went wrong first is what to report, even when clearing up fails too.
+    // Reports the first error, even if cleaning up fails too.
     await rm(building, { recursive: true, force: true }).catch(() => undefined);
     throw asStorageFailure(error, { path: cacheDir, doing: 'write the model', home: true });
   }
@@ -82,7 +82,7 @@ async function writeModel(
   }
 }
 
-/** A damaged folder at the target is moved aside; a whole one that another process put there first is kept. */
+/** Moves a damaged folder at the target aside; keeps a complete one that another process put there first. */
 async function moveInto(building: string, folder: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -96,17 +96,17 @@ async function moveInto(building: string, folder: string): Promise<void> {
       await rm(building, { recursive: true, force: true });
       return;
     }
-    const aside = `${building}-damaged`;
-    await rename(folder, aside).catch((error: unknown) => {
+    const damagedFolder = `${building}-damaged`;
+    await rename(folder, damagedFolder).catch((error: unknown) => {
       if (systemErrorCode(error) !== 'ENOENT') throw error;
     });
-    await rm(aside, { recursive: true, force: true });
+    await rm(damagedFolder, { recursive: true, force: true });
   }
 }
 
 /**
- * Sizes must agree; contents are hashed again only when a file's modification time moved since it was written, as git
- * does for its index, because hashing 100 GB would take longer than writing it.
+ * Sizes must match. Contents are hashed again only if a file's modification time changed, as git does for its index,
+ * because hashing 100 GB would take longer than writing it.
  */
 async function isWhole(folder: string): Promise<boolean> {
   let marker: Marker;
@@ -120,7 +120,7 @@ async function isWhole(folder: string): Promise<boolean> {
     }
     return true;
   } catch (error) {
-    // No folder, no marker, a marker that is no JSON or lacks fields, a listed file that is gone: not whole.
+    // No folder, no marker, an invalid marker, or a missing file: not complete.
     const code = systemErrorCode(error);
     if (code === null || code === 'ENOENT' || code === 'ENOTDIR') return false;
     throw error;
@@ -133,7 +133,10 @@ async function sha256(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Removes what writers that died on this host left behind; another host's process cannot be asked, so its are kept for a day. */
+/**
+ * Removes files of writers that died on this host. Processes of another host cannot be checked, so their files are kept
+ * for a day.
+ */
 async function sweepAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     if (!name.startsWith(buildingPrefix)) continue;

@@ -4,7 +4,7 @@ import { parseJson } from '../../model/parse-json.js';
 
 /**
  * Reads a config.json.
- * @throws E_MODEL_NOT_FOUND when there is none, E_MODEL_CONFIG when it is no JSON object
+ * @throws E_MODEL_NOT_FOUND if there is none, E_MODEL_CONFIG if it is not a JSON object
  */
 export async function readConfig(path: string): Promise<Record<string, unknown>> {
   let text: string;

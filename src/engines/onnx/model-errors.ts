@@ -1,6 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 
-/** The embedded engine cannot build this; `is` completes "Its …", `can` says what it does build. */
+/** Error for models that the embedded engine cannot build; `is` completes "Its …", `can` says what it can build. */
 export function unsupported(is: string, can: string): InferscopeError {
   return new InferscopeError('E_MODEL_ARCHITECTURE', {
     what: 'the embedded engine cannot build this architecture',

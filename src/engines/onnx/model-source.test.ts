@@ -62,7 +62,7 @@ async function failure(promise: Promise<unknown>): Promise<InferscopeError> {
 const cacheDir = join(scratch, 'models');
 const resolveTiny = (folder: string) => resolveModel(folder, { cacheDir: join(folder, 'cache') });
 
-it('writes the presets with the parameters that hand counting gives', async () => {
+it('writes the presets with the parameter counts computed by hand', async () => {
   // 8 · (2·512·512 + 2·512·256 + 3·512·1280 + 2·512) + 4096·512 + 512
   const small = await resolveModel('llama-24m', { cacheDir });
   expect(small).toMatchObject({ num_parameters: 24_125_952, weight_bytes: 24_125_952 * 4, dtype: 'float32' });
@@ -75,7 +75,7 @@ it('writes the presets with the parameters that hand counting gives', async () =
   expect(existsSync(`${small.modelPath}.data`)).toBe(true);
 });
 
-it('takes a config.json or a folder that holds one', async () => {
+it('accepts a config.json or a folder with one', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const byFolder = await resolveTiny(folder);
   const byFile = await resolveTiny(folder).then(() =>
@@ -87,7 +87,7 @@ it('takes a config.json or a folder that holds one', async () => {
   expect(byFolder.num_parameters).toBe(2 * (8192 + 4096 + 18_432 + 128) + 16_384 + 64);
 });
 
-it('writes the same bytes for the same config, dtype and seed, others for another seed', async () => {
+it('writes the same bytes for the same config, dtype and seed, and different ones for another seed', async () => {
   const config = newFolder({ 'config.json': JSON.stringify(tiny) });
   const bytes = async (cache: string, seed: number) =>
     readFileSync(`${(await resolveModel(config, { cacheDir: join(scratch, cache), seed })).modelPath}.data`);
@@ -96,7 +96,7 @@ it('writes the same bytes for the same config, dtype and seed, others for anothe
   expect((await bytes('seeds-a', 2)).equals(first)).toBe(false);
 });
 
-it('repairs a cached model with one byte changed, cut off, or without its marker', async () => {
+it('repairs a cached model with one byte changed, truncated, or without its marker', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const { modelPath } = await resolveTiny(folder);
   const data = `${modelPath}.data`;
@@ -120,7 +120,7 @@ it('repairs a cached model with one byte changed, cut off, or without its marker
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
 });
 
-it('does not write a whole model again, even when its files were only touched', async () => {
+it('does not rewrite a complete model, even if its files were only touched', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const { modelPath } = await resolveTiny(folder);
   writeFileSync(`${modelPath}.data`, readFileSync(`${modelPath}.data`));
@@ -132,11 +132,11 @@ it('does not write a whole model again, even when its files were only touched', 
   expect(progress).toEqual([]);
 });
 
-it('lets two writers at once end with one model, and clears up after one that died', async () => {
+it('two concurrent writers end with one model, and files of a dead writer are removed', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const cache = join(folder, 'cache');
   const { hostname } = await import('node:os');
-  // Pids end at 2^22 on Linux: this one is nobody's.
+  // Pids end at 2^22 on Linux, so this one cannot exist.
   mkdirSync(join(cache, `.building-${hostname()}-99999999-00000000`), { recursive: true });
   const models = await Promise.all(Array.from({ length: 4 }, () => resolveTiny(folder)));
   expect(new Set(models.map((model) => model.modelPath)).size).toBe(1);
@@ -146,7 +146,7 @@ it('lets two writers at once end with one model, and clears up after one that di
   await decoder.release();
 });
 
-it('says that the disk is too small before it writes anything', async () => {
+it('reports a disk that is too small before writing anything', async () => {
   // 2000 layers of Llama-3.1-405B's size: 25 TB.
   const config = {
     ...tiny,
@@ -162,7 +162,7 @@ it('says that the disk is too small before it writes anything', async () => {
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
-it.runIf(existsSync('/dev/full'))('reports a disk that fills up while it writes', async () => {
+it.runIf(existsSync('/dev/full'))('reports a disk that becomes full while writing', async () => {
   const folder = newFolder();
   symlinkSync('/dev/full', join(folder, 'model.onnx.data'));
   const graph = llamaGraph(readLlamaConfig(tiny), {
@@ -178,7 +178,7 @@ it.runIf(existsSync('/dev/full'))('reports a disk that fills up while it writes'
   });
 });
 
-it('reports a cache folder that cannot be made', async () => {
+it('reports a cache folder that cannot be created', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny), file: '' });
   const error = await failure(resolveModel(folder, { cacheDir: join(folder, 'file', 'models') }));
   expect(error.code).toBe('E_HOME_UNWRITABLE');
@@ -217,13 +217,13 @@ const badConfigs: [string, string, string, RegExp][] = [
   ['with GELU', JSON.stringify({ ...tiny, hidden_act: 'gelu' }), 'E_MODEL_ARCHITECTURE', /gelu/],
   ['with heads of 12', JSON.stringify({ ...tiny, head_dim: 12 }), 'E_MODEL_ARCHITECTURE', /12/],
 ];
-it.each(badConfigs)('refuses a config %s', async (_name, text, code, mention) => {
+it.each(badConfigs)('rejects a config %s', async (_name, text, code, mention) => {
   const error = await failure(resolveTiny(newFolder({ 'config.json': text })));
   expect(error.code).toBe(code);
   expect(`${error.parts.what} ${error.parts.why}`).toMatch(mention);
 });
 
-it('names the nearest preset, or the path that is not there', async () => {
+it('names the nearest preset, or the missing path', async () => {
   const misspelt = await failure(resolveModel('lama-24m', { cacheDir }));
   expect(misspelt.code).toBe('E_MODEL_NOT_FOUND');
   expect(misspelt.parts.fix).toContain('llama-24m');
@@ -233,19 +233,19 @@ it('names the nearest preset, or the path that is not there', async () => {
   expect(empty.code).toBe('E_MODEL_NOT_FOUND');
 });
 
-it('knows published presets: a family it writes gets as far as the dtype, another does not', async () => {
+it('knows published presets: writable families pass to the dtype check, others do not', async () => {
   expect((await failure(resolveModel('qwen2.5-0.5b', { cacheDir, dtype: 'float16' }))).code).toBe('E_DTYPE');
   expect((await failure(resolveModel('gpt2', { cacheDir }))).code).toBe('E_MODEL_ARCHITECTURE');
 });
 
-it('refuses dtypes that it cannot compute in, and an export of another dtype', async () => {
+it('rejects dtypes that it cannot compute in, and an export of another dtype', async () => {
   expect((await failure(resolveModel('llama-24m', { cacheDir, dtype: 'bfloat16' }))).code).toBe('E_DTYPE');
-  const other = await failure(resolveModel(miniMind, { cacheDir, dtype: 'float32' }));
-  expect(other.code).toBe('E_DTYPE');
-  expect(other.parts.why).toContain('model_quantized.onnx');
+  const otherDType = await failure(resolveModel(miniMind, { cacheDir, dtype: 'float32' }));
+  expect(otherDType.code).toBe('E_DTYPE');
+  expect(otherDType.parts.why).toContain('model_quantized.onnx');
 });
 
-it('refuses a model file that is cut off, at any byte, and one that is no model', async () => {
+it('rejects a model file truncated at any byte, and one that is not a model', async () => {
   const folder = newFolder();
   cpSync(miniMind, folder, { recursive: true });
   const file = join(folder, 'onnx/model_quantized.onnx');
@@ -258,7 +258,7 @@ it('refuses a model file that is cut off, at any byte, and one that is no model'
   expect((await failure(resolveModel(folder, { cacheDir }))).code).toBe('E_MODEL_FILE');
 });
 
-it('refuses an export with external data missing or cut off', async () => {
+it('rejects an export with external data missing or truncated', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const graph = llamaGraph(readLlamaConfig(tiny), {
     dtype: 'float32',
@@ -277,7 +277,7 @@ it('refuses an export with external data missing or cut off', async () => {
   expect((await failure(resolveModel(folder, { cacheDir }))).code).toBe('E_MODEL_FILE');
 });
 
-it('refuses an encoder, and a decoder without a cache', async () => {
+it('rejects an encoder, and a decoder without a cache', async () => {
   const graph = llamaGraph(readLlamaConfig(tiny), {
     dtype: 'float32',
     seed: 1,
@@ -299,7 +299,7 @@ it('refuses an encoder, and a decoder without a cache', async () => {
   expect((await failure(resolveModel(bare, { cacheDir }))).parts.why).toContain('past_key_values');
 });
 
-it('reports a file that only the runtime finds broken', async () => {
+it('reports a file that only the runtime finds damaged', async () => {
   const folder = newFolder({ 'config.json': JSON.stringify(tiny) });
   const graph = llamaGraph(readLlamaConfig(tiny), {
     dtype: 'float32',

@@ -11,9 +11,10 @@ import { enginePresets } from './presets.js';
 import { writtenModel } from './written-model.js';
 
 /**
- * Finds or writes the model that `spec` names: a preset, a config.json, a folder with only a config.json, a folder of
- * a Hugging Face ONNX export, or one .onnx file in such a folder.
- * @throws E_MODEL_NOT_FOUND, E_MODEL_FILE, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_DISK_FULL, E_HOME_UNWRITABLE
+ * Finds or writes the model named by `spec`: a preset, a config.json, a folder with only a config.json, a folder of a
+ * Hugging Face ONNX export, or one .onnx file in such a folder.
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_FILE, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_DISK_FULL,
+ * E_HOME_UNWRITABLE
  */
 export async function resolveModel(spec: string, options: ResolveOptions): Promise<OnnxModel> {
   const preset = enginePresets[spec.toLowerCase()] ?? findPreset(spec)?.config;

@@ -37,7 +37,7 @@ function graphOf(tensors: OnnxTensor[]): OnnxGraph {
   };
 }
 
-it('writes what the ONNX project’s own reader reads back', async () => {
+it('writes files that the ONNX project’s reader reads back', async () => {
   const large = randomMatrix('large', 1, 100, 64, 1);
   const small = randomMatrix('small', 1, 2, 3, 1);
   const files = await writeOnnx(folder, 'a.onnx', graphOf([large, small]));
@@ -85,7 +85,7 @@ it('puts large tensors on page boundaries', async () => {
   expect(offsets).toEqual([0, 28_672]);
 });
 
-it('inspects without reading weights what the ONNX project’s reader sees', async () => {
+it('inspects a file without reading weights, with the same result as the ONNX project’s reader', async () => {
   const { quantized, scales } = randomInt4('w', 'w', 1, 64, 1024, 1);
   await writeOnnx(folder, 'c.onnx', graphOf([quantized, scales]));
   const summary = await inspectOnnx(join(folder, 'c.onnx'));
@@ -102,7 +102,7 @@ it('inspects without reading weights what the ONNX project’s reader sees', asy
   expect(summary.matMulBits).toBe(4);
 });
 
-it('quantizes the weights that float32 has, to within half a step', async () => {
+it('quantizes the float32 weights to within half a step', async () => {
   const [outputs, inputs] = [6, 80];
   const { quantized, scales } = randomInt4('w.weight', 'w.weight', 5, outputs, inputs, inputs ** -0.5);
   await writeOnnx(folder, 'd.onnx', graphOf([randomLinear('f.weight', 5, inputs, outputs)]));
@@ -123,7 +123,7 @@ it('quantizes the weights that float32 has, to within half a step', async () => 
   });
 });
 
-it('draws uniform weights of the standard deviation asked for', () => {
+it('draws uniform weights with the requested standard deviation', () => {
   const values = [...randomMatrix('w', 9, 1000, 1000, 0.05).chunks()].flatMap((part) => [
     ...new Float32Array(part.slice().buffer),
   ]);
@@ -138,7 +138,7 @@ it('draws uniform weights of the standard deviation asked for', () => {
   expect(Math.abs(lag / values.length / variance)).toBeLessThan(0.005);
 });
 
-it('encodes protobuf as the specification’s examples do', () => {
+it('encodes protobuf like the specification’s examples', () => {
   // protobuf.dev/programming-guides/encoding: field 1 = 150; field 2 = "testing"; negative numbers take ten bytes.
   expect([...intField(1, 150)]).toEqual([0x08, 0x96, 0x01]);
   expect([...bytesField(2, 'testing')]).toEqual([0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);

@@ -5,9 +5,9 @@ import { bytesField, floatField, intField } from './protobuf.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
 /**
- * Writes ONNX models: a small graph in `<name>` and every large tensor in `<name>.data` (ONNX "external data"), so
- * that neither a 2 GiB protobuf limit nor this process's memory bounds the model. Field numbers are those of
- * onnx.proto3 (github.com/onnx/onnx/blob/main/onnx/onnx.proto3).
+ * Writes ONNX models: a small graph in `<name>` and every large tensor in `<name>.data` (ONNX "external data"), so that
+ * neither protobuf's 2 GiB limit nor this process's memory limits the model. Field numbers are those of onnx.proto3
+ * (github.com/onnx/onnx/blob/main/onnx/onnx.proto3).
  */
 
 const dataTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 } as const;
@@ -21,15 +21,15 @@ const elementBytes: Record<TensorType, number> = {
   bool: 1,
 };
 
-/** Attributes say their ONNX type, because 1 and 1.0 are different attributes. */
+/** Attributes state their ONNX type, because 1 and 1.0 are different attributes. */
 export type Attribute = { int: number } | { float: number } | { ints: number[] };
 
 export interface OnnxNode {
   op: string;
-  /** '' is the ONNX operator set; com.microsoft holds the runtime's fused operators. */
+  /** '' is the ONNX operator set; com.microsoft has the runtime's fused operators. */
   domain?: '' | 'com.microsoft';
   name: string;
-  /** '' stands for an optional input that is left out. */
+  /** '' is an omitted optional input. */
   inputs: string[];
   outputs: string[];
   attributes?: Record<string, Attribute>;
@@ -69,12 +69,15 @@ export function tensorBytes(tensor: { type: TensorType; shape: number[] }): numb
   return tensor.shape.reduce((product, dimension) => product * dimension, elementBytes[tensor.type]);
 }
 
-/** Below this a tensor stays in the graph file; above it goes to the data file, on a page boundary, which lets the runtime map it. */
+/**
+ * Smaller tensors stay in the graph file. Larger ones go to the data file, on a page boundary, so that the runtime can
+ * map them.
+ */
 const inlineLimitBytes = 16 * 1024;
 const alignmentBytes = 4096;
 
 /**
- * Writes `folder/fileName` and, when a tensor is large, `folder/fileName.data`; both are flushed to the disk.
+ * Writes `folder/fileName` and, if a tensor is large, `folder/fileName.data`; both are flushed to the disk.
  * `onProgress(done, total)` counts bytes of tensors.
  */
 export async function writeOnnx(
@@ -129,7 +132,7 @@ async function openHashed(path: string) {
     async write(part: Uint8Array): Promise<void> {
       hash.update(part);
       let from = 0;
-      // A nearly full disk accepts part of a write and says ENOSPC only at the next.
+      // An almost full disk accepts part of a write and reports ENOSPC only at the next one.
       while (from < part.length) {
         const { bytesWritten } = await handle.write(part, from, part.length - from);
         from += bytesWritten;
@@ -142,7 +145,7 @@ async function openHashed(path: string) {
       await handle.close();
       return { name: basename(path), bytes, sha256: hash.digest('hex') };
     },
-    /** Closes what a failure left open; the failure is what matters then. */
+    /** Closes the file after a failure; errors of the close are ignored in favor of the failure. */
     abandon: (): Promise<void> => handle.close().catch(() => undefined),
   };
 }

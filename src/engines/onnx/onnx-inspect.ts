@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path';
 import { InferscopeError, systemErrorCode } from '../../model/errors.js';
 import { plural, formatCount } from '../../vocabulary/format.js';
 
-/** What an ONNX file holds, read without its weights. */
+/** Structure of an ONNX file, read without its weights. */
 export interface OnnxSummary {
   inputs: string[];
   outputs: string[];
-  /** Count of nodes by operator type, subgraphs included. */
+  /** Number of nodes by operator type, including subgraphs. */
   ops: Map<string, number>;
   /** Bytes of initializers by ONNX data type (1 float32, 2 uint8, 3 int8, 10 float16, 16 bfloat16 …). */
   bytesByType: Map<number, number>;
@@ -15,7 +15,7 @@ export interface OnnxSummary {
   matMulBits: number | null;
 }
 
-/** Bits an element takes, by TensorProto.DataType; types not listed hold no weights. */
+/** Bits per element, by TensorProto.DataType; types not listed are not used for weights. */
 const elementBits: Record<number, number> = {
   1: 32,
   2: 8,
@@ -39,9 +39,9 @@ const elementBits: Record<number, number> = {
 };
 
 /**
- * Reads an ONNX model's structure (field numbers of onnx.proto3) by skipping over the tensors' bytes, and checks that
- * every byte it refers to is there, in the file and in its external data files.
- * @throws E_MODEL_FILE for a file that is cut off, is no ONNX model, or misses its external data
+ * Reads an ONNX model's structure (field numbers of onnx.proto3) without tensor bytes, and checks that all referenced
+ * bytes exist, in the file and in its external data files.
+ * @throws E_MODEL_FILE for a truncated file, a file that is not an ONNX model, or missing external data
  */
 export async function inspectOnnx(path: string): Promise<OnnxSummary> {
   const summary: OnnxSummary = {
@@ -79,7 +79,7 @@ interface Field {
   end: number;
 }
 
-/** Walks protobuf fields in a file through one read-ahead window, so that skipped tensors cost one seek. */
+/** Reads protobuf fields of a file through one read-ahead window, so that a skipped tensor costs one seek. */
 class WireReader {
   private window = Buffer.alloc(0);
   private windowStart = 0;
@@ -183,7 +183,7 @@ async function readNode(
     for await (const part of reader.fields(field.start, field.end)) {
       if (part.number === 1) name = await reader.text(part);
       if (part.number === 3 && name === 'bits') bits = part.value;
-      // If and Loop carry their bodies here; merged decoders keep their weights in them.
+      // Bodies of If and Loop are here; merged decoders have their weights in them.
       if (part.number === 6) await readGraph(reader, part, summary, external, false);
       if (part.number === 5) await readTensor(reader, part, summary, external);
     }

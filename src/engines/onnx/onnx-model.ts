@@ -7,27 +7,27 @@ export interface OnnxModel {
   name: string;
   /** Absolute path of the .onnx file. */
   modelPath: string;
-  /** config.json as it is. */
+  /** The unchanged config.json. */
   config: Record<string, unknown>;
   /** Type of the linear layers' weights; activations, norms and KV cache are float32. */
   dtype: DType;
-  /** How the weights are quantized and what the products compute in; null for float weights. */
+  /** Quantization of the weights and compute dtype of the products; null for float weights. */
   quantization: string | null;
   weights: 'random' | 'trained';
-  /** Bytes of parameters with quantization scales; rotary tables and shape constants are not counted in written models. */
+  /** Bytes of parameters with quantization scales, in written models without rotary tables and shape constants. */
   weight_bytes: number;
-  /** Null for an export of an architecture with parameters that inferscope cannot count. */
+  /** Null for an export of an architecture with unknown parameters. */
   num_parameters: number | null;
   tokenizerPath: string | null;
-  /** Which positions the lm_head computes. */
+  /** Positions that the lm_head computes. */
   logits: 'last' | 'all';
   /** in-place: the graph appends to a preallocated cache. grows: every call returns longer tensors. */
   kvCache: 'in-place' | 'grows';
-  /** Longest context the model file allows; null when it sets no limit. */
+  /** Longest context of the model file; null if it has no limit. */
   maxContext: number | null;
 }
 
-/** The model of a workload that runs it. */
+/** The model as a workload records it. */
 export const modelOfWorkload = (model: OnnxModel): NonNullable<Workload['model']> => ({
   name: model.name,
   config: model.config,
@@ -46,9 +46,9 @@ export interface ResolveOptions {
   /** Seed of the random weights. */
   seed?: number;
   logits?: 'last' | 'all';
-  /** What int4 products compute in; see linear.ts. Default int8. */
+  /** Compute dtype of int4 products; see linear.ts. Default int8. */
   computeInt4?: 'int8' | 'float32';
   onProgress?: (progress: WriteProgress) => void;
-  /** Gets the model's facts before anything is written; throws to refuse it. */
+  /** Called with the model's facts before anything is written; throws to reject it. */
   accept?: (model: OnnxModel) => void;
 }

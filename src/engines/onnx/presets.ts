@@ -1,7 +1,7 @@
 /**
- * Small Llama models for a machine without GPU, as config.json objects. Dimensions follow public small models
- * (MiniMind2-small is 512 wide with 8 layers, stories110M 768 with 12); grouped-query attention as in today's models;
- * vocabularies small enough that the layers are most of the work.
+ * Small Llama models for a machine without a GPU, as config.json objects. Dimensions follow public small models
+ * (MiniMind2-small is 512 wide with 8 layers, stories110M 768 with 12), with grouped-query attention as in current
+ * models, and vocabularies small enough that most of the work is in the layers.
  */
 const llama = {
   architectures: ['LlamaForCausalLM'],

@@ -7,7 +7,7 @@ const varintWire = 0;
 const lengthWire = 2;
 const fixed32Wire = 5;
 
-/** Integers are two's complement in 64 bits, so a negative one takes ten bytes. Exact within ±2^53. */
+/** Negative integers take ten bytes (64-bit two's complement). Exact within ±2^53. */
 function varint(value: number): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));

@@ -5,11 +5,11 @@ interface PromptShape {
   inputLen: number;
   vocabSize: number;
   seed: number;
-  /** Another iteration gets other tokens, so that nothing is measured on a cached prompt. */
+  /** Each iteration gets different tokens, so that no cached prompt is measured. */
   iteration: number;
 }
 
-/** Seeded random token ids, one Int32Array of inputLen a sequence, uniform over the vocabulary. */
+/** Seeded random token ids, one Int32Array of inputLen per sequence, uniform over the vocabulary. */
 export function randomPrompt({ batchSize, inputLen, vocabSize, seed, iteration }: PromptShape): Int32Array[] {
   const key = streamKey(seed, `prompt.${iteration}`);
   return Array.from({ length: batchSize }, (_, row) =>

@@ -1,12 +1,12 @@
 import type { OnnxTensor } from './onnx-file.js';
 
 /**
- * Seeded random weights. The generator is counter-based (a finalizer over index and key, no state), so any element
- * can be drawn alone, layouts can differ between dtypes while the values stay the same, and the result is the same
- * on every machine: 32-bit integer arithmetic and one rounding to float32.
+ * Seeded random weights. The generator is counter-based (a hash of index and key, no state), so any element can be
+ * drawn on its own, layouts can differ between dtypes with the same values, and results are equal on every machine:
+ * 32-bit integer arithmetic and one rounding to float32.
  */
 
-/** Elements a chunk holds: 4 MiB of float32, so writing a model of any size takes flat memory. */
+/** Elements per chunk: 4 MiB of float32, so that a model of any size is written in constant memory. */
 const chunkElements = 1 << 20;
 /** Block of MatMulNBits: 32 weights share one float32 scale. */
 export const int4Block = 32;
@@ -32,7 +32,7 @@ export function draw(key: number, index: number): number {
   return mix(Math.imul(index, 0x9e3779b9) + key);
 }
 
-/** A uniform distribution of standard deviation s spans ± s·√3; draws are ± 2^31. */
+/** A uniform distribution with standard deviation s spans ± s·√3; draws are ± 2^31. */
 function scaleOf(std: number): number {
   return (std * Math.sqrt(3)) / 2 ** 31;
 }
@@ -87,7 +87,10 @@ export function randomLinear(name: string, seed: number, inputs: number, outputs
   };
 }
 
-/** Vector around a center: norm scales (center 1) and biases (center 0), spread wide enough that a wrong use shows in tests. */
+/**
+ * Vector around a center: norm scales (center 1) and biases (center 0), with enough spread for tests to notice a wrong
+ * use.
+ */
 export function randomVector(
   name: string,
   seed: number,
@@ -109,8 +112,8 @@ export function randomVector(
 }
 
 /**
- * The same [out, in] weights as `randomMatrix`, quantized for MatMulNBits: `quantized` [out, in/32, 16] holds two
- * weights a byte (the even one in the low half), w = (q − 8) · scale, and `scales` [out · in/32] one float32 a block.
+ * The same [out, in] weights as `randomMatrix`, quantized for MatMulNBits: `quantized` [out, in/32, 16] has two weights
+ * per byte (the even one in the low half), w = (q − 8) · scale, and `scales` [out · in/32] one float32 per block.
  * Symmetric rounding: scale = max|w| / 7.5 would clip, so max|w| / 7 with q in 1..15.
  */
 export function randomInt4(
@@ -126,7 +129,7 @@ export function randomInt4(
   const blocksPerRow = Math.ceil(inputs / int4Block);
   const blocks = outputs * blocksPerRow;
   const halfBlock = int4Block / 2;
-  // Held only between the two tensors' writing, so that memory stays flat.
+  // Kept only while the two tensors are written, so that memory stays constant.
   let steps: Float32Array | null = null;
   const block = new Float32Array(int4Block);
   const packBlock = (index: number, target: Uint8Array, at: number): number => {
@@ -134,7 +137,7 @@ export function randomInt4(
     const column = (index % blocksPerRow) * int4Block;
     let largest = 0;
     for (let i = 0; i < int4Block; i++) {
-      // The last block of a row is padded with zeros when in is no multiple of 32.
+      // The last block of a row is padded with zeros if `in` is not a multiple of 32.
       const weight = column + i < inputs ? Math.fround(draw(key, row * inputs + column + i) * scale) : 0;
       block[i] = weight;
       if (weight > largest) largest = weight;

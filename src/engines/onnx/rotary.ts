@@ -2,7 +2,7 @@ import { configError } from '../../llm/config-fields.js';
 import { unsupported } from './model-errors.js';
 import type { OnnxTensor } from './onnx-file.js';
 
-/** How positions turn into angles. */
+/** Rotary frequencies and their scaling. */
 export interface Rope {
   theta: number;
   scaling:
@@ -18,8 +18,8 @@ export interface Rope {
 }
 
 /**
- * transformers 5 writes `rope_parameters`; before it were `rope_theta` and `rope_scaling`.
- * @throws E_MODEL_CONFIG for a missing factor, E_MODEL_ARCHITECTURE for a kind of scaling that is not written here
+ * transformers 5 writes `rope_parameters`, earlier versions `rope_theta` and `rope_scaling`.
+ * @throws E_MODEL_CONFIG for a missing factor, E_MODEL_ARCHITECTURE for an unsupported kind of scaling
  */
 export function readRope(config: Record<string, unknown>): Rope {
   const nested = config['rope_parameters'] ?? config['rope_scaling'] ?? {};
@@ -52,8 +52,8 @@ export function readRope(config: Record<string, unknown>): Rope {
 }
 
 /**
- * Inverse frequencies of the rotary embedding, one a pair of dimensions: θ^(−2i/d), RoFormer (arXiv 2104.09864).
- * `linear` divides all by the factor; `llama3` divides the long wavelengths, keeps the short ones and blends between
+ * Inverse frequencies of the rotary embedding, one per pair of dimensions: θ^(−2i/d), RoFormer (arXiv 2104.09864).
+ * `linear` divides all by the factor; `llama3` divides long wavelengths, keeps short ones and interpolates between
  * (Llama 3.1 reference code, also transformers' modeling_rope_utils).
  */
 function inverseFrequencies(rope: Rope, headDim: number): number[] {
@@ -81,7 +81,7 @@ export function rotaryTables(
   maxPositions: number,
 ): { cos: OnnxTensor; sin: OnnxTensor } {
   const frequencies = inverseFrequencies(rope, headDim);
-  const table = (name: string, of: (angle: number) => number): OnnxTensor => ({
+  const table = (name: string, valueAt: (angle: number) => number): OnnxTensor => ({
     name,
     type: 'float32',
     shape: [maxPositions, frequencies.length],
@@ -92,7 +92,7 @@ export function rotaryTables(
         const rows = Math.min(rowsAtOnce, maxPositions - from);
         let at = 0;
         for (let row = from; row < from + rows; row++) {
-          for (const frequency of frequencies) buffer[at++] = of(row * frequency);
+          for (const frequency of frequencies) buffer[at++] = valueAt(row * frequency);
         }
         yield new Uint8Array(buffer.buffer, 0, at * 4);
       }

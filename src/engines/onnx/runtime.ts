@@ -12,21 +12,21 @@ export const cpuSession = (threads: number): Ort.InferenceSession.SessionOptions
   graphOptimizationLevel: 'all',
   intraOpNumThreads: threads,
   interOpNumThreads: 1,
-  // 3 = errors: warnings go to stderr, which belongs to the caller.
+  // 3 = errors only: warnings would go to stderr, which belongs to the caller.
   logSeverityLevel: 3,
 });
 
 /**
- * Loads onnxruntime-node (200 ms, 40 MB resident), installed on request: only what runs a model calls this.
- * @throws E_ENGINE_MISSING when it is not installed or its library does not load here
+ * Loads onnxruntime-node (200 ms, 40 MB resident), installed on request; only called to run a model.
+ * @throws E_ENGINE_MISSING if it is not installed or its library does not load here
  */
 export async function loadOnnxRuntime(): Promise<OnnxRuntime> {
-  // The library reads it when it is loaded, from the process's own environment, which this sets.
+  // The library reads the variable from the process's own environment when it is loaded.
   process.env['ORT_DISABLE_TELEMETRY'] = noTelemetry.ORT_DISABLE_TELEMETRY;
   return importRuntime(() => import('onnxruntime-node'));
 }
 
-/** `load` is a parameter so that a package that is missing or broken can be shown to it. */
+/** `load` is a parameter so that tests can pass a missing or broken package. */
 export async function importRuntime(load: () => Promise<unknown>): Promise<OnnxRuntime> {
   try {
     const loaded = (await load()) as OnnxRuntime & { default?: OnnxRuntime };

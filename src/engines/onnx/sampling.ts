@@ -1,7 +1,7 @@
 /**
  * Greedy sampling: the index of the largest logit of each row.
  * @param logits [batch, vocab], row-major
- * @returns [batch] token ids; the first of equals wins, as in torch.argmax on CPU
+ * @returns [batch] token ids; on ties the first, as in torch.argmax on CPU
  */
 export function argmax(logits: Float32Array, batchSize: number): Int32Array {
   const vocabSize = logits.length / batchSize;

@@ -11,7 +11,7 @@ export interface TextTokenizer {
 
 /**
  * Reads a Hugging Face tokenizer.json (and the tokenizer_config.json next to it, if any).
- * @throws E_MODEL_FILE when the file cannot be read or is no tokenizer
+ * @throws E_MODEL_FILE if the file cannot be read or is not a tokenizer
  */
 export async function loadTokenizer(tokenizerPath: string): Promise<TextTokenizer> {
   const { Tokenizer } = await import('@huggingface/tokenizers');

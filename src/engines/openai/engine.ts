@@ -12,7 +12,7 @@ import { lengthWords } from '../../vocabulary/workload.js';
 const knownArgs = ['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body'] as const;
 
 /**
- * Any OpenAI-compatible server, seen from outside. A batch of b is b streams begun together by b connected users.
+ * Any OpenAI-compatible server, measured from outside. A batch of b is b streams started together by b connected users.
  * @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_MODEL_NOT_FOUND, E_MODEL_FILE
  */
 export const openaiEngine: Engine = {

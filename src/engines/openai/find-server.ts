@@ -4,13 +4,13 @@ import { smallPage } from '../../model/small-page.js';
 
 interface ServedModel {
   id: string;
-  /** vLLM and SGLang tell; null elsewhere. */
+  /** Reported by vLLM and SGLang; null for others. */
   maxContext: number | null;
 }
 
 /**
- * http://host:8000 is meant as http://host:8000/v1; an endpoint's own URL is cut to its base.
- * @param typed what stands before a URL where the user types it
+ * Expands http://host:8000 to http://host:8000/v1, and cuts an endpoint's URL to its base.
+ * @param typed text before the URL in the user's input, for errors
  * @throws E_USAGE
  */
 export function baseOf(text: string, typed: string): string {
@@ -31,20 +31,20 @@ export function baseOf(text: string, typed: string): string {
   return `${url.origin}${path === '' ? '/v1' : path}`;
 }
 
-/** A key comes from the environment only. */
+/** The key comes only from the environment. */
 export function keyOfEnvironment(): string | null {
   return process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
 }
 
 interface Asking {
-  /** In addition to that of the key. */
+  /** Headers in addition to that of the key. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
 /**
- * What the server says it serves; null where it has no such page.
- * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE when it wants a key; the signal's own reason when that ends it
+ * Models that the server reports; null if it has no such page.
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE if it needs a key; the signal's own reason on abort
  */
 export async function servedModels(
   baseUrl: string,
@@ -90,20 +90,24 @@ export async function servedModels(
   }
 }
 
-/** The model to ask for. @param wanted empty takes the first one. @throws E_MODEL_NOT_FOUND, E_SERVER_RESPONSE */
-export function chooseModel(wanted: string, served: ServedModel[] | null, baseUrl: string): ServedModel {
+/**
+ * The model to request.
+ * @param wanted empty: the first model
+ * @throws E_MODEL_NOT_FOUND, E_SERVER_RESPONSE
+ */
+export function chooseModel(requested: string, served: ServedModel[] | null, baseUrl: string): ServedModel {
   if (served === null || served.length === 0) {
-    if (wanted !== '') return { id: wanted, maxContext: null };
+    if (requested !== '') return { id: requested, maxContext: null };
     throw new InferscopeError('E_SERVER_RESPONSE', {
       what: `${baseUrl}/models lists no model`,
       why: 'So the name to ask for is not known.',
       fix: 'Check the URL (it ends in /v1 for most servers), or name the model with --model.',
     });
   }
-  const found = wanted === '' ? served[0] : served.find(({ id }) => id === wanted);
+  const found = requested === '' ? served[0] : served.find(({ id }) => id === requested);
   if (found) return found;
   throw new InferscopeError('E_MODEL_NOT_FOUND', {
-    what: `${baseUrl} does not serve "${wanted}"`,
+    what: `${baseUrl} does not serve "${requested}"`,
     why: `It serves ${served
       .slice(0, 8)
       .map(({ id }) => id)

@@ -15,22 +15,24 @@ import { plural } from '../../vocabulary/format.js';
 export interface Batch {
   /** First send of its streams. */
   begin_ns: number;
-  /** begin_ns + the mean over the streams of (first content − own send). */
+  /** begin_ns + the mean over the streams of (first content − its send time). */
   first_token_ns: number;
   /** Last content of its streams. */
   end_ns: number;
   /** Mean over the streams of (last − first content) / (tokens − 1); null for one token. */
   tpot_ns: number | null;
-  /** Prompt tokens per stream by the server's own count, where it reports equal counts. */
+  /** Prompt tokens per stream as counted by the server, if all counts are equal. */
   input_tokens: number | null;
-  /** Prompt tokens that the server took from its prefix cache, over all streams; null where it does not tell. */
+  /** Prompt tokens from the server's prefix cache, over all streams; null if not reported. */
   cached_tokens: number | null;
   client: ClientVerdict;
 }
 
 type BatchOutcome = { batch: Batch } | { outcome: 'out_of_memory' | 'failed' | 'stopped'; text: string };
 
-/** One batch: as many streams as it has sequences, begun together, each with a fresh prompt. Never rejects for a server's fault. */
+/**
+ * One batch: one stream per sequence, started together, each with a fresh prompt. Never rejects for a server's error.
+ */
 export async function measureBatch(
   target: LoadTarget,
   { batch_size, input_len, output_len }: BenchPoint,
@@ -96,7 +98,7 @@ export function batchTimes(
   };
 }
 
-/** A batch counts only when every stream is complete and as long as asked: anything else is another workload. */
+/** A batch counts only if every stream is complete and of the requested length; otherwise it is another workload. */
 function whatWentWrong(
   exchanges: readonly Exchange[],
   outputLen: number,
@@ -116,17 +118,17 @@ function whatWentWrong(
       text: 'the server reports no usage and there is no tokenizer, so the number of tokens is unknown: add --engine-arg tokenizer=PATH',
     };
   }
-  const other = exchanges.findIndex((_, index) => lengths[index] !== outputLen);
-  if (other < 0) return null;
-  const { finish_reason: reason } = exchanges[other]!;
+  const mismatch = exchanges.findIndex((_, index) => lengths[index] !== outputLen);
+  if (mismatch < 0) return null;
+  const { finish_reason: reason } = exchanges[mismatch]!;
   const ended = reason === null ? '' : ` (finish_reason ${reason})`;
   const why =
-    lengths[other]! < outputLen
+    lengths[mismatch]! < outputLen
       ? 'it does not know ignore_eos, or its context is too short'
       : 'it ignores max_tokens';
   return {
     outcome: 'failed',
-    text: `a stream had ${plural(lengths[other]!, 'token')}, not the ${outputLen} asked for${ended}: ${why}`,
+    text: `a stream had ${plural(lengths[mismatch]!, 'token')}, not the ${outputLen} asked for${ended}: ${why}`,
   };
 }
 

@@ -12,9 +12,9 @@ import { plural } from '../../vocabulary/format.js';
 export interface ServerFacts {
   target: LoadTarget;
   tokenizer: PromptTokenizer | undefined;
-  /** What it calls itself: vLLM, SGLang, …; openai-compatible where it is unknown. */
+  /** The server's name for itself: vLLM, SGLang, …; openai-compatible if unknown. */
   server: string;
-  /** Its Prometheus page; null where there is none. */
+  /** Its Prometheus page; null without one. */
   metricsUrl: string | null;
 }
 
@@ -27,7 +27,7 @@ interface Standing {
   stable: boolean | null;
   notes: Set<string>;
   timed: number;
-  /** Why the client was too late in a timed repeat, one entry each. */
+  /** Reasons why the client was late in timed repeats, one per repeat. */
   clientBound: string[];
 }
 
@@ -35,7 +35,8 @@ const metricsPeriodMs = 1000;
 
 /**
  * One round over all points of an order: warm-up of each, then their timed repeats in turn. Writes the lines of the
- * recording protocol as an engine's process would. @returns what happened, a line an event
+ * recording protocol like an engine's process.
+ * @returns events, one line each
  */
 export async function runRound(
   facts: ServerFacts,
@@ -44,7 +45,7 @@ export async function runRound(
 ): Promise<string> {
   const log: string[] = [];
   const record = (...lines: RecordBody[]) => appendRecord(recordPath, order.execution_id, lines);
-  // A server outlives the run: prompts of an earlier one with the same seed may still be in its prefix cache.
+  // A server may still have prompts of an earlier run with the same seed in its prefix cache.
   const random = seededRandom(partSeed(order.seed, `${order.execution_id} ${order.launch} ${Date.now()}`));
   let iteration = order.first_iteration;
   record(clockLine());
@@ -112,7 +113,7 @@ export async function runRound(
   return log.join('\n');
 }
 
-/** Until two repeats in a row are within the bound of each other, at most as often as allowed. */
+/** Warms up until two consecutive repeats agree within the bound, or the maximum number is reached. */
 async function warmUp(
   standing: Standing,
   { warmup: { min, max, within } }: BenchOrder,
@@ -129,7 +130,7 @@ async function warmUp(
   }
 }
 
-/** What makes a batch another one than the point asked for. */
+/** Differences between a batch and the requested point. */
 export function notesOf(
   batch: Pick<Batch, 'input_tokens' | 'cached_tokens'>,
   { input_len }: BenchPoint,

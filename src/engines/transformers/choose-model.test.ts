@@ -14,7 +14,7 @@ beforeAll(() => {
   for (const name of ['bare', 'whole'])
     writeFileSync(join(folder, name, 'config.json'), JSON.stringify(config));
   writeFileSync(join(folder, 'whole', 'model.safetensors'), '');
-  // As huggingface_hub lays out its cache.
+  // The folders of huggingface_hub's cache.
   const model = join(folder, 'hub', 'models--someone--small');
   mkdirSync(join(model, 'refs'), { recursive: true });
   mkdirSync(join(model, 'snapshots', 'abc'), { recursive: true });
@@ -41,12 +41,12 @@ test('a preset has random weights and the dimensions of its config.json', async 
   });
 });
 
-test("the embedded engine's presets run here too, so that engines can be compared", async () => {
+test("accepts the embedded engine's presets, so that engines can be compared", async () => {
   expect(await choose('llama-24m')).toMatchObject({ weights: 'random', config: { hidden_size: 512 } });
   await expect(choose('llama-24m', 'trained')).rejects.toThrow(refused('E_MODEL_NOT_FOUND', '--weights'));
 });
 
-test('a folder with weights is loaded, one without is built from its dimensions', async () => {
+test('loads a folder with weights, and builds one without from its dimensions', async () => {
   expect(await choose(join(folder, 'whole'))).toMatchObject({ name: 'whole', weights: 'trained', config });
   expect(await choose(join(folder, 'whole'), 'random')).toMatchObject({ weights: 'random' });
   expect(await choose(join(folder, 'bare', 'config.json'))).toMatchObject({
@@ -58,7 +58,7 @@ test('a folder with weights is loaded, one without is built from its dimensions'
   );
 });
 
-test('a model of the hub: dimensions from its cache, else nothing random', async () => {
+test('a model of the hub: dimensions from its cache; without them random weights are rejected', async () => {
   expect(await choose('someone/small', 'random')).toMatchObject({ config, source: 'someone/small' });
   expect(await choose('someone/other')).toEqual({
     name: 'someone/other',
@@ -71,12 +71,12 @@ test('a model of the hub: dimensions from its cache, else nothing random', async
   );
 });
 
-test('a quantized model is not built from random numbers', async () => {
+test('rejects random weights for a quantized model', async () => {
   await expect(choose('deepseek-v3')).rejects.toThrow(refused('E_USAGE', '--weights trained'));
   expect(await choose('deepseek-v3', 'trained')).toMatchObject({ source: 'deepseek-ai/DeepSeek-V3' });
 });
 
-test('a misspelling and a missing file', async () => {
+test('rejects a misspelled name and a missing file', async () => {
   await expect(choose('tinylama-1.1b')).rejects.toThrow(
     refused('E_MODEL_NOT_FOUND', '--model tinyllama-1.1b'),
   );

@@ -9,20 +9,20 @@ import { cachedConfig } from './hub-cache.js';
 
 type Weights = 'random' | 'trained';
 
-/** The model as the process gets it. */
+/** The model as passed to the process. */
 export interface ChosenModel {
-  /** As it was asked for; a folder's own name. */
+  /** As requested; for a folder its name. */
   name: string;
   /** What transformers loads: a hub id or an absolute path. */
   source: string;
-  /** config.json; null when only the hub knows it. */
+  /** config.json; null if only the hub has it. */
   config: Record<string, unknown> | null;
   weights: Weights;
 }
 
 /**
- * Finds the dimensions of the model without downloading anything. Presets and bare config.json files have random weights
- * unless trained ones are asked for; folders with weights and models of the hub that are no preset have their own.
+ * Finds the dimensions of the model without downloading. Presets and bare config.json files get random weights unless
+ * trained ones are requested; folders with weights, and hub models that are not presets, have their own.
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_USAGE for random weights of a quantized model
  */
 export async function chooseModel(
@@ -30,11 +30,11 @@ export async function chooseModel(
   weights: Weights | null,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<ChosenModel> {
-  const own = enginePresets[spec.toLowerCase()];
-  if (own) {
+  const enginePreset = enginePresets[spec.toLowerCase()];
+  if (enginePreset) {
     if (weights === 'trained')
       throw noWeights(spec, 'It is a preset of inferscope: dimensions without weights.');
-    return { name: spec.toLowerCase(), source: spec.toLowerCase(), config: own, weights: 'random' };
+    return { name: spec.toLowerCase(), source: spec.toLowerCase(), config: enginePreset, weights: 'random' };
   }
   const preset = findPreset(spec);
   if (preset) {
@@ -80,7 +80,7 @@ function accepted(model: ChosenModel): ChosenModel {
   });
 }
 
-/** `quantization_config.quant_method`, e.g. gptq; null when it is not quantized. */
+/** `quantization_config.quant_method`, e.g. gptq; null if it is not quantized. */
 export function quantizationOf(config: Record<string, unknown> | null): string | null {
   const quantization = config?.['quantization_config'];
   if (typeof quantization !== 'object' || quantization === null) return null;

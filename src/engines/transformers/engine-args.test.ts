@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkForCpu, parseTransformersArgs } from './engine-args.js';
 
-test('nothing asked for is eager, sdpa, in step with the host', () => {
+test('defaults: eager, sdpa, synchronized with the host in each step', () => {
   expect(parseTransformersArgs({})).toEqual({
     mode: 'eager',
     attn: 'sdpa',
@@ -12,7 +12,7 @@ test('nothing asked for is eager, sdpa, in step with the host', () => {
   });
 });
 
-test('an engine argument goes before --threads', () => {
+test('an engine argument overrides --threads', () => {
   expect(parseTransformersArgs({}, 4).threads).toBe(4);
   expect(parseTransformersArgs({ threads: '2' }, 4).threads).toBe(2);
 });
@@ -28,7 +28,7 @@ test.each([
   [{ mode: 'cudagraph', tensor_parallel_size: '2' }, 'mode=eager'],
   [{ mode: 'compile', attn: 'flash_attention_2' }, 'attn=sdpa'],
   [{ quantization: 'int8' }, '--engine vllm'],
-])('%j is refused, and the fix names %s', (args, near) => {
+])('%j is rejected, and the fix names %s', (args, near) => {
   expect(() => parseTransformersArgs(args as Record<string, string>)).toThrow(
     expect.objectContaining({
       code: 'E_USAGE',

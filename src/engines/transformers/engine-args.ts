@@ -1,7 +1,7 @@
 import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../../model/errors.js';
 
-/** What --engine-arg reaches of the transformers engine; the process checks the same list (inferscope_engine.py). */
+/** Values of --engine-arg for the transformers engine; the process checks the same list (inferscope_engine.py). */
 const values = {
   mode: ['eager', 'compile', 'cudagraph'],
   attn: ['sdpa', 'eager', 'flash_attention_2'],
@@ -11,20 +11,20 @@ const values = {
 const keys = [...Object.keys(values), 'threads', 'tensor_parallel_size'];
 
 export interface TransformersArgs {
-  /** How a decode step is run: operator by operator, through torch.compile, or as a captured CUDA graph. */
+  /** How a decode step runs: operator by operator, through torch.compile, or as a captured CUDA graph. */
   mode: (typeof values.mode)[number];
   attn: (typeof values.attn)[number];
-  /** step: the tokens of each step reach the host before the next begins; end: the host runs ahead. */
+  /** step: the tokens of each step reach the host before the next step starts; end: the host runs ahead. */
   sync: (typeof values.sync)[number];
   tf32: boolean;
   threads: number | null;
-  /** Processes that share the model by its tp_plan, a GPU each. */
+  /** Processes that share the model by its tp_plan, one GPU each. */
   tensorParallelSize: number;
 }
 
 /**
- * @param threads of --threads; an engine argument goes before it, so that it can be swept
- * @throws E_USAGE for a key or a value that the engine does not know, naming the nearest
+ * @param threads from --threads; an engine argument overrides it, so that it can be swept
+ * @throws E_USAGE for an unknown key or value, with the nearest known one
  */
 export function parseTransformersArgs(
   args: Record<string, string>,
@@ -75,9 +75,12 @@ export function parseTransformersArgs(
   return parsed;
 }
 
-/** What only a GPU can do. @throws E_USAGE */
+/**
+ * Rejects options that need a GPU.
+ * @throws E_USAGE
+ */
 export function checkForCpu({ mode, sync, attn }: TransformersArgs): void {
-  const asked =
+  const gpuOption =
     mode === 'cudagraph'
       ? ['mode=cudagraph', 'CUDA graphs do not exist on the CPU.', 'mode=eager']
       : sync === 'end'
@@ -85,11 +88,11 @@ export function checkForCpu({ mode, sync, attn }: TransformersArgs): void {
         : attn === 'flash_attention_2'
           ? ['attn=flash_attention_2', 'Its kernels are written for GPUs.', 'attn=sdpa']
           : null;
-  if (!asked) return;
+  if (!gpuOption) return;
   throw new InferscopeError('E_USAGE', {
-    what: `--engine-arg ${asked[0]} needs a GPU, and this runs on the CPU`,
-    why: asked[1]!,
-    fix: `Take --engine-arg ${asked[2]}, or a machine with a GPU (inferscope doctor shows what torch sees).`,
+    what: `--engine-arg ${gpuOption[0]} needs a GPU, and this runs on the CPU`,
+    why: gpuOption[1]!,
+    fix: `Take --engine-arg ${gpuOption[2]}, or a machine with a GPU (inferscope doctor shows what torch sees).`,
   });
 }
 

@@ -20,7 +20,7 @@ const request: EngineRequest = {
 };
 const refused = (code: string) => expect.objectContaining({ code }) as Error;
 
-test('what cannot run is refused before Python is looked for', async () => {
+test('rejects what cannot run before looking for Python', async () => {
   const prepare = (changes: Partial<EngineRequest>) => transformersEngine.prepare({ ...request, ...changes });
   await expect(prepare({ engineArgs: { mod: 'eager' } })).rejects.toThrow(refused('E_USAGE'));
   await expect(prepare({ dtype: 'int4' })).rejects.toThrow(refused('E_DTYPE'));
@@ -95,9 +95,10 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     return { failure, log, progress, lines: text.map((line) => recordLineSchema.parse(JSON.parse(line))) };
   }
 
-  test('the workload is described, with parameters counted by hand', () => {
+  test('describes the workload, with parameters counted by hand', () => {
     const { model, engine, threads } = prepared.workload;
-    // embedding and head 512 · 64 each; a layer: q, o 64 · 64, k, v 64 · 32, three 64 · 128, two norms; the last norm.
+    // embedding and head 512 · 64 each; per layer: q, o 64 · 64, k, v 64 · 32, three 64 · 128, two norms; the last
+    // norm.
     const layer = 2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 128 + 2 * 64;
     expect(model).toMatchObject({
       dtype: 'float32',
@@ -114,7 +115,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     expect(prepared.refuses(benchPoint([], 1, 60, 5))).toContain('64 tokens');
   });
 
-  test('a compiled step is kept out of windows that it cannot follow', async () => {
+  test('does not run a compiled step in windows that it cannot follow', async () => {
     const windowed = mkdtempSync(join(tmpdir(), 'inferscope-window-'));
     const config = { ...tiny, ...more, model_type: 'mistral', sliding_window: 12 };
     writeFileSync(join(windowed, 'config.json'), JSON.stringify(config));
@@ -134,7 +135,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     rmSync(windowed, { recursive: true });
   });
 
-  test('a launch leaves record lines that this version reads, and every repeat of every point', async () => {
+  test('a launch leaves readable record lines for every repeat of every point', async () => {
     const points = [benchPoint(['latency'], 1, 8, 4), benchPoint(['throughput'], 2, 8, 4)];
     const { failure, progress, lines } = await launch(order(points));
     expect(failure).toBeNull();
@@ -154,7 +155,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     expect(progress.at(-1)).toEqual({ type: 'point', point: 'b2-p8-o4', outcome: 'measured', text: null });
   });
 
-  test('abort ends it after the iteration at work', async () => {
+  test('abort ends it after the current iteration', async () => {
     const abort = new AbortController();
     const points = [benchPoint(['latency'], 1, 8, 4)];
     const what = order(points, { launch: 1, repeats: 100_000 });
@@ -166,7 +167,7 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     expect(lines.at(-1)?.type).toBe('clock');
   });
 
-  test('weights that cannot be read fail the launch in three parts', async () => {
+  test('weights that cannot be read fail the launch with what, why and fix', async () => {
     writeFileSync(join(folder, 'model.safetensors'), 'cut off');
     const broken = await transformersEngine.prepare({ ...request, model: folder, device: 'cpu', python });
     expect(broken.workload.model?.weights).toBe('trained');

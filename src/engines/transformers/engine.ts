@@ -16,18 +16,18 @@ import { fromErrorLine } from './process-failure.js';
 import { plural } from '../../vocabulary/format.js';
 import { lengthWords } from '../../vocabulary/workload.js';
 
-/** from_pretrained takes `dtype` from this version on; before it was torch_dtype. */
+/** from_pretrained accepts `dtype` from this version on; before it was torch_dtype. */
 const oldestTransformers = [4, 56] as const;
 
 /**
- * PyTorch and transformers, in processes of the user's own Python: eager, compiled or as CUDA graphs; CUDA, ROCm or CPU.
+ * PyTorch and transformers in processes of the user's Python: eager, compiled or as CUDA graphs; CUDA, ROCm or CPU.
  * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ACCESS
  */
 export const transformersEngine: Engine = { name: 'transformers', prepare };
 
 async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   const args = parseTransformersArgs(request.engineArgs, request.threads);
-  const asked = readDevice(request.device);
+  const requestedDevice = readDevice(request.device);
   const dtype = readDtype(request.dtype);
   const script = probeFile('inferscope_engine.py');
   const chosen = await chooseModel(request.model, request.weights);
@@ -36,11 +36,11 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
     hubId: chosen.config === null ? chosen.source : null,
   });
   checkVersion(python);
-  const device = chooseDevice(asked, python);
+  const device = chooseDevice(requestedDevice, python);
   if (device === 'cpu') checkForCpu(args);
   else checkGpuCount(args.tensorParallelSize, device, python);
   const model = withConfig(chosen, python);
-  // Half precision is what GPUs are bought for; CPUs compute it in software or not faster.
+  // GPUs are used in half precision; CPUs compute it in software, or no faster.
   const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
   const maxContext = longestContext(model.config);
   const window = args.mode === 'eager' ? null : smallestWindow(model.config);
@@ -60,7 +60,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
             ...order,
             name: model.name,
             model: model.source,
-            // Trained weights come with their own config.json.
+            // Trained weights come with their config.json.
             config: model.weights === 'random' ? model.config : null,
             weights: model.weights,
             dtype: used.dtype,
@@ -92,7 +92,7 @@ function argsOf({ threads, tf32, tensorParallelSize, ...args }: TransformersArgs
   };
 }
 
-/** A rank takes the GPU of its own number. */
+/** A rank uses the GPU of its number. */
 function checkGpuCount(ranks: number, device: string, { torch }: PythonEnvironment): void {
   const count = torch?.devices.length ?? 0;
   if (ranks === 1 || (ranks <= count && device === 'cuda')) return;
@@ -113,7 +113,7 @@ function readDevice(device: string | null): string | null {
   if (device === null) return null;
   const name = device.trim().toLowerCase();
   if (name === 'cpu' || /^cuda(:\d+)?$/.test(name)) return name;
-  // torch calls the GPUs of ROCm cuda as well.
+  // torch calls ROCm GPUs cuda as well.
   if (/^(gpu|rocm|hip)(:\d+)?$/.test(name)) return name.replace(/^\w+/, 'cuda');
   throw new InferscopeError('E_USAGE', {
     what: `the transformers engine has no device ${device}`,
@@ -145,23 +145,23 @@ function checkVersion({ command, packages }: PythonEnvironment): void {
   });
 }
 
-function chooseDevice(asked: string | null, { command, packages, torch }: PythonEnvironment): string {
+function chooseDevice(requested: string | null, { command, packages, torch }: PythonEnvironment): string {
   const devices = torch?.devices ?? [];
-  if (asked === null) return devices.length > 0 ? 'cuda' : 'cpu';
-  const index = asked === 'cpu' ? null : Number(asked.split(':')[1] ?? 0);
-  if (index === null || index < devices.length) return asked;
+  if (requested === null) return devices.length > 0 ? 'cuda' : 'cpu';
+  const index = requested === 'cpu' ? null : Number(requested.split(':')[1] ?? 0);
+  if (index === null || index < devices.length) return requested;
   const build = torch?.hip ? `ROCm ${torch.hip}` : torch?.cuda ? `CUDA ${torch.cuda}` : 'the CPU only';
   throw new InferscopeError('E_ENGINE_MISSING', {
     what:
       devices.length === 0
-        ? `--device ${asked}, and torch ${packages['torch']} finds no GPU`
-        : `--device ${asked}, and torch finds ${plural(devices.length, 'GPU')}`,
+        ? `--device ${requested}, and torch ${packages['torch']} finds no GPU`
+        : `--device ${requested}, and torch finds ${plural(devices.length, 'GPU')}`,
     why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
     fix: 'Type: inferscope doctor – it distinguishes driver, CUDA and torch – or take --device cpu.',
   });
 }
 
-/** @throws what the hub said where it does not give the config.json */
+/** @throws the hub's error if it does not provide the config.json */
 function withConfig(model: ChosenModel, { model: ofHub }: PythonEnvironment): ChosenModel {
   if (ofHub === null) return model;
   if ('code' in ofHub) throw fromErrorLine(ofHub);
@@ -179,7 +179,7 @@ function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext
     : null;
 }
 
-/** Captured and compiled steps cannot follow a window that is full (Decoder._keep_whole of inferscope_decoder.py). */
+/** Captured and compiled steps cannot follow a full window (Decoder._keep_whole of inferscope_decoder.py). */
 function outsideWindow({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
   return window !== null && input_len + output_len > window
     ? `mode=${mode} cannot run ${lengthWords(input_len, output_len)} through an attention window of ${window}; mode=eager can.`
@@ -191,7 +191,7 @@ function smallestWindow(config: Record<string, unknown> | null): number | null {
   return windows.length > 0 ? Math.min(...windows) : null;
 }
 
-/** null for a family without known arithmetic: it runs all the same. */
+/** Null for an unknown family, which still runs. */
 function known(config: Record<string, unknown> | null): Architecture | null {
   if (config === null) return null;
   try {

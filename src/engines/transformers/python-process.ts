@@ -11,24 +11,24 @@ import { processFailure, recordedError } from './process-failure.js';
 
 interface PythonProcess {
   command: string;
-  /** Behind Python's own options: the script, or what starts it. The path of the order file follows. */
+  /** Arguments after Python's own options: the script, or its launcher. The path of the order file follows. */
   args: readonly string[];
   /** Written as the process's order file. */
   order: { execution_id: string };
   env?: Record<string, string>;
-  /** Time after SIGINT to write what was measured; then SIGKILL. */
+  /** Time after SIGINT to write measurements; then SIGKILL. */
   graceMs: number;
-  /** In a process group of its own, which SIGKILL ends as a whole: for a process that spawns ranks itself. */
+  /** Starts a separate process group, which SIGKILL ends as a whole, for a process that spawns ranks itself. */
   ownGroup?: boolean;
-  /** Processes that append to the record: of several the first failure of any is reported. */
+  /** Number of processes that append to the record; with several, the first failure of any is reported. */
   ranks?: number;
 }
 
 const keptLog = 256 * 1024;
 
 /**
- * Starts a script of the probe on its order. Its stdout is lines for `onLine`, of its stderr the end is the log. On abort
- * it is asked to end (SIGINT), and ended after the grace.
+ * Starts a script of the probe with its order. `onLine` gets its stdout lines; the end of its stderr is the log. On
+ * abort it gets SIGINT, and SIGKILL after the grace period.
  */
 export function startPython(
   { command, args, order, env, graceMs, ownGroup = false, ranks = 1 }: PythonProcess,
@@ -99,6 +99,6 @@ function killGroup(pid: number | null): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
   } catch {
-    // Gone already.
+    // The process has exited.
   }
 }

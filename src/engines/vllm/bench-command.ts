@@ -19,16 +19,16 @@ export type BenchVerb = (typeof benchVerbs)[keyof typeof benchVerbs];
 
 interface BenchTarget {
   python: string;
-  /** inferscope_vllm_command.py, which starts vLLM's. */
+  /** inferscope_vllm_command.py, which starts vLLM's command. */
   command: string;
   version: string;
   verb: BenchVerb;
   /** Name for the record. */
   name: string;
   weights: 'random' | 'trained';
-  /** config.json as far as it is known; its own command reports none. */
+  /** The known part of config.json; vLLM's own command reports none. */
   config: Record<string, unknown> | null;
-  /** What prompts of `throughput` are made with; null: the model's own. */
+  /** Tokenizer for the prompts of `throughput`; null: the model's own. */
   tokenizer: string | null;
   /** cuda or cpu. */
   device: string;
@@ -38,8 +38,8 @@ interface BenchTarget {
 }
 
 /**
- * Arguments of `vllm bench latency` or `throughput` for one point. Latency runs the batch as one, warmed up, as often
- * as repeats are wanted; throughput runs its prompts once, unwarmed, no more than the batch at a time.
+ * Arguments of `vllm bench latency` or `throughput` for one point. Latency runs the batch as one, after warm-up, once
+ * per repeat; throughput runs its prompts once without warm-up, at most one batch at a time.
  */
 export function benchArguments(
   verb: BenchVerb,
@@ -67,8 +67,8 @@ export function benchArguments(
 }
 
 /**
- * How both verbs sample, whatever their options: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True) in
- * vllm/benchmarks/latency.py and throughput.py, seen in 0.32.0; only latency has another way.
+ * Sampling of both verbs, for all options: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True) in
+ * vllm/benchmarks/latency.py and throughput.py, seen in 0.32.0; only latency has an alternative.
  */
 export function benchSampling(verb: BenchVerb, args: Readonly<Record<string, string>>): string {
   const beams = args['use-beam-search'] ?? args['use_beam_search'];
@@ -79,7 +79,9 @@ export function benchSampling(verb: BenchVerb, args: Readonly<Record<string, str
   return `${how} (vLLM's own), no end token: every sequence gets its full length`;
 }
 
-/** What of the order each verb keeps: throughput has no number of repeats, and neither watches its warm-up. */
+/**
+ * The part of the protocol that each verb follows: throughput has no number of repeats, and neither checks its warm-up.
+ */
 export function benchProtocol(verb: BenchVerb): Pick<PreparedEngine, 'repeats' | 'warmup'> {
   return verb === 'throughput'
     ? { repeats: 1, warmup: () => 'none: vllm bench throughput runs its prompts once' }
@@ -97,7 +99,10 @@ function flag(key: string, value: string): string[] {
   return [`--${name}`, value];
 }
 
-/** Seconds a batch, of the file that either verb writes. @throws when it holds none */
+/**
+ * Seconds per batch, from the file of either verb.
+ * @throws if it has none
+ */
 export function batchSeconds(text: string): number[] {
   const { latencies, elapsed_time } = JSON.parse(text) as { latencies?: unknown; elapsed_time?: unknown };
   const found = Array.isArray(latencies) ? latencies : [elapsed_time];
@@ -106,7 +111,7 @@ export function batchSeconds(text: string): number[] {
   throw new Error('its JSON holds neither "latencies" nor "elapsed_time"');
 }
 
-/** Its random prompts are text that is tokenized again, and may come out longer or shorter. Null: as ordered. */
+/** Its random prompts are text that is tokenized again, so they may be longer or shorter. Null: as ordered. */
 export function otherShape(text: string, { batch_size, input_len, output_len }: BenchPoint): string | null {
   const { total_num_tokens: found } = JSON.parse(text) as { total_num_tokens?: unknown };
   const ordered = batch_size * (input_len + output_len);
@@ -114,14 +119,14 @@ export function otherShape(text: string, { batch_size, input_len, output_len }: 
   return `vllm bench throughput ran ${plural(found, 'token')}, not the ${ordered} requested: its prompts do not keep their length through this tokenizer`;
 }
 
-/** Asks the command to end when the benchmark is stopped, and ends all its processes where it does not. */
+/** Asks the command to stop when the benchmark is stopped, and kills all its processes if it does not. */
 function stopWith(pid: number | undefined, signal: AbortSignal): () => void {
   let kill: NodeJS.Timeout | undefined;
   const send = (to: number, name: NodeJS.Signals) => {
     try {
       process.kill(to, name);
     } catch {
-      // It is gone.
+      // The process has exited.
     }
   };
   const stop = () => {
@@ -139,7 +144,7 @@ function stopWith(pid: number | undefined, signal: AbortSignal): () => void {
 }
 
 /**
- * One launch: the command once per point, since it measures one shape per process. Its JSON stays in `scratch` as
+ * One launch: the command once per point, because it measures one shape per process. Its JSON stays in `scratch` as
  * `vllm-bench-<point>-<launch>.json`.
  */
 export function launchBench(target: BenchTarget, order: BenchOrder, control: LaunchControl): EngineLaunch {
@@ -179,7 +184,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
         all: true,
         reject: false,
         maxBuffer: 1 << 20,
-        // A process group of its own: its engine core outlives a front end that is killed, and holds the log's pipe.
+        // A separate process group: the engine core outlives a killed front end, and keeps the log's pipe open.
         detached: true,
       }),
     );
@@ -189,13 +194,13 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
     stopped();
     log.push(`$ vllm ${args.join(' ')}`, String(exit.all ?? ''));
     if (exit.failed) {
-      const said = String(exit.all ?? '');
-      const cause = rootCause(said);
+      const commandOutput = String(exit.all ?? '');
+      const cause = rootCause(commandOutput);
       const words = cause
         ? `${cause.name}: ${cause.text}`
-        : said.trim().split('\n').at(-1) ||
+        : commandOutput.trim().split('\n').at(-1) ||
           `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without a word`;
-      const memory = /out of memory|OutOfMemory/i.test(said) || tooLittleMemory(words);
+      const memory = /out of memory|OutOfMemory/i.test(commandOutput) || tooLittleMemory(words);
       if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
       else
         end(
@@ -207,12 +212,12 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
     }
     try {
       const text = await readFile(output, 'utf8');
-      // The log is kept with the session: vLLM's own file as it wrote it.
+      // The session keeps vLLM's own file in its log.
       log.push(`${basename(output)}:`, text.trim());
       const seconds = batchSeconds(text);
-      const other = otherShape(text, point);
-      if (other !== null) {
-        end(point, 'failed', other);
+      const shapeNote = otherShape(text, point);
+      if (shapeNote !== null) {
+        end(point, 'failed', shapeNote);
         return;
       }
       const { mtimeMs } = await stat(output);
@@ -281,7 +286,10 @@ function modelLine(
   };
 }
 
-/** The file has how long each batch took, not when: they ran one after the other until it was written. */
+/**
+ * The file has the duration of each batch but not its start. Batches ran one after the other until the file was
+ * written.
+ */
 export function requestLines(
   { point, batch_size, input_len, output_len }: BenchPoint,
   { launch }: Pick<BenchOrder, 'launch'>,

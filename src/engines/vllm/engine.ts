@@ -18,9 +18,9 @@ import { lengthWords } from '../../vocabulary/workload.js';
 const ways = ['offline', ...Object.keys(benchVerbs)] as const;
 
 /**
- * vLLM in processes of its own. `--engine-arg via=offline` (default) steps its engine through the probe; `via=bench`
- * runs its own `vllm bench latency`, `via=bench-throughput` its `vllm bench throughput`, once per point. All other
- * engine arguments are vLLM's.
+ * vLLM in separate processes. `--engine-arg via=offline` (default) steps its engine through the probe; `via=bench` runs
+ * its `vllm bench latency`, `via=bench-throughput` its `vllm bench throughput`, once per point. All other engine
+ * arguments are passed to vLLM.
  * @throws E_ENGINE_MISSING, E_TOOL_VERSION, E_USAGE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE
  */
 export const vllmEngine: Engine = {
@@ -37,7 +37,7 @@ export const vllmEngine: Engine = {
       throw withOtherWays(error);
     });
     const version = python.packages['vllm']!;
-    // A build for CPUs runs without a GPU; the engine's own word, in the record, goes before this.
+    // A CPU build runs without a GPU; the device that the engine records overrides this.
     const device = request.device ?? (python.torch?.devices.length === 0 ? 'cpu' : 'cuda');
     const maxContext = contextOf(model, args);
     const common = {
@@ -56,7 +56,7 @@ export const vllmEngine: Engine = {
         cannot: cannotOffline(device),
         issues: (points) => waiting(points, args),
         launch(order, control) {
-          const own = {
+          const launchOrder = {
             ...order,
             model: placeModel(model, control.scratch),
             name: model.name,
@@ -64,7 +64,7 @@ export const vllmEngine: Engine = {
             engine_args: args,
           };
           const script = join(probeFolder(), 'inferscope_vllm.py');
-          const launched = launchPython({ command: python.command, script, order: own }, control);
+          const launched = launchPython({ command: python.command, script, order: launchOrder }, control);
           const ended = launched.ended.then(({ failure, log }) => ({
             failure: withRootCause(failure, log),
             log,
@@ -100,7 +100,7 @@ export const vllmEngine: Engine = {
 
 const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
 
-/** A batch beyond max_num_seqs is no batch: its last sequences begin when the first have ended. */
+/** A batch beyond max_num_seqs is not one batch: its last sequences start only after the first have ended. */
 function waiting(points: readonly BenchPoint[], args: Record<string, string>): Issue[] {
   const most = Number(args['max_num_seqs'] ?? args['max-num-seqs'] ?? Number.NaN);
   const sizes = [...new Set(points.map(({ batch_size }) => batch_size).filter((size) => size > most))];
@@ -109,10 +109,10 @@ function waiting(points: readonly BenchPoint[], args: Record<string, string>): I
   return [{ code: 'batch_waits', severity: 'info', text }];
 }
 
-/** vllm/benchmarks/latency.py draws its prompts so, whatever the model has. */
+/** Range of the prompt token ids in vllm/benchmarks/latency.py, for every model. */
 const drawnIds = 10_000;
 
-/** @throws E_USAGE for a smaller vocabulary: the embedding has no such rows */
+/** @throws E_USAGE for a smaller vocabulary, because the embedding lacks such rows */
 function checkVocabulary({ name, config }: ChosenModel): void {
   const size = config?.['vocab_size'];
   if (typeof size !== 'number' || size >= drawnIds) return;
@@ -123,7 +123,7 @@ function checkVocabulary({ name, config }: ChosenModel): void {
   });
 }
 
-/** @throws E_USAGE where there is none: `vllm bench throughput` makes its prompts with one */
+/** @throws E_USAGE without a tokenizer, which `vllm bench throughput` needs for its prompts */
 function promptTokenizer(model: ChosenModel, args: Record<string, string>): string | null {
   if (args['tokenizer'] !== undefined) return null;
   const found = tokenizerOf(model);
@@ -160,10 +160,10 @@ function checkRequest({ url, threads }: EngineRequest, via: string): void {
 }
 
 function contextOf({ config }: ChosenModel, args: Record<string, string>): number | null {
-  const asked = Number(args['max_model_len'] ?? args['max-model-len'] ?? Number.NaN);
-  const own = config?.['max_position_embeddings'];
-  if (Number.isFinite(asked)) return asked;
-  return typeof own === 'number' ? own : null;
+  const requestedLen = Number(args['max_model_len'] ?? args['max-model-len'] ?? Number.NaN);
+  const modelLen = config?.['max_position_embeddings'];
+  if (Number.isFinite(requestedLen)) return requestedLen;
+  return typeof modelLen === 'number' ? modelLen : null;
 }
 
 function workloadOf(

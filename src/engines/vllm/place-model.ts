@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { InferscopeError } from '../../model/errors.js';
 import type { ChosenModel } from '../transformers/choose-model.js';
 
-/** vLLM finds a model's class by `architectures`, which dimensions alone do not have. */
+/** vLLM finds a model's class by `architectures`, which a config with only dimensions lacks. */
 const architectures: Record<string, string> = {
   llama: 'LlamaForCausalLM',
   mistral: 'MistralForCausalLM',
@@ -21,7 +21,8 @@ const architectures: Record<string, string> = {
 };
 
 /**
- * config.json as vLLM needs it. @throws E_MODEL_ARCHITECTURE where its class is not known
+ * config.json as vLLM needs it.
+ * @throws E_MODEL_ARCHITECTURE if its class is unknown
  */
 export function vllmConfig(name: string, config: Record<string, unknown>): Record<string, unknown> {
   if (Array.isArray(config['architectures']) && config['architectures'].length > 0) return config;
@@ -35,8 +36,8 @@ export function vllmConfig(name: string, config: Record<string, unknown>): Recor
 }
 
 /**
- * What vLLM gets as `model`: trained ones where they are (folder or hub id), random weights as a folder below
- * `scratch` that holds the config.json and, where the model's folder has one, its tokenizer.
+ * The `model` argument for vLLM: trained models by folder or hub id; random weights as a folder below `scratch` with
+ * the config.json and the tokenizer of the model's folder, if any.
  */
 export function placeModel({ name, source, config, weights }: ChosenModel, scratch: string): string {
   if (weights === 'trained' || config === null) return source.endsWith('.json') ? dirname(source) : source;
@@ -50,8 +51,8 @@ export function placeModel({ name, source, config, weights }: ChosenModel, scrat
 }
 
 /**
- * What vLLM's own commands make prompts with: the tokenizer next to the model, or that of its hub id; null where dimensions
- * are all there is.
+ * The tokenizer for prompts of vLLM's own commands: next to the model, or that of its hub id; null if there are only
+ * dimensions.
  */
 export function tokenizerOf({ source }: ChosenModel): string | null {
   const from = folderOf(source);

@@ -1,26 +1,26 @@
 import { type ErrorCode, InferscopeError } from '../../model/errors.js';
 
 /**
- * What the processes of vLLM say on their way out and what came of it elsewhere. The front end says "Engine core
- * initialization failed. See root cause above.", the engine core "WorkerProc initialization failed due to an exception in
- * a background process": the cause is what was raised first.
+ * Exceptions in vLLM's logs. The front end reports only "Engine core initialization failed. See root cause above.", and
+ * the engine core "WorkerProc initialization failed due to an exception in a background process", so the cause is the
+ * exception raised first.
  */
 const raised =
   /^(?:\([^)]*\)\s*)?(?:ERROR \d\d-\d\d [\d:]+ \[[^\]]*\]\s*)?(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception))\b: (.+)$/;
 const consequence =
   /Engine core initialization failed|WorkerProc initialization failed|Worker failed with error|EngineDeadError|EngineCore encountered|cancelled|Executor failed|died unexpectedly/;
 
-/** C++ that ends the process says so itself, behind whatever stands on the line: "CUDA error (<file>:<line>): <words>". */
+/** C++ errors that end the process may follow other text on the line: "CUDA error (<file>:<line>): <words>". */
 const ended = /\b(CUDA error) \([^()]*:\d+\): (.+)$/;
 
-/** The exception that a log of vLLM shows first, in one line; null where it shows none of its own. */
+/** The first exception in a vLLM log, in one line; null if it has none. */
 export function rootCause(log: string): { name: string; text: string } | null {
   const lines = log.split(/\r\n|\n|\r/);
   for (const [at, line] of lines.entries()) {
     const match = raised.exec(line.trim()) ?? ended.exec(line.trim());
     if (!match || consequence.test(line)) continue;
     const [, name, text] = match as unknown as [string, string, string];
-    // pydantic counts first and says it in the next lines.
+    // pydantic prints a count first, and the error in the next lines.
     const detail = /^\d+ validation errors? for /.test(text)
       ? validationOf(lines.slice(at + 1, at + 6))
       : null;
@@ -36,16 +36,16 @@ function validationOf(lines: readonly string[]): string | null {
   return found.find((one) => one !== undefined) ?? null;
 }
 
-/** Whether these words are of an engine that found too little memory. */
+/** Whether an error message means that the engine ran out of memory. */
 export const tooLittleMemory = (words: string): boolean =>
   remedies.some(({ says, code }) => code === 'E_OUT_OF_MEMORY' && says.test(words));
 
-/** A failure of a launch with the cause that its log shows, and what to type against the known ones. */
+/** Adds to a failed launch the cause from its log, and what to type for known causes. */
 export function withRootCause(failure: unknown, log: string | null): unknown {
   if (!(failure instanceof InferscopeError) || !unexplained.has(failure.code)) return failure;
   const { what, why: reported, fix } = failure.parts;
   const cause = log === null ? null : rootCause(log);
-  // What the front end raised itself is not in its log.
+  // Errors raised in the front end are not in its log.
   const why =
     cause === null || !consequence.test(reported) ? reported : `${cause.name}: ${cause.text}`.slice(0, 500);
   const known = remedies.find(({ says }) => says.test(why));

@@ -7,7 +7,7 @@ export function versionParts(version: string): [number, number] | null {
   return [Number(found[1]), Number(found[2])];
 }
 
-/** @throws E_TOOL_VERSION for a vLLM older than the interface that is used */
+/** @throws E_TOOL_VERSION for a vLLM older than the interface in use */
 export function needVersion(python: string, version: string, minor: number, what: string): void {
   const parts = versionParts(version);
   if (parts === null || parts[0] > 0 || parts[1] >= minor) return;
@@ -18,7 +18,7 @@ export function needVersion(python: string, version: string, minor: number, what
   });
 }
 
-/** How to install vLLM, or measure without it. */
+/** Adds to an error how to install vLLM, or how to measure without it. */
 export function withOtherWays(error: unknown): unknown {
   if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') return error;
   const { what, why, fix } = error.parts;

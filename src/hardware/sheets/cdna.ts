@@ -2,8 +2,8 @@ import type { GpuSheet } from '../gpu-sheet.js';
 
 const MiB = 2 ** 20;
 
-// rocm and amd-smi enumerate one device a graphics die (GCD), two dies a card: the figures of MI250 and MI250X are a die's.
-// The name "AMD Instinct MI250X / MI250", which newer drivers report for both, needs the PCI id.
+// rocm and amd-smi list one device per graphics die (GCD), two dies per card: the figures of MI250 and MI250X are per
+// die. The name "AMD Instinct MI250X / MI250", which newer drivers report for both, needs the PCI id.
 export const cdna: readonly GpuSheet[] = [
   {
     names: ['AMD Instinct MI250'],

@@ -19,7 +19,7 @@ import { formatSetting } from '../../../vocabulary/format.js';
 
 interface ServedModel {
   name: string;
-  /** What the server listens on, as typed. */
+  /** The address that the server listens on, as typed. */
   host: string;
   contextLen: number;
   vocabSize: number;
@@ -27,13 +27,13 @@ interface ServedModel {
   queue: GenerationQueue;
 }
 
-/** max_tokens of a request that names none, as OpenAI's completions have it. */
+/** max_tokens of requests without it, as in OpenAI's completions. */
 const defaultMaxTokens = 16;
 
-/** More than a prompt of the longest context takes, as text or as token ids. */
+/** Larger than a prompt of the longest context, as text or as token ids. */
 const maxBodyBytes = 8 * 2 ** 20;
 
-/** OpenAI's completions and chat completions over one model; /v1/models, /health, /metrics. */
+/** OpenAI's completions and chat completions for one model; /v1/models, /health, /metrics. */
 export function servedApp(model: ServedModel, draining: () => boolean): Hono {
   const app = new Hono();
   const created = Math.floor(Date.now() / 1000);
@@ -106,8 +106,8 @@ async function answer(
       400,
       `${prompt.length} prompt tokens and ${maxTokens} more do not fit the context of ${model.contextLen}.`,
     );
-  const gone = new AbortController();
-  raw.signal.addEventListener('abort', () => gone.abort(), { once: true });
+  const clientGone = new AbortController();
+  raw.signal.addEventListener('abort', () => clientGone.abort(), { once: true });
   const request: GenerationRequest = {
     prompt,
     maxTokens,
@@ -115,7 +115,7 @@ async function answer(
     seed: body.seed ?? Math.floor(Math.random() * 2 ** 32),
     stop: body.stop,
     ignoreEos: body.ignore_eos ?? false,
-    signal: gone.signal,
+    signal: clientGone.signal,
   };
   const head = {
     id: `${kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${randomUUID()}`,
@@ -124,7 +124,7 @@ async function answer(
   };
   if (body.stream) {
     const usageWanted = body.stream_options?.include_usage === true;
-    return streamed(model.queue, request, head, kind, usageWanted, gone);
+    return streamed(model.queue, request, head, kind, usageWanted, clientGone);
   }
   const made = await model.queue.generate(request, () => {});
   const choice =
@@ -150,21 +150,21 @@ function usage(promptLen: number, { tokens }: Generated) {
   return { prompt_tokens: promptLen, completion_tokens: tokens, total_tokens: promptLen + tokens };
 }
 
-/** One event a token, then the finish reason, usage when asked for, and [DONE]. A failure is an event `error`. */
+/** One event per token, then the finish reason, usage if requested, and [DONE]. A failure is an event `error`. */
 function streamed(
   queue: GenerationQueue,
   request: GenerationRequest,
   head: object,
   kind: 'text' | 'chat',
   usageWanted: boolean,
-  gone: AbortController,
+  clientGone: AbortController,
 ): Response {
   const object = kind === 'chat' ? 'chat.completion.chunk' : 'text_completion';
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     async start(controller) {
       const send = (data: string) => {
-        if (!gone.signal.aborted) controller.enqueue(encoder.encode(`data: ${data}\n\n`));
+        if (!clientGone.signal.aborted) controller.enqueue(encoder.encode(`data: ${data}\n\n`));
       };
       const chunk = (choices: object[], more: object = {}) =>
         send(JSON.stringify({ ...head, object, choices, ...more }));
@@ -186,10 +186,10 @@ function streamed(
         send(JSON.stringify({ error: { message: messageOf(error), type: 'server_error', code: 500 } }));
       }
       send('[DONE]');
-      if (!gone.signal.aborted) controller.close();
+      if (!clientGone.signal.aborted) controller.close();
     },
     cancel() {
-      gone.abort();
+      clientGone.abort();
     },
   });
   return new Response(body, {

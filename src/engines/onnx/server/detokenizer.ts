@@ -1,30 +1,30 @@
 import type { TextTokenizer } from '../tokenizer.js';
 
 interface Detokenizer {
-  /** Text that this token completes; empty while a character is incomplete or may become a stop string. */
+  /** Text that this token completes; empty while a character is incomplete or may be part of a stop string. */
   push(token: number): string;
-  /** Text held back, once no token follows. */
+  /** Remaining text after the last token. */
   rest(): string;
-  /** True when a stop string was met; the text ends before it. */
+  /** True after a stop string; the text ends before it. */
   stopped(): boolean;
 }
 
 /**
- * Turns tokens into text one by one. Only the tokens since the last complete piece are decoded again, so that a long
- * answer stays linear. Text that could be the begin of a stop string is held back until it is or is not.
+ * Turns tokens into text one by one. Only tokens since the last complete piece are decoded again, so that time is
+ * linear in the answer. Text that may start a stop string is held back until this is decided.
  */
 export function detokenizer(tokenizer: TextTokenizer, stop: readonly string[]): Detokenizer {
   const tokens: number[] = [];
   let prefix = 0;
   let read = 0;
-  let held = '';
+  let heldBack = '';
   let stopped = false;
   const hold = Math.max(0, ...stop.map((text) => text.length - 1));
 
   function decoded(): string {
     const before = tokenizer.decode(tokens.slice(prefix, read));
     const now = tokenizer.decode(tokens.slice(prefix));
-    // U+FFFD at the end: the bytes of a character that the next token completes.
+    // U+FFFD at the end: the next token completes this character.
     if (now.length <= before.length || now.endsWith('\uFFFD')) return '';
     prefix = read;
     read = tokens.length;
@@ -34,25 +34,25 @@ export function detokenizer(tokenizer: TextTokenizer, stop: readonly string[]): 
   return {
     push(token) {
       tokens.push(token);
-      held += decoded();
-      const at = stop.map((text) => held.indexOf(text)).filter((index) => index >= 0);
+      heldBack += decoded();
+      const at = stop.map((text) => heldBack.indexOf(text)).filter((index) => index >= 0);
       if (at.length > 0) {
         stopped = true;
-        held = held.slice(0, Math.min(...at));
+        heldBack = heldBack.slice(0, Math.min(...at));
         return '';
       }
-      const ready = held.slice(0, Math.max(0, held.length - hold));
-      held = held.slice(ready.length);
+      const ready = heldBack.slice(0, Math.max(0, heldBack.length - hold));
+      heldBack = heldBack.slice(ready.length);
       return ready;
     },
     rest() {
       if (!stopped) {
         const before = tokenizer.decode(tokens.slice(prefix, read));
-        held += tokenizer.decode(tokens.slice(prefix)).slice(before.length);
+        heldBack += tokenizer.decode(tokens.slice(prefix)).slice(before.length);
         read = prefix = tokens.length;
       }
-      const text = held;
-      held = '';
+      const text = heldBack;
+      heldBack = '';
       return text;
     },
     stopped: () => stopped,

@@ -13,7 +13,7 @@ export interface GenerationRequest {
   seed: number;
   stop: readonly string[];
   ignoreEos: boolean;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client no longer waits for the answer. */
   signal: AbortSignal;
 }
 
@@ -29,19 +29,19 @@ export interface Generated {
 export interface GenerationMetrics {
   running: number;
   waiting: number;
-  /** Tokens in the KV cache of the request that runs; 0 when none does. */
+  /** Tokens in the KV cache of the running request; 0 without one. */
   contextTokens: number;
   promptTokens: number;
   generationTokens: number;
   finished: Record<FinishReason, number>;
-  /** From the arrival of a request, its wait in the queue included. */
+  /** From the arrival of a request, including queue time. */
   ttft: { count: number; sum: number };
   queueTime: { count: number; sum: number };
   e2e: { count: number; sum: number };
 }
 
 export interface GenerationQueue {
-  /** @param onText called with each piece of text as its token is computed; empty pieces are left out */
+  /** @param onText called with each piece of text when its token is computed; not called for empty pieces */
   generate(request: GenerationRequest, onText: (text: string) => void): Promise<Generated>;
   metrics: GenerationMetrics;
   /** Resolves when nothing runs or waits. */
@@ -49,9 +49,9 @@ export interface GenerationQueue {
 }
 
 /**
- * Requests run one after the other, in the order they came: the decoder has one KV cache, so there is no batching, and
- * the wait of a second request is the whole answer of the first. Between steps the event loop gets to send what was
- * generated and to take what arrived; during a step it is blocked (milliseconds a token, longer for a prefill).
+ * Requests run one after the other, in arrival order: the decoder has one KV cache, so there is no batching, and a
+ * second request waits for the whole answer of the first. Between steps the event loop can send generated text and
+ * accept requests; during a step it is blocked (milliseconds per token, longer for a prefill).
  */
 export function generationQueue(
   decoder: Decoder,
@@ -90,7 +90,7 @@ export function generationQueue(
     if (!request.signal.aborted) {
       observe(metrics.queueTime, arrived);
       metrics.promptTokens += request.prompt.length;
-      // onnxruntime-node copies the whole cache every step: it is as long as this answer needs, not as the context allows.
+      // onnxruntime-node copies the whole cache in every step, so it is only as long as this answer needs.
       decoder.reserve(1, request.prompt.length + request.maxTokens);
       let token = pick((await decoder.prefill([request.prompt])).logits);
       for (;;) {

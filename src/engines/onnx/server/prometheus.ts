@@ -1,8 +1,8 @@
 import type { GenerationMetrics } from './generation-queue.js';
 
 /**
- * The names of vLLM under our own prefix, in the Prometheus text format 0.0.4.
- * @param contextLen tokens that the KV cache holds
+ * vLLM's metric names with inferscope's prefix, in the Prometheus text format 0.0.4.
+ * @param contextLen tokens that fit in the KV cache
  */
 export function prometheusText(metrics: GenerationMetrics, model: string, contextLen: number): string {
   const label = `model_name="${model.replaceAll(/[\\"\n]/g, '_')}"`;

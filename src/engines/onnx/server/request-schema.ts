@@ -7,7 +7,7 @@ const stop = z
     (given === null || given === undefined ? [] : [given].flat()).filter((text) => text !== ''),
   );
 
-/** What this engine has of OpenAI's parameters. Those it lacks are refused by `unsupported`, never ignored. */
+/** The supported parameters of OpenAI's API. `unsupported` rejects the others; none are ignored. */
 const common = {
   model: z.string().optional(),
   max_tokens: z.number().int().min(1).nullish(),
@@ -35,7 +35,7 @@ export const chatSchema = z.looseObject({
 export type CompletionBody = z.infer<typeof completionSchema>;
 export type ChatBody = z.infer<typeof chatSchema>;
 
-/** Parameters that would change the answer and that this engine has not, with the values that change nothing. */
+/** Unsupported parameters that would change the answer, with the values that change nothing. */
 const neutral: Record<string, readonly unknown[]> = {
   n: [1],
   best_of: [1],
@@ -55,7 +55,7 @@ const neutral: Record<string, readonly unknown[]> = {
   min_tokens: [0],
 };
 
-/** Names of parameters that are set to something this engine cannot do. */
+/** Names of parameters set to unsupported values. */
 export function unsupported(body: Record<string, unknown>): string[] {
   return Object.entries(neutral)
     .filter(([name, values]) => {
@@ -65,7 +65,7 @@ export function unsupported(body: Record<string, unknown>): string[] {
     .map(([name]) => name);
 }
 
-/** Messages as one text. No chat template is applied: the embedded models are there to be measured, not talked to. */
+/** Messages as one text, without a chat template: the embedded models are for measurements, not for chats. */
 export function chatPrompt({ messages }: ChatBody): string {
   const text = (given: ChatBody['messages'][number]['content']) =>
     typeof given === 'string' ? given : given.map((part) => part.text).join('');

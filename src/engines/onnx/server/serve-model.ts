@@ -9,7 +9,7 @@ import { wordCodec } from './word-codec.js';
 
 interface ServeOptions {
   host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   port: number;
   threads: number;
   contextLen: number;
@@ -19,7 +19,7 @@ export interface RunningServer {
   host: string;
   port: number;
   tokenizer: 'tokenizer.json' | 'words';
-  /** Takes no more requests, finishes those it has, and closes. */
+  /** Accepts no more requests, finishes the current ones, and closes. */
   drain(): Promise<void>;
   /** Requests running or waiting. */
   pending(): number;
@@ -27,7 +27,7 @@ export interface RunningServer {
 
 /**
  * Loads a model and serves it. Requests are computed one at a time.
- * @throws E_USAGE when the port is taken, E_LENGTHS and the errors of openDecoder
+ * @throws E_USAGE if the port is in use, E_LENGTHS and the errors of openDecoder
  */
 export async function serveModel(model: OnnxModel, options: ServeOptions): Promise<RunningServer> {
   const decoder = await openDecoder(model, options);
@@ -52,7 +52,7 @@ export async function serveModel(model: OnnxModel, options: ServeOptions): Promi
         draining = true;
         const closed = new Promise<void>((resolve) => server.close(() => resolve()));
         await queue.idle();
-        // A connection counts as idle a moment after its last answer ended.
+        // A connection counts as idle shortly after its last answer ended.
         const sweep = setInterval(() => server.closeIdleConnections(), 20);
         await closed.finally(() => clearInterval(sweep));
         await decoder.release();

@@ -59,7 +59,7 @@ interface Completion {
   usage: object;
 }
 
-test('greedy completions are the tokens the decoder gives when it is asked directly', async () => {
+test('greedy completions equal the tokens of a direct decoder call', async () => {
   const codec = wordCodec(512);
   const prompt = 'one two three';
   const decoder = await openDecoder(model, { threads: 1, contextLen: 128 });
@@ -87,7 +87,7 @@ test('greedy completions are the tokens the decoder gives when it is asked direc
   };
   expect(chat.json.choices[0]!.message.content).toBe(plain.json.choices[0]!.text);
 
-  // A stop string ends before it, wherever the tokens are cut.
+  // Output ends before a stop string, even one that spans tokens.
   const [, second] = choices[0]!.text.trim().split(' ');
   const stopped = (await post('/v1/completions', { prompt, max_tokens: 6, stop: ` ${second}` })) as {
     json: Completion;
@@ -98,7 +98,7 @@ test('greedy completions are the tokens the decoder gives when it is asked direc
   });
 });
 
-test('streams: one event a token, usage, [DONE]; requests of one moment run one after the other', async () => {
+test('streams one event per token, usage and [DONE]; concurrent requests run one after the other', async () => {
   async function stream(): Promise<string[]> {
     const body = { prompt: 'a b', max_tokens: 5, stream: true, stream_options: { include_usage: true } };
     const response = await fetch(`${url}/v1/completions`, {
@@ -109,15 +109,15 @@ test('streams: one event a token, usage, [DONE]; requests of one moment run one 
     expect(response.headers.get('content-type')).toContain('text/event-stream');
     return [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
   }
-  const [one, two] = await Promise.all([stream(), stream()]);
-  expect(one.at(-1)).toBe('[DONE]');
-  const events = one.slice(0, -1).map((data) => JSON.parse(data) as Completion);
+  const [first, second] = await Promise.all([stream(), stream()]);
+  expect(first.at(-1)).toBe('[DONE]');
+  const events = first.slice(0, -1).map((data) => JSON.parse(data) as Completion);
   expect(events.filter(({ choices }) => choices[0]?.text)).toHaveLength(5);
   expect(events.at(-2)!.choices[0]!.finish_reason).toBe('length');
   expect(events.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 5, prompt_tokens: 2 } });
   const texts = (all: string[]) =>
     all.slice(0, -2).map((data) => (JSON.parse(data) as Completion).choices[0]!.text);
-  expect(texts(two)).toEqual(texts(one));
+  expect(texts(second)).toEqual(texts(first));
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toMatch(/^inferscope:num_requests_running\{model_name="[^"]+"\} 0$/m);
   expect(
@@ -125,7 +125,7 @@ test('streams: one event a token, usage, [DONE]; requests of one moment run one 
   ).toBeGreaterThanOrEqual(10);
 });
 
-test('answers of any length in any order are those of a fresh cache', async () => {
+test('answers of any length and order equal those with a fresh cache', async () => {
   const answer = async (max_tokens: number) => {
     const body = { prompt: 'a b c', max_tokens, temperature: 0, ignore_eos: true };
     return ((await post('/v1/completions', body)).json as Completion).choices[0]!.text;
@@ -135,7 +135,7 @@ test('answers of any length in any order are those of a fresh cache', async () =
   expect(long.startsWith(short)).toBe(true);
 });
 
-test('what it cannot do is refused, not ignored', async () => {
+test('rejects unsupported requests instead of ignoring them', async () => {
   const refused = async (body: object) => {
     const { status, json } = await post('/v1/completions', { prompt: 'a', max_tokens: 2, ...body });
     return [status, (json as { error: { message: string } }).error.message];
@@ -150,7 +150,10 @@ test('what it cannot do is refused, not ignored', async () => {
   expect(await (await fetch(`${url}/health`)).text()).toBe('ok');
 });
 
-/** Sends these headers as they are; fetch sets Host and Content-Length itself. @param body null sends none */
+/**
+ * Sends these headers unchanged; fetch sets Host and Content-Length itself.
+ * @param body null sends none
+ */
 function raw(
   method: string,
   headers: Record<string, string>,
@@ -169,7 +172,7 @@ function raw(
   });
 }
 
-test('a body larger than any prompt is refused, declared or streamed', async () => {
+test('rejects a body larger than any prompt, declared or streamed', async () => {
   const json = { 'content-type': 'application/json' };
   const declared = await raw('POST', { ...json, 'content-length': '1500000000' }, null);
   expect(declared.status).toBe(413);
@@ -182,18 +185,18 @@ test('a body larger than any prompt is refused, declared or streamed', async () 
   expect((await post('/v1/completions', { prompt: 'a', max_tokens: 1 })).status).toBe(200);
 });
 
-test('requests that a page of another site makes in a browser are refused', async () => {
+test('rejects requests made by a page of another site in a browser', async () => {
   const get = async (host: string, more: object = {}) => (await raw('GET', { host, ...more }, null)).status;
-  const [own, other] = [`127.0.0.1:${server.port}`, 'evil.example'];
-  expect(await Promise.all([get(own), get('localhost'), get('[::1]:80'), get('127.9.9.9')])).toEqual(
+  const [ownHost, otherHost] = [`127.0.0.1:${server.port}`, 'evil.example'];
+  expect(await Promise.all([get(ownHost), get('localhost'), get('[::1]:80'), get('127.9.9.9')])).toEqual(
     Array(4).fill(200),
   );
-  expect(await Promise.all([get(other), get('127.0.0.1.evil.example'), get('169.254.169.254')])).toEqual(
+  expect(await Promise.all([get(otherHost), get('127.0.0.1.evil.example'), get('169.254.169.254')])).toEqual(
     Array(3).fill(403),
   );
-  expect(await get(own, { origin: `http://${own}` })).toBe(200);
-  expect(await get(own, { origin: `http://${other}` })).toBe(403);
-  expect(await get(own, { origin: 'null' })).toBe(403);
+  expect(await get(ownHost, { origin: `http://${ownHost}` })).toBe(200);
+  expect(await get(ownHost, { origin: `http://${otherHost}` })).toBe(403);
+  expect(await get(ownHost, { origin: 'null' })).toBe(403);
   const body = Buffer.from(JSON.stringify({ prompt: 'a', max_tokens: 1 }));
   const posted = async (type: string) => (await raw('POST', { 'content-type': type }, body)).status;
   expect(await posted('text/plain')).toBe(415);
@@ -201,22 +204,24 @@ test('requests that a page of another site makes in a browser are refused', asyn
   expect(await posted('application/json; charset=utf-8')).toBe(200);
 });
 
-test('on all interfaces addresses are served, foreign names are not', async () => {
-  const guard = async (host: string, asked: string) => {
+test('on all interfaces, IP addresses are served and foreign names are not', async () => {
+  const guard = async (host: string, requestHost: string) => {
     const app = new Hono();
     app.use(requestGuard(host, ({ status }) => new Response(null, { status })));
     app.get('/', (context) => context.text('ok'));
-    return (await app.request(`http://${asked}/`)).status;
+    return (await app.request(`http://${requestHost}/`)).status;
   };
   expect(
-    await Promise.all(['192.0.2.7:8000', '[fd00::7]', 'localhost'].map((asked) => guard('0.0.0.0', asked))),
+    await Promise.all(
+      ['192.0.2.7:8000', '[fd00::7]', 'localhost'].map((requestHost) => guard('0.0.0.0', requestHost)),
+    ),
   ).toEqual([200, 200, 200]);
   expect(await guard('0.0.0.0', 'evil.example')).toBe(403);
   expect(await guard('gpu-box.lan', 'gpu-box.lan:8000')).toBe(200);
   expect(await guard('192.0.2.7', '192.0.2.8')).toBe(403);
 });
 
-test('a client that goes away stops its generation', async () => {
+test('stops generating when the client disconnects', async () => {
   const controller = new AbortController();
   const response = await fetch(`${url}/v1/completions`, {
     method: 'POST',
@@ -231,20 +236,20 @@ test('a client that goes away stops its generation', async () => {
   expect(metrics).toMatch(/finished_reason="abort"\} 1$/m);
 });
 
-test('draining finishes what runs and takes nothing new', async () => {
-  const own = await serveModel(model, { host: '127.0.0.1', port: 0, threads: 1, contextLen: 128 });
-  const running = fetch(`http://127.0.0.1:${own.port}/v1/completions`, {
+test('draining finishes running requests and accepts no new ones', async () => {
+  const draining = await serveModel(model, { host: '127.0.0.1', port: 0, threads: 1, contextLen: 128 });
+  const running = fetch(`http://127.0.0.1:${draining.port}/v1/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ prompt: 'a', max_tokens: 100, ignore_eos: true, temperature: 0 }),
   }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
-  while (own.pending() === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  await own.drain();
+  while (draining.pending() === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await draining.drain();
   expect((await running).usage.completion_tokens).toBe(100);
-  await expect(fetch(`http://127.0.0.1:${own.port}/health`)).rejects.toThrow('fetch failed');
+  await expect(fetch(`http://127.0.0.1:${draining.port}/health`)).rejects.toThrow('fetch failed');
 });
 
-test('words and tokens: generated text encodes to the tokens it came from', () => {
+test('words and tokens: generated text encodes to the same tokens', () => {
   for (const vocabSize of [10, 80, 512, 32_000]) {
     const codec = wordCodec(vocabSize);
     const tokens = [0, 1, vocabSize - 1, Math.floor(vocabSize / 2)];
@@ -253,8 +258,8 @@ test('words and tokens: generated text encodes to the tokens it came from', () =
   }
 });
 
-test('a character of two tokens waits for both, a stop string is held back across tokens', () => {
-  // Bytes as tokens, as byte-level BPE falls back to.
+test('waits for both tokens of a character, and holds back a stop string across tokens', () => {
+  // Bytes as tokens, the fallback of byte-level BPE.
   const bytes = {
     encode: (text: string) => [...Buffer.from(text)],
     decode: (tokens: ArrayLike<number>) => Buffer.from(Array.from(tokens)).toString('utf8'),

@@ -13,10 +13,10 @@ export function sampler(temperature: number, seed: number): (logits: Float32Arra
     for (const logit of logits) if (logit > largest) largest = logit;
     let total = 0;
     for (const logit of logits) total += Math.exp((logit - largest) / temperature);
-    let left = random() * total;
+    let remaining = random() * total;
     for (let token = 0; token < logits.length; token++) {
-      left -= Math.exp((logits[token]! - largest) / temperature);
-      if (left <= 0) return token;
+      remaining -= Math.exp((logits[token]! - largest) / temperature);
+      if (remaining <= 0) return token;
     }
     return logits.length - 1;
   };

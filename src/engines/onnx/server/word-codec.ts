@@ -5,9 +5,9 @@ const vowels = 'aeiou';
 const syllables = [...consonants].flatMap((consonant) => [...vowels].map((vowel) => consonant + vowel));
 
 /**
- * A tokenizer for a model that has none (random weights): a word is a token. Token n is written as n in base 80, its
- * digits syllables, with a space before it, so that generated text encodes to the tokens it came from; any other word
- * gets a token by hash. Prompts therefore have as many tokens as words.
+ * A tokenizer for models without one (random weights): a word is a token. Token n is written as n in base 80 with
+ * syllables as digits and a space before it, so that generated text encodes to the same tokens; any other word gets a
+ * token by hash. Prompts therefore have as many tokens as words.
  */
 export function wordCodec(vocabSize: number): TextTokenizer {
   const digits = Math.ceil(Math.log(vocabSize) / Math.log(syllables.length));
