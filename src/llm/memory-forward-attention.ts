@@ -190,7 +190,7 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
 }
 
 /**
- * softmax(q·kᵀ·scale + mask) in float32, converted back to the dtype. The previous scores are referenced meanwhile: 2·b
+ * softmax(q·kᵀ·scale + mask) in float32, converted back to the dtype. The previous scores are still referenced: 2·b
  * + 4 bytes per score. softmax converts float16 to float32 itself; bfloat16 is copied first (aten/native/SoftMax.cpp).
  */
 function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
