@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { belowLauncher, withProgram } from './below-launcher.js';
 
-test('a suggested run begins with the launcher of the recorded one; other commands and runs without one stay', () => {
+test('a suggested run starts with the launcher of the recorded one; other commands, and runs without a launcher, are unchanged', () => {
   const command = [
     'torchrun',
     '--nproc-per-node',
@@ -23,7 +23,7 @@ test.each([
   [['inferscope', 'run', '--', 'python', 'a b.py', '--', 'x'], "python 'a b.py' -- x"],
   [['srun', '--ntasks=2', '--', 'inferscope', 'run', '--name', 'n', '--', 'python', 'p.py'], 'python p.py'],
   [['inferscope', 'import', 'x.nsys-rep'], '<command>'],
-])('%j: the program after our own --', (command, program) => {
+])("%j: takes the program after inferscope's --", (command, program) => {
   expect(withProgram('inferscope run --evaluator torch -- <command>', { command })).toBe(
     `inferscope run --evaluator torch -- ${program}`,
   );

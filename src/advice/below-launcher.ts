@@ -1,7 +1,7 @@
 import type { ManifestData } from '../model/manifest.js';
 import { shellCommand } from '../model/shell.js';
 
-/** A suggested `inferscope run`, started as the one that recorded the session was: by the launcher of its job. */
+/** A suggested `inferscope run` with the launcher of the job that recorded the session. */
 export function belowLauncher(command: string, { command: typed }: Pick<ManifestData, 'command'>): string {
   const at = typed.indexOf('inferscope');
   const [, verb] = command.split(' ');
@@ -9,12 +9,12 @@ export function belowLauncher(command: string, { command: typed }: Pick<Manifest
 }
 
 /**
- * The program of the session in place of <command>, where it is known: what follows the first `--` of our own command, as a launcher
- * before it may have one of its own.
+ * Replaces <command> with the session's program, if known: the words after the first `--` of the inferscope command,
+ * because a launcher before it may have its own `--`.
  */
 export function withProgram(command: string, { command: typed }: Pick<ManifestData, 'command'>): string {
-  const own = typed.slice(Math.max(0, typed.indexOf('inferscope')));
-  const at = own.indexOf('--');
-  const program = at === -1 ? [] : own.slice(at + 1);
+  const inferscopeWords = typed.slice(Math.max(0, typed.indexOf('inferscope')));
+  const at = inferscopeWords.indexOf('--');
+  const program = at === -1 ? [] : inferscopeWords.slice(at + 1);
   return program.length === 0 ? command : command.replace('<command>', () => shellCommand(program));
 }

@@ -25,7 +25,10 @@ import { explainSession } from './explain.js';
 const home = testHome();
 const million = 1e6;
 
-/** Sums and words hold for every source; the queries run in a database that has nothing but the session's tables. */
+/**
+ * Checks that bars sum and have text for every source, and that queries run in a database with only the session's
+ * tables.
+ */
 async function expectWhole(session: Session, { stages }: ExplainResult): Promise<void> {
   const database = await userDatabase(session);
   for (const { bars, measured_ms, sum_error_share } of stages) {
@@ -45,7 +48,7 @@ async function expectWhole(session: Session, { stages }: ExplainResult): Promise
   await database.close();
 }
 
-test('a busy machine is said first, and causes that noise can produce are withheld', async () => {
+test('reports a busy machine first, and withholds causes that noise can produce', async () => {
   // Other processes used half a core on average (test-rows.ts).
   const on = (cores: number) =>
     sessionOf(home, wholeRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
@@ -77,14 +80,14 @@ test('a busy machine is said first, and causes that noise can produce are withhe
       busy ? [expect.stringMatching(/^This machine was busy \(other processes kept 0\.50 cores busy\)/)] : [],
     );
     expect(sentences[0]).toContain('the roofline limit is');
-    // What other programs lengthen least says more there than the mean.
+    // On a busy machine median and fastest tenth describe the program better than the mean.
     expect(/median [\d.]+ ms, fastest tenth [\d.]+ ms/.test(sentences[0]!)).toBe(busy);
     const database = await session.connect();
     const { stages } = (await explainSession(session)).data;
     for (const { kind, median_ms, p10_ms } of stages.filter(
       ({ kind }) => kind === 'decode' || kind === 'prefill',
     )) {
-      // W of a decode step: to the start of the next one, of the last one to the end of its repeat.
+      // W of a decode step: to the start of the next one; for the last step to the end of its repeat.
       const rows = await database.query<{ ms: number }>(
         `SELECT (CASE WHEN s.kind = 'decode' THEN coalesce(lead(s.start_ns) OVER (PARTITION BY s.pid, s.iteration, s.kind ORDER BY s.start_ns), i.end_ns) ELSE s.end_ns END - s.start_ns) / 1e6 AS ms
          FROM stages s JOIN iterations i USING (execution_id, pid, iteration)
@@ -106,19 +109,19 @@ test('a busy machine is said first, and causes that noise can produce are withhe
   }
 });
 
-test('a profile: operators of one execution, times of the other, three sentences', async () => {
+test('a profile: operators from one execution, times from the other, three sentences', async () => {
   const session = await sessionOf(home, wholeRows());
   const found = await explainSession(session);
   expect(explainDocumentSchema.parse(found)).toEqual(found);
   const { stages, sentences } = found.data;
-  const own = (await analyzeProfile(session)).data.stages;
-  for (const { kind, duration_ms } of own.filter((stage) => stage.kind !== 'sampling'))
+  const profileStages = (await analyzeProfile(session)).data.stages;
+  for (const { kind, duration_ms } of profileStages.filter((stage) => stage.kind !== 'sampling'))
     expect(stages.find((stage) => stage.kind === kind)).toMatchObject({
       source: 'profile',
       measured_ms: duration_ms,
     });
-  // By hand: W 7.75, sampling 0.5, loop 0.25. A clean call is 7, the profiled one 13 with operators of 10: all its gaps and
-  // 3 more are overhead.
+  // By hand: W 7.75, sampling 0.5, loop 0.25. A clean call takes 7, the profiled one 13 with operators of 10: all its
+  // gaps and 3 more are overhead.
   const decode = stages.find(({ kind }) => kind === 'decode')!;
   const ms = Object.fromEntries(decode.bars.map((bar) => [bar.id, bar.ms]));
   expect(ms['host.sampling']).toBeCloseTo(0.5, 9);
@@ -135,7 +138,7 @@ test('a profile: operators of one execution, times of the other, three sentences
   );
 });
 
-test('a benchmark: coarse, what it cannot see is not explained', async () => {
+test('a benchmark: few bars, and unrecorded causes are not explained', async () => {
   const point = benchPoint(['latency'], 2, 4, 3);
   const common = {
     samplingMs: [1, 0.5, 0.5],
@@ -170,7 +173,7 @@ test('a benchmark: coarse, what it cannot see is not explained', async () => {
   const [decode, prefill] = data.stages;
   expect([decode!.kind, prefill!.kind, decode!.point]).toEqual(['decode', 'prefill', point.point]);
   const bars = new Map(decode!.bars.map((bar) => [bar.id, bar]));
-  // Periods of 4.75 and 6.75 ms; 1.5 ms of kernels and 1.6 ms busy in a step.
+  // Steps of 4.75 and 6.75 ms; 1.5 ms of kernels and 1.6 ms busy per step.
   expect(decode!.measured_ms.value).toBeCloseTo(5.75, 9);
   const kernels = ['roofline', 'serial', 'inefficiency.kernels'].reduce(
     (sum, id) => sum + (bars.get(id)?.ms ?? 0),
@@ -178,7 +181,8 @@ test('a benchmark: coarse, what it cannot see is not explained', async () => {
   );
   expect(kernels).toBeCloseTo(1.5, 9);
   expect(bars.get('exposed_copy.all')!.ms).toBeCloseTo(0.1, 9);
-  // Sampling takes 0.5 of the 4.15 ms in which the device is idle, the loop around the calls 0.25; the rest is unknown.
+  // Sampling takes 0.5 of the 4.15 ms in which the device is idle, the loop around the calls 0.25; the remainder is
+  // unknown.
   expect(bars.get('host.sampling')).toMatchObject({
     ms: expect.closeTo(0.5, 9) as number,
     confidence: 'high',
@@ -187,12 +191,12 @@ test('a benchmark: coarse, what it cannot see is not explained', async () => {
   expect(bars.get('unattributed')).toMatchObject({ confidence: 'low' });
   expect(bars.get('unattributed')!.ms).toBeCloseTo(3.4, 9);
   expect(bars.get('unattributed')!.note).toContain('device idle time');
-  // Nothing watched the prefill: the roofline, sampling after it, and the rest.
+  // The prefill was not profiled: the roofline, sampling after it, and the remainder.
   expect(prefill!.bars.map(({ id }) => id)).toEqual(['roofline', 'host.sampling', 'unattributed']);
 });
 
 describe('a timeline', () => {
-  test('its ranks each for itself, the bars of the slowest', async () => {
+  test('explains each rank separately, with the bars of the slowest', async () => {
     const ofRank = (rank: number, slower: number) => ({
       stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, rank })],
       kernels: [
@@ -211,12 +215,12 @@ describe('a timeline', () => {
         { rank: 0, device: 0, measured_ms: 0.1 },
       ],
     });
-    const other = await explainSession(session, { rank: 0 });
-    expect(other.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
+    const rank0 = await explainSession(session, { rank: 0 });
+    expect(rank0.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
   });
 
   // Each costs some 20 queries: a capture of 922 devices took half a minute.
-  test('of many ranks the 64 with the most kernel time are compared', async () => {
+  test('with many ranks, compares the 64 with the most kernel time', async () => {
     const rows = Array.from({ length: 66 }, (_, rank) => ({
       stages: [stage(rank + 1, 'decode', 0, 200, { step_index: 0, rank })],
       kernels: [kernel(rank + 1, 0, 50 + rank, { rank, device: rank })],
@@ -231,8 +235,9 @@ describe('a timeline', () => {
     );
   });
 
-  test('of ranks that take as long the one that the others wait for', async () => {
-    // Steps of 100 µs: rank 0 is there after 50 µs, rank 1 after 88; both are done after 98, rank 0 with its step after 102.
+  test('among equally slow ranks, shows the one that the others wait for', async () => {
+    // Steps of 100 µs: rank 0 arrives after 50 µs, rank 1 after 88. Both finish after 98, and rank 0's step ends after
+    // 102.
     const ofRank = (rank: number, host: number, end: number) => ({
       stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, rank })],
       kernels: [
@@ -253,32 +258,33 @@ describe('a timeline', () => {
       measured_ms: { value: 0.1 },
       ranks: [{ rank: 1 }, { rank: 0, measured_ms: 0.102 }],
     });
-    const bar = (of: typeof data, name: string) => of.stages[0]!.bars.find(({ id }) => id === name)?.ms;
+    const bar = (document: typeof data, name: string) =>
+      document.stages[0]!.bars.find(({ id }) => id === name)?.ms;
     expect(bar(data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
     expect(data.preface).toEqual([
       'Showing rank 1: other ranks wait for it in collectives, one of them 38.0 µs per decode step.',
     ]);
     expect(data.sentences[0]).toMatch(/^A decode step takes 0\.100 ms/);
-    const asked = await explainSession(session, { rank: 0 });
-    expect(asked.data.stages[0]).toMatchObject({ measured_ms: { value: 0.102 } });
-    expect(bar(asked.data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
-    expect(bar(asked.data, 'exposed_comm.skew')).toBeCloseTo(0.038, 9);
-    expect(asked.data.sentences[0]).toMatch(/^A decode step takes 0\.102 ms/);
+    const rank0 = await explainSession(session, { rank: 0 });
+    expect(rank0.data.stages[0]).toMatchObject({ measured_ms: { value: 0.102 } });
+    expect(bar(rank0.data, 'exposed_comm.wire')).toBeCloseTo(0.01, 9);
+    expect(bar(rank0.data, 'exposed_comm.skew')).toBeCloseTo(0.038, 9);
+    expect(rank0.data.sentences[0]).toMatch(/^A decode step takes 0\.102 ms/);
   });
 
-  test('a session without one says so, in the sentences too', async () => {
+  test('a session without a waterfall says so, in the sentences too', async () => {
     const session = await sessionOf(home, {}, { kind: 'import', workload: null, roofline: null });
     const { data } = await explainSession(session);
     expect(data.stages).toEqual([]);
     expect(data.without_waterfall).toHaveLength(1);
-    // No rule had data: the summary says nothing about changes.
+    // No rule had data, so the summary does not mention changes.
     expect(data.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
     expect(data.preface).toEqual([expect.stringMatching(/^No waterfall: /)]);
     expect(data.sentences).toEqual([]);
   });
 });
 
-test('where the profiler added a part of the time, the first sentence says both', async () => {
+test('the first sentence has both times if the profiler added time', async () => {
   const session = await traceSessionOf(
     {
       stages: [

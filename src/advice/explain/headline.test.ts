@@ -5,7 +5,7 @@ import { testExplain } from '../../views/test-explain.js';
 import { formatNumber } from '../../vocabulary/format.js';
 import { headlineOf } from './headline.js';
 
-test('a benchmark’s list line has time and throughput', () => {
+test('the list line of a benchmark has time and throughput', () => {
   const { data } = testBench({ variants: 1 });
   const [variant] = data.variants;
   const rates = variant!.points.map(({ batch_size, throughput }) => ({
@@ -14,18 +14,18 @@ test('a benchmark’s list line has time and throughput', () => {
   }));
   const best = rates.toSorted((one, other) => other.rate - one.rate)[0]!;
   const explain = testExplain().data;
-  const alone = headlineOf(explain)!.text;
-  expect(alone).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);
+  const headline = headlineOf(explain)!.text;
+  expect(headline).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);
   const many = headlineOf(explain, data)!.text;
   expect(many).toMatch(/^decode 23\.3 ms\/step, up to [\d.\u00a0]+ tok\/s at batch \d+, [\d.]+× roofline$/);
   const [, rate, batch] = /up to ([\d.\u00a0]+) tok\/s at batch (\d+)/.exec(many)!;
   expect(Number(batch)).toBe(best.batch);
   expect(Math.abs(Number(rate!.replaceAll('\u00a0', '')) / best.rate - 1)).toBeLessThan(0.005);
-  const one = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };
-  expect(headlineOf(explain, one)?.text).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s, `);
+  const onePoint = { variants: [{ ...variant!, points: variant!.points.slice(0, 1) }] };
+  expect(headlineOf(explain, onePoint)?.text).toContain(`/step, ${formatNumber(rates[0]!.rate)} tok/s, `);
 });
 
-test('a time under a profiler has another name than one without', () => {
+test('a time under a profiler has another name than a clean time', () => {
   const [stage] = testExplain().data.stages;
   const clean_ms = figure(stage!.measured_ms.value!, 'ms', 'clean');
   expect(headlineOf({ stages: [stage!] })!.figure).toEqual({

@@ -25,7 +25,7 @@ test('suggests a clean run if only a profiled time is known, except for vLLM, wh
   expect(commands(null, false, timed).some((command) => ofClean.test(command))).toBe(false);
 });
 
-test('without a GPU the machine is looked at first, and no capture of one is offered twice', () => {
+test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
   const found = commands(null, true, profiled);
   expect(found).toContain('inferscope doctor');
   expect(found.some((one) => ofClean.test(one))).toBe(false);

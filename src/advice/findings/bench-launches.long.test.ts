@@ -28,11 +28,11 @@ const recorded = [
   { batch: 32, eager_ms: 9.4, idle: 0.71, graph_ms: 5.07 },
 ];
 const kernels = 924;
-/** Sampling and the loop around the calls, of every step: what bench latency showed on the same machine ("2 smaller"). */
+/** Time of sampling and the loop around the calls per step, from bench latency on the same machine ("2 smaller"). */
 const around_ms = 0.12;
 
 test.each(recorded)(
-  'batch $batch: the gain holds what CUDA graphs achieved',
+  "batch $batch: the gain's interval contains the gain measured with CUDA graphs",
   ({ eager_ms, idle, graph_ms }) => {
     const gain = graphGain(
       {
@@ -46,7 +46,7 @@ test.each(recorded)(
     const achieved = eager_ms - graph_ms;
     expect(gain.low_ms).toBeLessThan(achieved);
     expect(gain.high_ms).toBeGreaterThan(achieved);
-    // By hand: 924 × 0.45 µs of nodes are left of the dispatch.
+    // By hand: 924 × 0.45 µs of graph nodes remain of the dispatch.
     expect(gain.expected_ms).toBeCloseTo(idle * eager_ms - 0.12 - 0.4158, 9);
   },
 );
@@ -58,7 +58,7 @@ interface Case {
   cores?: number;
   args?: Record<string, string>;
   workload?: Partial<Workload>;
-  /** Variants and points behind the first. */
+  /** Adds variants and points after the first. */
   more?: boolean;
 }
 
@@ -135,7 +135,7 @@ function bench(change: Case = {}): Promise<Session> {
   );
 }
 
-/** What the rule alone says. */
+/** Result of the rule alone. */
 async function outcome(change: Case) {
   const session = await bench(change);
   const database = await session.connect();
@@ -148,7 +148,7 @@ async function outcome(change: Case) {
   }
 }
 
-test('a benchmark alone shows a launch-bound decode step, with its evidence rows', async () => {
+test('finds a launch-bound decode step from a benchmark alone, with its evidence rows', async () => {
   const session = await bench();
   const { data } = await explainSession(session);
   const [first] = data.findings;
@@ -180,13 +180,13 @@ test('a benchmark alone shows a launch-bound decode step, with its evidence rows
   ]);
   await expectEvidence(session, data.findings);
   expect(data.sentences.at(-1)).not.toContain('Nothing significant');
-  // The same question asked the other way round, the same answer.
+  // The what-if gives the same gain.
   const stage = (await whatIf(session, ['cudagraph'])).data.stages.find(({ kind }) => kind === 'decode');
   const saved = stage!.before_ms.value! - stage!.after_ms.value!;
   expect(Math.abs(saved - first!.gain!.expected_ms)).toBeLessThan(0.02 * saved);
 });
 
-test('--verify against the recorded graph: the finding is gone, the achieved gain lies in its interval', async () => {
+test('--verify against the recorded graph: the finding is gone, and the achieved gain is within its interval', async () => {
   const eager = await bench();
   // 12.6 % of the graph's step is idle (docs/tours/gpu.md).
   const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });
@@ -234,7 +234,7 @@ test.each<[string, Case, 'not_fired' | 'not_applicable', string]>([
   expect(found.outcome === 'fired' ? '' : found.why).toContain(why);
 });
 
-test('the change names the option of the engine that ran', async () => {
+test('the change names the option of the engine in use', async () => {
   const change = async (of: Case) => {
     const found = await outcome(of);
     if (found.outcome !== 'fired') throw new Error(found.why);

@@ -66,16 +66,16 @@ export async function savingsByStage(
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
       const whole = waterfall && headlineTime(waterfall).value;
       if (!waterfall || !whole) continue;
-      const own = found.get(phase) ?? nothing(phase, whole);
-      found.set(phase, own);
-      own.classes.add(className);
-      add(own, kernel, ns / 1e6 / waterfall.instances);
+      const phaseSaving = found.get(phase) ?? nothing(phase, whole);
+      found.set(phase, phaseSaving);
+      phaseSaving.classes.add(className);
+      add(phaseSaving, kernel, ns / 1e6 / waterfall.instances);
     }
   }
   if (!placed) {
-    const own = nothing(null, profiledMs(counters.kernels));
-    for (const kernel of kernels) add(own, kernel, (kernel.duration_ns * kernel.launches) / 1e6);
-    return worthALine([own]);
+    const totalSaving = nothing(null, profiledMs(counters.kernels));
+    for (const kernel of kernels) add(totalSaving, kernel, (kernel.duration_ns * kernel.launches) / 1e6);
+    return worthALine([totalSaving]);
   }
   return worthALine([...found.values()]);
 }
@@ -117,8 +117,8 @@ async function phaseTimes(
 ): Promise<PhaseTime[]> {
   if (!scope || waterfalls.length === 0) return [];
   const named = `(name = ${literal(kernel.name)} OR short_name = ${literal(kernel.name)})`;
-  const same = await inPhases(scope.database, `${named} AND grid = ${literal(kernel.grid)}`);
-  return same.length > 0 ? same : inPhases(scope.database, named);
+  const withSameGrid = await inPhases(scope.database, `${named} AND grid = ${literal(kernel.grid)}`);
+  return withSameGrid.length > 0 ? withSameGrid : inPhases(scope.database, named);
 }
 
 const inPhases = (database: SessionDatabase, condition: string) =>

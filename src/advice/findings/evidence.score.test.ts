@@ -33,10 +33,13 @@ const sessions: [string, () => Promise<Session>][] = [
   ],
 ];
 
-test.each(sessions)('%s: the query of every finding runs by itself and yields its rows', async (_, make) => {
-  const session = await make();
-  const { findings, rules } = (await explainSession(session)).data;
-  await expectEvidence(session, findings);
-  const fired = rules.filter(({ outcome }) => outcome === 'fired').length;
-  expect(new Set(findings.map(({ rule }) => rule)).size).toBe(fired);
-});
+test.each(sessions)(
+  '%s: the query of every finding runs on its own and returns its rows',
+  async (_, make) => {
+    const session = await make();
+    const { findings, rules } = (await explainSession(session)).data;
+    await expectEvidence(session, findings);
+    const fired = rules.filter(({ outcome }) => outcome === 'fired').length;
+    expect(new Set(findings.map(({ rule }) => rule)).size).toBe(fired);
+  },
+);

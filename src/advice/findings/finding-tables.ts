@@ -157,17 +157,17 @@ async function ofTheirCopies(database: TraceScope['database']): Promise<void> {
   );
 }
 
-/** Waits of a step between which it launches: what each costs shows in the launches around it. */
+/** Minimum waits of a step with launches between them. The cost of each is visible in the launches around it. */
 const severalWaits = 2;
-/** Launches before a wait that may compute what is waited for: a comparison, its reduction, a conversion. */
+/** Launches before a wait that may compute the value it waits for: a comparison, its reduction, a conversion. */
 const valueLaunches = 3;
-/** Share of a kernel's launches at one distance before waits from which it computes what is waited for. */
+/** Share of a kernel's launches at one distance before waits, above which it counts as computing their value. */
 const onlyBeforeWaits = 0.75;
 
 /**
- * Host time that reading a value takes besides the waiting: the pause between the launches around the wait minus what usually lies
- * between two launches of such a step, and the launches right before it of kernels that are launched only there: they compute the value.
- * Pauses count up to the length of a long host gap, which has a cause of its own.
+ * Host time for reading a value, without the wait itself: the pause between the launches around the wait minus the
+ * usual pause of such a step, plus launches right before the wait of kernels that only run there, because they compute
+ * the value. Pauses count up to the length of a long host gap, which has a separate cause.
  */
 async function makeWaitCosts({ database }: TraceScope): Promise<void> {
   await database.query(
@@ -209,12 +209,15 @@ async function onlyLaunching(database: TraceScope['database']): Promise<void> {
   );
 }
 
-/** Shorter calls may be longer than the device's work by what the call itself takes. */
+/** Shorter calls may exceed the device's work by the duration of the call itself. */
 const shortestStallNs = 1_000_000;
 /** Share of a call in which the device is idle. */
 const stalled = 0.9;
 
-/** A call that blocks while the device has nothing to do waits for the driver (the first of its kind, a profiler that starts), not for the device. */
+/**
+ * A call that blocks while the device is idle waits for the driver (the first of its kind, a profiler that starts), not
+ * for the device.
+ */
 async function withoutStalls(database: TraceScope['database']): Promise<void> {
   await database.query(
     `DELETE FROM finding_waits WHERE cause <> 'allocator' AND dur_ns >= ${shortestStallNs} AND (start_ns, tid) IN (

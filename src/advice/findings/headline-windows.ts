@@ -13,6 +13,6 @@ export const withHeadlineTime = <W extends Window>(
   windows: readonly W[],
 ): W[] =>
   windows.map((window) => {
-    const own = waterfalls.find(({ kind, name }) => kind === window.kind && name === null);
-    return { ...window, wall_ms: (own && headlineTime(own).value) ?? window.wall_ms };
+    const stageWaterfall = waterfalls.find(({ kind, name }) => kind === window.kind && name === null);
+    return { ...window, wall_ms: (stageWaterfall && headlineTime(stageWaterfall).value) ?? window.wall_ms };
   });

@@ -96,26 +96,26 @@ export const stretchesOfDispatch = (
 ): number =>
   inside_ms <= stretchesClaimed * launch || insides >= stretchesPerLaunch * launches ? inside_ms : 0;
 
-/** Waits of the host per step from which it cannot prepare the next step while the device computes this one. */
+/** Minimum waits of the host per step that keep it from preparing the next step while the device runs this one. */
 const aheadWaits = 0.5;
-/** Fewer steps are no loop in which the host gets ahead. */
+/** Minimum steps for a loop in which the host can run ahead. */
 const aheadSteps = 4;
 
 /**
- * Host work before a step that is launched as one graph, behind the device's work, in ms: a host that waits for nothing runs ahead,
- * so the step takes as long as the slower of host and device.
+ * Host work before a step launched as one graph that overlaps with device work, ms: a host without waits runs ahead, so
+ * the step takes as long as the slower of host and device.
  */
 export const hiddenAhead = ({ waits, instances, busy_ms, before_ms }: StageFacts): number => {
   const calls = waits.synchronize.calls + waits.read.calls + waits.copy.calls;
   return calls < aheadWaits && instances >= aheadSteps ? Math.min(busy_ms, before_ms) : 0;
 };
 
-/** A longer launch does something else first: it loads code or waits for memory. */
+/** A longer launch does something else first, such as loading code or waiting for memory. */
 const slowestLaunchMs = 0.5;
 /** With fewer launches, launching is not the bottleneck: a graph of them brings little. */
 export const minLaunches = 20;
 
-/** Whether the host launches more slowly than the device runs what it launches, by the idle time before the launches. */
+/** Whether the host launches more slowly than the device runs the work, judged by the idle time before launches. */
 export const isLaunchBound = (
   stage: StageFacts,
   { launch }: Pick<IdleCauses, 'launch'>,

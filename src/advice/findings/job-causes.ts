@@ -12,7 +12,7 @@ import { capturesOfRanks } from './rank-times.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
 
-/** What delays the collectives of a job (import --ranks) in a kind of stage, other than one slow rank. */
+/** Delays of a job's collectives (import --ranks) in a kind of stage, other than one slow rank. */
 export interface JobCauses {
   captures: string[];
   link: LinkUse | null;
@@ -22,7 +22,7 @@ export interface JobCauses {
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
 
-/** Computed once per kind. Null where the calls of several ranks are not recorded. */
+/** Computed once per kind. Null if calls of several ranks are not recorded. */
 export function jobCauses(context: FindingContext, stage: StageFacts): Promise<JobCauses | null> {
   const kinds = known.get(context) ?? new Map<PhaseKind, Promise<JobCauses | null>>();
   known.set(context, kinds);

@@ -19,9 +19,19 @@ const classOf = (name: string): [string, SequenceKernel['role']] => {
 
 const sequence = (...kernels: Named[]): SequenceKernel[] =>
   kernels.map(([name, us], at) => {
-    const [own, role] = classOf(name);
+    const [opClass, role] = classOf(name);
     const dur_ns = us * 1000;
-    return { name, class: own, role, start_ns: at, dur_ns, stream: 7, op_id: null, blocks: 1, threads: 128 };
+    return {
+      name,
+      class: opClass,
+      role,
+      start_ns: at,
+      dur_ns,
+      stream: 7,
+      op_id: null,
+      blocks: 1,
+      threads: 128,
+    };
   });
 
 const namesOf = (lists: readonly SequenceKernel[][]) => lists.map((list) => list.map(({ name }) => name));
@@ -37,7 +47,7 @@ describe('tables of positions', () => {
     ['sin_kernel', 9],
   ];
 
-  test('from numbers to sines, in every layer', () => {
+  test('finds the kernels from arange to sines, in every layer', () => {
     const layer: Named[] = [['gemm', 7], ['add', 1], ...table, ['mul', 3], ['attention', 20]];
     const found = tablesOfPositions(sequence(...layer, ...layer));
     expect(namesOf(found)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
@@ -64,7 +74,7 @@ describe('low-rank products', () => {
     ['add', 1],
   ];
 
-  test('two products, a scaling and an addition after every product', () => {
+  test('finds two products, a scaling and an addition after every product', () => {
     const found = lowRankProducts(
       sequence(['norm', 4], ...adapted, ['attention', 50], ...adapted, ['add', 2]),
     );
@@ -109,7 +119,7 @@ describe('low-rank products', () => {
         ['gemm', 7],
       ],
     ],
-  ])('%s is none', (_what, layer) => {
+  ])('%s is not an adapter', (_what, layer) => {
     expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
   });
 
@@ -127,7 +137,7 @@ describe('conversions of weights', () => {
     ['gemm', 7],
   ];
 
-  test('kernels before a product that take as long as it; the norm before them is of activations', () => {
+  test('finds kernels before a product that take as long as the product, but not the norm before them', () => {
     expect(namesOf(conversionsOfWeights(sequence(...dequantized), 'decode'))).toEqual([
       ['cast', 'mul', 'cast'],
     ]);

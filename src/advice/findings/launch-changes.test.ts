@@ -23,7 +23,7 @@ const steps = (graph: boolean) => {
   return contextOf(rows);
 };
 
-test('nodes of a graph are not launches, and an engine that replays graphs is not advised to', async () => {
+test('does not count graph nodes as launches, and does not suggest graphs to an engine that uses them', async () => {
   const context = await steps(true);
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ kernels: 310, launches: 11, graph_launches: 1 });
@@ -32,7 +32,7 @@ test('nodes of a graph are not launches, and an engine that replays graphs is no
   expect(text).not.toContain('--enforce-eager');
 });
 
-test('that graphs are off is stated only where it is recorded', async () => {
+test('states that graphs are off only if it is recorded', async () => {
   const context = await steps(false);
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ launches: 310, graph_launches: 0 });

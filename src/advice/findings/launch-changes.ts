@@ -5,7 +5,7 @@ import type { StageFacts } from './stage-facts.js';
 
 type Change = FoundDraft['change'];
 
-/** Options that make an engine replay CUDA graphs, also for what it does not replay yet. */
+/** Options that enable CUDA graphs in an engine, also for stages that it launches eagerly. */
 interface Switches {
   name: string;
   /** The option that turns graphs off. */
@@ -71,7 +71,7 @@ const engines: Record<Framework, Switches> = {
   },
 };
 
-/** What the engine does already is not advised. */
+/** Does not suggest options that are already in use. */
 function engineChange(framework: Framework, kind: PhaseKind, state: GraphState): Change {
   const { name, off, kind: how, ...switches } = engines[framework];
   const { covers, example } = switches[kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];

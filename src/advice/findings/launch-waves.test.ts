@@ -9,7 +9,7 @@ const home = testHome();
 let database: SessionDatabase | null = null;
 afterAll(() => database?.close());
 
-test('waves of a kernel equal those of Nsight Compute', async () => {
+test("waves of a kernel equal Nsight Compute's", async () => {
   const { id } = await importSession('test/fixtures/diagnosis/wave_quantization-fault.tgz', home);
   const opened = await (await openSession(id, home)).connect();
   database = opened;
@@ -28,12 +28,12 @@ test('waves of a kernel equal those of Nsight Compute', async () => {
   expect(found!.efficiency).toBeCloseTo(136 / 264, 6);
 });
 
-test('the scarcest of registers, shared memory, threads and blocks limits what a multiprocessor holds', () => {
+test('the scarcest of registers, shared memory, threads and blocks limits the blocks of a multiprocessor', () => {
   const launch = { blocks: 1, threads: 256, registers: 32, shared_mem_bytes: 0 };
   expect(blocksPerSm(launch, '9.0')).toBe(8);
   // 8 warps of 128 × 32 registers: 32 768 of 65 536.
   expect(blocksPerSm({ ...launch, registers: 128 }, '9.0')).toBe(2);
-  // 101 KiB with the driver's own: two of them in 228 KiB.
+  // 101 KiB with the driver's part: two of them fit in 228 KiB.
   expect(blocksPerSm({ ...launch, shared_mem_bytes: 100 * 1024 }, '9.0')).toBe(2);
   expect(blocksPerSm({ ...launch, threads: 32 }, '8.6')).toBe(16);
   expect(blocksPerSm(launch, null)).toBeNull();

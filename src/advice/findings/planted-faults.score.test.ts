@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { medianOf, plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnosis/grade.js';
 import { faults, generated, graded, ours, print, publish, whole } from './test-planted-faults.js';
 
-test('the median of 12 has the 3rd and the 10th value as its 95 % interval', () => {
+test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', () => {
   const values = [7, 1, 12, 3, 5, 2, 11, 4, 9, 10, 6, 8];
   expect(medianOf(values)).toEqual({ median: 6.5, low: 3, high: 10 });
-  // Five values: even the whole range holds the median with 93.75 % only.
+  // With five values even the whole range contains the median with only 93.75 %.
   expect(medianOf([1, 2, 3, 4, 5])).toEqual({ median: 3, low: 1, high: 5 });
 });
 
-test('planted faults: the fault is the first finding, its twin is free of it, and the gain is as expected', async () => {
+test('planted faults: the fault is the first finding, the fixed program lacks it, and the gain is as expected', async () => {
   const [rows, notes] = await graded(faults, 'test/fixtures/diagnosis');
   const score = publish(rows, notes, 'table');
   if (!whole) return;
@@ -22,7 +22,7 @@ test('planted faults: the fault is the first finding, its twin is free of it, an
 });
 
 test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as const)(
-  'programs of a seed that was validation before, %s: the score is not worse than the goals',
+  'programs of a former validation seed, %s: the score meets the goals',
   async (half, folder) => {
     const programs = generated.filter((program) => program.half === half);
     const [rows, notes] = await graded(programs.map(plantedIn), folder);

@@ -5,9 +5,9 @@ const touchesEachElement = ({ class: opClass }: SequenceKernel): boolean =>
   opClass === 'elementwise' || opClass === 'copy';
 
 /**
- * Sines and cosines of positions (a rotary or sinusoidal embedding) computed from nothing but constants: their kernels, a list per
- * table. From the tensor that is numbered (arange) to the last sine or cosine, with nothing between them that could bring in a
- * value of the step, such as a product with the positions of the batch.
+ * Kernels that compute sines and cosines of positions (a rotary or sinusoidal embedding) from constants only, one list
+ * per table: from the numbered tensor (arange) to the last sine or cosine, with nothing between them that could use a
+ * value of the step, such as a product with the batch's positions.
  */
 export function tablesOfPositions(sequence: readonly SequenceKernel[]): SequenceKernel[][] {
   const found: SequenceKernel[][] = [];

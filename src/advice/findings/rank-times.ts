@@ -12,7 +12,7 @@ export interface RankTime extends Record<string, number | null> {
   compute_ms: number;
   comm_ms: number;
   kernels: number;
-  /** Thread blocks that they launch; null where grids are not recorded. */
+  /** Thread blocks of its launches; null if grids are not recorded. */
   blocks: number | null;
   /** Idle time of the device before the launch calls and inside them. */
   host_ms: number;
@@ -51,7 +51,7 @@ export function rankTimesSql(context: FindingContext, { kind, instances }: Stage
      LEFT JOIN idle i ON i.rank IS NOT DISTINCT FROM c.rank AND i.device IS NOT DISTINCT FROM c.device ORDER BY compute_ms DESC`;
 }
 
-/** The ranks that compute in a kind of stage, the longest first; none where the session has one rank on one device. */
+/** Ranks with kernels in a kind of stage, the longest first; empty for a session with one rank on one device. */
 export async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
   await makeKernelStreams(context.database);
   const [devices] = await context.database.query<{ n: number }>(
@@ -60,38 +60,38 @@ export async function ranksOf(context: FindingContext, stage: StageFacts): Promi
   return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
 }
 
-/** The rank with the longest own time, and what its excess costs the ranks that wait for it, ms per mean instance. */
+/** The rank with the longest time of its own work, and the waiting that its excess causes, ms per mean instance. */
 export interface SlowRank {
   time: RankTime;
-  /** It launches more thread blocks than the others, so it has more to do; else the same work takes it longer. */
+  /** Whether it launches more thread blocks than the others; if not, the same work takes longer. */
   moreWork: boolean;
-  /** What a repair saves: time of kernels that do not communicate, and of waiting for its host. */
+  /** Possible savings: compute kernel time, and waiting for its host. */
   computeMs: number;
   hostMs: number;
-  /** Both, at least and at most. */
+  /** Both together, lower and upper bound. */
   leastMs: number;
   mostMs: number;
 }
 
-/** Thread blocks of a rank over those of the others from which it has more to do. */
+/** Minimum ratio of a rank's thread blocks to those of the others for it to have more work. */
 const minMoreWork = 1.1;
 
-/** Null where ranks do not communicate: they are replicas with different loads, and none waits for another. */
+/** Null if ranks do not communicate: they are replicas with different loads, and none waits for another. */
 export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
-  const own = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
-  const [slow, ...others] = ranks.toSorted((a, b) => own(b) - own(a)) as [RankTime, ...RankTime[]];
+  const ownMs = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
+  const [slow, ...others] = ranks.toSorted((a, b) => ownMs(b) - ownMs(a)) as [RankTime, ...RankTime[]];
   const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(others.map(of)));
   const blocks = lowerMedian(others.map((time) => time.blocks ?? 0));
   const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
   const compute = beyond(({ compute_ms }) => compute_ms);
-  // Work that moves to the others takes them longer: all take the mean.
+  // Work moved to the others takes time there, so all ranks take the mean.
   const mean = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
   const even = Math.min(compute, Math.max(0, slow.compute_ms - mean));
   const computeMs = moreWork ? even : compute;
   const hostMs = beyond(({ host_ms }) => host_ms);
-  // The next slowest rank sets the pace where this one only gets as fast as the others.
-  const next = own(slow) - own(others[0]!);
+  // If this rank becomes as fast as the others, the next slowest one sets the pace.
+  const next = ownMs(slow) - ownMs(others[0]!);
   return {
     time: slow,
     moreWork,

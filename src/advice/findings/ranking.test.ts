@@ -50,7 +50,7 @@ function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft>
 }
 const ids = (all: readonly { id: string }[]) => all.map(({ id }) => id);
 
-test('ranked by ms over the whole run, not by share of their stage', () => {
+test('ranks by ms over the whole run, not by share of the stage', () => {
   const all = ranked(
     [
       found('once', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
@@ -66,19 +66,19 @@ test('ranked by ms over the whole run, not by share of their stage', () => {
   ]);
 });
 
-test('a gain is no more than the bars it names, and after_ms follows, without the profiler', () => {
-  const [one] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
-  expect(one!.at_stake_ms).toBe(6);
-  expect(one!.gain).toMatchObject({ expected_ms: 6, low_ms: 4.5, high_ms: 6, after_ms: 4 });
-  // 10 ms without the profiler: what it added is in no share and in no time that is left.
+test('a gain is at most the bars it names, and after_ms excludes profiler overhead', () => {
+  const [greedy] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
+  expect(greedy!.at_stake_ms).toBe(6);
+  expect(greedy!.gain).toMatchObject({ expected_ms: 6, low_ms: 4.5, high_ms: 6, after_ms: 4 });
+  // 10 ms without the profiler: its overhead is neither in shares nor in remaining time.
   const profiled = { ...decode, bars: new Map([...decode.bars, ['profiler_overhead', 1.5]]) };
-  const [same] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [profiled]);
-  expect(same!.gain).toMatchObject({ expected_ms: 6, after_ms: 4 });
-  // A negative bar takes nothing away from the others.
+  const [profiledGreedy] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [profiled]);
+  expect(profiledGreedy!.gain).toMatchObject({ expected_ms: 6, after_ms: 4 });
+  // A negative bar does not reduce the others.
   expect(ranked([found('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(0.5);
 });
 
-test('bars named by two findings count for the larger one; the other is hidden unless half of its gain remains', () => {
+test('bars named by two findings count for the larger one, and the other is hidden unless half of its gain remains', () => {
   const idle = ['launch_overhead', 'host.program'];
   const all = ranked([found('small', 3, idle), found('large', 5, idle)], [decode]);
   expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
@@ -102,7 +102,7 @@ test('visible gains never sum to more than the stage', () => {
   expect(all).toHaveLength(7);
 });
 
-test('a device that waits for the host shows nothing of shorter kernels, and what a change covers is not counted twice', () => {
+test('on a host-bound device shorter kernels gain nothing, and gains of a covering change count once', () => {
   const all = ranked(
     [
       found('launches', 5, ['launch_overhead', 'host.program'], { removes: 'idle', covers: ['compile'] }),
@@ -120,7 +120,7 @@ test('a device that waits for the host shows nothing of shorter kernels, and wha
   expect(all[2]!.gain!.expected_ms).toBe(1);
 });
 
-test('findings without a time are information and come last; two findings of one rule in a stage have two ids', () => {
+test('findings without a time are informational and last; two findings of one rule in a stage have two ids', () => {
   const all = ranked(
     [
       found('doubt', 0, [], { stage: null, at_stake_ms: null, gain: null }),
@@ -162,7 +162,7 @@ test('a gain per token comes after every finding that shortens the step noticeab
   expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
 });
 
-test('severity and order follow the lower end of the interval of the stage', () => {
+test("severity and order use the lower end of the stage's interval", () => {
   const both = [
     found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
     found('step', 4, ['launch_overhead'], { stage: 'decode' }),
@@ -181,15 +181,15 @@ test('severity and order follow the lower end of the interval of the stage', () 
   });
 });
 
-test('kernels are removed until the host launches as slowly as the device computes', () => {
+test('kernels can be removed until the host launches as slowly as the device computes', () => {
   const graphs: StageTime = { ...decode, time_ms: 10, launching_ms: 8, launches: 100, bars: new Map() };
   const gain = { expected_ms: 6, low_ms: 4, high_ms: 6, after_ms: 4, assumption: 'Gone.', what_if: null };
-  const of = (more: Partial<FoundDraft>) =>
+  const gainWith = (more: Partial<FoundDraft>) =>
     ranked([found('casts', 6, [], { gain, ...more })], [graphs])[0]!.gain!;
-  expect(of({}).expected_ms).toBeCloseTo(2);
-  expect(of({}).after_ms).toBeCloseTo(8);
-  expect(of({}).assumption).toMatch(/The host needs 8.00 ms for the launches that remain/);
-  // Half of the launches go with the kernels: 4 ms of the host remain.
-  expect(of({ launches: 50 }).expected_ms).toBeCloseTo(6);
-  expect(of({ removes: 'idle' }).expected_ms).toBeCloseTo(6);
+  expect(gainWith({}).expected_ms).toBeCloseTo(2);
+  expect(gainWith({}).after_ms).toBeCloseTo(8);
+  expect(gainWith({}).assumption).toMatch(/The host needs 8.00 ms for the launches that remain/);
+  // Half of the launches are removed with the kernels: 4 ms of host time remain.
+  expect(gainWith({ launches: 50 }).expected_ms).toBeCloseTo(6);
+  expect(gainWith({ removes: 'idle' }).expected_ms).toBeCloseTo(6);
 });

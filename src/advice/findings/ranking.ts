@@ -10,15 +10,17 @@ export interface Found {
   draft: FoundDraft;
 }
 
-/** Shares of a stage's time, as far as it is certain, from which severity is high and medium. */
+/** Certain share of a stage's time from which severity is high, and from which it is medium. */
 const highShare = 0.2;
 const mediumShare = 0.05;
-/** Share of a finding's gain that must remain in its bars; below it, a larger finding hides it. */
+/** Minimum share of a finding's gain that remains in its bars; below it, a larger finding hides it. */
 const ownShare = 0.5;
 /** Share of a stage's time: if the device waits this long for the host, shorter kernels save no time. */
 const hostBound = 0.3;
 
-/** Lower end of a stage's interval over its mean, below which no cause in it is more than a suspicion. */
+/**
+ * Minimum ratio of the lower end of a stage's interval to its mean; below it, causes in the stage have low confidence.
+ */
 const leastCertainty = 0.5;
 
 interface Ranked {
@@ -200,10 +202,10 @@ function share(all: readonly Ranked[], stage: StageTime): void {
       finding.hidden_by = largestTaker(finding, taken) ?? withGain[0]!.finding.id;
       continue;
     }
-    const own = Math.min(gain.expected_ms, free);
-    finding.gain = clamped(gain, own, free, stage);
-    rest -= own;
-    take(finding, own, left, taken);
+    const remainingMs = Math.min(gain.expected_ms, free);
+    finding.gain = clamped(gain, remainingMs, free, stage);
+    rest -= remainingMs;
+    take(finding, remainingMs, left, taken);
   }
   // A cause that explains it covers a finding that promises nothing, too.
   for (const { finding } of all.filter((one) => !withGain.includes(one)))

@@ -17,13 +17,13 @@ export async function servingDoubt(
 ): Promise<RuleOutcome> {
   const serving = await servingOf(context);
   if (!serving) return { outcome: 'not_applicable', why: 'The session has no load test.' };
-  const own = serving.issues.filter(({ code }) => codes.includes(code));
-  const [first] = own;
+  const codeIssues = serving.issues.filter(({ code }) => codes.includes(code));
+  const [first] = codeIssues;
   if (!first)
     return { outcome: 'not_fired', why: `None of ${serving.data.points.length} loads has this issue.` };
   const evidence: Evidence[] = [];
-  for (const sql of new Set(own.map(({ code }) => servingIssueSql(code)))) {
-    const texts = own.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);
+  for (const sql of new Set(codeIssues.map(({ code }) => servingIssueSql(code)))) {
+    const texts = codeIssues.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);
     evidence.push((await context.evidence(sql, () => texts.join(' '))).evidence);
   }
   return {

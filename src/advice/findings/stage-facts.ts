@@ -34,7 +34,7 @@ export interface StageFacts {
   /** API calls that launched them: all nodes of a CUDA graph share one. */
   launches: number;
   graph_launches: number;
-  /** What the host needs from the first launch to the last: without waits, launches that block, and profiler overhead. */
+  /** Host time from the first launch to the last, without waits, blocking launches and profiler overhead. */
   launching_ms: number;
   /** Part of host_ms in host gaps longer than a dispatch, and their number. */
   long_host_ms: number;
@@ -58,8 +58,8 @@ export interface StageFacts {
   /** The part of long_host_ms before the first activity of a step. */
   before_ms: number;
   /**
-   * Waits on launching threads: for the device, for a value that is copied to the host, for copies to the device, for the allocator.
-   * Those for the device hold the time that reading the value takes the host, too.
+   * Waits on launching threads: for the device, for a value copied to the host, for copies to the device, for the
+   * allocator. Waits for the device include the host time for reading the value.
    */
   waits: Record<WaitCause, Waits>;
 }
@@ -160,8 +160,8 @@ export function withHostParts<F extends HostParts>(
   parts: Pick<HostParts, 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms' | 'synchronization_ms'>,
 ): F {
   const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
-  const gone = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
-  const kept = long > 0 && gone > 0 ? Math.max(0, 1 - gone / long) : 1;
+  const removedMs = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
+  const kept = long > 0 && removedMs > 0 ? Math.max(0, 1 - removedMs / long) : 1;
   return {
     ...facts,
     ...parts,

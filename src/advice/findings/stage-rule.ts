@@ -15,14 +15,16 @@ export const noTimeline = 'The session has no GPU timeline.';
 /** A stage with its finding, or the reason for none. */
 export type Judged = readonly [kind: string, result: FoundDraft | string];
 
-/** @param nothing why the rule does not apply where no stage was judged */
+/** @param nothing why the rule does not apply if no stage was judged */
 export function outcomeOf(judged: readonly Judged[], nothing: string): RuleOutcome {
   if (judged.length === 0) return { outcome: 'not_applicable', why: nothing };
   const findings = judged.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
-  const said = judged.flatMap(([kind, result]) => (typeof result === 'string' ? [`${kind}: ${result}`] : []));
+  const reasons = judged.flatMap(([kind, result]) =>
+    typeof result === 'string' ? [`${kind}: ${result}`] : [],
+  );
   return findings.length > 0
     ? { outcome: 'fired', findings }
-    : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+    : { outcome: 'not_fired', why: `${reasons.join('; ')}.` };
 }
 
 /**

@@ -9,9 +9,9 @@ export interface StageTime {
   instances: number;
   /** Per mean instance; without the profiler if a clean execution exists. */
   time_ms: number;
-  /** Lower end of its 95 % interval; the time itself where it has none. */
+  /** Lower end of its 95 % interval; the time itself without an interval. */
   low_ms: number;
-  /** What the host needs to launch it, which no shorter kernel changes; 0 where it is not known. */
+  /** Host time for its launches, which shorter kernels do not change; 0 if unknown. */
   launching_ms: number;
   launches: number;
   /** Bars by id; empty without a waterfall. */
@@ -19,8 +19,8 @@ export interface StageTime {
 }
 
 const hostOf = (facts: readonly StageFacts[], kind: WaterfallKind) => {
-  const own = facts.find((fact) => fact.kind === kind);
-  return { launching_ms: own?.launching_ms ?? 0, launches: own?.launches ?? 0 };
+  const stageFact = facts.find((fact) => fact.kind === kind);
+  return { launching_ms: stageFact?.launching_ms ?? 0, launches: stageFact?.launches ?? 0 };
 };
 
 /** For every stage with a waterfall, else for every kind of window of the timeline. */

@@ -64,6 +64,6 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
 
 /** Factor from the sequence's times to the kernel time of a mean instance. */
 export function carried(sequence: readonly SequenceKernel[], computeMs: number): number {
-  const seen = sequence.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / 1e6;
-  return seen > 0 ? computeMs / seen : 0;
+  const sequenceMs = sequence.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / 1e6;
+  return sequenceMs > 0 ? computeMs / sequenceMs : 0;
 }

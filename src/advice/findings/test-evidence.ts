@@ -11,8 +11,8 @@ const line = (row: Record<string, Cell>): string =>
   JSON.stringify(Object.entries(row).map(([name, value]) => [name, cell(value)]));
 
 /**
- * Fails unless every finding names a query that runs as it stands, on the session's tables alone, and that yields the rows
- * which the finding shows.
+ * Fails unless every finding has a query that runs on its own, on the session's tables only, and returns the rows that
+ * the finding shows.
  */
 export async function expectEvidence(
   session: Session,

@@ -21,7 +21,7 @@ import { openSession } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
 import { expectEvidence } from './test-evidence.js';
 
-// node bench/diagnosis/score.mjs runs the tests with these and prints their tables.
+// node bench/diagnosis/score.mjs sets these, runs the tests and prints their tables.
 const {
   DIAGNOSIS_CAPTURES: captures = 'test/fixtures/diagnosis',
   DIAGNOSIS_TABLE: tableFile,
@@ -31,7 +31,7 @@ const {
 } = process.env;
 
 const read = <T>(path: string) => JSON.parse(readFileSync(path, 'utf8')) as T;
-/** Programs that rules were written on. */
+/** Programs used to write the rules. */
 export const { faults } = read<{ faults: PlantedFault[] }>('bench/diagnosis/faults.json');
 /** Programs of bench/diagnosis/generated.py and stock.py. */
 export const generated = read<{ programs: GeneratedProgram[] }>('bench/diagnosis/generated.json').programs;
@@ -46,7 +46,7 @@ async function explained(archive: string): Promise<ExplainResult> {
   return data;
 }
 
-/** What was found in both, for whoever tunes a rule. */
+/** Findings of both variants, for tuning a rule. */
 function details(row: Row, documents: Record<Variant, ExplainResult>): string {
   const lines = (['fault', 'fixed'] as const).flatMap((variant) => [
     `  ${variant}: ${documents[variant].stages.map(({ kind, measured_ms }) => `${kind} ${measured_ms.value?.toFixed(3)} ms`).join(', ')}`,
@@ -58,12 +58,12 @@ function details(row: Row, documents: Record<Variant, ExplainResult>): string {
   return [`\n${row.id}`, ...lines].join('\n');
 }
 
-/** The captures in the repository, not another folder of them. */
+/** Whether these are the captures in the repository. */
 export const ours = captures === 'test/fixtures/diagnosis';
-/** All programs: only then the scores are those of the docs. */
+/** Whether all programs are graded, which the scores in the docs need. */
 export const whole = ours && only === undefined;
 
-/** Grades those of the programs that were asked for, captured in `ownFolder`, and says what was found in each. */
+/** Grades the requested programs, captured in `ownFolder`, with the findings of each. */
 export async function graded(
   programs: readonly PlantedFault[],
   ownFolder: string,
@@ -75,7 +75,7 @@ export async function graded(
   const notes: string[] = [];
   for (const fault of programs.filter(chosen)) {
     const archive = (variant: Variant) => join(folder, `${fault.id}-${variant}.tgz`);
-    // Another folder of captures may hold some of them; ours holds all, and a missing one fails.
+    // Another folder may have only some captures; the repository has all, and a missing one fails.
     if (!ours && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
     const [broken, repaired] = await Promise.all([explained(archive('fault')), explained(archive('fixed'))]);
     const documents = { fault: broken, fixed: repaired };
@@ -91,7 +91,7 @@ export async function graded(
 
 const chosen = ({ id }: PlantedFault) => only === undefined || only.split(',').includes(id);
 
-/** The table and its sentence; the page of docs must show them. */
+/** The table and its sentence, which the docs page must show. */
 export function publish(rows: readonly Row[], notes: readonly string[], mark: string): Score {
   const score = scoreOf(rows);
   const text = `${tableOf(rows)}\n\n${sentenceOf(score)}`;
@@ -103,14 +103,14 @@ export function publish(rows: readonly Row[], notes: readonly string[], mark: st
   return score;
 }
 
-/** Into the table that score.mjs shows. */
+/** Appends to the table that score.mjs prints. */
 export function print(text: string, notes: readonly string[]): void {
   if (tableFile) appendFileSync(tableFile, [text, ...(verbose ? notes : []), '', ''].join('\n'));
 }
 
 const page = 'docs/reference/diagnosis-scores.md';
 
-/** Between the marks of docs/reference/diagnosis-scores.md. */
+/** Replaces the text between the marks in docs/reference/diagnosis-scores.md. */
 function writeTable(text: string, mark: string): void {
   const [before, rest] = readFileSync(page, 'utf8').split(`<!-- ${mark} -->\n`);
   const end = `<!-- end of ${mark} -->`;

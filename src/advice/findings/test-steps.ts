@@ -13,7 +13,7 @@ export type Part =
   | { call: string; at: number; takes: number };
 
 /** Rows of identical consecutive steps; `of` receives the step index. */
-export function stepRows(kind: string, steps: number, of: (step: number) => Part[]): Required<Rows> {
+export function stepRows(kind: string, steps: number, partsOf: (step: number) => Part[]): Required<Rows> {
   const rows = {
     stages: [] as Row<'stages'>[],
     kernels: [] as Row<'kernels'>[],
@@ -24,7 +24,7 @@ export function stepRows(kind: string, steps: number, of: (step: number) => Part
   let now = 0;
   for (let step = 0; step < steps; step++) {
     const start = now;
-    for (const part of of(step)) {
+    for (const part of partsOf(step)) {
       if ('kernel' in part) {
         rows.kernels.push(kernel(step, now, part.kernel, part.more));
         now += part.kernel;
@@ -65,7 +65,7 @@ export const repeated = (times: number, parts: Part[]): Part[] =>
 
 const open: SessionDatabase[] = [];
 
-/** What rules see of these rows, without a waterfall. */
+/** The context of rules for these rows, without a waterfall. */
 export async function contextOf(rows: Rows): Promise<FindingContext> {
   const session = await sessionOf(rows);
   const database = await session.connect();
@@ -77,7 +77,7 @@ export async function closeAll(): Promise<void> {
   for (const database of open.splice(0)) await database.close();
 }
 
-/** The first finding; fails with the reason where there is none. */
+/** The first finding; fails with the rule's reason without one. */
 export function fired(outcome: RuleOutcome): FoundDraft {
   if (outcome.outcome !== 'fired') throw new Error(`${outcome.outcome}: ${outcome.why}`);
   return outcome.findings[0]!;

@@ -7,7 +7,7 @@ test.each([
   ['stock-validation', 'test/fixtures/diagnosis-stock', 'table of stock programs'],
   ['engine-validation', 'test/fixtures/diagnosis-engine', 'table of vLLM programs'],
 ] as const)(
-  '%s programs, which no rule was tuned on: the findings equal the table in the docs',
+  '%s programs, not used for tuning: the findings equal the table in the docs',
   async (half, folder, mark) => {
     // Other captures may be of any half.
     const programs = generated.filter((program) =>

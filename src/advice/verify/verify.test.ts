@@ -22,7 +22,7 @@ const session: ExplainResult['session'] = {
   status: 'complete',
 };
 
-/** A decode stage of these bars, known to ± `spread`. */
+/** A decode stage of these bars, with an interval of ± `spread`. */
 function stageOf(bars: Record<string, number>, spread: number | null = 0.01): StageWaterfall {
   const total = Object.values(bars).reduce((sum, ms) => sum + ms, 0);
   const ci95: [number, number] = [total * (1 - (spread ?? 0)), total * (1 + (spread ?? 0))];
@@ -97,7 +97,7 @@ const explained = (
   rules: [],
   next_steps: [],
 });
-const alone = { before: null, after: null };
+const noSession = { before: null, after: null };
 
 test('one change: achieved and expected gain of the stage, computed by hand', () => {
   const launches = findingOf('launch_bound', 6, ['launch_overhead']);
@@ -109,14 +109,14 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
     [stageOf({ 'kernels.gemm': 2, launch_overhead: 3 })],
     [findingOf('casts', 0.4, ['kernels.gemm']), findingOf('tiles', 0.5, [])],
   );
-  const found = verified(before, after, alone);
+  const found = verified(before, after, noSession);
   expect(found.stages[0]).toMatchObject({
     graded_on: 'wall',
     achieved_ms: 5,
     before_ms: { value: 10 },
     after_ms: { value: 5 },
   });
-  // 6 expected of 5: a fifth too high; 4.8 to 6.6 holds 5.
+  // 6 expected, 5 achieved: a fifth too high, and within 4.8 to 6.6.
   expect(found.changes[0]).toMatchObject({
     finding: 'launch_bound:decode',
     outcome: 'gone',
@@ -135,7 +135,7 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   expect(found.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
-test('two changes share the gain in proportion to what was expected; what a larger one hid is in its gain', () => {
+test('two changes share the gain in proportion to their expected gains, including gains hidden by the larger one', () => {
   const findings = [
     findingOf('casts', 3, ['nonessential.copy']),
     findingOf('chains', 1, ['inefficiency.elementwise']),
@@ -143,28 +143,28 @@ test('two changes share the gain in proportion to what was expected; what a larg
   ];
   const before = explained([stageOf({ 'nonessential.copy': 5, 'inefficiency.elementwise': 5 })], findings);
   const after = explained([stageOf({ 'nonessential.copy': 3, 'inefficiency.elementwise': 3 })], []);
-  const found = verified(before, after, alone);
+  const found = verified(before, after, noSession);
   expect(found.changes.map(({ achieved_ms: ms }) => ms)).toEqual([3, 1, null]);
   expect(found.changes[2]!.text).toContain('hidden by casts:decode');
 });
 
-test('what a larger one of other bars stood in the way of shows once both are gone', () => {
+test('a finding hidden by a larger one in other bars is graded once both are gone', () => {
   const findings = [
     findingOf('host_bound', 6, ['host.program']),
     findingOf('kv_cache_concat', 2, ['nonessential.copy'], { hidden_by: 'host_bound:decode' }),
   ];
   const before = explained([stageOf({ 'nonessential.copy': 3, 'host.program': 7 })], findings);
-  const both = verified(
+  const bothGone = verified(
     before,
     explained([stageOf({ 'nonessential.copy': 1, 'host.program': 1 })], []),
-    alone,
+    noSession,
   );
-  expect(both.changes.map(({ achieved_ms: ms }) => ms)).toEqual([6, 2]);
+  expect(bothGone.changes.map(({ achieved_ms: ms }) => ms)).toEqual([6, 2]);
   // Alone it cannot be graded: the host takes as long as before.
   const hidden = verified(
     before,
     explained([stageOf({ 'nonessential.copy': 1, 'host.program': 8 })], findings.slice(0, 1)),
-    alone,
+    noSession,
   );
   expect(hidden.changes.map(({ outcome, achieved_ms: ms }) => [outcome, ms])).toEqual([
     ['still_there', null],
@@ -172,7 +172,7 @@ test('what a larger one of other bars stood in the way of shows once both are go
   ]);
 });
 
-test('smaller and slower are distinguished from gone', () => {
+test('distinguishes smaller and slower from gone', () => {
   const before = explained(
     [stageOf({ launch_overhead: 10 })],
     [findingOf('launch_bound', 6, ['launch_overhead'])],
@@ -181,48 +181,48 @@ test('smaller and slower are distinguished from gone', () => {
     [stageOf({ launch_overhead: 7 })],
     [findingOf('launch_bound', 3, ['launch_overhead'])],
   );
-  expect(verified(before, smaller, alone).changes[0]).toMatchObject({
+  expect(verified(before, smaller, noSession).changes[0]).toMatchObject({
     outcome: 'smaller',
     achieved_ms: 3,
     within_interval: false,
   });
-  const slower = verified(before, explained([stageOf({ launch_overhead: 11 })], []), alone).changes[0]!;
+  const slower = verified(before, explained([stageOf({ launch_overhead: 11 })], []), noSession).changes[0]!;
   expect(slower).toMatchObject({ outcome: 'gone', achieved_ms: -1, error: null, within_interval: false });
   expect(slower.text).toContain('the stage got no faster (1.00 ms slower)');
 });
 
-test('an unsteady W: kernels are compared; idle time only where the difference stands out of the noise', () => {
+test('with an unsteady W kernels are compared, and idle time only if the difference exceeds the noise', () => {
   const copies = explained(
     [stageOf({ 'nonessential.copy': 4, launch_overhead: 6 }, 0.3)],
     [findingOf('casts', 2, ['nonessential.copy'])],
   );
   const without = explained([stageOf({ 'nonessential.copy': 2, launch_overhead: 7 }, 0.05)], []);
-  const found = verified(copies, without, alone);
+  const found = verified(copies, without, noSession);
   expect(found.stages[0]).toMatchObject({ graded_on: 'gpu', achieved_ms: 2, before_ms: { value: 4 } });
   expect(found.changes[0]).toMatchObject({ achieved_ms: 2, error: 0 });
 
   const launches = (idle: number, findings: Finding[]) =>
     explained([stageOf({ 'kernels.gemm': 2, launch_overhead: idle }, 0.15)], findings);
   const bound = [findingOf('launch_bound', 6, ['launch_overhead'])];
-  // 10 ± 1.5 and 4 ± 0.6 ms: 6 is far beyond 2 × 1.6.
-  expect(verified(launches(8, bound), launches(2, []), alone).changes[0]).toMatchObject({
+  // 10 ± 1.5 and 4 ± 0.6 ms: 6 is far above 2 × 1.6.
+  expect(verified(launches(8, bound), launches(2, []), noSession).changes[0]).toMatchObject({
     achieved_ms: 6,
     error: 0,
   });
-  // 10 ± 1.5 and 8 ± 1.2 ms: 2 is not.
-  const noise = verified(launches(8, bound), launches(6, []), alone).changes[0]!;
+  // 10 ± 1.5 and 8 ± 1.2 ms: 2 is within the noise.
+  const noise = verified(launches(8, bound), launches(6, []), noSession).changes[0]!;
   expect(noise).toMatchObject({ achieved_ms: null, within_interval: null });
   expect(noise.text).toContain('varies too much');
 });
 
-test('a difference far beyond the noise is graded on time, and a CPU never on GPU time', () => {
-  // vLLM eager against graphs on an H200: 12.8 ms known to 19 %, 2.17 ms after; kernels take 2.1 ms in both.
+test('grades a difference far above the noise on time, and a CPU never on GPU time', () => {
+  // vLLM eager against graphs on an H200: 12.8 ms ± 19 %, 2.17 ms after; kernels take 2.1 ms in both.
   const eager = explained(
     [stageOf({ 'kernels.gemm': 2.12, launch_overhead: 10.68 }, 0.19)],
     [findingOf('launch_bound', 10.6, ['launch_overhead'])],
   );
   const graphs = explained([stageOf({ 'kernels.gemm': 2.1, launch_latency: 0.07 }, 0.01)], []);
-  const found = verified(eager, graphs, alone);
+  const found = verified(eager, graphs, noSession);
   expect(found.stages[0]).toMatchObject({ graded_on: 'wall', before_ms: { value: 12.8 } });
   expect(found.stages[0]!.achieved_ms).toBeCloseTo(12.8 - 2.17, 9);
   expect(found.changes[0]).toMatchObject({ within_interval: true });
@@ -231,12 +231,12 @@ test('a difference far beyond the noise is graded on time, and a CPU never on GP
     ...stageOf({ roofline: ms, host: 0.1 }, 0.3),
     source: 'profile' as const,
   });
-  const noisy = verified(explained([onCpu(14.8)], []), explained([onCpu(12)], []), alone).stages[0]!;
+  const noisy = verified(explained([onCpu(14.8)], []), explained([onCpu(12)], []), noSession).stages[0]!;
   expect(noisy.graded_on).toBe('wall');
   expect(noisy.achieved_ms).toBeLessThan(14.9);
 });
 
-test('another batch: times of a step are compared a token', () => {
+test('with another batch, step times are compared per token', () => {
   const before = explained([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
   const after = explained([stageOf({ roofline: 4 })], []);
   const found = verified(before, after, { before: 1, after: 16 });
@@ -247,7 +247,7 @@ test('another batch: times of a step are compared a token', () => {
 const planted = async (name: string): Promise<Session> =>
   openSession((await importSession(`test/fixtures/diagnosis/${name}.tgz`, home)).id, home);
 
-test('a planted fault and its repair on an H200: gone, and its gain as expected', async () => {
+test('a planted fault and its fix on an H200: gone, with the expected gain', async () => {
   const [before, after] = [await planted('bank_conflicts-fault'), await planted('bank_conflicts-fixed')];
   const found = await verifySessions(before, after);
   expect(verifyDocumentSchema.parse(found)).toEqual(found);
@@ -262,12 +262,12 @@ test('a planted fault and its repair on an H200: gone, and its gain as expected'
   const text = terminalView(verifyView(found, await explainSession(before)), { width: 80 });
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(text).toContain('The achieved gain is within the expected interval');
-  // Whole, on several lines, no number without its unit.
+  // Complete on several lines, and no number without its unit.
   expect(text).toMatch(/1 {2}Bank conflicts: 97 %.*\n +of /);
 });
 
-test('other models and devices are refused, other lengths are said', async () => {
-  const of = (change: Parameters<typeof tinyWorkload>[0], gpu = 'NVIDIA H200') =>
+test('rejects other models and devices, and reports other lengths', async () => {
+  const runWith = (change: Parameters<typeof tinyWorkload>[0], gpu = 'NVIDIA H200') =>
     sessionOf(
       home,
       {},
@@ -278,23 +278,25 @@ test('other models and devices are refused, other lengths are said', async () =>
         manifest: { hardware: { gpu_name: gpu } },
       },
     );
-  const base = await of({});
+  const base = await runWith({});
   const model = tinyWorkload().model!;
-  const larger = await of({
+  const larger = await runWith({
     model: { ...model, name: 'larger', config: { ...model.config, num_hidden_layers: 4 } },
   });
   await expect(verifySessions(base, larger)).rejects.toMatchObject({
     code: 'E_USAGE',
     parts: { why: expect.stringContaining('different models, tiny and larger') },
   });
-  await expect(verifySessions(base, await of({}, 'NVIDIA H100 80GB HBM3'))).rejects.toMatchObject({
+  await expect(verifySessions(base, await runWith({}, 'NVIDIA H100 80GB HBM3'))).rejects.toMatchObject({
     code: 'E_USAGE',
   });
-  await expect(verifySessions(base, await of({ device: 'cpu' }))).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(verifySessions(base, await runWith({ device: 'cpu' }))).rejects.toMatchObject({
+    code: 'E_USAGE',
+  });
   await expect(verifySessions(base, base)).rejects.toMatchObject({ code: 'E_USAGE' });
   const found = await verifySessions(
     base,
-    await of({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
+    await runWith({ batch_size: 8, input_len: 9, model: { ...model, dtype: 'bfloat16' } }),
   );
   expect(found.issues.map(({ text }) => text)).toEqual([
     'Batch 2 became 8: step times are compared per token.',
@@ -302,13 +304,13 @@ test('other models and devices are refused, other lengths are said', async () =>
     'The sessions have no common stage with times in both: only findings are compared.',
   ]);
   // Padding is a change of the same model.
-  const padded = await of({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
+  const padded = await runWith({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
   expect((await verifySessions(base, padded)).issues[0]!.text).toContain(
     'padding is assumed to be the change',
   );
 });
 
-test('a finding that the session after withholds is not judged: it is not gone', () => {
+test('a finding withheld in the later session is not judged as gone', () => {
   const before = explained(
     [stageOf({ 'host.program': 5, roofline: 5 })],
     [findingOf('host_bound', 5, ['host.program'])],
@@ -319,7 +321,7 @@ test('a finding that the session after withholds is not judged: it is not gone',
     [],
     [{ rule: 'host_bound', stage: 'decode', title: '', reason }],
   );
-  const { changes, score } = verified(before, after, alone);
+  const { changes, score } = verified(before, after, noSession);
   expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
   expect(score.graded).toBe(0);
 });

@@ -7,14 +7,14 @@ import { hasRows } from '../../model/subjects.js';
 import { hasElementwise } from './finding-changes.js';
 import type { Change } from './words.js';
 
-/** What a session has to say about a change, by its word: whether a prediction can differ from the measured time. */
+/** Whether a session has the data for a change, by its word: a prediction could differ from the measured time. */
 export function answerable(
   manifest: ManifestData,
   { stages, findings }: Pick<ExplainResult, 'stages' | 'findings'>,
 ): (word: Change['word']) => boolean {
   const steps = stages.filter(({ kind }) => (stepKinds as readonly string[]).includes(kind));
   const launched = hasRows(manifest, 'kernels');
-  // Other work changes what is necessary, and kernels by their class.
+  // Changes of the work need necessary work, and kernels by class.
   const worked = steps.some(
     ({ roofline_ms: roofline, bars }) =>
       roofline.value !== null && bars.some(({ id }) => classOfBar(id) !== null),

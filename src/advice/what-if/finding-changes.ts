@@ -35,10 +35,10 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
 function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
   const own = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
-  const held = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);
-  const taken = Math.min(expected, held);
+  const barMs = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);
+  const taken = Math.min(expected, barMs);
   const bars = new Map(
-    [...state.bars].map(([id, ms]) => [id, own.includes(id) ? ms * (1 - taken / held) : ms]),
+    [...state.bars].map(([id, ms]) => [id, own.includes(id) ? ms * (1 - taken / barMs) : ms]),
   );
   const hostMs = state.hostMs === null ? null : launchingWithout(state.hostMs, state.launches ?? 0, launches);
   return {
@@ -56,15 +56,15 @@ function fusedElementwise(state: StageState): Effect {
   const own = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
   const sum = own.reduce((total, [, ms]) => total + ms, 0);
   if (sum === 0) return unchanged(state, nothingFound['fused-elementwise']);
-  const left = 0.25;
+  const remainingShare = 0.25;
   const bars = new Map(
-    [...state.bars].map(([id, ms]) => [id, own.some(([one]) => one === id) ? ms * left : ms]),
+    [...state.bars].map(([id, ms]) => [id, own.some(([one]) => one === id) ? ms * remainingShare : ms]),
   );
   return {
     state: withHostLimit(state, bars),
     how: new Map(own.map(([id]) => [id, 'one kernel between two products'])),
-    lessMs: left * sum,
-    moreMs: left * sum,
+    lessMs: remainingShare * sum,
+    moreMs: remainingShare * sum,
     assumptions: [
       'removes 75 % of the time of elementwise kernels, norms and casts above roofline; launches stay',
     ],

@@ -117,15 +117,15 @@ export function withCudaGraph(state: StageState): Effect {
 export function withoutSync(state: StageState): Effect {
   const causes = causesOf(state);
   if (!causes) return unchanged(state, 'without a timeline host waits are not known');
-  const gone = causes.wait.synchronize + causes.wait.read;
-  if (gone <= 0.001 * sumOf(state.bars))
+  const removed = causes.wait.synchronize + causes.wait.read;
+  if (removed <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'the host does not wait for the device inside the stage');
   const total = idleMsOf(state);
   const { synchronize, read } = state.facts!.waits;
   const reads = Math.max(1, read.calls, synchronize.calls);
   const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
   const left = (id: string): number =>
-    state.idleBars.has(id) ? 1 - gone / total : isRead(id) ? 1 / reads : 1;
+    state.idleBars.has(id) ? 1 - removed / total : isRead(id) ? 1 / reads : 1;
   const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * left(id)]));
   return {
     state: { ...state, bars },
@@ -133,8 +133,8 @@ export function withoutSync(state: StageState): Effect {
       ...[...state.idleBars].map((id): [string, string] => [id, 'idle time after a host wait is removed']),
       ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read per stage']),
     ]),
-    lessMs: gone / 2,
-    moreMs: gone / 2,
+    lessMs: removed / 2,
+    moreMs: removed / 2,
     assumptions: [
       'without waits the stage takes as long as the slower of the device and the host minus its waits',
     ],

@@ -12,7 +12,7 @@ import { whatIf } from './what-if.js';
 
 const home = testHome();
 
-test("a profile of the embedded engine: its CPU's roofs; what needs a GPU changes nothing and says so", async () => {
+test("a profile of the embedded engine: uses its CPU's roofs, and changes that need a GPU say so", async () => {
   const session = await sessionOf(home, wholeRows());
   const graph = await whatIf(session, ['cudagraph']);
   expect(whatIfDocumentSchema.parse(graph)).toEqual(graph);
@@ -22,21 +22,21 @@ test("a profile of the embedded engine: its CPU's roofs; what needs a GPU change
   }
   const batch = await whatIf(session, ['batch-size=4']);
   const decode = batch.data.stages.find(({ kind }) => kind === 'decode')!;
-  // Twice the sequences: no less than before, no more than twice as long.
+  // Twice the sequences take at least as long, and at most twice as long.
   expect(decode.after_ms.value!).toBeGreaterThan(decode.before_ms.value!);
   expect(decode.after_ms.value!).toBeLessThan(2 * decode.before_ms.value!);
   expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
   expect(await answered(session)).toEqual(['batch-size', 'dtype']);
 });
 
-/** Words that pages offer for a session. */
+/** Changes that pages offer for a session. */
 async function answered(session: Session): Promise<string[]> {
   const isAnswered = answerable(session.manifest, (await explainSession(session)).data);
   const words = ['cudagraph', 'no-sync', 'fused-attention', 'batch-size', 'dtype', 'gpu'] as const;
   return words.filter((word) => isAnswered(word));
 }
 
-test('a benchmark that timed no kernels: each point has its time, and no prediction is made of it', async () => {
+test('a benchmark without timed kernels: each point has its time, but no prediction', async () => {
   const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
   const rows = repetitions(
     points.map(({ point, batch_size: batch }, i) => ({
@@ -69,7 +69,7 @@ test('a benchmark that timed no kernels: each point has its time, and no predict
   expect(await answered(session)).toEqual([]);
 });
 
-test('a session without stages says that there is nothing to predict from', async () => {
+test('a session without stages says that it cannot predict', async () => {
   const session = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
   const { data, issues } = await whatIf(session, ['cudagraph']);
   expect(data.stages).toEqual([]);

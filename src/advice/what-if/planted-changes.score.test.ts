@@ -13,8 +13,8 @@ const { timings } = JSON.parse(readFileSync('test/fixtures/diagnosis/timings.jso
 };
 
 /**
- * Repairs of planted faults that are a change here (programs, captures and interleaved timings of an H200, bench/diagnosis).
- * No other one is: what they repair is the program's own.
+ * Fixes of planted faults that are `--what-if` changes (programs, captures and interleaved timings of an H200,
+ * bench/diagnosis). The other fixes change the program.
  */
 const repairs: [fault: string, change: string][] = [
   ['launch_bound_decode', 'cudagraph'],
@@ -28,7 +28,7 @@ const repairs: [fault: string, change: string][] = [
 ];
 const timed = repairs.filter(([fault]) => timings.some((timing) => timing.fault === fault));
 
-test.each(timed)('%s: %s predicts what the repair brought', async (fault, change) => {
+test.each(timed)('%s: %s predicts the time of the fixed program', async (fault, change) => {
   const timing = timings.find((one) => one.fault === fault)!;
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
   const found = await whatIf(await openSession(id, home), [change]);
@@ -43,7 +43,7 @@ test.each(timed)('%s: %s predicts what the repair brought', async (fault, change
   const achieved = wall('fault') - wall('fixed');
   expect(Math.abs(before - scale * after.value - achieved) / achieved).toBeLessThan(0.25);
   const [low, high] = after.ci95!;
-  // Both times are known to some percent: what was predicted of one of them is held against it with that.
+  // Both times have an error of some percent, which the comparison allows.
   expect(wall('fixed')).toBeGreaterThan(0.95 * scale * low);
   expect(wall('fixed')).toBeLessThan(1.05 * scale * high);
 });

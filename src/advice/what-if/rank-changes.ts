@@ -6,7 +6,7 @@ import type { FindingContext } from '../findings/rule.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import { type Effect, type JobState, type StageState, unchanged } from './stage-state.js';
 
-/** What other ranks have to do with a stage of the rank that is shown; null for a capture of one rank. */
+/** Effects of other ranks on a stage of the rank shown; null for a capture of one rank. */
 export async function jobState(context: FindingContext, stage: StageFacts): Promise<JobState | null> {
   const ranks = await ranksOf(context, stage);
   const slow = slowRank(ranks);
@@ -28,12 +28,15 @@ const ofKernels = (id: string): boolean => isBarOf(id, 'kernels', 'inefficiency'
 const skew = (id: string): boolean => id === 'exposed_comm.skew';
 const wire = (id: string): boolean => id === 'exposed_comm.wire';
 
-/** Takes a time from these bars, from each by its share. @returns what they had of it */
-function taken(bars: Map<string, number>, which: (id: string) => boolean, ms: number): number {
-  const held = [...bars].filter(([id, own]) => which(id) && own > 0);
-  const sum = held.reduce((total, [, own]) => total + own, 0);
+/**
+ * Removes a time from these bars, in proportion to each.
+ * @returns the time they had to give
+ */
+function taken(bars: Map<string, number>, isTaken: (id: string) => boolean, ms: number): number {
+  const selected = [...bars].filter(([id, own]) => isTaken(id) && own > 0);
+  const sum = selected.reduce((total, [, own]) => total + own, 0);
   const part = Math.min(ms, sum);
-  for (const [id, own] of held) bars.set(id, own * (1 - part / sum));
+  for (const [id, own] of selected) bars.set(id, own * (1 - part / sum));
   return part;
 }
 
@@ -48,10 +51,10 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   if (slow === null) return unchanged(state, 'the capture has no ranks that wait for each other');
   if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
-  const gone = slow.shown
+  const removed = slow.shown
     ? taken(bars, ofKernels, slow.computeMs) + taken(bars, (id) => state.idleBars.has(id), slow.hostMs)
     : taken(bars, skew, slow.computeMs + slow.hostMs);
-  if (gone === 0) return notSplit;
+  if (removed === 0) return notSplit;
   const name = nameOf(slow.time);
   const how = slow.shown
     ? slow.moreWork
@@ -61,8 +64,8 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   return {
     state: { ...state, bars },
     how: howOf(state, bars, how),
-    lessMs: Math.max(spread * gone, slow.mostMs - gone),
-    moreMs: Math.max(spread * gone, gone - slow.leastMs),
+    lessMs: Math.max(spread * removed, slow.mostMs - removed),
+    moreMs: Math.max(spread * removed, removed - slow.leastMs),
     assumptions: [
       slow.moreWork
         ? `the work of ${name} is spread over all ranks, and each takes their mean`
@@ -71,19 +74,19 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   };
 }
 
-/** The group of ranks with the slow exchange takes as long as the fastest one that exchanges as much. */
+/** The group of ranks with the slow exchange becomes as fast as the fastest group with an equal exchange. */
 export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const link = state.job?.link ?? null;
   if (link === null) return unchanged(state, 'no group of ranks exchanges slower than the others');
   const bars = new Map(state.bars);
-  const gone = taken(bars, link.shown ? wire : skew, link.lostMs);
-  if (gone === 0) return notSplit;
+  const removed = taken(bars, link.shown ? wire : skew, link.lostMs);
+  if (removed === 0) return notSplit;
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {
     state: { ...state, bars },
     how: howOf(state, bars, why),
-    lessMs: spread * gone,
-    moreMs: 0.5 * gone,
+    lessMs: spread * removed,
+    moreMs: 0.5 * removed,
     assumptions: [why],
   };
 }

@@ -56,7 +56,7 @@ export function plannedShape(
   ];
   if (!batchSize || !input) return missing('unknown_sizes', 'the session does not record batch and lengths');
   if (kind === 'prefill') return { phase: 'prefill', batchSize, newTokens: input, contextTokens: 0 };
-  // Step i of output − 1 reads a cache of input + i tokens: their mean.
+  // Step i of output − 1 reads a cache of input + i tokens. This is the mean.
   return {
     phase: 'decode',
     batchSize,

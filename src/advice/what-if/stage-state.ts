@@ -20,15 +20,15 @@ export interface StageNeeds {
 /** Parts of a rule's finding that a change uses. */
 export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
   gain: Omit<NonNullable<Finding['gain']>, 'per'> | null;
-  /** Launches of a mean instance that go with it. */
+  /** Launches per mean instance that the change removes. */
   launches?: number;
 };
 
-/** What other ranks have to do with a stage of the rank that is shown, ms per mean instance. */
+/** Effects of other ranks on a stage of the rank shown, ms per mean instance. */
 export interface JobState {
-  /** `shown`: the waterfall is its own. */
+  /** `shown`: the waterfall is of this rank. */
   slow: (SlowRank & { shown: boolean }) | null;
-  /** A group of ranks with a slower exchange than the others; `shown`: the rank is one of it. */
+  /** A group of ranks with a slower exchange than the others; `shown`: it includes the rank shown. */
   link: { ranks: string; shown: boolean; lostMs: number } | null;
 }
 
@@ -45,7 +45,7 @@ export interface StageState {
   /** Kernels per mean instance, and their launches; null if not counted. */
   kernels: number | null;
   launches: number | null;
-  /** Bytes that a mean instance copies between host and device; null where they are not counted. */
+  /** Bytes copied between host and device per mean instance; null if not counted. */
   copiedBytes: number | null;
   /** Counts and waits of the timeline; null for other sources. */
   facts: StageFacts | null;
@@ -53,7 +53,7 @@ export interface StageState {
   hostMs: number | null;
   /** Idle time caused by launching, ms: shrinks if kernels get longer. */
   launchIdleMs: number;
-  /** Measured period from node to node of a replayed graph, ns; null where none was measured. */
+  /** Measured period from node to node of a replayed graph, ns; null if not measured. */
   nodeNs: number | null;
   /** Findings of the session, for changes with a gain computed by a rule. */
   findings: readonly ComputedGain[];
@@ -79,7 +79,10 @@ export interface Effect {
 export const sumOf = (bars: ReadonlyMap<string, number>): number =>
   [...bars.values()].reduce((sum, ms) => sum + ms, 0);
 
-/** Bars of a timeline in which the device waits for the host, without those at the edges of the capture, which no change moves. */
+/**
+ * Bars of a timeline in which the device waits for the host, except those at the edges of the capture, which no change
+ * affects.
+ */
 export const waitsForHost = (id: string): boolean =>
   isBarOf(id, 'launch_latency', 'launch_overhead', 'synchronization', 'host') && !isEdgeBar(id);
 

@@ -32,14 +32,14 @@ function tour(): StageState {
   ];
   const needOf = (name: string) => need.byClass.get(name as never) ?? null;
   const oneByOne = classes.reduce((sum, [name]) => sum + (needOf(name) ?? 0), 0);
-  // 5.35 ms host, 3.40 launch calls, 2.05 latency under nsys, less the 3.88 ms that nsys added, host first.
+  // 5.35 ms host, 3.40 launch calls, 2.05 latency under nsys, minus the 3.88 ms that nsys added, host first.
   const idle = { launch_latency: 2.05, launch_overhead: 3.4, 'host.program': 5.35 - 3.88 };
   const bars = new Map<string, number>([
     ['roofline', need.rooflineMs],
     ['serial', oneByOne - need.rooflineMs],
     ...classes.map(([name, ms]): [string, number] => {
-      const own = needOf(name);
-      return own === null ? [`nonessential.${name}`, ms] : [`inefficiency.${name}`, ms - own];
+      const neededMs = needOf(name);
+      return neededMs === null ? [`nonessential.${name}`, ms] : [`inefficiency.${name}`, ms - neededMs];
     }),
     ...Object.entries(idle),
   ]);
@@ -116,7 +116,7 @@ test('as a CUDA graph the step took 2.97 ms', () => {
   expect(ci95[1]).toBeGreaterThan(2.97);
 });
 
-test('eight sequences took 9.31 ms, since the host decides; as a graph 32 took 5.1 ms', () => {
+test('eight sequences took 9.31 ms, because the host limits; as a graph 32 took 5.1 ms', () => {
   const eight = predicted('batch-size=8');
   expect(Math.abs(eight.after - 9.31) / 9.31).toBeLessThan(0.05);
   // The suite: 18.5 times the tokens of 2.95 ms per step.

@@ -8,7 +8,7 @@ export function streamFormat({ weights }: Storage): string | null {
   return weights.linear.bytesPerWeight === 0.5 && weights.compute === 'int8' ? 'int4' : null;
 }
 
-/** Weights per second of the measured stream; null where this format was not measured at this batch. */
+/** Weights per second of the measured stream; null if this format was not measured at this batch. */
 export function streamRate(
   streams: readonly WeightStream[],
   format: string | null,

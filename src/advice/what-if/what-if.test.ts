@@ -15,8 +15,8 @@ import { classOfBar } from '../../model/bars.js';
 import { changed } from './changed.js';
 import { changeWords, parseChanges } from './words.js';
 
-describe('the words', () => {
-  test('several by commas or one after another, as they are meant', () => {
+describe('change words', () => {
+  test('parses several changes, by commas or in sequence', () => {
     expect(parseChanges(['cudagraph,batch-size=32', 'dtype=fp8'])).toEqual([
       { text: 'cudagraph', word: 'cudagraph' },
       { text: 'batch-size=32', word: 'batch-size', batchSize: 32 },
@@ -42,7 +42,7 @@ describe('the words', () => {
     'cudagraph=1',
     '',
     'int4,dtype=float8',
-  ])('refuses %j and says what there is', (text) => {
+  ])('rejects %j and lists the known changes', (text) => {
     const thrown = (() => {
       try {
         parseChanges([text]);
@@ -89,7 +89,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   ...change,
 });
 
-/** A stage of these bars, ms, known to ± 1 %. */
+/** A stage of these bars in ms, ± 1 %. */
 function stateOf(bars: Record<string, number>, change: Partial<StageState> = {}): StageState {
   const total = Object.values(bars).reduce((sum, ms) => sum + ms, 0);
   const waterfall = {
@@ -129,17 +129,17 @@ const after = (state: StageState, ...words: string[]) => {
 };
 
 describe('launches', () => {
-  // 100 launches leave 3.6 ms between kernels, half a millisecond of it in one long stretch of the host.
+  // 100 launches leave 3.6 ms between kernels, half a millisecond of it in one long host gap.
   const eager = stateOf(
     { 'kernels.gemm': 5, launch_latency: 0.6, launch_overhead: 1, 'host.program': 2 },
     { facts: facts({ long_host_ms: 0.5, long_hosts: 1 }), kernels: 100, launches: 100 },
   );
 
-  test('a CUDA graph leaves a node gap a kernel and the long stretch: 5 + 100 × 0.45 µs + 0.5', () => {
+  test('a CUDA graph leaves one node gap per kernel and the long gap: 5 + 100 × 0.45 µs + 0.5', () => {
     const found = after(eager, 'cudagraph');
     expect(found.ms).toBeCloseTo(5 + 0.045 + 0.5, 9);
     expect(found.before_ms.value).toBeCloseTo(8.6, 9);
-    // Nodes that cost 1.5 µs each, the most that was seen: 0.105 ms more.
+    // Nodes of 1.5 µs each, the largest measured value: 0.105 ms more.
     expect(found.ci95[1]).toBeGreaterThan(found.ms + 0.105);
     // No gap at all: 0.045 ms less.
     expect(found.ci95[0]).toBeLessThan(found.ms - 0.045);
@@ -147,13 +147,13 @@ describe('launches', () => {
     expect(found.bars.map(({ id }) => id)).toContain('launch_overhead');
   });
 
-  test('a measured node gap is taken, and waits of the host stay', () => {
+  test('uses a measured node gap, and keeps waits of the host', () => {
     const waiting = { ...eager.facts!, waits: { ...eager.facts!.waits, synchronize: { ms: 1, calls: 1 } } };
     const found = after({ ...eager, facts: waiting, nodeNs: 1000 }, 'cudagraph');
     expect(found.ms).toBeCloseTo(5 + 0.1 + 0.5 + 1, 9);
   });
 
-  test('one launch, a CPU and a session without launches do not change, with the reason', () => {
+  test('one launch, a CPU, and a session without launches do not change, with the reason', () => {
     for (const state of [
       { ...eager, launches: 1 },
       { ...eager, onCpu: true },
@@ -173,8 +173,8 @@ describe('launches', () => {
     expect(after(eager, 'no-sync').bars).toEqual([]);
   });
 
-  test('pinned copies hide behind kernels as far as these reach, at the rate of the link', () => {
-    // 64 MB take 64e6 / (0.85 × 63e9) = 1.195 ms from pinned memory: behind 5 ms of kernels nothing is left.
+  test("pinned copies overlap with kernels as far as these reach, at the link's rate", () => {
+    // 64 MB take 64e6 / (0.85 × 63e9) = 1.195 ms from pinned memory, which 5 ms of kernels hide completely.
     const copying = stateOf(
       { 'kernels.gemm': 5, 'exposed_copy.htod_pageable': 4 },
       { facts: facts({}), copiedBytes: 64e6 },
@@ -182,13 +182,13 @@ describe('launches', () => {
     const found = after(copying, 'pinned-copies');
     expect(found.ms).toBeCloseTo(5, 9);
     expect(found.ci95[1]).toBeCloseTo(5 + Math.hypot(64 / (0.85 * 63), 0.05), 6);
-    // Without kernels to hide behind they take their time.
-    const alone = stateOf(
+    // Without kernels to overlap with, the copies stay exposed.
+    const fewKernels = stateOf(
       { 'kernels.gemm': 0.5, 'exposed_copy.htod_pageable': 4 },
       { facts: facts({}), copiedBytes: 64e6 },
     );
-    expect(after(alone, 'pinned-copies').ms).toBeCloseTo(0.5 + 64 / (0.85 * 63) - 0.5, 6);
-    // What is copied back is the stage's result: it stays, and so do the waits for it.
+    expect(after(fewKernels, 'pinned-copies').ms).toBeCloseTo(0.5 + 64 / (0.85 * 63) - 0.5, 6);
+    // A copy back is the stage's result: it stays, and so do the waits for it.
     const back = stateOf({ 'kernels.gemm': 5, 'exposed_copy.dtoh_pageable': 4 }, { facts: facts({}) });
     expect(after(back, 'pinned-copies')).toMatchObject({ ms: 9, bars: [] });
   });
@@ -196,11 +196,11 @@ describe('launches', () => {
 
 const architecture = readArchitecture(tinyConfig);
 const sheet = gpuPeaks(gpuRoofs('NVIDIA H200', null));
-/** So slow that the latency of kernels is nothing, and everything waits for memory. */
+/** So slow that kernel latency is negligible and memory limits everything. */
 const slow: Peaks = { flops: () => figure(1e15, 'FLOP/s', 'test'), bandwidth: figure(1e6, 'B/s', 'test') };
 const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 99 };
 
-/** Every class takes twice its need. */
+/** Every class takes twice its necessary time. */
 function twice(peaks: Peaks, of: Partial<StageShape> = {}, change: Partial<StageState> = {}): StageState {
   const needs: StageNeeds = {
     model: { architecture, storage: floatStorage('bfloat16') },
@@ -219,13 +219,13 @@ function twice(peaks: Peaks, of: Partial<StageShape> = {}, change: Partial<Stage
   return stateOf(bars, { needs, ...change });
 }
 
-/** Time of a class after a change: its bar and its need. */
+/** Time of a class after a change: its bar plus its necessary time. */
 function classAfter(found: ReturnType<typeof after>, before: StageState, id: string): number {
   return (found.bars.find((bar) => bar.id === id)?.after_ms ?? before.bars.get(id)!) * 2;
 }
 
 describe('work', () => {
-  test('a batch reads the weights once and the cache of each sequence', () => {
+  test('a larger batch reads the weights once and the cache of each sequence', () => {
     const before = twice(slow);
     const found = after(before, 'batch-size=4');
     // Keys and values: 99 tokens read and one written, in addition to q and the output; all of it four times.
@@ -241,7 +241,7 @@ describe('work', () => {
     expect(found.per_token_after_ms).toBeCloseTo(found.ms / 4, 9);
   });
 
-  test('twice the context doubles what is read of the cache', () => {
+  test('twice the context doubles the reads of the cache', () => {
     const before = twice(slow);
     const found = after(before, 'context-len=198');
     const grown =
@@ -252,7 +252,7 @@ describe('work', () => {
     expect(found.per_token_after_ms).toBeNull();
   });
 
-  test('another GPU scales what waits for memory by the data sheets, and leaves the host', () => {
+  test('another GPU scales memory-bound work by the data sheets, and not the host', () => {
     const before = twice(sheet, {}, {});
     const idle = new Map([...before.bars, ['host.program', 7]]);
     const state = { ...before, bars: idle, idleBars: new Set(['host.program']) };
@@ -266,7 +266,7 @@ describe('work', () => {
     expect(assumptions.filter((text) => text.startsWith('not modeled'))).toHaveLength(1);
   });
 
-  test('int4 weights: 0.5 bytes, a scale of 2.5 for 128, in the layers only', () => {
+  test('int4 weights: 0.5 bytes and a scale of 2.5 per 128, only in the layers', () => {
     const before = twice(slow);
     const found = after(before, 'int4');
     const layers = 2 * (64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 192);
@@ -281,20 +281,20 @@ describe('work', () => {
     );
   });
 
-  test('a dtype that the GPU does not compute in is refused', () => {
+  test('rejects a dtype that the GPU does not support', () => {
     const a100 = gpuPeaks(gpuRoofs('NVIDIA A100-SXM4-80GB', null));
     const state = twice(a100, {}, { gpuName: 'NVIDIA A100-SXM4-80GB' });
     expect(() => after(state, 'dtype=float8')).toThrow(expect.objectContaining({ code: 'E_DTYPE' }));
     expect(after(state, 'int4').ms).toBeLessThan([...state.bars.values()].reduce((sum, ms) => sum + ms, 0));
   });
 
-  test('without a model nothing is invented', () => {
+  test('without a model there is no prediction', () => {
     const found = changed(stateOf({ 'kernels.gemm': 5 }), parseChanges(['batch-size=4']));
     expect(found.after_ms).toMatchObject({ value: null, reason: { code: 'no_model' } });
   });
 });
 
-describe('host and device at the same time', () => {
+describe('host and device run concurrently', () => {
   const gaps = (state: StageState, ms: number, change: Partial<StageState>): StageState => ({
     ...state,
     bars: new Map([...state.bars, ['launch_overhead', ms]]),
@@ -302,27 +302,27 @@ describe('host and device at the same time', () => {
     ...change,
   });
 
-  test('kernels that grow fill the time in which the device waits for launches', () => {
+  test('longer kernels fill the time in which the device waits for launches', () => {
     const state = twice(slow);
     const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
     const eager = gaps(state, 10 * kernels, { launchIdleMs: 10 * kernels });
     expect(after(eager, 'batch-size=2').ms).toBeCloseTo(11 * kernels, 6);
   });
 
-  test('kernels that shrink gain no more than the host leaves', () => {
+  test("shorter kernels save time only down to the host's time", () => {
     const state = twice(slow);
     const kernels = [...state.bars.values()].reduce((sum, ms) => sum + ms, 0);
     const eager = gaps(state, kernels, { hostMs: 1.9 * kernels, launchIdleMs: kernels });
     const found = after(eager, 'int4');
     expect(found.ms).toBeCloseTo(1.9 * kernels, 6);
-    // As a graph it is the device's time that is left.
+    // As a graph only the device's time remains.
     const graphed = { ...eager, facts: facts({ launch_overhead_ms: kernels }), kernels: 100, launches: 100 };
     expect(after(graphed, 'cudagraph', 'int4').ms).toBeLessThan(kernels);
   });
 });
 
 describe('fusing', () => {
-  test("a rule's own gain is taken from the bars it names", () => {
+  test("takes a rule's gain from the bars it names", () => {
     const finding = {
       stage: 'decode',
       title: 'Eager attention',
@@ -350,7 +350,7 @@ describe('fusing', () => {
     ]);
   });
 
-  test('a fused kernel shortens the stage until the host launches what remains', () => {
+  test('a fused kernel shortens the stage until the host launches the remaining kernels as slowly', () => {
     const finding = {
       stage: 'decode',
       title: 'Eager attention',
@@ -366,13 +366,13 @@ describe('fusing', () => {
       },
     } as unknown as Finding;
     const bars = { roofline: 2, 'inefficiency.attention': 7, launch_latency: 1 };
-    // 40 launches take the host 8 ms; the 20 that remain take 4 ms.
+    // 40 launches take the host 8 ms; the remaining 20 take 4 ms.
     const state = stateOf(bars, { findings: [finding], hostMs: 8, launches: 40 });
     expect(after(state, 'fused-attention').ms).toBeCloseTo(4, 9);
     expect(after({ ...state, hostMs: 12 }, 'fused-attention').ms).toBeCloseTo(6, 9);
   });
 
-  test('without a fusion finding attention stays, with a note; a quarter of elementwise kernels stays', () => {
+  test('without a fusion finding attention stays, with a note, and a quarter of elementwise kernels stays', () => {
     const state = stateOf({ roofline: 2, 'inefficiency.elementwise': 2, 'nonessential.copy': 2 });
     expect(after(state, 'fused-attention').assumptions).toEqual([
       'no rule finds unfused attention in this stage',

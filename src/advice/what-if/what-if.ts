@@ -34,8 +34,8 @@ interface MeasuredStages {
 }
 
 /**
- * What changes start from, for pages that ask for one change after another.
- * @param options.withRules with the gains that rules computed, which fused-… needs
+ * Initial states of the changes, for pages that request one change after another.
+ * @param options.withRules includes gains computed by rules, which fused-… needs
  */
 export async function measuredStages(
   session: Session,

@@ -178,12 +178,13 @@ function sheetPeaks(name: string): StageNeeds['peaks'] | MissingFigure {
 
 function memoryWarning({ model, shape }: StageNeeds, name: string): string[] {
   const sheet = gpuSheet(name);
-  const held = {
+  const changed = {
     kvCache: model.storage.kvCache,
     batchSize: shape.batchSize,
     contextTokens: shape.contextTokens + shape.newTokens,
   };
-  const bytes = weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, held);
+  const bytes =
+    weightBytes(model.architecture, model.storage).total + kvCacheBytes(model.architecture, changed);
   if (sheet === null || bytes < sheet.memoryGb * 1e9) return [];
   return [
     `weights and KV cache take ${formatGb(bytes)} and do not fit into the ${formatSetting(sheet.memoryGb, 'GB')} of ${name}`,

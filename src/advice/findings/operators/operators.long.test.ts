@@ -16,7 +16,7 @@ import { closeAll, contextOf, fired } from '../test-steps.js';
 
 afterAll(closeAll);
 
-/** An operator of a step, µs, and what passes before it; what it takes and of which types. */
+/** An operator of a step: the time before it and its duration in µs, its shapes and types. */
 interface Call {
   name: string;
   takes: number;
@@ -24,18 +24,18 @@ interface Call {
   class?: string;
   shapes?: unknown[];
   types?: string[];
-  /** Ranges inside it, each as long as it. */
+  /** Ranges inside it with the same duration. */
   inside?: string[];
 }
 
-/** Decode steps of a program that uses no GPU. */
-function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingContext> {
+/** Decode steps of a program without a GPU. */
+function stepsOf(count: number, callsOf: (step: number) => Call[]): Promise<FindingContext> {
   const stages: Row<'stages'>[] = [];
   const ops: Row<'ops'>[] = [];
   let now = 0;
   for (let step = 0; step < count; step++) {
     const start = now;
-    for (const call of of(step)) {
+    for (const call of callsOf(step)) {
       now += call.after ?? 1;
       ops.push({
         op_id: ops.length + 1,
@@ -68,7 +68,7 @@ const rules: Rule[] = [
   noKvCache,
   promptLogits,
 ];
-/** What the rule finds, with a query that yields its rows by itself. */
+/** The finding of the rule, with a query that returns its rows on its own. */
 async function found(rule: Rule, context: FindingContext) {
   const draft = fired(await rule.find(context));
   await expectEvidence(context.session, [draft]);
@@ -80,7 +80,7 @@ async function firing(context: FindingContext): Promise<string[]> {
   return names;
 }
 
-test('a cache that is concatenated or allocated anew: calls that write more with every step, by their sizes', async () => {
+test('a cache that is concatenated or reallocated: calls that write more in every step, by their sizes', async () => {
   const cat = (step: number): Call => ({
     name: 'aten::cat',
     takes: 300,
@@ -95,7 +95,7 @@ test('a cache that is concatenated or allocated anew: calls that write more with
   });
   const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
   const one = await found(kvCacheConcat, context);
-  // 600 µs of a step, of which a twentieth stays.
+  // 600 µs per step, of which a twentieth remains.
   expect(one.gain!.expected_ms).toBeCloseTo(0.57, 6);
   expect(one.evidence[0]!.rows[0]).toMatchObject({
     operator: 'aten::cat',
@@ -115,7 +115,7 @@ test('a cache that is concatenated or allocated anew: calls that write more with
   expect(await firing(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
     'kv_cache_concat',
   ]);
-  // The new token alone is written in every step.
+  // Only the new token is written in every step.
   expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
 });
 
@@ -134,7 +134,7 @@ test('weights converted at every use', async () => {
   expect(await firing(context)).toEqual(['casts_and_layout_copies']);
 });
 
-test('unfused attention: the operators between two products that share a score matrix, with a reduction among them', async () => {
+test('unfused attention: operators between two products that share a score matrix, including a reduction', async () => {
   const between: Call[] = [
     { name: 'aten::mul', takes: 100, class: 'elementwise' },
     { name: 'aten::sum', takes: 50, class: 'norm' },
@@ -156,7 +156,7 @@ test('unfused attention: the operators between two products that share a score m
   expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
 });
 
-test('stock attention in one operator: rotary embeddings of one step and of the next share no scores', async () => {
+test('attention in one operator: rotary embeddings of two steps share no scores', async () => {
   const rotary = product(100, [
     [8, 64, 1],
     [8, 1, 1],
@@ -168,7 +168,7 @@ test('stock attention in one operator: rotary embeddings of one step and of the 
   };
   const norm: Call = { name: 'aten::mean', takes: 100, class: 'norm' };
   expect(await firing(await stepsOf(6, () => [rotary, norm, fused, rotary, norm, fused]))).toEqual([]);
-  // Products that look alike, with attention in one operator or a layer's weights between them.
+  // Similar products with fused attention or a layer's weights between them.
   const scores = product(200, [
     [8, 16, 64],
     [8, 64, 128],
@@ -183,7 +183,7 @@ test('stock attention in one operator: rotary embeddings of one step and of the 
     expect(await firing(await stepsOf(6, () => [scores, norm, other, values]))).toEqual([]);
 });
 
-test('a program that computes at the same place in every step, not one that was delayed once', async () => {
+test('a program that computes at the same place in every step, but not one that was delayed once', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [
       product(500),
@@ -196,7 +196,7 @@ test('a program that computes at the same place in every step, not one that was 
   expect(one.cause).toContain('between aten::bmm and aten::argmax');
   expect(await firing(context)).toEqual(['host_bound']);
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
-  // Another process can hold up a program; it makes no casts.
+  // Another process can delay a program, but it does not cause casts.
   const cast: Call = { name: 'aten::copy_', takes: 400, shapes: [[64], [64]], types: ['float', 'double'] };
   const both = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
   const busy = { ...both, machine: { ...both.machine, busy: true } };
@@ -215,7 +215,7 @@ test('code compiled in most steps, not only in the first', async () => {
       product(1000),
     ]);
   const context = await steps((step) => step < 4);
-  // Three of the six steps, the first apart.
+  // Three of the six steps, without the first.
   expect((await found(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
   expect(await firing(context)).toEqual(['recompilation']);
   expect(await firing(await steps((step) => step === 0))).toEqual([]);
@@ -231,7 +231,7 @@ const weighted = (takes: number, rows: number, outer = 512): Call => ({
   ],
 });
 
-test('a mask that is created in every step and is larger than the tensors of the step', async () => {
+test("a mask that is created in every step and is larger than the step's tensors", async () => {
   const mask = (name: string, elements: number): Call => ({
     name,
     takes: 400,
@@ -246,13 +246,13 @@ test('a mask that is created in every step and is larger than the tensors of the
   const draft = await found(rebuiltTensors, context);
   expect(draft.gain!.expected_ms).toBeCloseTo(0.8, 9);
   expect(draft.title).toContain('2 writes of the same sizes');
-  // Activations of a step are written in every step; so is a mask that only the first two needed.
-  const own = await stepsOf(6, (step) => [
+  // Activations are written in every step, and a mask only in the first two.
+  const activations = await stepsOf(6, (step) => [
     weighted(1000, 1024),
     mask('aten::fill_', 724),
     ...(step < 2 ? [mask('aten::triu', 8192)] : []),
   ]);
-  expect((await rebuiltTensors.find(own)).outcome).toBe('not_fired');
+  expect((await rebuiltTensors.find(activations)).outcome).toBe('not_fired');
 });
 
 test('steps that recompute all tokens: their rows grow by the new ones', async () => {
@@ -261,12 +261,12 @@ test('steps that recompute all tokens: their rows grow by the new ones', async (
     weighted(1000, 400 + 2 * step),
   ]);
   const draft = await found(noKvCache, context);
-  // 405 rows of two sequences on average; time goes with the rows down to 16 of them.
+  // 405 rows of two sequences on average; time is proportional to the rows, down to 16 of them.
   expect(draft.gain!.expected_ms).toBeCloseTo(5 * (1 - 16 / 405), 6);
   expect(draft.title).toContain('203 tokens of each sequence');
   for (const rows of [() => 1, () => 256, (step: number) => 4 + step]) {
-    const other = await stepsOf(6, (step) => [weighted(4000, rows(step))]);
-    expect((await noKvCache.find(other)).outcome).toBe('not_fired');
+    const constantTime = await stepsOf(6, (step) => [weighted(4000, rows(step))]);
+    expect((await noKvCache.find(constantTime)).outcome).toBe('not_fired');
   }
 });
 

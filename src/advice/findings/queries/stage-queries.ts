@@ -2,9 +2,9 @@ import { stepKindsSql } from '../../../model/record.js';
 import { literal } from '../../../facts/trace/scope.js';
 
 /**
- * W of the timed stages of a kind in each execution, of one rank (null: of all), by events of the device where the
- * execution has them, else from host ranges: a decode or mixed step lasts until the start of the next one on its thread and in its
- * iteration (docs/concepts/stages-and-clocks.md, W; recordedSteps has the same).
+ * W of the timed stages of a kind in each execution, for one rank (null: all), by device events if the execution has
+ * them, else from host ranges: a decode or mixed step lasts until the start of the next one of its thread and iteration
+ * (docs/concepts/stages-and-clocks.md, W; recordedSteps uses the same definition).
  */
 export const stepTimesSql = (
   kinds: readonly string[],

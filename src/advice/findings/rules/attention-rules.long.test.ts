@@ -9,7 +9,7 @@ import { firing, gemm, names, run } from './test-device-rules.js';
 afterAll(closeAll);
 
 describe('copies of the KV cache', () => {
-  test('long concatenations; each is left with a write of 2 µs', async () => {
+  test('long concatenations, each reduced to a write of 2 µs', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
     );
@@ -18,14 +18,14 @@ describe('copies of the KV cache', () => {
     expect(await firing(context)).toEqual(['kv_cache_concat']);
   });
 
-  test('short ones that grow with the steps, not those of constant time', async () => {
+  test('short ones that grow with the steps, but not those of constant time', async () => {
     const steps = (us: (step: number) => number) =>
       contextOf(stepRows('decode', 16, (step) => repeated(8, [gemm(30), run(us(step), 'copy', names.cat)])));
     expect(await firing(await steps((step) => 5 + step * 0.1))).toEqual(['kv_cache_concat']);
     expect(await firing(await steps(() => 5))).toEqual([]);
   });
 
-  test('a cache that is cloned by the copy engine, or repeated for every head, grows as one that is concatenated', async () => {
+  test('a cache cloned by the copy engine, or repeated for every head, grows like a concatenated one', async () => {
     const onDevice = { kind: 'DtoD', src_kind: 'device', dst_kind: 'device', bytes: 2 ** 20 };
     const cloned = await contextOf(
       stepRows('decode', 16, (step) =>
@@ -33,7 +33,7 @@ describe('copies of the KV cache', () => {
       ),
     );
     const found = fired(await kvCacheConcat.find(cloned));
-    // 8 copies of 20 to 35 µs, 27.5 on average, of which a write of 2 µs stays.
+    // 8 copies of 20 to 35 µs, 27.5 on average, each reduced to a write of 2 µs.
     expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
     expect(found.title).toContain('8 copies that grow with the context');
     expect(await firing(cloned)).toEqual(['kv_cache_concat']);
@@ -46,7 +46,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(await steady(() => 27.5))).toEqual(['casts_and_layout_copies']);
   });
 
-  test('a kernel that copies the context and converts weights: launches of one size in every step are no context', async () => {
+  test('a kernel that copies the context and converts weights: launches of one size in every step are not the context', async () => {
     const sizes = (blocks: number): Row<'kernels'> => ({ grid: `${blocks},1,1` });
     const context = await contextOf(
       stepRows('decode', 16, (step) =>
@@ -59,12 +59,12 @@ describe('copies of the KV cache', () => {
       ),
     );
     const found = fired(await kvCacheConcat.find(context));
-    // 8 copies of 20 to 35 µs, of which a write of 2 µs stays; not those of 100 µs.
+    // 8 copies of 20 to 35 µs, each reduced to a write of 2 µs, without those of 100 µs.
     expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
     expect(fired(await castsAndLayoutCopies.find(context)).gain!.expected_ms).toBeCloseTo(0.8, 2);
   });
 
-  test('concatenations that append no token, by their shapes, are something else: halves of rotary embeddings', async () => {
+  test('concatenations that append no token by shape, such as halves of rotary embeddings, are not the cache', async () => {
     const withShapes = (input_shapes: string) => {
       const rows = stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)]));
       return contextOf({
@@ -85,7 +85,7 @@ describe('copies of the KV cache', () => {
 });
 
 describe('attention', () => {
-  test('written out: from the product before the softmax to the one after it', async () => {
+  test('unfused: from the product before the softmax to the one after it', async () => {
     const attention = [
       gemm(60),
       run(100, 'elementwise', names.mul),
@@ -95,12 +95,12 @@ describe('attention', () => {
     const context = await contextOf(
       stepRows('prefill', 3, () => repeated(2, [gemm(200), ...attention, gemm(200)])),
     );
-    // Without a model 15 % of the 420 µs are left.
+    // Without a model 15 % of the 420 µs remain.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.42 * 0.85, 6);
     expect(await firing(context)).toEqual(['eager_attention']);
   });
 
-  /** Two products around a softmax that is written out, as einsum launches them: heads × rows × columns by their operators. */
+  /** Two products around an unfused softmax, as einsum launches them: heads × rows × columns by their operators. */
   const writtenOut = (products: [number[][], number[][]], reduces: boolean, around?: string) => {
     const rows = stepRows('prefill', 3, () =>
       repeated(2, [
@@ -134,17 +134,18 @@ describe('attention', () => {
     ],
   ];
 
-  test('a softmax written out is one by what the products around it multiply, whatever its kernels are called', async () => {
+  test('recognizes an unfused softmax by the products around it, for any kernel names', async () => {
     const context = await writtenOut(scores, true);
-    // 400 µs from product to product, of which 15 % are left.
+    // 400 µs from product to product, of which 15 % remain.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.4 * 0.85, 6);
-    // Experts multiply what a product made, too, and reduce nothing between; a norm reduces, between other products.
+    // Experts also multiply the result of a product, but without a reduction between; a norm reduces, but between other
+    // products.
     expect((await eagerAttention.find(await writtenOut(scores, false))).outcome).toBe('not_fired');
-    const others: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
-    expect((await eagerAttention.find(await writtenOut(others, true))).outcome).toBe('not_fired');
+    const otherShapes: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
+    expect((await eagerAttention.find(await writtenOut(otherShapes, true))).outcome).toBe('not_fired');
   });
 
-  test('a router computes a softmax between two products, too: experts are chosen after it, or before it', async () => {
+  test("a router's softmax between two products is not attention: experts are chosen before or after it", async () => {
     const softmax = run(200, 'attention', names.softmax);
     const choice = run(40, 'sampling', names.topk);
     const sum = run(20, 'norm', names.scan);
@@ -160,7 +161,7 @@ describe('attention', () => {
       ).toEqual([]);
   });
 
-  test('as many fused attentions as softmaxes: the softmaxes are of something else', async () => {
+  test('with as many fused attentions as softmaxes, the softmaxes are not attention', async () => {
     const layer = [gemm(100), run(30, 'attention', names.flash), gemm(100)];
     const softmax = run(200, 'attention', names.softmax);
     const steps = (fused: boolean) =>
@@ -173,7 +174,7 @@ describe('attention', () => {
     expect('why' in outcome && outcome.why).toContain('4 fused attention kernels run');
   });
 
-  test('rotary embeddings multiply without scores', async () => {
+  test('products of rotary embeddings have no scores', async () => {
     const rotary: [number[][], number[][]] = [
       [
         [2, 64, 1],
@@ -187,12 +188,12 @@ describe('attention', () => {
     expect((await eagerAttention.find(await writtenOut(rotary, true))).outcome).toBe('not_fired');
   });
 
-  test('scores that the math backend writes: the program calls the fused operator already', async () => {
+  test('scores written by the math backend: the program already calls the fused operator', async () => {
     const context = await writtenOut(scores, true, 'aten::_scaled_dot_product_attention_math');
     expect(fired(await eagerAttention.find(context)).change.text).toContain('its unfused math backend');
   });
 
-  test("a sampler's softmax after the last product is none", async () => {
+  test("a sampler's softmax after the last product is not attention", async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [...repeated(4, [gemm(200)]), run(200, 'attention', names.softmax)]),
     );

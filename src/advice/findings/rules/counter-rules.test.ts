@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const gib = 2 ** 30;
 
-/** One launch of 1 ms that reads `bytes` from DRAM and keeps it busy to `percent`; everything else in order. */
+/** One launch of 1 ms that reads `bytes` from DRAM and keeps it busy to `percent`, without other problems. */
 function launch(kernel_name: string, bytes: number, percent: number): Row<'counters'>[] {
   const metrics: Record<string, number> = {
     'gpu__time_duration.sum': 1e6,
@@ -41,10 +41,10 @@ function launch(kernel_name: string, bytes: number, percent: number): Row<'count
 
 /** @param inUse peak device memory of the program; null if not recorded */
 async function context(counters: Row<'counters'>[], inUse: number | null) {
-  const held = { execution_id: 'counters', capture_id: 'ncu', device: 0, kind: 'allocated', t_ns: 0 };
+  const allocated = { execution_id: 'counters', capture_id: 'ncu', device: 0, kind: 'allocated', t_ns: 0 };
   const session = await sessionOf(
     home,
-    { counters, ...(inUse === null ? {} : { memory: [{ ...held, bytes: inUse }] }) },
+    { counters, ...(inUse === null ? {} : { memory: [{ ...allocated, bytes: inUse }] }) },
     { kind: 'run', workload: null, roofline: null },
   );
   const database = await session.connect();
@@ -54,12 +54,12 @@ async function context(counters: Row<'counters'>[], inUse: number | null) {
 
 const kind = ({ outcome }: RuleOutcome) => outcome;
 
-test('L2: reading four times what the program holds is a fault, by hand', async () => {
+test("L2: reading four times the program's memory is a finding, by hand", async () => {
   const found = await l2HitRate.find(await context(launch('rereads', 4 * gib, 80), gib));
   if (found.outcome !== 'fired') throw new Error(found.why);
   const [finding] = found.findings;
   expect(finding!.title).toContain('reads 4.00 GiB from DRAM, 4.00× what the program has in use (1.00 GiB)');
-  // Three quarters of the reads are again, and DRAM is busy for 80 % of the millisecond.
+  // Three quarters of the bytes are re-read, and DRAM is busy for 80 % of the millisecond.
   expect(finding!.gain).toMatchObject({
     expected_ms: expect.closeTo(0.75 * 0.8, 9) as number,
     low_ms: expect.closeTo(0.3, 9) as number,
@@ -67,7 +67,7 @@ test('L2: reading four times what the program holds is a fault, by hand', async 
   });
 });
 
-test('L2: a low hit rate alone, an idle DRAM, or no measure of what there is to read is none', async () => {
+test('L2: a low hit rate alone, an idle DRAM, or an unknown amount of data is not a finding', async () => {
   expect(kind(await l2HitRate.find(await context(launch('streams', gib, 90), gib)))).toBe('not_fired');
   expect(kind(await l2HitRate.find(await context(launch('computes', 4 * gib, 20), gib)))).toBe('not_fired');
   expect(kind(await l2HitRate.find(await context(launch('unknown', 4 * gib, 80), null)))).toBe(
@@ -76,7 +76,7 @@ test('L2: a low hit rate alone, an idle DRAM, or no measure of what there is to 
   expect(kind(await l2HitRate.find(await context([], gib)))).toBe('not_applicable');
 });
 
-test('a kernel that only streams is not reported for occupancy, coalescing or bank conflicts', async () => {
+test('a kernel that only streams has no finding for occupancy, coalescing or bank conflicts', async () => {
   const streaming = await context(launch('streams', gib, 90), gib);
   for (const rule of [lowOccupancy, uncoalescedAccess, bankConflicts])
     expect(kind(await rule.find(streaming)), rule.id).not.toBe('fired');

@@ -33,7 +33,7 @@ export const cpuByAccident: Rule = {
         ? { outcome: 'not_fired', why: `It computed on ${workload?.device ?? 'the GPU'}.` }
         : { outcome: 'not_applicable', why: 'The session does not record the device.' };
     }
-    if (knownEngine(workload.engine.name) === 'onnx' || asked(context))
+    if (knownEngine(workload.engine.name) === 'onnx' || isCpuRequested(context))
       return { outcome: 'not_fired', why: 'The CPU was requested.' };
     return {
       outcome: 'fired',
@@ -48,7 +48,7 @@ export const cpuByAccident: Rule = {
 };
 
 /** `--device cpu`, `device="cpu"`, or GPUs hidden on the command line. */
-const asked = ({ manifest }: FindingContext): boolean =>
+const isCpuRequested = ({ manifest }: FindingContext): boolean =>
   [...manifest.command, ...manifest.executions.flatMap(({ command }) => command)].some((word) =>
     /^--device(=|$)|^cpu$|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
   );

@@ -23,7 +23,7 @@ describe('conversions', () => {
     expect(await firing(context)).toEqual(['casts_and_layout_copies']);
   });
 
-  test('that write the tokens of a step are none', async () => {
+  test("casts of a step's tokens are not reported", async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => repeated(8, [gemm(20), run(2.4, 'copy', names.layout)])),
     );
@@ -32,7 +32,7 @@ describe('conversions', () => {
 });
 
 describe('chains of elementwise kernels', () => {
-  test('six kernels become one that takes three quarters of the longest, where they convert', async () => {
+  test('six kernels become one that takes three quarters of the longest, if they convert', async () => {
     const chain = [
       run(10, 'copy', names.cast),
       ...repeated(4, [run(20, 'elementwise', names.mul)]),
@@ -56,7 +56,7 @@ describe('chains of elementwise kernels', () => {
 
 describe('products', () => {
   const wide = { name: 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8', dtype: 'fp32' };
-  test('in float32; half of a memory-bound step remains', async () => {
+  test('in float32: half of a memory-bound step remains', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(250, wide)])));
     expect(fired(await halfPrecision.find(context)).gain!.expected_ms).toBeCloseTo(0.5, 6);
     expect(await firing(context)).toEqual(['half_precision']);
@@ -67,7 +67,7 @@ describe('products', () => {
     expect(await firing(context)).toEqual([]);
   });
 
-  test('that load 2 bytes at once take 2.5 times as long; those that load 16 are aligned', async () => {
+  test('those that load 2 bytes at once take 2.5 times as long; those that load 16 are aligned', async () => {
     const named = (align: number) => ({
       name: `cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align${align}`,
     });
@@ -80,7 +80,7 @@ describe('products', () => {
 
 describe('several devices', () => {
   const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
-  test('an all-reduce behind every product: half of what is exposed', async () => {
+  test('an all-reduce after every product: half of its exposed time', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
     const found = fired(await exposedCommunication.find(context));
     expect(found.at_stake_ms).toBeCloseTo(0.16, 6);
@@ -88,9 +88,9 @@ describe('several devices', () => {
     expect(await firing(context)).toEqual(['exposed_communication']);
   });
 
-  /** Two ranks with one device clock: each has 4 products, a host gap, and an all-reduce until both have arrived. */
+  /** Two ranks on one device clock: each has 4 products, a host gap, and an all-reduce until both have arrived. */
   const twoRanks = (host: [number, number], reduces: (rank: number) => number[]) => {
-    const of = (rank: number) => {
+    const rankRows = (rank: number) => {
       const rows = stepRows('decode', 3, () =>
         reduces(rank).flatMap((takes) => [gemm(100), { idle: { host: host[rank]! } }, reduce(takes)]),
       );
@@ -107,7 +107,7 @@ describe('several devices', () => {
         gaps: rows.gaps.map((row) => ({ ...row, ...place(row.stage_id) })),
       };
     };
-    const [first, second] = [of(0), of(1)];
+    const [first, second] = [rankRows(0), rankRows(1)];
     return {
       stages: [...first.stages, ...second.stages],
       kernels: [...first.kernels, ...second.kernels],
@@ -115,8 +115,8 @@ describe('several devices', () => {
     };
   };
 
-  test('a rank that comes late: the others wait inside their collectives, and fewer GPUs are no cure', async () => {
-    // 4 times: rank 0 is there after 100 µs, rank 1 after 150; both are done after 160.
+  test('a late rank: the others wait inside their collectives, and fewer GPUs would not help', async () => {
+    // 4 times: rank 0 arrives after 100 µs, rank 1 after 150; both finish after 160.
     const reduces = (rank: number) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10));
     const context = await contextOf(twoRanks([0, 50], reduces));
     expect(context.scope!.source.focus.rank).toBe(0);
@@ -151,16 +151,18 @@ describe('several devices', () => {
     expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
   });
 
-  test('different numbers of collectives, or pairs that do not match: the waiting time is not known', async () => {
-    const one = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
-    const fewer = { ...one, kernels: one.kernels.slice(0, -1) };
-    const apart = {
-      ...one,
-      kernels: one.kernels.map((row) => (row.rank === 1 ? { ...row, start_ns: row.start_ns! + 1e7 } : row)),
+  test('different numbers of collectives, or pairs that do not match: the waiting time is unknown', async () => {
+    const matching = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
+    const fewer = { ...matching, kernels: matching.kernels.slice(0, -1) };
+    const disjoint = {
+      ...matching,
+      kernels: matching.kernels.map((row) =>
+        row.rank === 1 ? { ...row, start_ns: row.start_ns! + 1e7 } : row,
+      ),
     };
     for (const [rows, why] of [
       [fewer, 'the ranks launch it differently often'],
-      [apart, 'the n-th of one rank does not overlap with the n-th of another'],
+      [disjoint, 'the n-th of one rank does not overlap with the n-th of another'],
     ] as const) {
       const found = fired(await exposedCommunication.find(await contextOf(rows)));
       expect(found.cause).toContain(`how much is not known: ${why}.`);

@@ -170,9 +170,9 @@ function nearest(
   limit: number,
 ): number | null {
   for (
-    let i = from + step, seen = 0;
-    seen < kernelsBetween && (step === 1 ? i <= limit : i >= limit);
-    i += step, seen++
+    let i = from + step, passed = 0;
+    passed < kernelsBetween && (step === 1 ? i <= limit : i >= limit);
+    i += step, passed++
   ) {
     if (sequence[i]?.class === 'gemm') return i;
   }

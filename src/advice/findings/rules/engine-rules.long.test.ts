@@ -19,7 +19,7 @@ afterAll(async () => {
   for (const database of open) await database.close();
 });
 
-/** What a rule makes of the hand-made profile, its decode bars replaced by these, ms; the rest is unattributed. */
+/** Result of a rule for the hand-made profile with these decode bars in ms; the remainder is unattributed. */
 async function judge(
   rule: Rule,
   {
@@ -62,7 +62,7 @@ async function judge(
 
 const bars = { roofline: 5, 'host.runtime_call': 1.5, 'host.runtime_dispatch': 1, unattributed: 0.25 };
 
-test('the runtime outside of operators: a finding for each bar of 5 % and more', async () => {
+test('time in the runtime outside of operators: a finding for each bar of at least 5 %', async () => {
   const { drafts } = await judge(runtimeOverhead, { bars });
   const decode = drafts.filter(({ stage }) => stage === 'decode');
   expect(decode.map((draft) => [draft.bars, draft.at_stake_ms, draft.gain?.expected_ms])).toEqual([
@@ -74,7 +74,7 @@ test('the runtime outside of operators: a finding for each bar of 5 % and more',
   expect(none.drafts.filter(({ stage }) => stage === 'decode')).toEqual([]);
 });
 
-test('withheld where the two passes differ, a part is more than the whole, or the machine is busy', async () => {
+test('withheld if the two passes differ, a part exceeds the whole, or the machine is busy', async () => {
   for (const [change, code] of [
     [{ bars: { ...bars, unattributed: 2 } }, 'passes_differ'],
     [{ bars: { ...bars, 'host.runtime_call': 9, 'host.runtime_dispatch': 0 } }, 'not_a_share'],
@@ -82,12 +82,12 @@ test('withheld where the two passes differ, a part is more than the whole, or th
   ] as const) {
     const { drafts, withheld } = await judge(runtimeOverhead, change);
     expect(drafts.filter(({ stage }) => stage === 'decode')).toEqual([]);
-    const own = withheld.filter(({ stage }) => stage === 'decode');
-    expect(new Set(own.map(({ reason }) => reason.code))).toEqual(new Set([code]));
+    const decodeWithheld = withheld.filter(({ stage }) => stage === 'decode');
+    expect(new Set(decodeWithheld.map(({ reason }) => reason.code))).toEqual(new Set([code]));
   }
 });
 
-test('copies are those of a growing KV cache only where the engine says so and they are Concat', async () => {
+test('copies count as a growing KV cache only if the engine says so and they are Concat', async () => {
   const rows = wholeRows();
   for (const row of rows.ops!) if (row.class === 'copy') row.op_type = 'Concat';
   const copying = { bars: { roofline: 5, 'nonessential.copy': 1 }, rows };
@@ -104,7 +104,7 @@ test('copies are those of a growing KV cache only where the engine says so and t
   expect(await ofDecode({ bars: { roofline: 7, 'nonessential.copy': 0.3 } })).toBeUndefined();
 });
 
-test('idle cores only where fewer threads than usable cores compute', async () => {
+test('idle cores only if fewer threads than usable cores compute', async () => {
   const { workload } = (await sessionOf(home, wholeRows())).manifest;
   const threads = workload!.threads!;
   for (const [cores, outcome] of [

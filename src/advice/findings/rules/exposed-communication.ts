@@ -9,7 +9,10 @@ import { barsOf, checkAgain, minShare, stageRule } from '../stage-rule.js';
 import { type RankCollectives, waitingOfRanks } from '../../../facts/trace/collectives.js';
 import { callsOf, instanceWord, everyInstance, ms, part, plural } from '../words.js';
 
-/** Share that overlap or a faster all-reduce removes at least; overlap removed 0.91 in the one planted pair (test/fixtures/diagnosis). */
+/**
+ * Minimum share removed by overlap or a faster all-reduce. Overlap removed 0.91 in the one planted pair
+ * (test/fixtures/diagnosis).
+ */
 const hideable = 0.5;
 
 /** Devices exchange data while no kernel computes. */
@@ -87,8 +90,8 @@ async function waiting(
       .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, waits ${ms(row.host_ms)} for its host`)
       .join('; '),
   );
-  const [here, there] = [ownTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
-  const host = there - here >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
+  const [here, awaitedHostMs] = [ownTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
+  const host = awaitedHostMs - here >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
   const focus = [
     ...(awaited.rank === null ? [] : [`--rank ${awaited.rank}`]),
     ...(awaited.device === null ? [] : [`--device ${awaited.device}`]),
@@ -99,7 +102,7 @@ async function waiting(
     at_stake_ms: stake,
     cause: `In ${instanceWord(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that arrives last, ${late}${
       host
-        ? `: its device waits ${ms(there)} for its host, this rank's ${ms(here)}`
+        ? `: its device waits ${ms(awaitedHostMs)} for its host, this rank's ${ms(here)}`
         : '; neither its kernels nor its host alone explain it'
     }.`,
     change: {
@@ -123,7 +126,7 @@ async function waiting(
   };
 }
 
-/** Ranks that evidence names: those that wait least. */
+/** Maximum ranks named in evidence: those that wait least. */
 const mostNamed = 8;
 
 const waitingText = (rows: RankCollectives[]): string =>
@@ -136,7 +139,7 @@ const waitingText = (rows: RankCollectives[]): string =>
     )
     .join('; ');
 
-/** What other rules do not claim of the exchange: slow_link, expert_imbalance and pipeline_bubbles name a cause. */
+/** Exchange time minus what slow_link, expert_imbalance and pipeline_bubbles claim with a cause. */
 function remaining(
   context: FindingContext,
   stage: StageFacts,
@@ -196,7 +199,7 @@ async function exchange(
   };
 }
 
-/** The part that is waiting for a slower rank, or why it is not known. */
+/** The part spent waiting for a slower rank, or why it is unknown. */
 function waitingWords(waits: CollectiveWaits | null, instances: number): string {
   if (!waits)
     return 'This includes waiting for a slower rank; how much is not known: the capture has no other rank with such kernels.';
@@ -215,7 +218,7 @@ const fewerGpus = {
   tensorrt_llm: 'tensor_parallel_size: <fewer>',
 };
 
-/** By what is exchanged: sums of activations, gradients, or values sent from one rank to another. */
+/** Changes by what is exchanged: sums of activations, gradients, or values sent from one rank to another. */
 async function changeFor(context: FindingContext, largest: string): Promise<FoundDraft['change']> {
   const { framework, training } = await programOf(context);
   const pairs = /send|recv|all_?to_?all/i.test(largest);

@@ -111,7 +111,7 @@ const spreadWords = ({ kind, instances, median_ms: median, least_ms: least, most
     ? `${instancesOf(1, kind)} of ${ms(median)}`
     : `${instancesOf(instances, kind)} of ${ms(least)} to ${ms(most)}, median ${ms(median)}`;
 
-/** The times behind the means: those of the clean execution where it is the one compared. */
+/** SQL of the times behind the means, from the clean execution if it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {
   const kinds = doubtful.map(({ waterfall }) => waterfall.kind);
   const isClean = ({ clean_ms: clean }: StageWaterfall) => clean.value !== null;

@@ -81,16 +81,16 @@ async function finding(
   let after = 0;
   for (const row of wide) after += row.ms * (await ratio(context, stage, row.dtype as Wide));
   // If nearly all products have this type, the rest of the model has it too.
-  let others = 0;
+  let otherMs = 0;
   let othersAfter = 0;
   if (mostly) {
     for (const row of rows) {
       if (row.class === 'gemm' || (row.ms * 1e6) / Math.max(1, row.n) < shortNs) continue;
-      others += row.ms;
+      otherMs += row.ms;
       othersAfter += row.ms * (row.class === 'attention' ? attentionShare : bytesShare);
     }
   }
-  const gain = time - after + others - othersAfter;
+  const gain = time - after + otherMs - othersAfter;
   const names = [
     ...new Set(
       wide.map(({ dtype }) => (dtype === 'tf32' ? 'TF32' : dtype === 'fp64' ? 'float64' : 'float32')),
@@ -118,7 +118,7 @@ async function finding(
     stage: kind,
     title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyInstance(kind)}; 16 bits are enough`,
     at_stake_ms: gain,
-    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
+    cause: `In ${instanceWord(kind)} products run for ${ms(time)} in ${names.join(' and ')}${mostly ? `, and ${ms(otherMs)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
       text: training
@@ -134,7 +134,7 @@ async function finding(
       wall,
       gain,
       'Products scale with the ratio of the peaks or of the bytes, whichever limits each; other kernels take half, attention a tenth.',
-      { high_ms: Math.min(time + others, 1.1 * gain), what_if: 'dtype=bfloat16' },
+      { high_ms: Math.min(time + otherMs, 1.1 * gain), what_if: 'dtype=bfloat16' },
     ),
     confidence: 'medium',
     bars: [

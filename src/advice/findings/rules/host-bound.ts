@@ -50,8 +50,9 @@ export const hostBound: Rule = stageRule(
 );
 
 /**
- * Why host gaps prove nothing of a usual instance: they are in at most half of the recorded ones, too few to exclude a mean of zero.
- * @returns null where they recur
+ * Why host gaps do not show a typical cost: at most half of the recorded instances have them, too few to exclude a mean
+ * of zero.
+ * @returns null if they recur
  */
 async function onceInAWhile(
   { scope }: FindingContext,

@@ -12,7 +12,7 @@ import { synchronizationEveryStep } from './synchronization-every-step.js';
 
 afterAll(closeAll);
 
-/** Every rule of the host; of those that are not named, none may fire. */
+/** Every rule about the host; rules without an expected finding must not fire. */
 const hostRules: Rule[] = [
   launchBound,
   synchronizationEveryStep,
@@ -29,14 +29,14 @@ async function firing(context: FindingContext): Promise<string[]> {
   return names;
 }
 
-/** A launch of eager PyTorch: 8 µs of dispatch, 4 µs in the call, 2 µs until the kernel begins. */
+/** A launch of eager PyTorch: 8 µs of dispatch, 4 µs in the call, 2 µs until the kernel starts. */
 const launch: Part = { idle: { host: 8, launch_overhead: 4, launch_latency: 2 } };
 
 describe('launch-bound', () => {
   test('100 launches with 14 µs of idle time each, of which 0.45 µs remain in a graph', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(100, [launch, { kernel: 3 }])));
     const found = fired(await launchBound.find(context));
-    // W = 100 × 17 µs; the gain 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
+    // W = 100 × 17 µs. The gain is 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
     expect(found.gain!.expected_ms).toBeCloseTo(1.355, 6);
     expect(found.gain!.after_ms).toBeCloseTo(0.345, 6);
     expect(found.gain!.low_ms).toBeCloseTo(1.25, 6);
@@ -44,7 +44,7 @@ describe('launch-bound', () => {
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 
-  test('not a graph of 100 nodes, and not a device that the host stays ahead of', async () => {
+  test('no finding for a graph of 100 nodes, or a device that the host stays ahead of', async () => {
     const node = { graph_node: 1, graph_id: 1, correlation: 5 };
     const graph = await contextOf(
       stepRows('decode', 4, () =>
@@ -59,7 +59,7 @@ describe('launch-bound', () => {
   });
 });
 
-describe('stretches between two launches of a launch-bound step', () => {
+describe('long host gaps between two launches of a launch-bound step', () => {
   const stretch = 5000;
   const steps = (kind = 'decode') =>
     stepRows(kind, 4, () => [
@@ -71,7 +71,7 @@ describe('stretches between two launches of a launch-bound step', () => {
   /** 400 launches of 14 µs and one call of 6 µs, less 0.45 µs for each of 401 nodes. */
   const launches = (400 * 14 + 6 - 401 * 0.45) / 1e3;
 
-  test('5 ms of Python in the middle are no launch: a graph cannot do that work', async () => {
+  test('5 ms of Python in the middle are not a launch: a graph cannot do that work', async () => {
     const found = fired(await launchBound.find(await contextOf(steps())));
     expect(found.gain!.expected_ms).toBeCloseTo(launches, 6);
     expect(await firing(await contextOf(steps()))).toEqual(['launch_bound', 'host_bound']);
@@ -96,7 +96,7 @@ describe('stretches between two launches of a launch-bound step', () => {
     expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
   });
 
-  test('0.6 ms before the step are hidden by the next one, unless the host waits for this one', async () => {
+  test('0.6 ms before the step overlap with the next one, unless the host waits for this one', async () => {
     const prepared = (waits: Part[]) =>
       stepRows('decode', 4, () => [
         { idle: { host: 600, launch_overhead: 4, launch_latency: 2 } },
@@ -113,14 +113,14 @@ describe('stretches between two launches of a launch-bound step', () => {
     expect(waiting.gain!.expected_ms).toBeCloseTo((100 * 14 + 6 - 101 * 0.45 - 1) / 1e3, 6);
   });
 
-  test('a prefill is not advised to compile: a plain torch.compile captures no graph', async () => {
+  test('does not suggest torch.compile for a prefill, because it captures no graph by default', async () => {
     const { change, gain } = fired(await launchBound.find(await contextOf(steps('prefill'))));
     expect(change.example).toContain('mode="reduce-overhead"');
     expect(change.text).toContain('Pad prompts to a few lengths');
     expect(gain!.assumption).toContain('One graph per padded length.');
   });
 
-  test('an engine gets its own switches, and numbers from an H200 are marked as such', async () => {
+  test("names an engine's own switches, and marks numbers from an H200", async () => {
     const rows = steps();
     const named = rows.kernels.map((row) => ({ ...row, name: 'void vllm::rms_norm_kernel<c10::Half>' }));
     const { change, gain } = fired(await launchBound.find(await contextOf({ ...rows, kernels: named })));
@@ -136,7 +136,7 @@ describe('stretches between two launches of a launch-bound step', () => {
 
 describe('synchronization', () => {
   const bubble: Part = { idle: { synchronization: 6, host: 10, launch_overhead: 6, launch_latency: 8 } };
-  test('what 24 waits of a step cost is their share of the idle time, not their duration', async () => {
+  test('the cost of 24 waits per step is their share of the idle time, not their duration', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [
         ...repeated(24, [bubble, { kernel: 70 }]),
@@ -148,7 +148,7 @@ describe('synchronization', () => {
       ]),
     );
     const found = fired(await synchronizationEveryStep.find(context));
-    // W = 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels; the waits last 24 × 60: longer than that.
+    // W = 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels. The waits last 24 × 60, longer than that.
     expect(found.gain!.expected_ms).toBeCloseTo(0.7092, 6);
     expect(found.evidence[0]!.rows[0]).toMatchObject({
       name: 'cudaStreamSynchronize',
@@ -170,9 +170,9 @@ describe('synchronization', () => {
   });
 });
 
-describe('the program itself', () => {
+describe("the program's own host time", () => {
   const steps = (idle: Record<string, number>) => stepRows('decode', 4, () => [{ idle }, { kernel: 1000 }]);
-  test('a stretch of 3 ms before a step of 1 ms', async () => {
+  test('a gap of 3 ms before a step of 1 ms', async () => {
     const context = await contextOf(steps({ host: 3000, launch_overhead: 5, launch_latency: 5 }));
     const found = fired(await hostBound.find(context));
     expect(found.gain!.expected_ms).toBeCloseTo(3, 6);
@@ -180,7 +180,7 @@ describe('the program itself', () => {
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
-  test('time inside an operator that does its own preparation is not counted for the program', async () => {
+  test('time inside an operator that does its own preparation does not count for the program', async () => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     const named = (start: number) => ({
       ...rows,
@@ -204,7 +204,7 @@ describe('the program itself', () => {
     ['in every step it is recompilation', [0, 1, 2, 3], 3],
     ['in one later step it is that one only', [0, 3], 0.75],
     ['in the first step only it is not', [0], null],
-  ])('with code loaded at its end, %s', async (_, loading, gain) => {
+  ])('a gap that ends with a code load, %s', async (_, loading, gain) => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     rows.api_calls.push(
       ...loading.map((step) => ({
@@ -220,7 +220,7 @@ describe('the program itself', () => {
     else expect(fired(found).gain!.expected_ms).toBeCloseTo(gain, 6);
   });
 
-  test('in a first step far above the others it is what runs for the first time', async () => {
+  test('in a first step far above the others it is first-use cost', async () => {
     const context = await contextOf(
       stepRows('decode', 4, (step) => [{ idle: { host: step === 0 ? 20_000 : 20 } }, { kernel: 1000 }]),
     );
@@ -229,7 +229,7 @@ describe('the program itself', () => {
 
   test('between two requests, outside all stages', async () => {
     const rows = stepRows('decode', 4, () => [{ idle: { host: 20 } }, { kernel: 1000 }]);
-    // 10 ms in which nothing is asked for, then the same again.
+    // 10 ms without requests, then the same again.
     const later = 14_080 * 1000;
     const shifted = <T extends { start_ns?: number | null; stage_id?: number | null }>(row: T): T => ({
       ...row,
@@ -278,13 +278,13 @@ describe('memory and copies', () => {
         ...[0, 1, 2, 3].map((i): Part => ({ call: 'cudaFree', at: i * 726, takes: 190 })),
       ]),
     );
-    // The calls last 4 × 190 µs; idle are 4 × 226, of which 4 × 0.45 stay.
+    // The calls last 4 × 190 µs; the device is idle for 4 × 226, of which 4 × 0.45 remain.
     expect(fired(await allocatorChurn.find(context)).gain!.expected_ms).toBeCloseTo(0.76, 6);
     expect(await firing(context)).toEqual(['allocator_churn']);
   });
 
   const toDevice = { kind: 'HtoD', src_kind: 'pageable', dst_kind: 'device', bytes: 64 * 2 ** 20 };
-  test('64 MiB from pageable memory hide behind 5 ms of kernels once they are pinned', async () => {
+  test('64 MiB from pageable memory overlap with 5 ms of kernels once they are pinned', async () => {
     const context = await contextOf(
       stepRows('prefill', 3, () => [
         { copy: 8000, more: toDevice },
@@ -301,7 +301,7 @@ describe('memory and copies', () => {
   });
 
   const logits = { kind: 'DtoH', src_kind: 'device', dst_kind: 'pageable' };
-  test('logits of 16 MiB and the host that goes on with them', async () => {
+  test('logits of 16 MiB, and host work on them', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [
         { idle: { host: 900, launch_overhead: 5 } },
@@ -310,7 +310,8 @@ describe('memory and copies', () => {
       ]),
     );
     const found = fired(await logitsToHost.find(context));
-    // The copy, what the host does after it in three of four steps (the first has no copy before it), and 5 µs of waiting; sampling on the device takes 30 µs.
+    // The copy, the host work after it in three of four steps (the first has no copy before it), and 5 µs of waiting.
+    // Sampling on the device takes 30 µs.
     expect(found.at_stake_ms).toBeCloseTo(1.5 + (3 * 0.9) / 4, 1);
     expect(found.gain!.expected_ms).toBeCloseTo(found.at_stake_ms! - 0.03, 6);
   });
@@ -337,13 +338,13 @@ describe('a call that blocks', () => {
       { kernel: 100 },
     ]);
 
-  test('while the device works is a synchronization', async () => {
+  test('a blocking call while the device works is a synchronization', async () => {
     expect(await firing(await contextOf(waiting({ launch_latency: 2 }, 5000)))).toContain(
       'synchronization_every_step',
     );
   });
 
-  test('while the device has nothing to do is none: the driver holds it up', async () => {
+  test('a blocking call while the device is idle is not: the driver blocks it', async () => {
     expect(await firing(await contextOf(waiting({ device_dependency: 5200 }, 10)))).not.toContain(
       'synchronization_every_step',
     );
@@ -361,7 +362,7 @@ describe('waits between the launches of a step', () => {
       }).flat(),
     );
 
-  test('say that no graph can launch it, and leave the gain of launches to their own finding', async () => {
+  test('say that no graph can contain them, and leave the gain of launches to the launch-bound finding', async () => {
     const context = await contextOf(experts(20));
     const found = fired(await synchronizationEveryStep.find(context));
     const launches = fired(await launchBound.find(context));
@@ -371,8 +372,8 @@ describe('waits between the launches of a step', () => {
     expect(found.gain!.what_if).toBe('no-sync');
   });
 
-  test('cost what is launched only to compute the value as well', async () => {
-    /** Four products, a comparison, its reduction, a wait of 3 µs and a pause of 40 µs, ten times a step. */
+  test('include the cost of launches that only compute the value', async () => {
+    /** Four products, a comparison, its reduction, a wait of 3 µs and a pause of 40 µs, ten times per step. */
     const steps = (compare: string) =>
       stepRows('decode', 4, (step) =>
         Array.from({ length: 60 }, (_, nth): Part[] => {
@@ -400,7 +401,7 @@ describe('waits between the launches of a step', () => {
     expect(await gainOf('a')).toBeCloseTo((9 * (3 + 37 + 17) + 3) / 1e3, 6);
   });
 
-  test('are too few where a graph of what is between them would do', async () => {
+  test('are too few to prevent a graph of the work between them', async () => {
     const context = await contextOf(experts(3));
     expect((await synchronizationEveryStep.find(context)).outcome).toBe('not_fired');
     expect(fired(await launchBound.find(context)).change.more).toContain('between its launches');

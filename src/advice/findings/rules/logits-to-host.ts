@@ -11,7 +11,7 @@ import { plural, formatQuantity } from '../../../vocabulary/format.js';
 const largeBytes = 32 * 1024;
 /** Host work on the copied data starts within this time. */
 const afterNs = 200_000;
-/** Share of copies with a size of their own: logits have as many as there are batches. */
+/** Minimum share of copies with distinct sizes: there are as many sizes of logits as batches. */
 const differing = 0.5;
 /** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
@@ -70,7 +70,7 @@ export const logitsToHost = stageRule(
   },
 );
 
-/** Bytes of the hidden states or the logits of a batch, whichever are fewer, at 16 bits a value; null if not known. */
+/** Bytes of a batch's hidden states or logits, the smaller of the two, at 16 bits per value; null if unknown. */
 async function leastBytes(context: FindingContext, kind: 'decode' | 'mixed'): Promise<number | null> {
   const shape = await stageShape(context, kind);
   if (!shape || !('architecture' in context.model)) return null;

@@ -69,7 +69,7 @@ function bench(decode: number[]): Promise<Session> {
   });
 }
 
-test('few repeats: launches that differ, by the flags of the benchmark; launches that agree are left alone', async () => {
+test("few repeats: launches that differ, by the benchmark's flags, but not launches that agree", async () => {
   const [found] = fired(await outcome(fewRepeats, await bench([4, 8])));
   expect(found!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
@@ -117,20 +117,20 @@ test('few repeats of a timeline: one instance, a wide interval', async () => {
   expect(
     fired(await of({ measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [7, 13] }) }))[0]!.title,
   ).toContain('± 30 %');
-  // Loading happens once by nature.
+  // Loading happens only once.
   expect(await of({ kind: 'load', instances: 1 })).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(fewRepeats, session)).toMatchObject({ outcome: 'not_applicable' });
 });
 
 test('profiler overhead: from a quarter of the clean time', async () => {
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
-  const of = (clean: number) =>
+  const overheadOf = (clean: number) =>
     outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
-  const [found] = fired(await of(7));
+  const [found] = fired(await overheadOf(7));
   expect(found).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
   expect(found!.title).toContain('(+43 %)');
   expect(found!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
-  expect(await of(9)).toMatchObject({ outcome: 'not_fired' });
+  expect(await overheadOf(9)).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });
 
@@ -231,7 +231,7 @@ function served(
   );
 }
 
-test("a load test's own doubts become findings, in its words", async () => {
+test('issues of a load test become findings with the same text', async () => {
   const doubtful = await served(true, 60, 'http_500');
   expect(fired(await outcome(clientBound, doubtful))[0]!.title).toContain('its event loop was 95 % busy');
   expect(fired(await outcome(prefixCacheArtefact, doubtful))[0]!.title).toContain(
@@ -246,8 +246,8 @@ test("a load test's own doubts become findings, in its words", async () => {
     expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
 });
 
-test('an overloaded server is a finding: how long requests queue, or that no load kept the SLO', async () => {
-  // 30 s to the first token where a request alone takes 40 ms; sent at 0 and 1 ms.
+test('an overloaded server is a finding: queue time of requests, or no load that met the SLO', async () => {
+  // 30 s to the first token, where a single request takes 40 ms; sent at 0 and 1 ms.
   const overloaded = await served(false, 0, 'ok', { ttftMs: 30_000 });
   const [queue] = fired(await outcome(requestsQueue, overloaded));
   expect(queue!.at_stake_ms).toBe(29_960);

@@ -51,15 +51,15 @@ export const noKvCache: Rule = {
         why: 'The session has no decode steps of a GPU timeline, nor operators of a program without a GPU.',
       };
     const findings: FoundDraft[] = [];
-    const said: string[] = [];
+    const reasons: string[] = [];
     for (const stage of stages) {
       const result = await judge(context, stage);
-      if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
+      if (typeof result === 'string') reasons.push(`${stage.kind}: ${result}`);
       else findings.push(result);
     }
     return findings.length > 0
       ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+      : { outcome: 'not_fired', why: `${reasons.join('; ')}.` };
   },
 };
 
@@ -78,7 +78,10 @@ type Row = {
   of_pairs: number | null;
 };
 
-/** Rows of a step: what the program or a hook says of it, else those of its products, where their shapes were recorded, else those of its norms, which have a block per row. */
+/**
+ * SQL of the rows of a step: as recorded by the program or a hook, else those of its products if their shapes were
+ * recorded, else those of its norms, which have a block per row.
+ */
 const stageRows = (kind: string): string =>
   `SELECT step_id, start_ns AS at_ns, new_tokens AS token_rows FROM focus_stages WHERE phase = '${kind}' AND stage_id = step_id AND new_tokens > 0`;
 
@@ -98,7 +101,7 @@ const rowsSql = (of: RowsOf, context: FindingContext, kind: string): string =>
 
 type RowsOf = 'steps' | 'products' | 'norms';
 
-/** What a step is said to compute comes first, but a program may count the new tokens alone: kernels show what was computed. */
+/** Recorded sizes come first, but a program may count only the new tokens, while kernels show all computed rows. */
 async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft | string> {
   const stated = context.scope ? await judgeBy('steps', context, stage) : 'no sizes';
   if (typeof stated !== 'string') return stated;

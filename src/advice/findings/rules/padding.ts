@@ -56,7 +56,7 @@ async function judge(
   const positions = rows.reduce((sum, row) => sum + row.positions, 0);
   if (positions === 0) return 'no attention mask was counted';
   const share = rows.reduce((sum, row) => sum + row.padding, 0) / positions;
-  // What the host needs for a launch does not depend on the number of tokens.
+  // Host time per launch does not depend on the number of tokens.
   const work = 'compute_ms' in stage ? stage.compute_ms : stage.operators_ms;
   const gain = share * Math.min(work, wall);
   const found = `${part(share, 1)} of its positions are padding`;

@@ -7,13 +7,13 @@ import { preemptedHost } from './preempted-host.js';
 afterAll(closeAll);
 
 const main = { pid: 7, tid: 7 };
-/** 40 steps of 10 ms: the device works for `kernel` µs of each, and waits for the host for the rest. */
+/** 40 steps of 10 ms: the device works for `kernel` µs of each, and waits for the host in the remaining time. */
 const steps = (kernel: number, more: Row<'kernels'> = main): Part[] => [
   { kernel: kernel / 2, more: { class: 'gemm', ...more } },
   { idle: { host: 10_000 - kernel } },
   { kernel: kernel / 2, more: { class: 'gemm', ...more } },
 ];
-/** A sample each 50 ms; `percent` of each interval the thread waited. */
+/** A sample every 50 ms; the thread waited for `percent` of each interval. */
 const waits = (percent: number, more: Row<'telemetry'> = {}, untilMs = 400): Row<'telemetry'>[] =>
   Array.from({ length: untilMs / 50 + 1 }, (_, at) => ({
     pid: 7,
@@ -26,19 +26,19 @@ const waits = (percent: number, more: Row<'telemetry'> = {}, untilMs = 400): Row
 const context = (kernel: number, telemetry: Row<'telemetry'>[], more?: Row<'kernels'>) =>
   contextOf({ ...stepRows('decode', 40, () => steps(kernel, more)), telemetry });
 
-test('half of a host-bound step: 5 of 10 ms; the rest stays with the host', async () => {
-  // The device works 2 ms and waits 8; the thread waits for a core for 5 of 10.
+test('half of a host-bound step: 5 of 10 ms; the remainder stays host time', async () => {
+  // The device works 2 ms and waits 8; the thread waits for a core for 5 of 10 ms.
   const found = await context(2000, waits(50));
   const { gain, at_stake_ms } = fired(await preemptedHost.find(found));
   expect(at_stake_ms).toBeCloseTo(5, 2);
   expect(gain!.expected_ms).toBeCloseTo(5, 2);
-  // Spread evenly: 5 × 8 / 10.
+  // If the waits are evenly distributed: 5 × 8 / 10.
   expect(gain!.low_ms).toBeCloseTo(4, 2);
   expect(fired(await hostBound.find(found)).gain!.expected_ms).toBeCloseTo(3, 2);
   expect(fired(await hostBound.find(await context(2000, []))).gain!.expected_ms).toBeCloseTo(8, 2);
 });
 
-test('never more than the time for which the device waits for the host', async () => {
+test('claims at most the time in which the device waits for the host', async () => {
   const { gain } = fired(await preemptedHost.find(await context(6000, waits(90))));
   expect(gain!.expected_ms).toBeCloseTo(4, 2);
 });

@@ -5,10 +5,10 @@ import { count, everyInstance, instanceWord, ms, part } from '../words.js';
 
 /** With fewer sequences the product looks like any slow one. */
 const minSequences = 4;
-/** How far its time may be from that of one read of the weights for each sequence. */
+/** Maximum deviation of its time from one read of the weights per sequence. */
 const tolerance = 0.25;
 
-/** The product with the vocabulary is computed as one product for each sequence, and reads its weights as often. */
+/** The product with the vocabulary runs once per sequence, and reads its weights each time. */
 export const productPerSequence = stageRule(
   {
     id: 'product_per_sequence',
@@ -40,14 +40,14 @@ export const productPerSequence = stageRule(
     const { shape, ms: took, read_ms, limitMs } = product;
     const sequences = shape.batchSize;
     const reads = took / read_ms;
-    const said = `the last product takes ${ms(took)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
-    if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return said;
-    // Products of so many rows are limited by arithmetic, and are no better in one.
+    const summary = `the last product takes ${ms(took)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
+    if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
+    // With this many rows arithmetic limits the product, and one product would be no faster.
     const gain = took - limitMs(sequences);
-    if (gain < minShare * wall) return said;
+    if (gain < minShare * wall) return summary;
     const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
       longestProductsSql(stage),
-      () => said,
+      () => summary,
     );
     return {
       stage: kind,

@@ -31,7 +31,7 @@ export const profilerOverhead: Rule = {
   references: [],
   async find(context) {
     const { waterfalls, scope } = context;
-    const both = waterfalls.flatMap((waterfall) => {
+    const overheads = waterfalls.flatMap((waterfall) => {
       const { measured_ms: measured, clean_ms: clean, kind } = waterfall;
       if (measured.value === null || clean.value === null || clean.value <= 0 || kind === 'request')
         return [];
@@ -45,14 +45,14 @@ export const profilerOverhead: Rule = {
         },
       ];
     });
-    if (both.length === 0)
+    if (overheads.length === 0)
       return {
         outcome: 'not_applicable',
         why: 'The session has no clean execution of the same workload (--evaluator none,nsys makes one).',
       };
-    const heavy = both.filter(({ share }) => share >= minShare);
+    const heavy = overheads.filter(({ share }) => share >= minShare);
     if (heavy.length === 0) {
-      const worst = both.toSorted((a, b) => b.share - a.share)[0]!;
+      const worst = overheads.toSorted((a, b) => b.share - a.share)[0]!;
       return {
         outcome: 'not_fired',
         why: `The profiler adds ${percent(worst.share)} to ${worst.kind} at most.`,

@@ -9,7 +9,7 @@ import { barsOf, checkAgain, classBars, minShare } from '../stage-rule.js';
 import { count, everyInstance, ms, part, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
-/** Ratio of output to input features from which a product computes logits: other layers widen 4x to 8x. */
+/** Minimum ratio of output to input features for a product to compute logits: other layers widen 4x to 8x. */
 const wide = 8;
 
 /** A prefill computes logits of every prompt token; only the last one's are sampled. */
@@ -55,14 +55,20 @@ export const promptLogits: Rule = {
   },
 };
 
-/** Share of the roofline time of all rows from which a product may have computed them; measured peaks are not exact. */
+/** Minimum share of the roofline time of all rows for a product to have computed them; measured peaks are not exact. */
 const ofAllRows = 0.9;
-/** Multiple of it up to which it may have: a product that is slower did something else. */
+/** Maximum multiple of it: a slower product did something else. */
 const upToAllRows = 2;
-/** Multiple of the roofline time of the needed rows: no product of so few rows is so slow where the others of the step are not. */
+/**
+ * Minimum multiple of the roofline time of the needed rows: no product of so few rows is this slow if the step's others
+ * are not.
+ */
 const slowerThanNeeded = 4;
 
-/** By the time of the last product, where a timeline has no shapes: the logits of all rows take so long, those of the last row do not. */
+/**
+ * Judges by the time of the last product if a timeline has no shapes: it is as long as the logits of all rows need, and
+ * longer than those of the last row need.
+ */
 async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
   const product = await logitsProduct(context, stage);
   if (typeof product === 'string') return product;
@@ -91,9 +97,9 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
 type Sampling = { products_ms: number; busy_ms: number; wall_ms: number };
 
 /**
- * Some engines compute logits where they sample tokens, apart from the prefill: all products there are logits, in one piece or in
- * several.
- * @returns null where no sampling computes logits of whole prompts
+ * Some engines compute logits in the sampling stage instead of the prefill: all products there are logits, in one piece
+ * or in several.
+ * @returns null if no sampling computes logits of whole prompts
  */
 async function judgeSampling(context: FindingContext, prefill: StageFacts): Promise<FoundDraft | null> {
   const limit = await logitsLimit(context, prefill);
@@ -136,7 +142,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
 interface Logits {
   stage: 'prefill' | 'sampling';
   wall: number;
-  /** Ms of a prefill. */
+  /** Ms per prefill. */
   logits: number;
   gain: number;
   /** Over the whole run; omitted for a stage with a waterfall. */

@@ -34,7 +34,7 @@ export const rankStragglers: Rule = {
     if (!scope || stages.length === 0)
       return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
     const findings: FoundDraft[] = [];
-    const said: string[] = [];
+    const reasons: string[] = [];
     for (const stage of stages) {
       const ranks = await ranksOf(context, stage);
       if (ranks.length < 2) {
@@ -42,25 +42,25 @@ export const rankStragglers: Rule = {
       }
       const slow = slowRank(ranks);
       if (slow === null) {
-        said.push(`${stage.kind}: not every rank communicates`);
+        reasons.push(`${stage.kind}: not every rank communicates`);
         continue;
       }
       const stake = slow.computeMs + slow.hostMs;
       const expert = (await jobCauses(context, stage))?.expert ?? null;
       if (expert && expert.rank === slow.time.rank && expertStake(expert) >= 0.5 * stake)
-        said.push(
+        reasons.push(
           `${stage.kind}: ${nameOf(slow.time)} computes longer for uneven experts (expert_imbalance)`,
         );
       else if (slow.computeMs >= slow.hostMs && stake >= minShare * stage.wall_ms)
         findings.push(await finding(context, stage, ranks, slow));
       else
-        said.push(
+        reasons.push(
           `${stage.kind}: ${nameOf(slow.time)} computes ${ms(slow.computeMs)} longer than the others`,
         );
     }
     return findings.length > 0
       ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+      : { outcome: 'not_fired', why: `${reasons.join('; ')}.` };
   },
 };
 
@@ -80,9 +80,9 @@ async function finding(
     (rows) => `${rows.length} ranks, the slowest: ${nameOf(slow.time)}`,
   );
   const name = nameOf(slow.time);
-  const others = ranks.filter((rank) => rank !== slow.time);
+  const otherRanks = ranks.filter((rank) => rank !== slow.time);
   const mean = (of: (rank: RankTime) => number) =>
-    others.reduce((sum, time) => sum + of(time), 0) / others.length;
+    otherRanks.reduce((sum, time) => sum + of(time), 0) / otherRanks.length;
   const usual = mean(({ compute_ms }) => compute_ms);
   const work =
     slow.time.blocks === null

@@ -33,7 +33,7 @@ export const rebuiltTensors = stageRule(
 
 type Row = { kernel: string; per_instance: number; us: number; ms: number };
 
-/** Kernels that write a tensor without reading another: nothing of the step is in it. */
+/** Kernels that write a tensor without reading one, so that it cannot depend on the step. */
 async function constants(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
   if (kind !== 'decode' && kind !== 'mixed' && kind !== 'prefill') return 'judged for steps only';
@@ -49,7 +49,7 @@ async function constants(context: FindingContext, stage: StageFacts): Promise<Fo
   );
   const sequence = await stepSequence(context, kind);
   const tables = tablesOfPositions(sequence);
-  // Their numbered and filled tensors are in the rows.
+  // The numbered and filled tensors of the tables are already in the rows.
   const computed = tables.flat().filter(({ role }) => role !== 'constant');
   const tablesMs =
     (computed.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * carried(sequence, stage.compute_ms)) / 1e6;

@@ -34,7 +34,7 @@ async function outcome(rule: Rule, session: Session): Promise<RuleOutcome> {
   return found;
 }
 
-async function of(
+async function outcomeOf(
   rule: Rule,
   rows: Rows,
   options: { kind?: string; workload?: Workload | null; manifest?: Partial<SessionSummary> } = {},
@@ -77,31 +77,31 @@ const steps: Row<'stages'>[] = [
 ];
 
 describe('throttling', () => {
-  test('is named with its reason, its drop and the stages it hit', async () => {
-    const found = fired(await of(throttling, { telemetry: clocks(0x4), stages: steps }));
-    // 1485 of 1980 MHz is a quarter less; decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
+  test('is reported with its reason, clock drop and affected stages', async () => {
+    const found = fired(await outcomeOf(throttling, { telemetry: clocks(0x4), stages: steps }));
+    // 1485 of 1980 MHz is a quarter less. Decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
     expect(found.title).toMatch(
       /^Throttled: power cap limited gpu0 for 50 % of the time, with a 25 % lower clock, in 50 % of decode$/,
     );
     expect(found).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
     expect(found.change.example).toContain('POWER');
-    expect(fired(await of(throttling, { telemetry: clocks(0x40) })).change.text).toContain('too hot');
+    expect(fired(await outcomeOf(throttling, { telemetry: clocks(0x40) })).change.text).toContain('too hot');
   });
 
-  test('is not claimed of steady clocks, of an idle GPU, nor where nothing was sampled', async () => {
-    expect(await of(throttling, { telemetry: clocks(0) })).toMatchObject({ outcome: 'not_fired' });
+  test('is not reported with steady clocks, an idle GPU, or without samples', async () => {
+    expect(await outcomeOf(throttling, { telemetry: clocks(0) })).toMatchObject({ outcome: 'not_fired' });
     const idle = clocks(0x1).map((row) => (row.metric === 'sm_clock_mhz' ? { ...row, value: 1980 } : row));
-    expect(await of(throttling, { telemetry: idle })).toMatchObject({ outcome: 'not_fired' });
-    expect(await of(throttling, {})).toMatchObject({ outcome: 'not_applicable' });
-    // A log without a column of reasons, as nvidia-smi writes it unless asked: not known, which is not "no".
+    expect(await outcomeOf(throttling, { telemetry: idle })).toMatchObject({ outcome: 'not_fired' });
+    expect(await outcomeOf(throttling, {})).toMatchObject({ outcome: 'not_applicable' });
+    // A log without throttle reasons, the default of nvidia-smi: throttling is unknown, not "no".
     const silent = clocks(0).filter(({ metric }) => metric !== 'throttle_bits');
-    expect(await of(throttling, { telemetry: silent })).toMatchObject({ outcome: 'not_applicable' });
+    expect(await outcomeOf(throttling, { telemetry: silent })).toMatchObject({ outcome: 'not_applicable' });
   });
 
-  test("an H200's own power cap and pause, as recorded", async () => {
+  test('the power cap and the pause of a recorded H200', async () => {
     const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
     const session = await openSession(id, home);
-    // ORIGIN.md: products for 4 s and 3 s, nothing in the 3 s between.
+    // ORIGIN.md: products for 4 s and 3 s, with nothing in the 3 s between.
     expect(fired(await outcome(throttling, session)).title).toMatch(/power cap/);
     expect(fired(await outcome(idleRecording, session)).title).toMatch(/^Idle GPU: gpu0 was idle for \d\d %/);
   });
@@ -111,42 +111,50 @@ describe('another process', () => {
   const counted = (most: number) =>
     Array.from({ length: 20 }, (_, i) => sample(i / 10, 'compute_processes', i < 10 ? most : 1));
 
-  test('by the processes that the driver counts, or by memory in use before the program starts', async () => {
-    expect(fired(await of(anotherProcess, { telemetry: counted(3) })).title).toContain(
+  test("found by the driver's process count, or by memory in use before the program starts", async () => {
+    expect(fired(await outcomeOf(anotherProcess, { telemetry: counted(3) })).title).toContain(
       'up to 3 compute processes',
     );
     const memory = [bytes(0, 'used', 30), bytes(2, 'used', 50)];
     const begun = { ...steps[0]!, start_ns: second };
-    expect(fired(await of(anotherProcess, { memory, stages: [begun] })).title).toContain(
+    expect(fired(await outcomeOf(anotherProcess, { memory, stages: [begun] })).title).toContain(
       '30.0 GiB in use by another process before',
     );
   });
 
-  test('not by one process, a context of its own, or memory of the program itself', async () => {
-    expect(await of(anotherProcess, { telemetry: counted(1) })).toMatchObject({ outcome: 'not_fired' });
-    const memory = [bytes(0, 'used', 0.6), bytes(2, 'used', 50)];
-    expect(await of(anotherProcess, { memory, stages: [{ ...steps[0]!, start_ns: second }] })).toMatchObject({
+  test("not found for one process, its own context, or the program's memory", async () => {
+    expect(await outcomeOf(anotherProcess, { telemetry: counted(1) })).toMatchObject({
       outcome: 'not_fired',
     });
-    expect(await of(anotherProcess, {})).toMatchObject({ outcome: 'not_applicable' });
+    const memory = [bytes(0, 'used', 0.6), bytes(2, 'used', 50)];
+    expect(
+      await outcomeOf(anotherProcess, { memory, stages: [{ ...steps[0]!, start_ns: second }] }),
+    ).toMatchObject({
+      outcome: 'not_fired',
+    });
+    expect(await outcomeOf(anotherProcess, {})).toMatchObject({ outcome: 'not_applicable' });
   });
 });
 
 describe('allocator fragmentation', () => {
-  const held = (allocated: number, reserved: number) => ({
+  const reservedMemory = (allocated: number, reserved: number) => ({
     memory: [
       bytes(1, 'allocated', allocated, { point: 'peak' }),
       bytes(1, 'reserved', reserved, { point: 'peak' }),
     ],
   });
-  test('from a fifth of what is reserved and half a gibibyte', async () => {
-    expect(fired(await of(allocatorFragmentation, held(6, 10))).title).toBe(
+  test('reported from a fifth of the reserved memory and half a gibibyte', async () => {
+    expect(fired(await outcomeOf(allocatorFragmentation, reservedMemory(6, 10))).title).toBe(
       'Fragmented memory: 4.00 GiB of 10.0 GiB reserved on gpu0 is unused (40 %)',
     );
-    expect(await of(allocatorFragmentation, held(9, 10))).toMatchObject({ outcome: 'not_fired' });
-    // Half of little is little.
-    expect(await of(allocatorFragmentation, held(0.2, 0.4))).toMatchObject({ outcome: 'not_fired' });
-    expect(await of(allocatorFragmentation, { memory: [bytes(1, 'used', 10)] })).toMatchObject({
+    expect(await outcomeOf(allocatorFragmentation, reservedMemory(9, 10))).toMatchObject({
+      outcome: 'not_fired',
+    });
+    // Half of a small reserve is below the minimum.
+    expect(await outcomeOf(allocatorFragmentation, reservedMemory(0.2, 0.4))).toMatchObject({
+      outcome: 'not_fired',
+    });
+    expect(await outcomeOf(allocatorFragmentation, { memory: [bytes(1, 'used', 10)] })).toMatchObject({
       outcome: 'not_applicable',
     });
   });
@@ -160,22 +168,22 @@ describe('KV cache too small', () => {
       sample(t, 'requests_waiting', waiting, 'server'),
     ]),
   });
-  test('by preemptions, or full while requests wait', async () => {
-    expect(fired(await of(kvPoolSmall, server(0.9, 3, 0))).title).toBe(
+  test('reported for preemptions, or for a full cache while requests wait', async () => {
+    expect(fired(await outcomeOf(kvPoolSmall, server(0.9, 3, 0))).title).toBe(
       'KV cache too small: 3 requests were preempted',
     );
-    expect(fired(await of(kvPoolSmall, server(0.99, 0, 5))).title).toContain(
+    expect(fired(await outcomeOf(kvPoolSmall, server(0.99, 0, 5))).title).toContain(
       '99 % full while up to 5 requests waited',
     );
   });
-  test('not by a full cache for which nobody waits, and not where nothing was recorded', async () => {
-    expect(await of(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
-    expect(await of(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
-    expect(await of(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
+  test('not reported for a full cache without waiting requests, or without records', async () => {
+    expect(await outcomeOf(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
+    expect(await outcomeOf(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
+    expect(await outcomeOf(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
   });
 });
 
-test('prefix cache: cached prompt tokens over a twentieth', async () => {
+test('prefix cache: more than a twentieth of the prompt tokens were cached', async () => {
   const requests = (cached: number | null) => ({
     requests: [0, 1].map((i) => ({
       request_id: String(i),
@@ -185,32 +193,34 @@ test('prefix cache: cached prompt tokens over a twentieth', async () => {
       warmup: false,
     })),
   });
-  expect(fired(await of(prefixCacheArtefact, requests(50))).title).toBe(
+  expect(fired(await outcomeOf(prefixCacheArtefact, requests(50))).title).toBe(
     'Prefix cache: 50 % of the prompt tokens were not computed',
   );
-  expect(await of(prefixCacheArtefact, requests(2))).toMatchObject({ outcome: 'not_fired' });
-  expect(await of(prefixCacheArtefact, requests(null))).toMatchObject({ outcome: 'not_applicable' });
+  expect(await outcomeOf(prefixCacheArtefact, requests(2))).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcomeOf(prefixCacheArtefact, requests(null))).toMatchObject({ outcome: 'not_applicable' });
 });
 
 describe('CPU by accident', () => {
   const onCpu = tinyWorkload({ engine: { name: 'transformers', version: '5', options: {} } });
   const gpu = { hardware: { gpu_name: 'NVIDIA H200' } };
-  test('where the machine has a GPU and nobody asked for the CPU', async () => {
-    expect(fired(await of(cpuByAccident, {}, { workload: onCpu, manifest: gpu })).title).toContain(
+  test('reported if the machine has a GPU and the command does not request the CPU', async () => {
+    expect(fired(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: gpu })).title).toContain(
       'although this machine has NVIDIA H200',
     );
   });
-  test('not where it was asked for, where there is none, and not of the embedded engine', async () => {
-    const asked = { ...gpu, command: ['python', 'infer.py', '--device', 'cpu'] };
-    expect(await of(cpuByAccident, {}, { workload: onCpu, manifest: asked })).toMatchObject({
+  test('not reported if the CPU was requested, without a GPU, or for the embedded engine', async () => {
+    const requestedCpu = { ...gpu, command: ['python', 'infer.py', '--device', 'cpu'] };
+    expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: requestedCpu })).toMatchObject({
       outcome: 'not_fired',
     });
-    expect(await of(cpuByAccident, {}, { workload: onCpu })).toMatchObject({ outcome: 'not_applicable' });
-    expect(await of(cpuByAccident, {}, { workload: tinyWorkload(), manifest: gpu })).toMatchObject({
+    expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu })).toMatchObject({
+      outcome: 'not_applicable',
+    });
+    expect(await outcomeOf(cpuByAccident, {}, { workload: tinyWorkload(), manifest: gpu })).toMatchObject({
       outcome: 'not_fired',
     });
     expect(
-      await of(cpuByAccident, {}, { workload: { ...onCpu, device: 'cuda:0' }, manifest: gpu }),
+      await outcomeOf(cpuByAccident, {}, { workload: { ...onCpu, device: 'cuda:0' }, manifest: gpu }),
     ).toMatchObject({
       outcome: 'not_fired',
     });

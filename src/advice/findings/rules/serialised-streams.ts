@@ -46,8 +46,8 @@ export const serialisedStreams = stageRule(
     const sms = deviceOf(context.manifest, context.scope?.source.focus.device ?? null).smCount.value;
     if (sms === null) return 'the number of multiprocessors is not known';
     const sequence = await stepSequence(context, stage.kind);
-    const alone = aloneOf(sequence);
-    const small = alone.filter(
+    const soloKernels = aloneOf(sequence);
+    const small = soloKernels.filter(
       ({ blocks, dur_ns }) => blocks !== null && blocks <= fewBlocks * sms && dur_ns >= minNs,
     );
     const factor = carried(sequence, stage.compute_ms);

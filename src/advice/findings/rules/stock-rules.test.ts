@@ -33,13 +33,13 @@ test('padding: the time of the kernels in proportion to the padded positions', a
   expect(await padding.find(await prefills(0))).toMatchObject({ outcome: 'not_fired' });
 });
 
-test('copies before every stage belong to none: they are a finding of the run', async () => {
+test('copies before every stage belong to no stage and are a finding of the run', async () => {
   const rows = stepRows('prefill', 3, () => [
     gemm(600),
     { copy: 300, more: { kind: 'HtoD', src_kind: 'pageable', bytes: 3e6 } },
   ]);
-  // The copy follows the end of the stage that is marked.
-  const apart = {
+  // The copy follows the end of the marked stage.
+  const copiesBetween = {
     ...rows,
     copies: rows.copies.map((row) => ({ ...row, stage_id: null })),
     stages: rows.stages.map((row) => ({
@@ -48,7 +48,7 @@ test('copies before every stage belong to none: they are a finding of the run', 
       device_end_ns: Number(row.device_end_ns) - 300_000,
     })),
   };
-  const found = fired(await hostCopies.find(await contextOf(apart)));
+  const found = fired(await hostCopies.find(await contextOf(copiesBetween)));
   expect(found.stage).toBeNull();
   // Two of three copies are between two stages.
   expect(found.run_ms).toBeCloseTo(0.6, 6);
@@ -92,7 +92,7 @@ test('logits sequence by sequence: the last product takes as long as 16 reads of
     roofs,
   });
   const found = fired(await productPerSequence.find(await prefills(16 * readUs)));
-  // What one product of 16 rows moves besides the weights is less than a hundredth.
+  // The other traffic of one product with 16 rows is less than a hundredth.
   expect(found.gain!.expected_ms).toBeGreaterThan((14.9 * readUs) / 1e3);
   expect(found.gain!.expected_ms).toBeLessThan((15 * readUs) / 1e3);
   expect(await productPerSequence.find(await prefills(1.2 * readUs))).toMatchObject({ outcome: 'not_fired' });

@@ -141,7 +141,10 @@ const changeExplicit: FoundDraft['change'] = {
     'start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)); start.record(); step(); end.record()',
 };
 
-/** What is launched next depends on a value of the device: a loop over the experts that have tokens, a branch on a tensor. */
+/**
+ * The next launch depends on a value from the device: a loop over the experts that have tokens, or a branch on a
+ * tensor.
+ */
 const changeInside: FoundDraft['change'] = {
   kind: 'code',
   text: 'Make the step independent of values that the host reads: compute all experts in one grouped product, replace branches and nonzero() by torch.where and masks. Then launch the whole step as a CUDA graph.',

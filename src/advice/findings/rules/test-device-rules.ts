@@ -20,7 +20,7 @@ const deviceRules: Rule[] = [
   exposedCommunication,
   rankStragglers,
 ];
-/** Ids of the rules about kernels that fire. */
+/** Ids of the kernel rules that fire. */
 export async function firing(context: FindingContext): Promise<string[]> {
   const found: string[] = [];
   for (const rule of deviceRules) if ((await rule.find(context)).outcome === 'fired') found.push(rule.id);
@@ -31,7 +31,7 @@ export const run = (takes: number, kernelClass: string, name: string, more: Row<
   kernel: takes,
   more: { class: kernelClass, name, short_name: name, ...more },
 });
-/** Names as PyTorch's own kernels bear them in nsys. */
+/** Names of PyTorch's own kernels in nsys. */
 export const names = {
   gemm: 'nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT',
   cat: 'void at::native::<unnamed>::CatArrayBatchedCopy_vectorized<OpaqueType<2>, unsigned int, 4, 64, 64>',

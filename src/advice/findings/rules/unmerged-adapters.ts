@@ -29,14 +29,14 @@ export const unmergedAdapters = stageRule(
     ],
   },
   async (context, stage) => {
-    // Backward passes have products in pairs with additions behind them, too.
+    // Backward passes have pairs of products with additions after them too.
     if (!stepKinds.some((kind) => kind === stage.kind)) return 'judged for steps of inference only';
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
     const products = lowRankProducts(sequence);
     const kernels = products.flat();
     const kernelsMs = (kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
-    // With the kernels go the gaps after them, which are idle time as other gaps of the step are.
+    // Gaps after the kernels are removed with them; they are idle time like other gaps of the step.
     const gapsMs =
       (kernels.length * (stage.launch_latency_ms + stage.device_dependency_ms)) / Math.max(1, stage.kernels);
     const time = kernelsMs + gapsMs;

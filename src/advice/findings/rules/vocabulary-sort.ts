@@ -6,11 +6,11 @@ import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
 import { everyInstance, instanceWord, ms, part, plural } from '../words.js';
 
-/** CUB's and PyTorch's sorts, with what they count and fill. */
+/** Sorts of CUB and PyTorch, with their counting and filling kernels. */
 const sorts =
   /RadixSort|SegmentedSort|MergeSort|bitonicSort|sortKeyValue|fill_reverse_indices|fill_index_and_segment/i;
 
-/** Sampling sorts all logits, where the largest few would do. */
+/** Sampling sorts all logits, although it needs only the largest few. */
 export const vocabularySort = stageRule(
   {
     id: 'vocabulary_sort',
