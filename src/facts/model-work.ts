@@ -42,7 +42,8 @@ export function workloadArchitecture({ model }: Workload): Architecture | Missin
   try {
     return readArchitecture(arithmeticConfig(model).config);
   } catch (error) {
-    if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
+    if (error instanceof InferscopeError)
+      return missing('unknown_architecture', `${error.parts.what} (name the model with --model)`);
     throw error;
   }
 }

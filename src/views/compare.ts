@@ -78,11 +78,19 @@ function byPhase<R extends { phase: string }>(
   return phases.flatMap((phase) => {
     const blocks = blocksOf(rows.filter((row) => row.phase === phase));
     return [
-      ...(phases.length > 1 && blocks.length > 0 ? [{ t: 'heading', text: phaseName(phase) } as const] : []),
+      ...(phases.length > 1 && blocks.length > 0
+        ? [{ t: 'heading', level: levelOf(blocks), text: phaseName(phase) } as const]
+        : []),
       ...blocks,
     ];
   });
 }
+
+/** Level from which a row of these blocks is shown. */
+const levelOf = (blocks: readonly Block[]): 1 | 2 | 3 =>
+  blocks
+    .flatMap((block) => (block.t === 'table' ? block.rows.map(({ level = 1 }) => level) : [1 as const]))
+    .reduce((least, level) => (level < least ? level : least), 3);
 
 const phaseName = (phase: string): string =>
   (stageLabels as Record<string, string | undefined>)[phase] ?? phase;
@@ -192,7 +200,7 @@ function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
       {
         cells: [
           `  ${label}`,
-          ...cells.map((cell, i) => cell ?? { missing: values[i] ? `${label} is unknown` : notThere }),
+          ...cells.map((cell, i) => cell ?? { missing: values[i] ? 'not recorded' : notThere }),
           ...values.slice(1).flatMap((_, i) => change(i + 1)),
           ...(pair ? [''] : []),
         ],

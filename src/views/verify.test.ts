@@ -65,7 +65,7 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
     changes: [change, fresh],
     score: { graded: 1, within_interval: 1, median_absolute_error: 0.052 },
     sentences: [
-      'Decode: 5.88 ms before, 1.62 ms after (−72 %).',
+      'Decode step: 5.88 ms before, 1.62 ms after (−72 %).',
       'The achieved gain is within the expected interval.',
     ],
   };

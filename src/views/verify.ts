@@ -52,23 +52,14 @@ const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<strin
   );
 
 function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
-  const { before_ms: before, after_ms: after, graded_on, graded_why, achieved_ms } = stage;
+  const { before_ms: before, after_ms: after, graded_on, graded_why } = stage;
   const from = before.value ?? 0;
   const whole = Math.max(from, after.value ?? 0);
   const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * whole);
   return [
     {
       t: 'heading',
-      text: [
-        `${stageHead({ ...stage, name: null })}: `,
-        { figure: before },
-        ' → ',
-        { figure: after },
-        ', ',
-        { n: achieved_ms, unit: 'ms' },
-        ' achieved',
-        ...(from > 0 ? [' (', { n: -achieved_ms / from, unit: 'ratio', signed: true }, ')'] : []),
-      ],
+      text: stageHead({ ...stage, name: null }),
     },
     {
       t: 'text',
@@ -115,7 +106,7 @@ function changeBlocks(data: VerifyResult): Block[] {
         { id: 'expected_ms', head: 'expected gain', numeric: true },
         { id: 'achieved_ms', head: 'achieved', numeric: true },
         { id: 'error', head: 'error', numeric: true, drop: 0 },
-        { id: 'within_interval', head: 'as expected' },
+        { id: 'within_interval', head: 'in range' },
       ],
       rows: changes.map((change, i) => ({
         cells: [

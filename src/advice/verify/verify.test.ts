@@ -131,7 +131,7 @@ test('one change: achieved and expected gain of the stage, computed by hand', ()
   ]);
   expect(found.score).toMatchObject({ graded: 1, within_interval: 1 });
   expect(found.score.median_absolute_error).toBeCloseTo(0.2, 12);
-  expect(found.sentences[0]).toBe('Decode: 10.0 ms before, 5.00 ms after (−50 %).');
+  expect(found.sentences[0]).toBe('Decode step: 10.0 ms before, 5.00 ms after (−50 %).');
   expect(found.stages[0]!.bars).toContainEqual({ id: 'launch_overhead', before_ms: 8, after_ms: 3 });
 });
 
@@ -263,7 +263,7 @@ test('a planted fault and its fix on an H200: gone, with the expected gain', asy
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(text).toContain('The achieved gain is within the expected interval');
   // Complete on several lines, and no number without its unit.
-  expect(text).toMatch(/1 {2}Bank conflicts: 97 %.*\n +of /);
+  expect(text).toMatch(/1 {2}Bank conflicts: .*\n +97 % of /);
 });
 
 test('rejects other models and devices, and reports other lengths', async () => {

@@ -8,6 +8,7 @@ import { stagePairs, type StageVerdict } from './stage-pairs.js';
 import { formatMs, formatPercent, formatSigned } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 import { pointLabel } from '../../vocabulary/bench.js';
+import { stageLabels } from '../../vocabulary/stages.js';
 
 /**
  * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
@@ -75,8 +76,8 @@ function sentences(
   const found = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
-    const what = stage.graded_on === 'gpu' ? `kernels and copies of ${stage.kind}` : stage.kind;
-    return `${capital(what)}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
+    const name = capital(stageLabels[stage.kind] ?? stage.kind);
+    return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
   found.push(

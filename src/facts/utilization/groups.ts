@@ -50,7 +50,7 @@ export function shapeOf(step: SizedStep): StageShape | MissingFigure {
     const what = batch === null ? 'batch size' : tokens === null ? 'number of new tokens' : 'context';
     return missing(
       'unknown_sizes',
-      `the ${what} of ${kind} is not recorded in stages, operators or the run (set it with --batch-size and --input-len)`,
+      `the ${what} is not recorded in stages, operators or the run (set it with --batch-size and --input-len)`,
     );
   }
   const newTokens = tokens / batch;

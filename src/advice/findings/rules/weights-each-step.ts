@@ -53,7 +53,7 @@ export const weightsEachStep = engineRule(
     const { busy } = context.machine;
     return changes.map(({ change, flag, what_if, gain }): FoundDraft => ({
       stage: kind,
-      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `the roofline limit for reading ${model.storage.weights.name} weights is ${part(roof, wall)} of ${everyInstance(kind)}`}`,
+      title: `Memory-bound decode: ${gain.per === 'token' ? `each step reads all weights for ${sequences}` : `reading ${model.storage.weights.name} weights takes at least ${part(roof, wall)} of ${everyInstance(kind)}`}`,
       at_stake_ms: busy ? roof : gain.per === 'token' ? gain.expected_ms * batch : gain.expected_ms,
       cause: `A decode step takes at least ${ms(roof)} for its bytes. Matrix products move ${part(products, all)} of them: they read all weights once per step.`,
       change: { kind: 'flag', text: change, example: flag },
