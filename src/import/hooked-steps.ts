@@ -1,6 +1,6 @@
 import type { StageKind } from '../model/record.js';
 
-/** A step that the hooks of `inferscope run` saw, whether as a range or as a line of a record. */
+/** A step recorded by the hooks of `inferscope run`, as a range or as a line of a record. */
 export interface HookedStep {
   kind: StageKind;
   iteration: number | null;
@@ -13,10 +13,10 @@ export interface HookedStep {
 }
 
 /**
- * Which steps are warm-up: calls before the first replay of a CUDA graph of their sizes; first calls of their sizes where the
- * capture has other calls of their kind; and the first iteration that attends to so many tokens where a later one does so again, as
- * libraries plan and allocators grow once per context length. The last holds only while at least half of the kind's steps remain.
- * What a program does only once is a step.
+ * The warm-up steps: calls before the first replay of a CUDA graph of their sizes; first calls of their sizes if the
+ * capture has other calls of their kind; and the first iteration with a context length that a later iteration repeats,
+ * because libraries plan and allocators grow once per context length. The last rule applies only while at least half of
+ * the kind's steps remain. A call that a program makes only once is a step.
  */
 export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Set<Step> {
   const replayed = firstReplays(steps);
@@ -31,14 +31,15 @@ export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Se
   );
   for (const kind of usual) {
     const own = steps.filter((step) => step.kind === kind && !warmup.has(step));
-    const aside = firstOfContext(own);
+    const firstSteps = firstOfContext(own);
     const before = steps.filter((step) => step.kind === kind && warmup.has(step)).length;
-    if (2 * (aside.length + before) <= own.length + before) for (const step of aside) warmup.add(step);
+    if (2 * (firstSteps.length + before) <= own.length + before)
+      for (const step of firstSteps) warmup.add(step);
   }
   return warmup;
 }
 
-/** Steps of the earliest iteration with their sizes and context, where a later iteration has the same. */
+/** Steps of the earliest iteration with their sizes and context, if a later iteration has the same. */
 function firstOfContext<Step extends HookedStep>(steps: readonly Step[]): Step[] {
   const alike = new Map<string, Step[]>();
   for (const step of steps) {
@@ -66,6 +67,6 @@ function firstReplays<Step extends HookedStep>(steps: readonly Step[]): Map<stri
   return first;
 }
 
-const isBefore = (step: HookedStep, other: HookedStep): boolean =>
-  step.iteration! < other.iteration! ||
-  (step.iteration === other.iteration && step.step_index! < other.step_index!);
+const isBefore = (step: HookedStep, otherStep: HookedStep): boolean =>
+  step.iteration! < otherStep.iteration! ||
+  (step.iteration === otherStep.iteration && step.step_index! < otherStep.step_index!);

@@ -8,12 +8,12 @@ import { shellCommand } from '../model/shell.js';
 import { importers } from './index.js';
 import type { Importer } from './importer.js';
 
-/** Number of bytes that a sniffer sees. */
+/** Number of bytes passed to a sniffer. */
 const headBytes = 64 * 1024;
 
 /**
  * The importer for a file or folder, by its content.
- * @throws E_TRACE_FILE when it is missing, empty or unreadable; E_FORMAT_UNKNOWN with the known formats
+ * @throws E_TRACE_FILE if it is missing, empty or unreadable; E_FORMAT_UNKNOWN with the known formats
  */
 export async function identify(path: string): Promise<Importer> {
   const head = await firstBytes(path);
@@ -65,7 +65,7 @@ function plainFolder(path: string, names: readonly string[]): InferscopeError {
 /** https://www.gnu.org/software/tar/manual/html_node/Standard.html: `magic` of the first header. */
 const isTar = (head: string): boolean => head.startsWith('ustar', 257);
 
-/** Whether a file is a tar archive, compressed or not, as `session export` writes it. */
+/** Whether a file is a tar archive, compressed or not, like those of `session export`. */
 export async function isArchive(path: string): Promise<boolean> {
   return isTar(await firstBytes(path));
 }
@@ -97,7 +97,7 @@ async function readHead(path: string): Promise<Buffer> {
   }
 }
 
-/** The start of a gzip file's contents; the importer reports a file that is cut off later. */
+/** The start of a gzip file's contents; the importer reports a truncated file later. */
 async function inflateHead(path: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   let bytes = 0;

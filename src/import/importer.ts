@@ -8,17 +8,19 @@ export interface ImportContext {
   execution_id: string;
   capture_id: string;
   host: string;
-  /** Wall clock and CLOCK_MONOTONIC at the session's time 0; null where unknown. */
+  /** Wall clock and CLOCK_MONOTONIC at the session's time 0; null if unknown. */
   zero: { realtime_ns: bigint | null; monotonic_ns: number | null };
   /** The user's own stage names, tried before the built-in ones. */
   stageNames?: readonly StageNameRule[];
   /** Removes secrets from texts that come from the program: names of ranges, kernels, commands. */
   redact?: (text: string) => string;
-  /** The file is of one rank of several: read the calls of its collectives. Files with several ranks show that themselves. */
+  /**
+   * The file is of one rank of several: read the calls of its collectives. Files with several ranks do so without it.
+   */
   collectives?: boolean;
   /** Called periodically with the share done, 0 to 1. */
   progress?: (share: number) => void;
-  /** Aborted by Ctrl-C: `load` then rejects with E_INTERRUPTED. */
+  /** Aborted by Ctrl-C; `load` then rejects with E_INTERRUPTED. */
   signal?: AbortSignal;
 }
 
@@ -27,13 +29,13 @@ export type Fact = string | number | boolean | null;
 /** Facts that a capture records about itself; read in milliseconds, before loading. */
 export interface CaptureFacts {
   tool: { name: string; version: string | null };
-  /** Wall clock of the source's own time 0, ns since the epoch; null when not recorded. */
+  /** Wall clock of the source's own time 0, ns since the epoch; null if not recorded. */
   realtime_zero_ns: bigint | null;
-  /** The program's command line, redacted by the caller; null when not recorded. */
+  /** The program's command line, redacted by the caller; null if not recorded. */
   command: string[] | null;
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
-  /** Rank of the process in its job, and how many ranks the job has, where the file says so. */
+  /** Rank of the process in its job, and the number of ranks, if the file has them. */
   rank?: number;
   world_size?: number;
   /**
@@ -54,11 +56,11 @@ export interface ImportOutcome {
 /** One file format. `load` streams: it never holds a whole trace in memory. */
 export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   name: string;
-  /** Analyses read the file itself: it is stored even with --no-raw, and gets its own session. */
+  /** Analyses read the file itself, so it is stored even with --no-raw, and gets a separate session. */
   keepsFile?: true;
   /**
-   * Fast: looks at the first bytes only (64 KiB, decompressed when the file is gzip; latin1). For a folder
-   * `firstBytes` has the names of its files, one per line.
+   * Fast: reads only the first bytes (64 KiB, decompressed if the file is gzip; latin1). For a folder `firstBytes` has
+   * the names of its files, one per line.
    */
   sniff(firstBytes: string, fileName: string): boolean;
   /**
@@ -67,10 +69,10 @@ export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
    */
   facts(path: string, workbench: Workbench): Promise<CaptureFacts>;
   /**
-   * Values of secrets in the program's environment, where the format records it: to be removed from every stored text, and
-   * never stored themselves.
+   * Secret values in the program's environment, if the format records it: removed from every stored text, and never
+   * stored themselves.
    */
   secrets?(path: string, workbench: Workbench): Promise<string[]>;
-  /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not of the sniffed format, or is cut off */
+  /** @throws E_TRACE_FILE, E_RECORD_FILE if the file does not have the sniffed format, or is truncated */
   load(path: string, target: ImportTarget, context: ImportContext): Promise<Outcome>;
 }

@@ -19,16 +19,16 @@ const facts = async (path: string) => {
   return importer.facts(path, {} as never);
 };
 
-test('a profile and a report document with one are recognized by content', async () => {
-  const said = { hardware: { gpu_name: 'NVIDIA H200', gpu_count: 1 }, software: { model: 'llama-2-7b' } };
+test('recognizes a profile, and a report document with one, by content', async () => {
+  const context = { hardware: { gpu_name: 'NVIDIA H200', gpu_count: 1 }, software: { model: 'llama-2-7b' } };
   const { realtime_zero_ns: zero, ...rest } = await facts(original);
-  expect(rest).toMatchObject(said);
+  expect(rest).toMatchObject(context);
   expect(zero).toBe(BigInt(Date.parse('2026-11-21T11:46:39.540Z')) * 1_000_000n);
   const report = written('report.json', (profile) => ({
     schema: 'inferscope/memory/1.0',
     data: { session: {}, profile },
   }));
-  expect(await facts(report)).toMatchObject(said);
+  expect(await facts(report)).toMatchObject(context);
 });
 
 test.each<[string, (profile: Profile) => unknown, string]>([
@@ -51,7 +51,7 @@ test.each<[string, (profile: Profile) => unknown, string]>([
   });
 });
 
-test('a profile that is cut off is an error', async () => {
+test('a truncated profile is an error', async () => {
   const path = join(folder, 'cut.json');
   writeFileSync(path, readFileSync(original, 'utf8').slice(0, -20));
   await expect(facts(path)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { nodeClass, nodeLayer } from './ort-node.js';
 
-// Node names as exporters write them: Optimum, torch.onnx, the ONNX Runtime GenAI builder, GPT-2's own.
+// Node names of several exporters: Optimum, torch.onnx, the ONNX Runtime GenAI builder, GPT-2's own.
 test.each([
   ['/model/layers.3/self_attn/q_proj/MatMul', 3],
   ['/model/layers.21/attn/GroupQueryAttention', 21],

@@ -57,7 +57,7 @@ interface Raw {
   args: { op_name?: string };
 }
 
-/** The oracle: the whole file parsed at once, nodes put into the model_run that encloses them in time. */
+/** The oracle: the whole file parsed at once, with nodes in the model_run that encloses them in time. */
 function rawCalls(dtype: string) {
   const all = JSON.parse(readFileSync(join(fixture, `decoder-${dtype}.json`), 'utf8')) as Raw[];
   return all
@@ -92,7 +92,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     expect(ops.every((op) => op.provider === 'CPUExecutionProvider')).toBe(true);
   });
 
-  test('operators and gaps tile each call exactly, without a hole', async () => {
+  test('operators and gaps fill each call exactly', async () => {
     const { ops, gaps } = await load(path, calls);
     for (const call of calls) {
       const own = [...ops, ...gaps].filter((row) => row.stage_id === call.stage_id);
@@ -108,10 +108,10 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     expect(gaps.every((gap) => gap.before_op_id !== null || gap.cause === 'host.runtime_call')).toBe(true);
   });
 
-  test('every operator lies inside its call; the alignment states its error bound', async () => {
+  test('every operator is inside its call, and the alignment states its error bound', async () => {
     const { ops, outcome } = await load(path, calls);
     const bound = outcome.clock.error_bound_ns!;
-    // Hand calculation of the interval that all four calls leave for the origin of the trace.
+    // Hand calculation of the possible interval for the origin of the trace, from all four calls.
     const lows = raw.map(({ run }, i) => calls[i]!.start_ns - run.ts * 1000);
     const highs = raw.map(({ run }, i) => calls[i]!.end_ns - (run.ts + run.dur) * 1000);
     expect(bound).toBe((Math.min(...highs) - Math.max(...lows)) / 2);
@@ -136,7 +136,7 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     const step = ops.filter((op) => op.stage_id === calls[1]!.stage_id);
     const count = (type: string) => step.filter((op) => op.class === type).length;
     const products = step.filter((op) => /MatMul/.test(op.op_type!));
-    // Each layer: qkv or q, k, v; o; gate, up or both; down. And the lm_head.
+    // Each layer: qkv or q, k, v; o; gate, up or both; down. Also the lm_head.
     expect(count('gemm')).toBe(products.length);
     expect(products.map((op) => op.op_type === (dtype === 'int4' ? 'MatMulNBits' : 'MatMul'))).toContain(
       true,
@@ -186,7 +186,7 @@ describe('incomplete or wrong traces', () => {
     ['empty', ''],
     ['two traces in one file', `${text}\n${text}`],
     ['text after its end', `${text}\njunk`],
-  ])('%s: E_TRACE_FILE, no row written', async (_, content) => {
+  ])('%s: E_TRACE_FILE, and no row is written', async (_, content) => {
     const rows: object[] = [];
     const sink = { append: (_table: TableName, row: object) => void rows.push(row) };
     const context = {
@@ -211,7 +211,7 @@ describe('incomplete or wrong traces', () => {
     });
   });
 
-  test('unrecorded calls at the end are dropped and counted', async () => {
+  test('drops and counts unrecorded calls at the end', async () => {
     const { outcome, ops } = await load(path, calls.slice(0, 2));
     expect(outcome.issues).toMatchObject([{ code: 'calls_unrecorded', count: 2 }]);
     expect(new Set(ops.map((op) => op.stage_id))).toEqual(new Set([10, 11]));
@@ -223,11 +223,11 @@ describe('incomplete or wrong traces', () => {
     expect(none.ops).toEqual([]);
   });
 
-  test('a record without the first calls is not aligned to the wrong ones', async () => {
+  test('does not align a record without the first calls to the wrong ones', async () => {
     await expect(load(path, calls.slice(1))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
-  test('calls that cannot enclose the trace are imported with a warning of clock skew', async () => {
+  test('imports calls that cannot enclose the trace, with a warning of clock skew', async () => {
     const late = calls.map((call, i) =>
       i === 3 ? { ...call, start_ns: call.start_ns + 9e6, end_ns: call.end_ns + 9e6 } : call,
     );

@@ -48,7 +48,7 @@ export interface StageCall {
 }
 
 export interface OrtTraceContext extends ImportContext {
-  /** Recorded calls of the same process, in order: the trace, which has its own clock, is aligned to them. */
+  /** Recorded calls of the same process, in order, to which the trace's own clock is aligned. */
   calls?: StageCall[];
 }
 
@@ -224,7 +224,7 @@ async function writeRows(
       near: Event,
       beforeOp: number | null,
     ): void {
-      // Negative when two truncated µs overlap: kept, so that operators and gaps sum to the call exactly.
+      // Negative if two truncated µs overlap: kept, so that operators and gaps sum to the call exactly.
       if (end_ns === start_ns) return;
       sink.append('gaps', {
         ...keys,

@@ -27,8 +27,8 @@ async function load(text: string) {
   return { outcome, rows: (table: TableName) => rows.filter(([t]) => t === table).map(([, row]) => row) };
 }
 
-const own = { v: 1, execution_id: 'clean', rank: 0, pid: 7 };
-const line = (fields: object) => JSON.stringify({ ...own, ...fields });
+const common = { v: 1, execution_id: 'clean', rank: 0, pid: 7 };
+const line = (fields: object) => JSON.stringify({ ...common, ...fields });
 const stage = (kind: string, t_ns: number, end_ns: number, step: number | null) =>
   line({
     type: 'stage',
@@ -75,7 +75,7 @@ const good = [
   line({ type: 'error', t_ns: 7800, code: 'E_OUT_OF_MEMORY', text: 'no' }),
 ];
 
-test('every line lands in its table, in session time', async () => {
+test('every line becomes a row of its table, in session time', async () => {
   const { outcome, rows } = await load(`${good.join('\n')}\n`);
   expect(outcome.issues).toEqual([
     { code: 'workload_error', severity: 'error', text: 'E_OUT_OF_MEMORY: no' },
@@ -102,7 +102,7 @@ test('one output token has no TPOT', async () => {
   expect(rows('iterations')).toMatchObject([{ ttft_ns: 3110, tpot_ns: null }]);
 });
 
-test('a last line that is cut off is counted, the others are kept', async () => {
+test('counts a truncated last line, and keeps the others', async () => {
   const text = good.join('\n');
   const { outcome, rows } = await load(text.slice(0, -20));
   expect(outcome.issues).toMatchObject([{ code: 'record_cut_off', severity: 'warning', count: 1 }]);
@@ -110,7 +110,7 @@ test('a last line that is cut off is counted, the others are kept', async () => 
   expect(rows('stages')).toHaveLength(6);
 });
 
-test('a broken line in the middle is refused with its number and reason', async () => {
+test('rejects a broken line in the middle, with its number and reason', async () => {
   await expect(load([good[0], '{"v":1,"type":"sta', good[1]].join('\n'))).rejects.toMatchObject({
     code: 'E_RECORD_FILE',
     parts: {
@@ -124,13 +124,15 @@ test('a broken line in the middle is refused with its number and reason', async 
     code: 'E_RECORD_FILE',
     parts: { why: expect.stringContaining('end_ns') },
   });
-  for (const other of ['42', 'null', '[]', '{"type":"stage"}', '{"v":1}', '{"v":0,"type":"stage"}']) {
-    await expect(load([other, good[0]].join('\n')), other).rejects.toMatchObject({ code: 'E_RECORD_FILE' });
+  for (const invalid of ['42', 'null', '[]', '{"type":"stage"}', '{"v":1}', '{"v":0,"type":"stage"}']) {
+    await expect(load([invalid, good[0]].join('\n')), invalid).rejects.toMatchObject({
+      code: 'E_RECORD_FILE',
+    });
   }
 });
 
-test('lines of a newer version or an unknown type are counted and skipped', async () => {
-  const newer = JSON.stringify({ ...own, v: 2, type: 'stage', something: 'else' });
+test('counts and skips lines of a newer version or an unknown type', async () => {
+  const newer = JSON.stringify({ ...common, v: 2, type: 'stage', something: 'else' });
   const unknown = line({ type: 'power', t_ns: 5, watts: 80 });
   const { outcome, rows } = await load([newer, unknown, ...good, unknown, newer, unknown].join('\n'));
   expect(outcome.issues).toEqual([
@@ -143,7 +145,7 @@ test('lines of a newer version or an unknown type are counted and skipped', asyn
   await expect(load([newer, newer].join('\n'))).rejects.toMatchObject({ code: 'E_TRACE_NEWER' });
 });
 
-test('a session that the program saved is named, without a row', async () => {
+test('names a session that the program saved, without a row', async () => {
   const clocked = line({ type: 'session', t_ns: 1500, id: '20261121-1200-latency-tiny', kind: 'bench' });
   const { outcome, rows } = await load(`${clocked}\n`);
   expect(outcome.issues).toEqual([
@@ -162,7 +164,7 @@ test('an empty record gives no rows', async () => {
   expect(rows('stages')).toEqual([]);
 });
 
-test('sizes that all requests share are the workload’s, others are not', async () => {
+test('sizes that all requests share become the workload’s, others do not', async () => {
   const request = (batch_size: number, output_len: number) =>
     line({
       type: 'request',
@@ -180,7 +182,7 @@ test('sizes that all requests share are the workload’s, others are not', async
   expect(outcome.sizes).toEqual({ batch_size: null, input_len: 128, output_len: 64 });
 });
 
-test('the output of the writer is read back; nothing is written before flush', async () => {
+test('reads the output of the writer back; nothing is written before flush', async () => {
   const path = join(folder, 'written.jsonl');
   const writer = recordWriter(path, 'clean');
   const before = Number(process.hrtime.bigint());
@@ -201,18 +203,18 @@ test('the output of the writer is read back; nothing is written before flush', a
   expect(Math.abs(Number(BigInt(realtime_ns) / 1_000_000n) - Date.now())).toBeLessThan(60_000);
 });
 
-test('each format is sniffed by one importer only', () => {
+test('only one importer accepts each format', () => {
   const names = (firstBytes: string) =>
     importers.filter((i) => i.sniff(firstBytes, 'x.json')).map((i) => i.name);
   expect(names(good[0]!)).toEqual(['inferscope-record']);
   expect(names('{"v": 1, "type": "stage"')).toEqual(['inferscope-record']);
   expect(names('[\n{"cat" : "Session","pid" :8881')).toEqual(['onnxruntime-trace']);
-  for (const other of ['', '{}', '[]', '{"traceEvents": []}', 'SQLite format 3']) {
-    expect(names(other), other).toEqual([]);
+  for (const otherContent of ['', '{}', '[]', '{"traceEvents": []}', 'SQLite format 3']) {
+    expect(names(otherContent), otherContent).toEqual([]);
   }
 });
 
-test('first calls that hooks saw are warm-up where others of their kind follow', async () => {
+test('first calls recorded by hooks are warm-up if others of their kind follow', async () => {
   const hooked = (kind: string, t_ns: number, first_of_shape: boolean) =>
     JSON.stringify({ ...JSON.parse(stage(kind, t_ns, t_ns + 10, 0)), marked_by: 'hooks', first_of_shape });
   const text = [

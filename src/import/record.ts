@@ -25,7 +25,7 @@ export interface RecordOutcome extends ImportOutcome {
   callsByPid: Map<number, StageCall[]>;
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   errors: { code: string; text: string }[];
-  /** Sizes of the requests; null when they differ. */
+  /** Sizes of the requests; null if they differ. */
   sizes: RequestSizes | null;
 }
 
@@ -134,14 +134,14 @@ interface LeftOut {
   cutOff: number;
   /** Newer protocol versions. */
   newer: number;
-  /** Newer types, or a workload's own. */
+  /** Newer types, or types of the workload. */
   unknown: number;
 }
 
 interface State {
   /** Prompts with an attention mask on the host. */
   prompts: { padding: number; positions: number };
-  /** Steps of hooks with their rows, written at the end: which are warm-up follows from all of them. */
+  /** Steps of hooks with their rows, written at the end, because warm-up is known only from all of them. */
   hooked: (HookedStep & { row: Row<'stages'> })[];
   stageId: number;
   lineNumber: number;
@@ -150,7 +150,7 @@ interface State {
   left: LeftOut;
 }
 
-/** @returns the line, or the reason why it is skipped and counted; anything else that is not a record line is an error */
+/** @returns the line, or the reason for skipping and counting it; any other invalid line is an error */
 function parseLine(
   line: string,
   path: string,
@@ -345,7 +345,7 @@ function put(
   }
 }
 
-/** Code of the issue that says who saw the steps. */
+/** Code of the issue that names the recorder of the steps. */
 const hooksIssue = 'stages_from_hooks';
 
 function stagesOfHooks(steps: number): Issue {

@@ -3,7 +3,7 @@ import { ensureSameTime } from './same-time.js';
 
 const at = (day: string) => BigInt(Date.parse(day)) * 1_000_000n;
 
-test('recordings months apart cannot be of one run; days apart or without a time they can', () => {
+test('recordings months apart cannot be of one run; those days apart, or without a time, can', () => {
   const zero = at('2026-11-21');
   expect(() => ensureSameTime('/traces/old.json', at('2025-07-18'), zero)).toThrow(
     expect.objectContaining({

@@ -5,15 +5,15 @@ import { InferscopeError } from '../model/errors.js';
 const furthestNs = 100n * 24n * 3600n * 1_000_000_000n;
 
 /**
- * Zero offset of a recording that shares the clock of others.
- * @param realtimeNs wall clock of its start, ns since the epoch; null: not known
+ * Checks that a recording can share the clock of others.
+ * @param realtimeNs wall clock of its start, ns since the epoch; null: unknown
  * @param zeroNs zero of the session
- * @throws E_USAGE when they are months apart
+ * @throws E_USAGE if they are months apart
  */
 export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: bigint | null): void {
   if (realtimeNs === null || zeroNs === null) return;
-  const apart = realtimeNs < zeroNs ? zeroNs - realtimeNs : realtimeNs - zeroNs;
-  if (apart <= furthestNs) return;
+  const distanceNs = realtimeNs < zeroNs ? zeroNs - realtimeNs : realtimeNs - zeroNs;
+  if (distanceNs <= furthestNs) return;
   const day = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 10);
   throw new InferscopeError('E_USAGE', {
     what: `${basename(path)} is not a recording of the same run`,

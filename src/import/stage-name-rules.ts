@@ -12,7 +12,7 @@ export interface StageNameRule {
 }
 
 /**
- * How engines and users mark their stages, first match wins. Named groups: iteration, step_index, batch_size,
+ * Marks of engines and users for their stages, first match wins. Named groups: iteration, step_index, batch_size,
  * new_tokens, context_tokens_sum; context_requests and generation_requests (vLLM), from which kind and batch follow.
  */
 export const stageNameRules: readonly StageNameRule[] = [

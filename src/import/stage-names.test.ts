@@ -49,8 +49,11 @@ test.each([
 });
 
 test('the rules of a configuration file come first', () => {
-  const own = stageNameRulesFrom([{ pattern: 'prefill-chunk (?<new_tokens>\\d+)', kind: 'mixed' }], 'f.yaml');
-  expect(stageNameReader(own)('prefill-chunk 64')).toMatchObject({ kind: 'mixed', new_tokens: 64 });
+  const configRules = stageNameRulesFrom(
+    [{ pattern: 'prefill-chunk (?<new_tokens>\\d+)', kind: 'mixed' }],
+    'f.yaml',
+  );
+  expect(stageNameReader(configRules)('prefill-chunk 64')).toMatchObject({ kind: 'mixed', new_tokens: 64 });
 });
 
 test.each([
@@ -59,7 +62,7 @@ test.each([
   [[{ pattern: 'a', kind: 'deocde' }], 'deocde'],
   [[{ pattern: '(', kind: 'decode' }], 'Unterminated'],
   [[{ pattern: 'a', kind: 'decode', patern: 'b' }], 'patern'],
-])('an invalid entry is reported with place and reason: %j', (value, why) => {
+])('reports an invalid entry with place and reason: %j', (value, why) => {
   try {
     stageNameRulesFrom(value, 'inferscope.yaml');
   } catch (error) {
@@ -73,7 +76,7 @@ test.each([
   expect.unreachable();
 });
 
-test('first calls that hooks saw are warm-up where others of their kind are in the capture', () => {
+test('first calls recorded by hooks are warm-up if others of their kind are in the capture', () => {
   const texts = ['prefill:0:0:first', 'decode:0:0:first', 'decode:0:1:hook', 'prefill:0:0'];
   const read = readStageNames(
     texts.map((text, code) => ({ code, text: `inferscope:${text}` })),
@@ -83,7 +86,7 @@ test('first calls that hooks saw are warm-up where others of their kind are in t
   expect(read(2)).toMatchObject({ kind: 'decode', iteration: 0, step_index: 1 });
 });
 
-test('a hook names the sizes; calls before the first replay of a graph of their size are warm-up', () => {
+test('a hook names the sizes; calls before the first graph replay of their size are warm-up', () => {
   const texts = [
     'decode:0:0:first:b4:t4:c400',
     'decode:0:1:hook:b4:t4:c404',
@@ -101,7 +104,7 @@ test('a hook names the sizes; calls before the first replay of a graph of their 
   expect(read(4)).toMatchObject({ batch_size: 4, context_tokens_sum: null });
 });
 
-test('the first iteration at a context length is warm-up where a later one has the same, while half of the steps remain', () => {
+test('the first iteration at a context length is warm-up if a later one has the same length, while half of the steps remain', () => {
   const steps = (iterations: number, contexts: number[]) =>
     Array.from({ length: iterations }, (_, iteration) =>
       contexts.map((context, step) => `decode:${iteration}:${step}:hook:b4:t4:c${context}`),
@@ -116,7 +119,7 @@ test('the first iteration at a context length is warm-up where a later one has t
   expect(warm(steps(3, [400, 404]))).toEqual([true, true, false, false, false, false]);
   expect(warm(steps(2, [400, 404]))).toEqual([true, true, false, false]);
   expect(warm(steps(1, [400, 404]))).toEqual([false, false]);
-  // A chat that grows: what is set aside would be more than what remains.
+  // A growing chat: the first iterations would be more than half of the steps.
   const growing = [...steps(1, [400, 404, 408, 412]), 'decode:1:0:hook:b4:t4:c412'];
   expect(warm(growing)).toEqual([false, false, false, true, false]);
 });

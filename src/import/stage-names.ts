@@ -2,7 +2,7 @@ import type { StageKind } from '../model/record.js';
 import { type HookedStep, warmupSteps } from './hooked-steps.js';
 import { stageNameRules, type StageNameRule } from './stage-name-rules.js';
 
-/** Information from the name of a range about its stage. Unknown parts are null. */
+/** Information from the name of a range about its stage; null if unknown. */
 export interface StageName {
   kind: StageKind;
   iteration: number | null;
@@ -37,7 +37,7 @@ export function stageNameReader(own: readonly StageNameRule[] = []): StageNameRe
   };
 }
 
-/** Reads the names of all ranges of a capture; which steps of hooks are warm-up follows from all of them. */
+/** Reads the names of all ranges of a capture, because warm-up of hooked steps is known only from all of them. */
 export function readStageNames(
   names: readonly { code: number; text: string }[],
   own: readonly StageNameRule[] | undefined,
@@ -62,7 +62,7 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
     batch_size: number('batch_size'),
     new_tokens: number('new_tokens'),
     context_tokens_sum: number('context_tokens_sum'),
-    // Our own workloads number the repeats before the measured ones −1, −2, …
+    // inferscope's own workloads number the repeats before the measured ones −1, −2, …
     warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
     hook: (groups['hook'] as 'first' | 'hook' | 'graph' | undefined) ?? null,
     confidence: null,
@@ -76,8 +76,8 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
 
 /**
  * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; if it
- * is marked sq (0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions that do not
- * mark it) are ignored.
+ * is marked sq (0.26), sk is the number of attended tokens. Other numbers (sums of squares, and of context in versions
+ * without the mark) are ignored.
  */
 function serving(
   context: number,

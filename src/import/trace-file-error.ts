@@ -3,13 +3,19 @@ import { capital, withoutEnd } from '../vocabulary/sentence.js';
 
 type TraceFileError = (path: string, why: string, cause?: unknown) => InferscopeError;
 
-/** E_TRACE_FILE of a format. @param sort names the file in "cannot read the <sort> <path>"; null: the path alone */
+/**
+ * E_TRACE_FILE of a format.
+ * @param sort names the file in "cannot read the <sort> <path>"; null: only the path
+ */
 export const cannotRead =
   (sort: string | null, fix: string): TraceFileError =>
   (path, why, cause) =>
     traceFileError(`cannot read ${sort === null ? '' : `the ${sort} `}${path}`, why, fix, cause);
 
-/** E_TRACE_FILE of a readable file that lacks what its importer needs. @param lacks continues "<path> contains no …" */
+/**
+ * E_TRACE_FILE of a readable file that lacks what its importer needs.
+ * @param lacks continues "<path> contains no …"
+ */
 export const containsNo =
   (lacks: string, fix: string): TraceFileError =>
   (path, why, cause) =>

@@ -1,12 +1,12 @@
 import type { BulkWriter, Workbench } from '../model/workbench.js';
 
 /**
- * The workbench tables that readers of timeline formats (nsys, Kineto, …) fill and attribution uses. Times are ns
- * since the session's start. Texts are codes of the table `trace_names (code, text)`, or null. All tables exist, empty
- * where the source has no data. A reader may create them in bulk from TypeScript (`createTraceTables`) or by SQL.
+ * The workbench tables that readers of timeline formats (nsys, Kineto, …) fill and attribution uses. Times are ns since
+ * the session's start. Texts are codes of the table `trace_names (code, text)`, or null. All tables exist, and are
+ * empty if the source has no data. A reader may create them in bulk from TypeScript (`createTraceTables`) or by SQL.
  */
 export const traceTables = {
-  /** Device kernels, and whole CUDA graphs where the profiler recorded only those (`opaque_graph` = 1). */
+  /** Device kernels, and whole CUDA graphs if the profiler recorded only those (`opaque_graph` = 1). */
   trace_kernels: [
     'start_ns',
     'dur_ns',
@@ -92,7 +92,7 @@ export const maxCopyBytes = 2 ** 48;
 
 export type TraceTable = keyof typeof traceTables;
 
-/** Creates the tables and writers for them; the reader creates `trace_names` when it knows all names. */
+/** Creates the tables and their writers; the reader creates `trace_names` when it knows all names. */
 export async function createTraceTables(workbench: Workbench): Promise<Record<TraceTable, BulkWriter>> {
   const writers: Partial<Record<TraceTable, BulkWriter>> = {};
   for (const table of Object.keys(traceTables) as TraceTable[]) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { capture, kernel, launch, range } from './test-capture.js';
 
-test('an idle interval is split at the launch call, the wait of its thread and the launch latency', async () => {
+test('splits an idle interval at the launch call, the wait of its thread, and the launch latency', async () => {
   const { database } = await capture({
     trace_ranges: [range(1, 'decode', 0, 100_000)],
     trace_api: [
@@ -25,7 +25,8 @@ test('an idle interval is split at the launch call, the wait of its thread and t
        launch_latency_ns AS latency, device_dependency_ns AS dependency, unattributed_ns AS unknown, cause
      FROM gaps ORDER BY start_ns`,
   );
-  // Only the second kernel was launched onto an idle device by a call that had returned: 1000 ns, a bin of 64 ns up.
+  // Only the second kernel was launched onto an idle device by a call that had returned: 1000 ns, rounded up to a bin
+  // of 64 ns.
   expect(gaps).toEqual([
     // 5000-6500 in cudaStreamSynchronize, 6500-10000 host, 10000-12000 in the call, 12000-13000 latency
     {
@@ -39,7 +40,7 @@ test('an idle interval is split at the launch call, the wait of its thread and t
       unknown: 0,
       cause: 'host',
     },
-    // its call returned at 13500, while the device was busy: 1024 latency, the rest dependency
+    // The call returned at 13500, while the device was busy: 1024 latency, the remainder dependency.
     {
       start_ns: 14_000,
       dur_ns: 2_000,
@@ -70,7 +71,7 @@ test('an idle interval is split at the launch call, the wait of its thread and t
   await database.close();
 });
 
-test('steps are numbered, warm-up is inherited, calls that leave their range belong to the enclosing one', async () => {
+test('numbers steps, inherits warm-up, and assigns calls that leave their range to the enclosing one', async () => {
   const { database, issues } = await capture({
     trace_ranges: [
       range(1, 'warmup', 0, 1_000),
@@ -149,7 +150,7 @@ test('steps are numbered, warm-up is inherited, calls that leave their range bel
   ]);
   const counted = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
   expect(counted).toMatchObject({ ranges_unclosed: 1, ranges_overlapping: 1, calls_clipped: 1, orphans: 1 });
-  // Device work of a stage includes that of the stages in it: mlp's kernel 3 is prefill's too.
+  // Device work of a stage includes that of nested stages, so prefill includes mlp's kernel 3.
   expect(
     await database.query(
       `SELECT device, device_start_ns, device_end_ns FROM stages WHERE raw_name = 'prefill' AND start_ns = 2000`,
@@ -158,10 +159,10 @@ test('steps are numbered, warm-up is inherited, calls that leave their range bel
   await database.close();
 });
 
-test('nested ranges of one kind are one stage: the outer bounds, the inner sizes', async () => {
+test('nested ranges of one kind are one stage with the outer bounds and the inner sizes', async () => {
   const { database } = await capture({
     trace_ranges: [
-      // A user's mark around vLLM's around a layer.
+      // A user's mark around vLLM's mark around a layer.
       range(1, 'prefill', 0, 90),
       range(2, 'execute_context_2(64)_generation_0(0)', 10, 40),
       range(3, 'execute_context_2(36)_generation_0(0)', 45, 80),
@@ -175,11 +176,11 @@ test('nested ranges of one kind are one stage: the outer bounds, the inner sizes
       range(10, 'decode', 210, 240),
       range(11, 'decode', 250, 290),
       range(12, 'between', 240, 245),
-      // A number says that the outer one is the step.
+      // The number shows that the outer one is the step.
       range(13, 'inferscope:decode:0:7', 300, 400),
       range(14, 'decode', 310, 340),
       range(15, 'decode', 350, 390),
-      // Steps of torch.profiler: of their own, around phases, in a phase.
+      // Steps of torch.profiler: alone, around phases, and inside a phase.
       range(16, 'ProfilerStep#5', 400, 500),
       range(17, 'layer', 410, 420),
       range(18, 'ProfilerStep#6', 500, 600),
@@ -232,7 +233,7 @@ test('nested ranges of one kind are one stage: the outer bounds, the inner sizes
   await database.close();
 });
 
-test('operators nest, and have their own time and the device time of their callees', async () => {
+test('operators nest, with self time and the device time of their callees', async () => {
   const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({
     op_id,
     name,
@@ -260,7 +261,7 @@ test('operators nest, and have their own time and the device time of their calle
       },
     ],
   });
-  // Calls are not an operator's own time, and the driver call is part of the runtime call.
+  // Calls are not part of self time, and the driver call is part of the runtime call.
   expect(
     await database.query(
       'SELECT op_id, parent_op_id AS parent, self_dur_ns AS self, device_dur_ns AS device, class FROM ops ORDER BY op_id',
@@ -279,7 +280,7 @@ test('operators nest, and have their own time and the device time of their calle
   await database.close();
 });
 
-test("nodes of a CUDA graph: the time between them is not the launch call's", async () => {
+test('time between nodes of a CUDA graph does not belong to the launch call', async () => {
   const node = (start_ns: number, graph_node: number) =>
     kernel(start_ns, 100, 1, { graph_node, graph_id: 4 });
   const { database } = await capture({

@@ -1,6 +1,6 @@
 import type { Batch, Columns } from '../../model/workbench.js';
 
-/** A sorted scan read row by row: several are merged by their `start_ns` without holding any of them. */
+/** A sorted scan read row by row. Several are merged by their `start_ns` without loading any of them completely. */
 export interface Cursor {
   columns: Columns;
   /** Current row of `columns`. */
@@ -8,7 +8,7 @@ export interface Cursor {
   rows: number;
   /** start_ns of that row; Infinity after the last. */
   time: number;
-  /** Where the next batch comes from; null after the last. */
+  /** Source of the next batch; null after the last. */
   source: AsyncIterator<Batch> | null;
 }
 

@@ -15,7 +15,7 @@ function swept(activities: Activity[]) {
   return { exclusive, idle };
 }
 
-test('in sequence: each has its duration, with idle time between', () => {
+test('sequential activities have their duration, with idle time between', () => {
   expect(
     swept([
       [10, 20, 0, 1],
@@ -26,7 +26,7 @@ test('in sequence: each has its duration, with idle time between', () => {
 });
 
 test('overlap on one stream belongs to the activity that started first', () => {
-  // 0-10 first; 10-15 what is left of the second.
+  // 0-10 first; 10-15 the remainder of the second.
   expect(
     swept([
       [0, 10, 0, 1],
@@ -64,7 +64,7 @@ test('compute comes before communication, communication before copies', () => {
   ).toEqual({ exclusive: [10, 10, 10], idle: [] });
 });
 
-test('one inside another on a third stream, and one of no duration', () => {
+test('an activity inside another one on a third stream, and one without duration', () => {
   expect(
     swept([
       [0, 100, 0, 1],

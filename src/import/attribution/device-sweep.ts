@@ -67,16 +67,16 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       for (const one of running) if (one.endNs < nextNs) nextNs = one.endNs;
       if (nextNs > untilNs) break;
       share(nextNs);
-      let left = 0;
+      let remaining = 0;
       for (const one of running) {
         if (one.endNs <= nextNs) {
           events.ended(one.activity, one.endNs - one.startNs, one.exclusiveNs);
           spare.push(one);
         } else {
-          running[left++] = one;
+          running[remaining++] = one;
         }
       }
-      running.length = left;
+      running.length = remaining;
     }
   }
 
@@ -86,18 +86,18 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       if (running.length > 0) share(startNs);
       else if (nowNs !== Number.NEGATIVE_INFINITY && startNs > nowNs) events.idle(activity, nowNs, startNs);
       nowNs = startNs;
-      const one = spare.pop();
-      if (!one) {
+      const reused = spare.pop();
+      if (!reused) {
         running.push({ activity, startNs, endNs, priority, stream, exclusiveNs: 0 });
         return;
       }
-      one.activity = activity;
-      one.startNs = startNs;
-      one.endNs = endNs;
-      one.priority = priority;
-      one.stream = stream;
-      one.exclusiveNs = 0;
-      running.push(one);
+      reused.activity = activity;
+      reused.startNs = startNs;
+      reused.endNs = endNs;
+      reused.priority = priority;
+      reused.stream = stream;
+      reused.exclusiveNs = 0;
+      running.push(reused);
     },
     finish() {
       advance(Number.POSITIVE_INFINITY);

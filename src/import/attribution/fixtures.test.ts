@@ -9,7 +9,7 @@ import { importedBy } from './test-import.js';
 
 const folder = 'test/fixtures/nsys-2025.3.1-h200';
 
-/** Stages with all that they hold, as nsys counts: a range and every range around it. */
+/** Stages with all nested activities, as nsys counts: a range and every range around it. */
 const inclusive = `
   WITH RECURSIVE held AS (
     SELECT stage_id, stage_id AS outer_id FROM stages
@@ -160,7 +160,7 @@ interface TraceEvent {
   dur: number;
 }
 
-/** What the profiler itself did inside operators, ns: torch takes it off, the trace does not say in which thread it was. */
+/** Time of the profiler inside operators, ns: torch subtracts it, and the trace does not record its thread. */
 function profilerOverhead(path: string): Map<string, number> {
   const { traceEvents } = JSON.parse(gunzipSync(readFileSync(path)).toString()) as {
     traceEvents: TraceEvent[];

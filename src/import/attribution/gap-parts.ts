@@ -6,7 +6,7 @@ export interface GapTimes {
   dur_ns: Float64Array;
   called_ns: Float64Array;
   returned_ns: Float64Array;
-  /** How much of the time before the call its thread spent in synchronizing calls. */
+  /** Part of the time before the call that its thread spent in synchronizing calls. */
   waiting_ns: Float64Array;
   /** 1: between nodes of one CUDA graph; the launch call has already returned, so the host has no influence. */
   in_graph: Float64Array | Uint8Array;

@@ -34,7 +34,7 @@ interface HostInput {
   /** By the code of an operator's name, as OperatorClasses.ofKernels. */
   ofKernels: Float64Array;
   /**
-   * Called for each call in turn with its place (placeOf), the operator around it, and what that operator says about its
+   * Called for each call in order, with its place (placeOf), the operator around it, and the class of that operator's
    * kernels (OpenOp.ofKernels), or NaN.
    */
   placed: { add(place: number, op: number, opClass: number): void; close(): void };
@@ -197,7 +197,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   if (parent) parent.selfNs -= durNs;
   stageAt(thread, startNs, endNs, sweep.found);
   const depth = parent ? parent.depth + 1 : 0;
-  const said = sweep.names.ofKernels[columns['name']![row]!] ?? Number.NaN;
+  const kernelClass = sweep.names.ofKernels[columns['name']![row]!] ?? Number.NaN;
   open.push({
     id: columns['op_id']![row]!,
     parent,
@@ -205,7 +205,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
     endNs,
     selfNs: durNs,
     stage: sweep.found.stage?.id ?? Number.NaN,
-    ofKernels: Number.isNaN(said) && parent ? parent.ofKernels : said,
+    ofKernels: Number.isNaN(kernelClass) && parent ? parent.ofKernels : kernelClass,
   });
 }
 

@@ -95,8 +95,8 @@ export interface Found {
 }
 
 /**
- * As stageAround, for an event that starts at startNs. Ranges that ended before it are popped first: what remains on the
- * stack is open, or overlaps an open range.
+ * Like stageAround, for an event that starts at startNs. Ranges that ended before it are popped first, so that the
+ * stack has only ranges that are open or overlap an open one.
  * @returns whether it starts in a range of its thread and ends after that range
  */
 export function stageAt(thread: Thread, startNs: number, endNs: number, found: Found): boolean {
@@ -122,8 +122,8 @@ function stageAround(thread: Thread, endNs: number, found: Found): void {
   }
   if (thread.marked) return;
   found.by = 2;
-  for (const other of process.marked) {
-    const stage = containing(other.ranges, endNs);
+  for (const otherThread of process.marked) {
+    const stage = containing(otherThread.ranges, endNs);
     if (stage && (!found.stage || stage.startNs > found.stage.startNs)) found.stage = stage;
   }
 }

@@ -14,14 +14,14 @@ export interface ProcessKernels {
   pid: number;
   rank: number;
   kernels: KernelSequence;
-  /** First call that launched each of these kernels; NaN where none was recorded. */
+  /** First call that launched each of these kernels; NaN if none was recorded. */
   launches(rows: readonly number[]): Promise<LaunchCalls>;
 }
 
-/** Calls by row asked for. */
+/** Calls in the order of the requested rows. */
 type LaunchCalls = Record<'start_ns' | 'end_ns' | 'tid', Float64Array>;
 
-/** A marked range, with what its name says. */
+/** A marked range, with the information from its name. */
 export interface MarkedRange {
   pid: number;
   startNs: number;
@@ -55,7 +55,7 @@ export interface Inference {
   ranges: InferredRange[];
   /** Whether numbered steps of unknown kind are training steps. */
   training: boolean;
-  /** Why steps were not inferred; null where they were, or where the program marks its steps. */
+  /** Why steps were not inferred; null if they were, or if the program marks its steps. */
   why: string | null;
 }
 
@@ -70,7 +70,7 @@ const isPreparation = ({ kind, warmup }: StageName): boolean =>
   warmup || kind === 'load' || kind === 'warmup';
 
 /**
- * Ranges of the steps of a program that marks none, or marks only some in which the device hardly works. What runs in marked
+ * Ranges of the steps of a program that marks none, or only some in which the device is almost idle. Work inside marked
  * loading and warm-up is not a step.
  */
 export async function inferRanges(source: InferenceSource): Promise<Inference> {
@@ -131,7 +131,7 @@ async function markedShare(one: ProcessKernels, marks: readonly MarkedRange[]): 
   return total > 0 ? inside / total : 0;
 }
 
-/** On the host a step lasts from its first launch to the first launch after it; null where these are not in order. */
+/** On the host a step lasts from its first launch to the first launch after it; null if these are not in order. */
 async function hostRanges(
   one: ProcessKernels,
   steps: readonly InferredStep[],
@@ -166,7 +166,7 @@ async function hostRanges(
         kind,
         iteration: null,
         step_index: null,
-        // A decode step computes one token of each sequence.
+        // A decode step computes one token per sequence.
         batch_size: kind === 'decode' ? tokens : null,
         new_tokens: tokens,
         context_tokens_sum: null,
@@ -197,7 +197,7 @@ export function inferredNames(
   return { codes, names };
 }
 
-/** What the names of ranges say, inferred ones included. */
+/** Information from the names of ranges, including inferred ones. */
 export function stageLabels(
   marked: (code: number) => StageName,
   training: boolean,

@@ -44,7 +44,7 @@ describe('generation', () => {
     expect(kindsOf([...pass('64,1,1', 80), ...times(4, pass())])).toBe('prefill decode decode decode decode');
   });
 
-  test('what ran before the first pass belongs to no step', () => {
+  test('work before the first pass belongs to no step', () => {
     const random: Kernel = { name: 'distribution_elementwise_grid_stride_kernel' };
     const found = inferSteps(sequenceOf([...times(30, [product('2,2,1')]), random, ...times(5, pass())]));
     expect(found).toMatchObject({ confidence: 1 });
@@ -68,7 +68,7 @@ describe('generation', () => {
     expect(kindsOf([...times(3, model)]).split(' ')).toHaveLength(3);
   });
 
-  test('unequal parts, too few and operations without attention are no steps', () => {
+  test('unequal parts, too few parts, and operations without attention are not steps', () => {
     expect(kindsOf([...pass(), ...times(5, layer()), argmax, ...times(9, layer()), argmax])).toContain(
       'no sampling',
     );
@@ -86,7 +86,7 @@ describe('training', () => {
   const adam: Kernel = { name: 'multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4>>' };
   const foreach: Kernel = { name: 'multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float, 2>>' };
 
-  test('a step ends with the optimizer, however many kernels that has', () => {
+  test('a step ends with the optimizer, for any number of its kernels', () => {
     expect(kindsOf(times(4, [...forward, ...gradients, adam, adam]))).toBe(
       'training training training training',
     );

@@ -18,7 +18,7 @@ export interface InferredStep {
   first: number;
   last: number;
   kind: StageKind;
-  /** Tokens that it computes, where every row-wise kernel of it has one block per row; null: unknown. */
+  /** Tokens that it computes, if every row-wise kernel has one block per row; null: unknown. */
   tokens: number | null;
 }
 
@@ -33,9 +33,11 @@ type InferredSteps =
 
 /** With fewer steps, a repetition may be chance. */
 const minSteps = 3;
-/** Products of a model with two layers; below this, what repeats may be a layer or a benchmark of one operation. */
+/**
+ * Products of a model with two layers. With fewer, the repeated part may be a layer or a benchmark of one operation.
+ */
 const minProducts = 8;
-/** A layer has one attention: what repeats once per attention is a layer, such as a router's top-k. */
+/** Minimum attentions per step: a part with one attention is a layer, for example between two top-k of a router. */
 const minAttentions = 2;
 /** Share of the kernel time that the steps must cover. */
 const minCoverage = 0.5;
@@ -53,9 +55,10 @@ export const separatesSteps = (names: readonly string[]): boolean =>
   names.some((name) => isTrainingKernel(name) || ['sampling', 'embedding'].includes(kernelLabel(name).class));
 
 /**
- * Finds the steps of a program that marks none. A step ends with kernels that a model runs once per pass: the optimizer in
- * training, sampling in generation; or it starts with the lookup of embeddings. Passes between two of them must contain the
- * same number of products and attentions. Nothing is inferred where such a period is not found, or where two disagree.
+ * Finds the steps of a program that marks none. A step ends with kernels that a model runs once per pass (the optimizer
+ * in training, sampling in generation), or starts with the lookup of embeddings. Passes between two of them must
+ * contain the same number of products and attentions. Nothing is inferred without such a period, or if two periods
+ * disagree.
  */
 export function inferSteps(sequence: KernelSequence): InferredSteps {
   const roles = rolesOf(sequence);
@@ -104,7 +107,7 @@ interface Roles {
   backward: Uint8Array;
   /** Rows, for kernels with one block per row; 0: another kernel. */
   rowBlocks: Float64Array;
-  /** Blocks of kernels that do more with more tokens: all but products and attention. */
+  /** Blocks of kernels that do more work with more tokens: all except products and attention. */
   blocks: Float64Array;
 }
 
@@ -168,16 +171,16 @@ interface Anchor {
   last: boolean;
 }
 
-/** Each sampling kernel and each embedding kernel by name, whatever its grid. */
+/** Each sampling kernel and each embedding kernel by name, for any grid. */
 function anchors({ launches }: KernelSequence, { sampling, embedding }: Roles): Anchor[] {
-  const of = (flags: Uint8Array, last: boolean): Anchor[] => {
+  const anchorsOf = (flags: Uint8Array, last: boolean): Anchor[] => {
     const names = new Set(launches.flatMap(({ name }, code) => (flags[code] === 1 ? [name] : [])));
     return [...names].map((name) => ({
       codes: Uint8Array.from(launches, (launch, code) => Number(flags[code] === 1 && launch.name === name)),
       last,
     }));
   };
-  return [...of(sampling, true), ...of(embedding, false)];
+  return [...anchorsOf(sampling, true), ...anchorsOf(embedding, false)];
 }
 
 interface Pass {
@@ -221,7 +224,7 @@ function passesOf(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passe
   if (mode(alike.map(({ attentions }) => attentions)) < minAttentions) return null;
   const passes = alike.filter(({ attentions }) => attentions > 0).map(({ part }) => part);
   const first = counted[0]!;
-  // What ran before the first pass, such as initialization, belongs to no step.
+  // Work before the first pass, such as initialization, belongs to no step.
   if (anchor.last && first.products > products && passes[0]?.first === first.part.last + 1)
     passes.unshift(cutFront(sequence, roles, first.part, products));
   return rated(sequence, passes, products);
@@ -254,16 +257,16 @@ function countsOf({ code }: KernelSequence, { product, attention }: Roles, { fir
   return { products, attentions };
 }
 
-/** The end of a part, with this number of products and what leads to the first of them. */
+/** The end of a part with this number of products, including the kernels before its first product. */
 function cutFront(
   { code }: KernelSequence,
   { product }: Roles,
   { first, last }: Pass,
   products: number,
 ): Pass {
-  let left = products;
+  let remaining = products;
   let i = last;
-  for (; i >= first && left > 0; i--) left -= product[code[i]!]!;
+  for (; i >= first && remaining > 0; i--) remaining -= product[code[i]!]!;
   while (i >= first && product[code[i]!] === 0 && last - i < last - first) i--;
   return { first: i + 1, last };
 }
@@ -276,7 +279,7 @@ function mode(values: readonly number[]): number {
 }
 
 /**
- * Decode where it is certain: a run of passes with equal launches of products after a longer one, products of single rows, or
+ * Decode if it is certain: a run of passes with equal product launches after a longer one, products of single rows, or
  * attention kernels for one new token. Other passes are steps of unknown kind.
  */
 function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass[]): StageKind[] {
@@ -301,8 +304,8 @@ function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass
   });
   const usual = mode(described.map(({ hash }) => hash));
   const repeated = described.filter(({ hash }) => hash === usual);
-  const median = (of: (one: (typeof described)[number]) => number) =>
-    repeated.map(of).toSorted((a, b) => a - b)[Math.floor(repeated.length / 2)]!;
+  const median = (valueOf: (one: (typeof described)[number]) => number) =>
+    repeated.map(valueOf).toSorted((a, b) => a - b)[Math.floor(repeated.length / 2)]!;
   const [usualNs, usualBlocks] = [median(({ ns }) => ns), median(({ blocks }) => blocks)];
   const isPrompt = ({ hash, ns, blocks }: (typeof described)[number]) =>
     hash !== usual && (ns >= prefillRatio * usualNs || blocks >= prefillBlocks * usualBlocks);
@@ -321,15 +324,15 @@ function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass
 
 function tokensOf({ code }: KernelSequence, { rowBlocks }: Roles, { first, last }: Pass): number | null {
   let tokens = 0;
-  let seen = 0;
+  let passed = 0;
   for (let i = first; i <= last; i++) {
     const blocks = rowBlocks[code[i]!]!;
     if (blocks === 0) continue;
     if (Number.isNaN(blocks) || (tokens > 0 && blocks !== tokens)) return null;
     tokens = blocks;
-    seen++;
+    passed++;
   }
-  return seen >= minAttentions ? tokens : null;
+  return passed >= minAttentions ? tokens : null;
 }
 
 /** A training step ends with its optimizer. */

@@ -44,7 +44,7 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
   return device!;
 }
 
-/** Everything attribution had to guess, cut or drop, counted. */
+/** Counts of everything that attribution guessed, cut or dropped. */
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
   const { counts, orphans, shared, impossible, times, stages, launches, inference } = found;

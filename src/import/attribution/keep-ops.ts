@@ -6,7 +6,7 @@ import { slicesOf, within } from './slices.js';
 
 /**
  * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
- * @param classes as OperatorClasses.own
+ * @param classes like OperatorClasses.own
  */
 export async function keepOps(
   workbench: Workbench,

@@ -3,8 +3,8 @@ import type { Columns, KeptColumn, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 
 /**
- * How a column of a table is selected, or looked up by another column's value, or neither (computed from others). A text is
- * an index into `texts`.
+ * A column of a table: selected, looked up by another column's value, or computed from others. A text is an index into
+ * `texts`.
  */
 type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
 

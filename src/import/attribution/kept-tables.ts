@@ -33,7 +33,7 @@ function exclusiveOf(shared: boolean, activity: string): { column: string; join:
 
 /**
  * @param overlapping whether attr_exclusive has rows
- * @param shortNames whether a name can have several short names, which needs a lookup of its own
+ * @param shortNames whether a name can have several short names, which needs a separate lookup
  */
 export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
   const exclusive = exclusiveOf(overlapping, 'k.activity');

@@ -37,7 +37,7 @@ async function classes(database: Imported['database']): Promise<string[]> {
   return rows.map((row) => row.class);
 }
 
-test('kernels of a CUDA graph do not have the class of the operator that launched the graph', async () => {
+test('kernels of a CUDA graph do not get the class of the operator that launched the graph', async () => {
   const name = '_fwd_kernel_abc';
   const { database } = await capture({
     trace_ops: [op(1, 'aten::mm', 0, 50_000)],

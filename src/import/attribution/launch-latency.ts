@@ -7,7 +7,7 @@ import type { Waiting } from './waiting.js';
  */
 interface LatencyEstimate {
   latencyNs: number;
-  /** 0: no launches were seen and the value is assumed. */
+  /** 0: no launches were recorded and the value is assumed. */
   launches: number;
 }
 
@@ -34,10 +34,10 @@ function latencySamples(): LatencySamples {
     estimate() {
       if (launches === 0) return { latencyNs: highestLatencyNs, launches };
       const percentile = (share: number) => {
-        let seen = 0;
+        let counted = 0;
         for (let bin = 0; bin < bins; bin++) {
-          seen += counts[bin]!;
-          if (seen >= share * launches) return (bin + 1) * binNs;
+          counted += counts[bin]!;
+          if (counted >= share * launches) return (bin + 1) * binNs;
         }
         return bins * binNs;
       };

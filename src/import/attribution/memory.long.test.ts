@@ -3,10 +3,13 @@ import { createTraceTables } from '../trace-tables.js';
 import { attribute } from './attribute.js';
 import { importedBy } from './test-import.js';
 
-/** Two slices of attribution (slices.ts): what is held whole is more than what is held at a time. */
+/** Two slices of attribution (slices.ts), so that the whole is larger than what is in memory at a time. */
 const kernels = 300_000;
 const memoryMiB = 48;
-/** The workbench gives a statement a quarter more when it needs it. A join of all kernels and operators came to 94 and more. */
+/**
+ * The workbench grants a statement a quarter more if needed. A join of all kernels and operators would need 94 MiB and
+ * more.
+ */
 const maxMiB = 64;
 
 test('kernels of unknown names in as many operators are attributed in bounded memory', async () => {
@@ -24,7 +27,7 @@ test('kernels of unknown names in as many operators are attributed in bounded me
       `i * 10_000 + 2_000 AS start_ns, 1_000 AS dur_ns, 0 AS device, 1 AS context, 1 AS stream, i AS correlation,
        1 AS name, 1 AS short_name, 0 AS opaque_graph`,
     );
-    // One thread: what a statement needs at a time is the same in each run.
+    // One thread, so that a statement's memory is the same in each run.
     await workbench.limit({ memory_bytes: memoryMiB * 2 ** 20, threads: 1 });
     const attributed = await attribute(workbench, context);
     const [setting] = await workbench.query<{ text: string }>(

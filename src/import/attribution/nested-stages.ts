@@ -4,7 +4,7 @@ import { alike, type OpenStage } from './open-stage.js';
 /** Phases with the nested phases that they merge with or only contain. Outer ones come first. */
 export type NestedStages = Map<OpenStage, OpenStage[]>;
 
-/** What the outer stage takes from the inner ones; null: unknown. */
+/** Fields that the outer stage takes from the inner ones; null: unknown. */
 interface TakenFields {
   kind: StageKind;
   step_index: number | null;
@@ -16,7 +16,7 @@ interface TakenFields {
 
 /** Stages by id. */
 export interface FoldedStages {
-  /** Phases that turn out to be of kind other, with the phase that they and their contents belong to; null: none. */
+  /** Phases that become kind other, with the phase that they and their contents belong to; null: none. */
   phases: ReadonlyMap<number, number | null>;
   taken: ReadonlyMap<number, TakenFields>;
 }
@@ -53,19 +53,19 @@ export function isNested(stage: OpenStage, outer: OpenStage | null): outer is Op
 }
 
 /**
- * Nested ranges of one kind are one stage: the outer one sets its bounds, the inner ones its sizes (a program's `decode`
- * around an engine's own mark, two marks of one engine). Around a mixed batch the whole is mixed. A `decode` without a
- * number around several steps is not a step, it only contains steps; the same holds for a numbered range of kind other
- * (ProfilerStep#3) around phases.
+ * Nested ranges of one kind are one stage: the outer one gives its bounds, the inner ones its sizes (a program's
+ * `decode` around an engine's own mark, two marks of one engine). Around a mixed batch the whole stage is mixed. A
+ * `decode` without a number around several steps is not a step, but contains steps. The same applies to a numbered
+ * range of kind other (ProfilerStep#3) around phases.
  */
 export function foldStages(nested: NestedStages): FoldedStages {
   const phases = new Map<number, number | null>();
   const taken = new Map<number, TakenFields>();
-  const held = new Map<OpenStage, OpenStage[]>();
+  const innerStages = new Map<OpenStage, OpenStage[]>();
   for (const [outer, direct] of [...nested].toReversed()) {
-    const inner = direct.flatMap((stage) => held.get(stage) ?? [stage]);
+    const inner = direct.flatMap((stage) => innerStages.get(stage) ?? [stage]);
     if (onlyHolds(outer, inner)) {
-      held.set(outer, inner);
+      innerStages.set(outer, inner);
       phases.set(outer.id, outer.parent?.phase?.id ?? null);
       continue;
     }
@@ -104,7 +104,7 @@ function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly Ta
     0,
   );
   return {
-    // An engine's own mark knows its batch.
+    // An engine's own mark has the sizes of its batch.
     kind: inner.some((one) => one.kind === 'mixed') ? 'mixed' : kind,
     step_index: step ?? first.step_index,
     iteration: label.iteration ?? first.iteration ?? iteration,

@@ -12,7 +12,7 @@ export interface OpenedRanges {
 }
 
 /**
- * Registers a starting range as a stage and pushes it on its owner's stack. Ranges must come sorted by start, longest
+ * Registers a starting range as a stage and pushes it on its owner's stack. Ranges must be sorted by start, longest
  * first.
  * @param thread null: the range belongs to its process
  */

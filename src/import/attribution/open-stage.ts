@@ -48,8 +48,9 @@ export interface Range {
 const steps: ReadonlySet<StageKind> = new Set(stepKinds);
 
 /** Same kind, or one is a mixed batch that contains the other's work. */
-export const alike = (one: StageKind, other: StageKind): boolean =>
-  one === other || ((one === 'mixed' || other === 'mixed') && steps.has(one) && steps.has(other));
+export const alike = (kind: StageKind, otherKind: StageKind): boolean =>
+  kind === otherKind ||
+  ((kind === 'mixed' || otherKind === 'mixed') && steps.has(kind) && steps.has(otherKind));
 
 /**
  * Decode steps are numbered from 0 after each prefill; a prefill starts the next iteration. A mark around marks of its own
@@ -100,7 +101,7 @@ function number(stage: OpenStage, outer: OpenStage | null, position: Position): 
     case 'mixed':
       if (container && container.step !== null) {
         if (container.label.step_index !== null) {
-          // The outer one has a number: this is part of that step.
+          // The outer one has a number, so this is part of that step.
           stage.iteration ??= container.iteration;
           stage.step ??= container.step;
           return;

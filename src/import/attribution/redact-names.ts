@@ -3,8 +3,8 @@ import type { ImportContext } from '../importer.js';
 import type { HeldTrace } from './held/held-trace.js';
 
 /**
- * Removes secrets from the names of ranges, which come from the program; names of kernels and calls do not.
- * @param held has the ranges, where they are not in trace_ranges
+ * Removes secrets from the names of ranges, which come from the program, unlike names of kernels and calls.
+ * @param held has the ranges if they are not in trace_ranges
  */
 export async function redactNames(
   workbench: Workbench,

@@ -1,7 +1,7 @@
 /**
- * API calls in which the host waits for the device (CUDA Runtime API reference, "API synchronization behavior", and
- * the driver's and HIP's counterparts). A gap before a launch is `synchronization` while its thread is in one of them.
- * cudaMemcpyAsync is not among them: it returns at once, except for pageable memory, where the copy itself is busy.
+ * API calls in which the host waits for the device (CUDA Runtime API reference, "API synchronization behavior", and the
+ * driver's and HIP's counterparts). A gap before a launch is `synchronization` while its thread is in one of them.
+ * cudaMemcpyAsync is not included: it returns immediately, except for pageable memory, where the copy itself is busy.
  */
 const synchronizingCalls: readonly RegExp[] = [
   // Waits by name: cudaDeviceSynchronize, cuStreamSynchronize, cudaEventSynchronize, hipDeviceSynchronize, …

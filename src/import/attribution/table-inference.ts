@@ -12,7 +12,10 @@ import {
 /** SQL: a number of a trace table; NaN, which is null in tables filled in bulk, becomes null. */
 const number = (column: string) => `nullif(${column}::DOUBLE, 'nan'::DOUBLE)`;
 
-/** Infers steps of a capture in trace tables. @param label by the code of a name */
+/**
+ * Infers steps of a capture in trace tables.
+ * @param label by the code of a name
+ */
 export async function inferFromTables(
   workbench: Workbench,
   label: (code: number) => StageName,

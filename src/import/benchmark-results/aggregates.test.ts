@@ -22,7 +22,7 @@ const figures = (found: LoadedResults, point = 0) =>
   );
 
 describe('InferenceX', () => {
-  test('every latency of agg_*.json is there, in ms', async () => {
+  test('reads every latency of agg_*.json in ms', async () => {
     const found = await loaded(fixture('inferencex-agg.json'));
     expect(found.importer).toBe('inferencex');
     expect(figures(found)).toEqual({
@@ -45,7 +45,7 @@ describe('InferenceX', () => {
       'e2e median ms': 65_700,
       'e2e sd_population ms': 9_500,
       'e2e p99 ms': 131_900,
-      // 1000 / 12.5, 1000 / 8 and 1000 / 16 ms; 1000 / the deviation is none.
+      // 1000 / 12.5, 1000 / 8 and 1000 / 16 ms; 1000 / the deviation has no meaning.
       'inferencex.intvty mean tok/s/user': 80,
       'inferencex.intvty median tok/s/user': 125,
       'inferencex.intvty p99 tok/s/user': 62.5,
@@ -70,7 +70,7 @@ describe('InferenceX', () => {
 });
 
 describe('vllm bench serve, reduced to its numbers', () => {
-  test('the file of early 2025 without model and backend is read', async () => {
+  test('reads the file of early 2025 without model and backend', async () => {
     const found = await loaded(fixture('vllm-serve-trimmed.json'));
     const file = json('vllm-serve-trimmed.json');
     expect(found.importer).toBe('vllm-bench-serve');
@@ -82,7 +82,7 @@ describe('vllm bench serve, reduced to its numbers', () => {
     expect(codes(found)).toEqual(['ttft_defined_otherwise']);
   });
 
-  test('a file without latencies is reported as such', async () => {
+  test('reports a file without latencies', async () => {
     const found = await loaded(
       written('none.json', {
         model_id: 'm',
@@ -123,7 +123,7 @@ describe('AIPerf over several runs', () => {
       'aiperf.inter_chunk_latency_avg_over_runs min ms': 9.5,
       'aiperf.inter_chunk_latency_avg_over_runs max ms': 10,
     });
-    // One run: its own smallest and largest request, no deviation.
+    // One run: the smallest and largest request, without a deviation.
     expect(figures(found, 1)).toEqual({
       'request_throughput value req/s': 180.5,
       'ttft mean ms': 95.5,
@@ -139,7 +139,7 @@ describe('AIPerf over several runs', () => {
     expect(found.issues).toMatchObject([{ code: 'benchmark_runs_failed', count: 1 }]);
   });
 
-  test('the aggregate of one combination is read too; one without a metric is refused', async () => {
+  test('reads the aggregate of one combination, and rejects one without a metric', async () => {
     const metrics = { request_latency_avg: { mean: 10, std: 1, min: 9, max: 11, unit: 'ms' } };
     const metadata = { aggregation_type: 'confidence', failed_runs: [] };
     const found = await loaded(

@@ -14,14 +14,17 @@ function run(...path: string[]): string {
   return made;
 }
 
-test('the folder of a run and its parent, artifacts/, mean the same files, called by the folder of the run', () => {
-  const one = run('artifacts', 'qwen3-chat-concurrency2');
-  expect(aiperfFiles(one).map(captureName)).toEqual(['qwen3-chat-concurrency2', 'qwen3-chat-concurrency2']);
-  expect(aiperfFiles(join(folder, 'artifacts'))).toEqual(aiperfFiles(one));
+test('the folder of a run and its parent, artifacts/, give the same files, named after the folder of the run', () => {
+  const fromRun = run('artifacts', 'qwen3-chat-concurrency2');
+  expect(aiperfFiles(fromRun).map(captureName)).toEqual([
+    'qwen3-chat-concurrency2',
+    'qwen3-chat-concurrency2',
+  ]);
+  expect(aiperfFiles(join(folder, 'artifacts'))).toEqual(aiperfFiles(fromRun));
   expect(captureName('/some/trace.json.gz')).toBe('trace.json.gz');
 });
 
-test('a folder with the runs of several is refused with a command for each; any other folder has none', () => {
+test('rejects a folder with several runs, with a command for each; any other folder has none', () => {
   const paths = [run('several', 'b'), run('several', 'a')];
   expect(() => aiperfFiles(join(folder, 'several'))).toThrow(
     expect.objectContaining({

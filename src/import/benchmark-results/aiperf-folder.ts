@@ -3,17 +3,17 @@ import { basename, dirname, join } from 'node:path';
 import { InferscopeError } from '../../model/errors.js';
 import { shellCommand } from '../../model/shell.js';
 
-/** What AIPerf 0.13 writes to the artifact folder of one run: its requests and their summary. */
+/** Files of AIPerf 0.13 in the artifact folder of one run: its requests and their summary. */
 const names = ['profile_export.jsonl', 'profile_export_aiperf.json'];
 
-/** When all requests failed there is no summary. */
+/** If all requests failed there is no summary. */
 const filesIn = (folder: string): string[] =>
   names.map((name) => join(folder, name)).filter((path) => existsSync(path));
 
 /**
- * Files of one run in an artifact folder of AIPerf, or in a folder that holds one such folder (its default `artifacts/`);
- * none for any other folder.
- * @throws E_USAGE where the folder holds those of several runs
+ * Files of one run in an artifact folder of AIPerf, or in a folder with one such folder (its default `artifacts/`);
+ * empty for any other folder.
+ * @throws E_USAGE if the folder has several runs
  */
 export function aiperfFiles(folder: string): string[] {
   const own = filesIn(folder);
@@ -32,6 +32,6 @@ export function aiperfFiles(folder: string): string[] {
   return runs[0] === undefined ? [] : filesIn(runs[0]);
 }
 
-/** A file's own name; files of AIPerf are called alike in every run, so they are called by their folder. */
+/** A file's name; AIPerf's files have the same name in every run, so they are named after their folder. */
 export const captureName = (path: string): string =>
   names.includes(basename(path)) ? basename(dirname(path)) : basename(path);

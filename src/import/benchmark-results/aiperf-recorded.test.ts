@@ -18,7 +18,7 @@ const pairs = [
 
 describe('AIPerf 0.13.0', () => {
   test.each(['conc', 'errors', 'chunks'])(
-    '%s: our figures over its requests equal its summary',
+    '%s: figures recomputed from its requests equal its summary',
     async (run) => {
       const [summary, requests] = [
         await loaded(recorded(run, '_aiperf.json')),
@@ -26,8 +26,8 @@ describe('AIPerf 0.13.0', () => {
       ];
       const file = summaryOf(run);
       expect([summary.importer, requests.importer]).toEqual(['aiperf-summary', 'aiperf-requests']);
-      for (const [ours, theirs] of pairs) {
-        const n = file[theirs]!['count']!;
+      for (const [ours, theirName] of pairs) {
+        const n = file[theirName]!['count']!;
         for (const [statistic, key] of [
           ['mean', 'avg'],
           ['median', 'p50'],
@@ -37,30 +37,30 @@ describe('AIPerf 0.13.0', () => {
           ['min', 'min'],
           ['max', 'max'],
         ] as const) {
-          expect(summary.value(ours, statistic)).toBe(file[theirs]![key]);
-          expect(requests.value(ours, statistic, 'recomputed')).toBeCloseTo(file[theirs]![key]!, 6);
+          expect(summary.value(ours, statistic)).toBe(file[theirName]![key]);
+          expect(requests.value(ours, statistic, 'recomputed')).toBeCloseTo(file[theirName]![key]!, 6);
         }
         // Its deviation has ddof 0, numpy's default.
-        expect(summary.value(ours, 'sd_population')).toBe(file[theirs]!['std']);
+        expect(summary.value(ours, 'sd_population')).toBe(file[theirName]!['std']);
         expect(requests.value(ours, 'sd', 'recomputed') * Math.sqrt((n - 1) / n)).toBeCloseTo(
-          file[theirs]!['std']!,
+          file[theirName]!['std']!,
           6,
         );
       }
-      for (const [ours, theirs] of [
+      for (const [ours, theirName] of [
         ['request_throughput', 'request_throughput'],
         ['output_throughput', 'output_token_throughput'],
         ['total_throughput', 'total_token_throughput'],
         ['completed', 'request_count'],
         ['duration', 'benchmark_duration'],
       ] as const)
-        expect(summary.value(ours, 'value')).toBe(file[theirs]!['avg']);
+        expect(summary.value(ours, 'value')).toBe(file[theirName]!['avg']);
     },
   );
 
   test('its printed table, a warm-up and the configuration', async () => {
     const found = await loaded(recorded('conc', '_aiperf.json'));
-    // As its console showed them: TTFT 45.53 avg, 64.47 p99, 7.06 std; 17.94 requests/s, 215.31 tokens/s.
+    // As printed on its console: TTFT 45.53 avg, 64.47 p99, 7.06 std; 17.94 requests/s, 215.31 tokens/s.
     expect(found.value('ttft', 'mean')).toBeCloseTo(45.53, 2);
     expect(found.value('ttft', 'p99')).toBeCloseTo(64.47, 2);
     expect(found.value('ttft', 'sd_population')).toBeCloseTo(7.06, 2);
@@ -72,17 +72,18 @@ describe('AIPerf 0.13.0', () => {
     });
     const { requests } = await loaded(recorded('conc', '.jsonl'));
     expect(requests.map(({ warmup }) => warmup)).toEqual([true, true, ...Array<boolean>(10).fill(false)]);
-    // Ten requests of 10 + 2 tokens, each in a chunk of its own: every gap is known.
+    // Ten requests of 10 + 2 tokens, one token per chunk, so every gap is known.
     expect(requests.every(({ itl_ns }) => (JSON.parse(itl_ns!) as number[]).length === 11)).toBe(true);
   });
 
-  test('a 429 and a cut stream are failures; tokens of its own tokenizer are reported', async () => {
+  test('a 429 and a cut stream are failures; token counts of its own tokenizer are reported', async () => {
     const summary = await loaded(recorded('errors', '_aiperf.json'));
     expect([summary.value('completed', 'value'), summary.value('failed', 'value')]).toEqual([8, 4]);
     // The server wrote 8 × 12 tokens; the tokenizer makes two of each ` tok`.
     expect(codes(summary)).toEqual(['requests_failed 4', 'token_counts_differ']);
     expect(summary.issues[1]!.text).toContain("192 output tokens, the server's usage says 96");
-    // Its latency from the scheduled time includes all twelve requests, also refusals of 1 ms: it is not a latency of answers.
+    // Its latency from the scheduled time includes all twelve requests, also rejections of 1 ms, so it is not a latency
+    // of answers.
     const effective = summary.metrics.find(({ name }) => name === 'aiperf.effective_latency')!;
     expect([effective.n, effective.defined_as_ours]).toEqual([12, false]);
     expect(effective.definition).toContain('includes failed requests');
@@ -108,7 +109,7 @@ describe('AIPerf 0.13.0', () => {
     expect(codes(found)).toEqual(['chunk_is_not_token 6']);
   });
 
-  test('without streaming: no first token, and the zeros of its phases are dropped', async () => {
+  test('without streaming there is no first token, and the zeros of its phases are dropped', async () => {
     const summary = await loaded(recorded('nostream', '_aiperf.json'));
     expect(summaryOf('nostream')['effective_decode_throughput']!['avg']).toBe(0);
     expect(summary.names().filter((name) => /decode|prefill/.test(name))).toEqual([]);
@@ -119,7 +120,7 @@ describe('AIPerf 0.13.0', () => {
     expect(codes(found)).toEqual(['not_streamed']);
   });
 
-  test('when all failed it writes no summary; the requests say so', async () => {
+  test('if all requests failed it writes no summary, and the requests show the failures', async () => {
     const found = await loaded(recorded('allfailed', '.jsonl'));
     expect(found.names()).toEqual(['completed', 'failed']);
     expect(found.value('failed', 'value', 'recomputed')).toBe(3);

@@ -15,7 +15,7 @@ export const aiperfRequestsImporter = resultsImporter({
   read: aiperfRequests,
 });
 
-/** @throws E_TRACE_FILE when a line other than a truncated last one is not a request */
+/** @throws E_TRACE_FILE if a line other than a truncated last one is not a request */
 async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
   const started: bigint[] = [];
   const requests: RequestSample[] = [];

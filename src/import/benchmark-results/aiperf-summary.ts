@@ -25,7 +25,10 @@ export const aiperfSummaryImporter = resultsImporter({
   read: async (path) => aiperfSummary(await readObject(path), path),
 });
 
-/** AIPerf's names for metrics that we define the same way. Its inter_token_latency is one number per request: our TPOT. */
+/**
+ * AIPerf's names for metrics that inferscope defines the same way. Its inter_token_latency is one number per request:
+ * TPOT.
+ */
 export const aiperfOurs: Record<string, OurMetric> = {
   time_to_first_token: 'ttft',
   inter_token_latency: 'tpot',
@@ -72,7 +75,7 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const list = metricList('aiperf');
   const streamed = objectOf(file['time_to_first_token']) !== null;
   for (const [name, value] of Object.entries(file)) {
-    // These are zero for answers that were not streamed.
+    // These are zero for answers without streaming.
     if (streamed || !/^(effective|active)_(decode|prefill|total)_/.test(name))
       putMetric(list, name, objectOf(value));
   }
@@ -117,7 +120,7 @@ export function otherCounts(counted: number | null, usage: number | null): Issue
 }
 
 /**
- * A metric in our unit where it is a time; tokens/sec and requests/sec already are. `std` over requests is numpy's with
+ * Stores a metric, with times in ms; tokens/sec and requests/sec are unchanged. `std` over requests is numpy's with
  * ddof 0 (metric_dicts.py of 0.3 to 0.13).
  */
 export function putMetric(
@@ -164,7 +167,7 @@ function gpuTelemetry(file: JsonObject, list: MetricList): void {
 function modelOf(file: JsonObject): string | null {
   const config = objectOf(file['input_config']);
   const names = objectOf(config?.['endpoint'])?.['model_names'];
-  // Schema 1.4 (0.13) has models of its own.
+  // Schema 1.4 (0.13) lists models separately.
   const items = objectOf(config?.['models'])?.['items'];
   const reported = Array.isArray(items) ? items.map((item) => objectOf(item)?.['name']) : names;
   return Array.isArray(reported)

@@ -48,27 +48,30 @@ describe('vllm bench serve', () => {
     expect(sglang.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 1 });
   });
 
-  test('--save-detailed: our figures from the requests equal those of numpy and are stored next to those of the file', async () => {
+  test("--save-detailed: figures recomputed from the requests equal numpy's and are stored next to the file's", async () => {
     const found = await loaded(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json');
     expect(found.importer).toBe('vllm-bench-serve');
-    for (const [ours, theirs] of latencies) {
+    for (const [ours, theirName] of latencies) {
       for (const statistic of ['mean', 'median', 'p90', 'p95', 'p99']) {
-        expect(found.value(ours, statistic)).toBe(file[`${statistic}_${theirs}_ms`]);
-        expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(file[`${statistic}_${theirs}_ms`]!, 6);
+        expect(found.value(ours, statistic)).toBe(file[`${statistic}_${theirName}_ms`]);
+        expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(
+          file[`${statistic}_${theirName}_ms`]!,
+          6,
+        );
       }
     }
     // numpy's std has ddof 0: over 11 requests the sample's is √(11/10) of it.
     expect(found.value('ttft', 'sd', 'recomputed')).toBeCloseTo(file['std_ttft_ms']! * Math.sqrt(11 / 10), 6);
     expect(found.value('ttft', 'sd_population')).toBe(file['std_ttft_ms']);
-    // Every chunk was a token here: gaps of chunks are gaps of tokens, and only the recomputed name says so.
+    // Every chunk was a token here, so gaps of chunks are gaps of tokens, and only the recomputed name says so.
     expect(found.value('itl', 'p99', 'recomputed')).toBeCloseTo(file['p99_itl_ms']!, 6);
     expect(found.value('vllm.itl', 'p99')).toBe(file['p99_itl_ms']);
     expect(() => found.value('itl', 'p99', 'file')).toThrow();
     expect(codes(found)).not.toContain('recomputed_differs');
   });
 
-  test('requests: moments from start_times, a failure has no latency', async () => {
+  test('requests: times from start_times; a failure has no latency', async () => {
     const { requests, value } = await loaded(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json') as unknown as Record<string, number[]>;
     expect(requests).toHaveLength(12);
@@ -92,7 +95,7 @@ describe('vllm bench serve', () => {
     expect([value('completed', 'value'), value('failed', 'value')]).toEqual([11, 1]);
   });
 
-  test('chat: the first chunk may be a role, so that TTFT and TPOT keep their own names', async () => {
+  test("chat: the first chunk may be a role, so TTFT and TPOT keep the tool's names", async () => {
     const found = await loaded(fixture('vllm-serve-chat-detailed.json'));
     expect(found.names()).not.toContain('ttft');
     expect(found.names()).not.toContain('tpot');
@@ -102,7 +105,7 @@ describe('vllm bench serve', () => {
     expect(codes(found)).toContain('ttft_defined_otherwise');
   });
 
-  test('speculative decoding: a chunk is not a token; TPOT counts tokens, ITL is not made up', async () => {
+  test('speculative decoding: a chunk is not a token; TPOT counts tokens, and ITL is missing', async () => {
     const found = await loaded(fixture('vllm-serve-speculative.json'));
     const file = json('vllm-serve-speculative.json');
     expect(found.value('tpot', 'mean', 'recomputed')).toBeCloseTo(file['mean_tpot_ms']!, 6);
@@ -112,7 +115,7 @@ describe('vllm bench serve', () => {
     expect(found.value('vllm.spec_decode_acceptance_length', 'value')).toBe(2.9);
   });
 
-  test('appended lines are points; an all-failed one has no zeros', async () => {
+  test('appended lines are points; one with only failures has no zeros', async () => {
     const found = await loaded(fixture('vllm-serve-appended.json'));
     expect(found.metrics.map(({ label }) => label)).toContain('rate 4, concurrency 8');
     expect(found.value('ttft', 'p99', 'file', 0)).toBeGreaterThan(0);
@@ -128,7 +131,7 @@ describe('vllm bench serve', () => {
     expect(found.names()).toContain('ttft');
   });
 
-  test('a mean that disagrees with its requests is reported', async () => {
+  test('reports a mean that disagrees with its requests', async () => {
     const file = json('vllm-serve-detailed.json') as Record<string, unknown>;
     const path = written('wrong.json', JSON.stringify({ ...file, mean_ttft_ms: 1 }));
     expect(codes(await loaded(path))).toContain('recomputed_differs');
@@ -149,14 +152,14 @@ test('vllm bench latency: seconds per batch, n − 1 deviation, percentiles of t
   expect(codes(found)).toEqual(['moments_unknown']);
 });
 
-test('vllm bench throughput: its tokens/s is the total, the output alone is unknown', async () => {
+test('vllm bench throughput: its tokens/s is the total, and output tokens/s are unknown', async () => {
   const found = await loaded(fixture('vllm-throughput.json'));
   expect(found.value('total_throughput', 'value')).toBe(12_800);
   expect(found.names()).not.toContain('output_throughput');
 });
 
 describe('sglang bench_serving', () => {
-  test('bare Infinity is read, also next to a text "Infinity"', async () => {
+  test('reads bare Infinity, also next to a text "Infinity"', async () => {
     const found = await loaded(fixture('sglang.jsonl'));
     expect(found.importer).toBe('sglang-bench-serving');
     expect(found.metrics[0]!.label).toBe('rate inf');
@@ -168,7 +171,7 @@ describe('sglang bench_serving', () => {
     });
   });
 
-  test('its requests end with the stream: e2e and TPOT keep the names of the tool; ours come from the details', async () => {
+  test("its requests end with the stream: e2e and TPOT keep the tool's names; recomputed ones come from the details", async () => {
     const found = await loaded(fixture('sglang.jsonl'));
     const vllm = json('vllm-serve-detailed.json');
     expect(found.names(0)).toContain('sglang.tpot');
@@ -184,7 +187,7 @@ describe('sglang bench_serving', () => {
 });
 
 describe('AIPerf', () => {
-  test('summary: unit rules, inter_token_latency is our TPOT, its chunks are not', async () => {
+  test('summary: unit rules; inter_token_latency is TPOT, but its chunks are not tokens', async () => {
     const found = await loaded(fixture('aiperf-profile_export_aiperf.json'));
     const file = json('aiperf-profile_export_aiperf.json') as unknown as Record<
       string,
@@ -203,7 +206,7 @@ describe('AIPerf', () => {
     });
   });
 
-  test('requests: they give the summary, the warm-up is excluded, ns since 1970 stay exact', async () => {
+  test('requests: they give the summary, without the warm-up, and ns since 1970 stay exact', async () => {
     const found = await loaded(fixture('aiperf-profile_export.jsonl'));
     const summary = await loaded(fixture('aiperf-profile_export_aiperf.json'));
     for (const name of ['ttft', 'tpot', 'e2e']) {
@@ -223,7 +226,7 @@ describe('AIPerf', () => {
     expect(later.requests[0]!.sent_ns).toBe(363);
   });
 
-  test('a truncated last line is skipped and reported; one in the middle is an error', async () => {
+  test('skips and reports a truncated last line; one in the middle is an error', async () => {
     const text = readFileSync(fixture('aiperf-profile_export.jsonl'), 'utf8');
     const cut = await loaded(written('cut.jsonl', text.slice(0, -200)));
     expect(cut.requests).toHaveLength(11);
@@ -235,7 +238,7 @@ describe('AIPerf', () => {
 });
 
 describe('GuideLLM', () => {
-  test('its ITL is our TPOT; its TPOT, latency and percentiles are its own', async () => {
+  test("its ITL is TPOT; its TPOT, latency and percentiles keep the tool's names", async () => {
     const found = await loaded(fixture('guidellm-benchmarks.json'));
     const vllm = json('vllm-serve-detailed.json');
     expect(found.importer).toBe('guidellm');
@@ -248,7 +251,8 @@ describe('GuideLLM', () => {
     expect(
       found.metrics.filter(({ source }) => source!.startsWith('file')).map(({ statistic }) => statistic),
     ).not.toContain('p99');
-    // The same requests as vLLM's file: our definitions give the same figures (epoch doubles keep about 0.2 µs).
+    // The same requests as vLLM's file: inferscope's definitions give the same figures (epoch doubles are exact to
+    // about 0.2 µs).
     expect(found.value('ttft', 'p99', 'recomputed')).toBeCloseTo(vllm['p99_ttft_ms']!, 2);
     expect(found.value('e2e', 'mean', 'recomputed')).toBeCloseTo(vllm['mean_e2el_ms']!, 2);
     expect(found.value('output_throughput', 'value', 'recomputed')).toBeCloseTo(
@@ -257,7 +261,7 @@ describe('GuideLLM', () => {
     );
   });
 
-  test('count 0 is absence: the load point where all failed has no latency', async () => {
+  test('count 0 means missing: the load point with only failures has no latency', async () => {
     const found = await loaded(fixture('guidellm-benchmarks.json'));
     expect(found.names(1)).toEqual(['completed', 'duration', 'failed']);
     expect(found.metrics.find(({ point }) => point === 1)!.label).toBe('concurrent 16');
@@ -269,7 +273,7 @@ describe('GuideLLM', () => {
   });
 });
 
-test('llama-bench: tests by name and depth, repeats as iterations, nothing called TTFT', async () => {
+test('llama-bench: tests by name and depth, repeats as iterations, and nothing is named TTFT', async () => {
   const found = await loaded(fixture('llama-bench.json'));
   expect(found.metrics.map(({ label }) => label)).toEqual(['pp512', 'pp512', 'tg128 @ d512', 'tg128 @ d512']);
   expect(found.names(0)).toEqual(['llama_bench.prompt_processing']);
@@ -280,7 +284,7 @@ test('llama-bench: tests by name and depth, repeats as iterations, nothing calle
     6,
   );
   expect(found.iterations.map((row) => row.end_ns! - row.start_ns!).slice(0, 3)).toEqual([74e6, 72e6, 71e6]);
-  // The second test began one second after the first.
+  // The second test started one second after the first.
   expect(found.iterations[3]).toMatchObject({
     start_ns: 1e9,
     input_len: 0,
@@ -312,10 +316,10 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
   expect(found.metrics.every(({ defined_as_ours }) => !defined_as_ours)).toBe(true);
 });
 
-test('duplicate results count once; a second one where the format allows one is an error', async () => {
+test('counts duplicate results once; a second result in a format with one is an error', async () => {
   const line = JSON.stringify(json('vllm-serve.json'));
-  const other = JSON.stringify({ ...json('vllm-serve.json'), mean_ttft_ms: 99.5 });
-  const twice = await loaded(written('twice.json', `${line}\n${other}\n${line}\n`));
+  const otherResult = JSON.stringify({ ...json('vllm-serve.json'), mean_ttft_ms: 99.5 });
+  const twice = await loaded(written('twice.json', `${line}\n${otherResult}\n${line}\n`));
   expect(twice.issues.find(({ code }) => code === 'results_repeated')).toMatchObject({ count: 1 });
   expect([...new Set(twice.metrics.map(({ point }) => point))]).toEqual([0, 1]);
   for (const name of ['guidellm-benchmarks.json', 'optimum-benchmark_report.json', 'vllm-latency.json']) {
@@ -327,7 +331,7 @@ test('duplicate results count once; a second one where the format allows one is 
   }
 });
 
-test('an impossible time costs the clock, not the file', async () => {
+test('an impossible time drops the clock, not the file', async () => {
   const serve = await loaded(
     written('long.json', JSON.stringify({ ...json('vllm-serve.json'), duration: 1e308 })),
   );
@@ -342,7 +346,7 @@ test('an impossible time costs the clock, not the file', async () => {
   expect(far.facts.realtime_zero_ns).toBeNull();
 });
 
-test('a truncated, empty or foreign file is an error in three parts', async () => {
+test('a truncated, empty or foreign file is an error with what, why and fix', async () => {
   const cut = written('cut.json', readFileSync(fixture('vllm-serve-detailed.json'), 'utf8').slice(0, 1500));
   await expect(loaded(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   await expect(loaded(written('none.json', '{"avg_latency": 1, "latencies": []}'))).rejects.toMatchObject({

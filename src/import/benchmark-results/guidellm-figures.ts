@@ -4,11 +4,11 @@ import { type JsonObject, type MetricList, numberOf, objectOf } from './metric-l
 export interface Measured {
   metrics: JsonObject;
   completed: number | null;
-  /** First request to last; null when a warm-up or cool-down was excluded. */
+  /** First request to last; null if a warm-up or cool-down was excluded. */
   duration: number | null;
 }
 
-/** Our name, or null for a metric with another definition; then its unit, factor and meaning. */
+/** inferscope's name, or null for a metric with another definition; then its unit, factor and meaning. */
 const meanings: Record<string, ['ttft' | 'tpot' | null, string, number, string]> = {
   time_to_first_token_ms: ['ttft', 'ms', 1, 'request sent to the first iteration with tokens'],
   inter_token_latency_ms: [
@@ -70,9 +70,9 @@ export function figuresOf(measured: Measured, list: MetricList): void {
 }
 
 /**
- * Since 0.2 the distribution of inter_token_latency_ms has output tokens − 1 entries per request. It equals our TPOT (one
- * value per request) when all answers have one length, or there is one entry per request.
- * @returns the number of requests in it, or null when long answers have more weight
+ * Since 0.2 the distribution of inter_token_latency_ms has output tokens − 1 entries per request. It equals TPOT (one
+ * value per request) if all answers have one length, or there is one entry per request.
+ * @returns the number of requests in it, or null if long answers have more weight
  */
 function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject | null): number | null {
   const n = numberOf(summary['count']);
@@ -81,7 +81,7 @@ function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject
   return least !== null && least === most && least > 1 ? n / (least - 1) : null;
 }
 
-/** Sums, and rates over the whole benchmark when no part of it was excluded. */
+/** Sums, and rates over the whole benchmark if no part of it was excluded. */
 export function totalsOf({ metrics, completed, duration }: Measured, list: MetricList): void {
   const sum = (name: string, ours: 'input_tokens' | 'output_tokens') => {
     const value = numberOf(objectOf(objectOf(metrics[name])?.['successful'])?.['total_sum']);

@@ -35,7 +35,7 @@ const codes = (found: Awaited<ReturnType<typeof loaded>>) =>
   found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
 
 describe('GuideLLM 0.8.1', () => {
-  test('answers of several lengths: its inter-token latency is weighted, ours is one per request', async () => {
+  test('answers of several lengths: its inter-token latency is weighted, TPOT is one per request', async () => {
     const found = await loaded(recorded('errors'));
     const [{ metrics, requests, duration }] = benchmarks('errors') as [Benchmark];
     expect(found.importer).toBe('guidellm');
@@ -62,12 +62,12 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.value('ttft', 'sd', 'recomputed') * Math.sqrt(7 / 8)).toBeCloseTo(ttft.std_dev, 6);
     expect(found.value('ttft', 'p95_step')).toBeCloseTo(48.3, 1);
     expect(found.value('guidellm.time_per_output_token', 'mean')).toBeCloseTo(10.5, 1);
-    // Its rate weighted by time is the plain one where nothing was cut off.
-    for (const [ours, theirs] of [
+    // Its time-weighted rate equals the plain one if nothing was cut off.
+    for (const [ours, theirName] of [
       ['request_throughput', 'requests_per_second'],
       ['output_throughput', 'output_tokens_per_second'],
     ] as const)
-      expect(found.value(ours, 'value', 'recomputed')).toBeCloseTo(metrics[theirs]!.successful.mean, 3);
+      expect(found.value(ours, 'value', 'recomputed')).toBeCloseTo(metrics[theirName]!.successful.mean, 3);
     expect(found.value('output_throughput', 'value', 'recomputed')).toBeCloseTo(98 / duration, 9);
   });
 
@@ -82,7 +82,7 @@ describe('GuideLLM 0.8.1', () => {
       '429',
       'closed',
     ]);
-    // Two of them had a first token, and the tool a distribution of those: ours has none.
+    // Two of them had a first token, and the tool a distribution of those; inferscope has none.
     expect(failed.every(({ ttft_ns, end_ns }) => ttft_ns === null && end_ns === null)).toBe(true);
     expect(found.value('input_tokens', 'value')).toBe(78);
     expect(found.value('output_tokens', 'value')).toBe(98);
@@ -92,14 +92,14 @@ describe('GuideLLM 0.8.1', () => {
     });
   });
 
-  test('a sweep: one point per load; answers of one length make its inter-token latency our TPOT', async () => {
+  test('a sweep: one point per load; with answers of one length its inter-token latency is TPOT', async () => {
     const found = await loaded(recorded('sweep'));
     expect([...new Set(found.metrics.map(({ label }) => label))]).toEqual([
       'synchronous',
       'throughput 512',
       'constant 34.83 req/s',
     ]);
-    // As its table has them: TTFT 43.9, 45.2, 45.7 ms; 5.0, 5.0, 4.9 ms per token.
+    // As in its table: TTFT 43.9, 45.2, 45.7 ms; 5.0, 5.0, 4.9 ms per token.
     for (const [point, [ttft, tpot]] of [
       [43.9, 5.0],
       [45.2, 5.0],
@@ -120,7 +120,7 @@ describe('GuideLLM 0.8.1', () => {
       );
       expect(reported!.n).toBe(4);
     }
-    // Only the constant rate has a schedule to be late on.
+    // Only the constant rate has due times.
     expect(found.names(1)).not.toContain('guidellm.request_dispatch_delay');
     expect(found.value('guidellm.request_scheduled_latency', 'mean', 'file', 2)).toBeCloseTo(
       found.value('guidellm.request_latency', 'mean', 'file', 2) +
@@ -129,10 +129,10 @@ describe('GuideLLM 0.8.1', () => {
     );
   });
 
-  test('a warm-up: its requests are excluded, and the figures of the window keep their meaning', async () => {
+  test('a warm-up: its requests are excluded, and the figures of the window keep their definition', async () => {
     const found = await loaded(recorded('warm'));
     const [{ metrics, requests, start_time }] = benchmarks('warm') as [Benchmark];
-    // By hand: 15 answers, three of which ended before the window began; 2 were cut off by its end.
+    // By hand: 15 answers, of which three ended before the window started; its end cut off 2.
     expect(requests.successful).toHaveLength(15);
     expect(found.value('completed', 'value')).toBe(12);
     const warm = found.requests.filter(({ warmup }) => warmup);
@@ -152,12 +152,12 @@ describe('GuideLLM 0.8.1', () => {
     expect(found.issues.at(-1)!.text).toBe(
       'concurrent 2: 3 requests in warm-up or cool-down are excluded from all figures; the measured window is 716 ms.',
     );
-    // Rows begin with the first request, 0.284 s before the window.
+    // Rows start with the first request, 0.284 s before the window.
     expect(Math.min(...found.requests.map(({ sent_ns }) => sent_ns!))).toBe(0);
     expect(Number(found.facts.realtime_zero_ns) / 1e9).toBeCloseTo(start_time - 0.2843, 3);
   });
 
-  test('without streaming: the zeros of its inter-token latency are dropped, there is no first token', async () => {
+  test('without streaming: the zeros of its inter-token latency are dropped, and there is no first token', async () => {
     const found = await loaded(recorded('nostream'));
     const [{ metrics }] = benchmarks('nostream') as [Benchmark];
     // 4 answers of 44 tokens: 40 entries of 0 ms.
@@ -169,7 +169,7 @@ describe('GuideLLM 0.8.1', () => {
     expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'not_streamed']);
   });
 
-  test('when all requests failed, its zeros are not measurements', async () => {
+  test('if all requests failed, its zeros are not measurements', async () => {
     const found = await loaded(recorded('allfailed'));
     expect(found.names()).toEqual(['completed', 'duration', 'failed']);
     expect(found.value('failed', 'value')).toBe(3);

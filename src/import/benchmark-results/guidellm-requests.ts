@@ -3,26 +3,27 @@ import type { RequestSample } from './recompute.js';
 
 const statuses = { successful: null, errored: 'failed', incomplete: 'incomplete' } as const;
 
-/** Epoch seconds between which requests count. */
+/** Epoch seconds of the measured part. */
 type Window = readonly [start: number, end: number];
 
 /**
- * The part of the benchmark between warm-up and cool-down; null when nothing was excluded. From 0.4 on their durations are
- * recorded; `config.warmup` is no evidence, since it is there even when none was requested. Before, they were in `args`.
+ * The part of the benchmark between warm-up and cool-down; null if nothing was excluded. From 0.4 on their durations
+ * are recorded; `config.warmup` is not evidence, because it is present even if none was requested. Before, they were in
+ * `args`.
  */
 export function measuredWindow(benchmark: JsonObject): Window | null {
   const [start, end] = [numberOf(benchmark['start_time']), numberOf(benchmark['end_time'])];
   const reported = [benchmark['warmup_duration'], benchmark['cooldown_duration']].map(numberOf);
-  const asked = [objectOf(benchmark['args']), objectOf(benchmark['config'])].flatMap((from) =>
+  const requestedDurations = [objectOf(benchmark['args']), objectOf(benchmark['config'])].flatMap((from) =>
     ['warmup_duration', 'cooldown_duration', 'warmup', 'cooldown'].map((key) => numberOf(from?.[key])),
   );
-  const durations = reported.some((one) => one !== null) ? reported : asked;
+  const durations = reported.some((one) => one !== null) ? reported : requestedDurations;
   return start !== null && end !== null && durations.some((duration) => duration !== null && duration > 0)
     ? [start, end]
     : null;
 }
 
-/** Rows of one benchmark. As in the tool, a request in flight at an end of the window counts. */
+/** Rows of one benchmark. As in the tool, requests in flight at an end of the window count. */
 export function requestsOf(
   benchmark: JsonObject,
   zero: number | null,

@@ -67,7 +67,7 @@ function backendOf(file: JsonObject): Record<string, string | null> {
   };
 }
 
-/** `start_time` is the start of the measurement: with a warm-up, requests were sent before it. */
+/** `start_time` is the start of the measurement; with a warm-up, requests were sent before it. */
 function firstMoment(benchmark: JsonObject): number | null {
   const scheduler = objectOf(benchmark['scheduler_metrics']);
   return numberOf(scheduler?.['request_start_time']) ?? numberOf(benchmark['start_time']);

@@ -26,34 +26,34 @@ const possible = (value: number, fromZero: boolean, most: number) =>
 
 /** Drops numbers that no benchmark can measure (negative times, 1e308), and counts them in a warning. */
 export function withoutImpossible(file: ResultFile): ResultFile {
-  const left: string[] = [];
+  const dropped: string[] = [];
   const points = file.points.map((point): ResultPoint => {
     const metrics = point.metrics.filter(({ name, statistic, value, unit }) => {
       const kept = possible(value, unitsFromZero.has(unit), mostOfFigures);
-      if (!kept) left.push(`${name} ${statistic} = ${value}`);
+      if (!kept) dropped.push(`${name} ${statistic} = ${value}`);
       return kept;
     });
     const requests = point.requests.map((row) => {
       const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, mostOfRows));
-      for (const name of wrong) left.push(`${name} = ${row[name]} of a request`);
+      for (const name of wrong) dropped.push(`${name} = ${row[name]} of a request`);
       return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
       const kept = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
-      if (!kept) left.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
+      if (!kept) dropped.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
       return kept;
     });
     return { ...point, metrics, requests, iterations };
   });
-  return left.length === 0 ? file : { ...file, points, issues: [...file.issues, impossible(left)] };
+  return dropped.length === 0 ? file : { ...file, points, issues: [...file.issues, impossible(dropped)] };
 }
 
-function impossible(left: readonly string[]): Issue {
-  const shown = left.slice(0, examples).join(', ');
-  const more = left.length > examples ? ', …' : '';
+function impossible(dropped: readonly string[]): Issue {
+  const shown = dropped.slice(0, examples).join(', ');
+  const more = dropped.length > examples ? ', …' : '';
   return warning(
     'impossible_values',
-    `${left.length} number${left.length === 1 ? ' is' : 's are'} negative or implausibly large and ${left.length === 1 ? 'was' : 'were'} dropped: ${shown}${more}.`,
-    left.length,
+    `${dropped.length} number${dropped.length === 1 ? ' is' : 's are'} negative or implausibly large and ${dropped.length === 1 ? 'was' : 'were'} dropped: ${shown}${more}.`,
+    dropped.length,
   );
 }

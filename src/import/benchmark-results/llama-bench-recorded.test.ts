@@ -49,7 +49,7 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
     expect(md.issues.map(({ code }) => code)).toEqual(['repeats_unknown']);
   });
 
-  test('csv has those of jsonl, without the repeats', async () => {
+  test('csv equals jsonl, without the repeats', async () => {
     const [jsonl, csv] = [await loaded(recorded('jsonl')), await loaded(recorded('csv'))];
     expect(labelsOf(csv)).toEqual(labels);
     expect(jsonl.iterations).toHaveLength(18);
@@ -59,7 +59,7 @@ describe('llama-bench of llama.cpp 0.7.0', () => {
     expect(csv.facts).toEqual({ ...jsonl.facts });
   });
 
-  test('a table that is cut off in the middle of a line is an error', async () => {
+  test('a table truncated in the middle of a line is an error', async () => {
     for (const kind of ['md', 'csv']) {
       const lines = readFileSync(recorded(kind), 'utf8').split('\n');
       const path = join(folder, `cut.${kind}`);

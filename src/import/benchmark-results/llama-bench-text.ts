@@ -12,7 +12,7 @@ export function isTestTable(text: string): boolean {
 
 /**
  * Tests of a table, with the field names of `-o json`.
- * @throws E_TRACE_FILE when a line has fewer columns than the head
+ * @throws E_TRACE_FILE if a line has fewer columns than the header
  */
 export function testsOf(text: string, path: string): JsonObject[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');

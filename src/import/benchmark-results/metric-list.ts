@@ -1,8 +1,8 @@
 import type { ResultMetric } from '../../model/metric-source.js';
 
 /**
- * Names that mean the same in every session (docs/reference/metrics.md). A metric gets one only if its source has the same
- * definition.
+ * Names with the same definition in every session (docs/reference/metrics.md). A metric gets one only if its source has
+ * this definition.
  */
 const ourDefinitions = {
   ttft: ['ms', 'request sent to the first chunk with generated text'],
@@ -27,13 +27,13 @@ export type OurMetric = keyof typeof ourDefinitions;
 interface Details {
   n?: number | null;
   source: string;
-  /** A detail of the source's definition that ours leaves open. */
+  /** A detail that inferscope's definition leaves open. */
   note?: string;
 }
 
 export interface MetricList {
   metrics: ResultMetric[];
-  /** A number with the same definition as ours. Non-finite numbers are dropped. */
+  /** A number with the same definition as inferscope's. Non-finite numbers are dropped. */
   ours(name: OurMetric, statistic: string, value: unknown, details: Details): void;
   /** A number with the tool's own definition, stored as `tool.name`. */
   own(
@@ -46,7 +46,10 @@ export interface MetricList {
   ): void;
 }
 
-/** Collects the metrics of one point. @param tool prefix for names that are not ours */
+/**
+ * Collects the metrics of one point.
+ * @param tool prefix for names of the tool's own definitions
+ */
 export function metricList(tool: string): MetricList {
   const metrics: ResultMetric[] = [];
   const put = (metric: Omit<ResultMetric, 'value'>, value: unknown) => {
@@ -65,7 +68,10 @@ export function metricList(tool: string): MetricList {
   };
 }
 
-/** Totals that serving benchmarks write under the names they share. @param total key of the total token throughput */
+/**
+ * Totals that serving benchmarks write under the same names.
+ * @param total key of the total token throughput
+ */
 export function servingTotals(list: MetricList, run: JsonObject, total: string): void {
   const keys: [OurMetric, string][] = [
     ['input_tokens', 'total_input_tokens'],

@@ -10,7 +10,7 @@ const report = JSON.parse(readFileSync(recorded('benchmark_report.json'), 'utf8'
 const stages = ['load_model', 'first_generate', 'generate', 'prefill', 'decode', 'per_token'];
 
 describe('optimum-benchmark 0.6.0', () => {
-  test('every figure it printed', async () => {
+  test('equals every figure that it printed', async () => {
     const found = await loaded(recorded('benchmark_report.json'));
     expect(found.importer).toBe('optimum-benchmark');
     const printed = readFileSync(recorded('report.txt'), 'utf8');
@@ -39,7 +39,7 @@ describe('optimum-benchmark 0.6.0', () => {
     expect(checked).toBe(35);
   });
 
-  test('per_token: tokens repeat and include a whole prefill; counted once they add up to the decode', async () => {
+  test('per_token: tokens repeat and include a whole prefill; counted once they sum to the decode', async () => {
     const found = await loaded(recorded('benchmark_report.json'));
     expect(found.issues.map(({ code }) => code)).toEqual(['per_token_repeated']);
     // 4 repeats of 8 tokens: lists of 7, 15, 23 and 31 gaps.
@@ -48,20 +48,20 @@ describe('optimum-benchmark 0.6.0', () => {
     const within = last.filter((_, i) => ![7, 15, 23].includes(i));
     const mean = within.reduce((sum, value) => sum + value, 0) / 28;
     expect(found.value('optimum.per_token_latency', 'mean', 'recomputed', 5)).toBeCloseTo(mean * 1000, 6);
-    // Independent of that list: what the decode took, less the end of generate() after the last token.
+    // Independent of that list: the decode time, without the end of generate() after the last token.
     const decode = found.value('optimum.decode_latency', 'mean', 'file', 4) / 7;
     expect(mean * 1000).toBeLessThan(decode);
     expect((mean * 1000) / decode).toBeGreaterThan(0.99);
-    // Its own mean has the prefills in it.
+    // Its own mean includes the prefills.
     expect(found.value('optimum.per_token_latency', 'mean', 'file', 5)).toBeGreaterThan(1.05 * decode);
   });
 
-  test('benchmark.json is the same report, with what it ran on', async () => {
-    const [whole, alone] = [
+  test('benchmark.json has the same report, with the environment', async () => {
+    const [whole, reportOnly] = [
       await loaded(recorded('benchmark.json')),
       await loaded(recorded('benchmark_report.json')),
     ];
-    expect(whole.metrics).toEqual(alone.metrics);
+    expect(whole.metrics).toEqual(reportOnly.metrics);
     expect(whole.facts).toMatchObject({
       tool: { name: 'optimum-benchmark', version: '0.6.0' },
       hardware: { cpu_model: 'AMD EPYC', gpu_name: null },

@@ -6,7 +6,7 @@ import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 import { plural } from '../../vocabulary/format.js';
 
-/** Each kind of task and scenario puts a different one first. */
+/** Stages in order; each kind of task and scenario starts with a different one. */
 const stages = [
   'load',
   'load_model',
@@ -75,7 +75,7 @@ function optimum(whole: JsonObject, path: string): ResultFile {
   };
 }
 
-/** Names of all GPUs of the machine; of one kind as a rule. */
+/** Names of all GPUs of the machine, usually of one kind. */
 function gpuOf(names: unknown): string | null {
   const reported = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
   return [...new Set(reported)].join(', ') || null;
@@ -111,11 +111,11 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
       eachOnce(values, repeats, definition, list, factor);
     }
   }
-  others(stage, measured, list);
+  otherMetrics(stage, measured, list);
   return { label: stage, metrics: list.metrics, requests: [], iterations: [] };
 }
 
-function others(stage: string, measured: JsonObject, list: ReturnType<typeof metricList>): void {
+function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<typeof metricList>): void {
   const memory = objectOf(measured['memory']);
   const bytes = { MB: 1e6, GB: 1e9, KB: 1e3, B: 1 }[textOf(memory?.['unit']) ?? ''];
   for (const [key, value] of Object.entries(memory ?? {})) {
@@ -149,7 +149,7 @@ function others(stage: string, measured: JsonObject, list: ReturnType<typeof met
   }
 }
 
-/** Measured times do not repeat to the last digit, let alone two in a row. */
+/** Measured times do not repeat to the last digit, especially not two in a row. */
 function repeatsItself(values: readonly number[]): boolean {
   const again = values.indexOf(values[0]!, 1);
   return again > 0 && again + 1 < values.length && values[again + 1] === values[1];
@@ -157,8 +157,8 @@ function repeatsItself(values: readonly number[]): boolean {
 
 /**
  * Every token once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so all lists together have
- * k·R(R+1)/2 − R entries; the last list has every gap, and each k-th of it lies between two repeats. Returns nothing when
- * the count does not fit: the repeats had different lengths.
+ * k·R(R+1)/2 − R entries. The last list has every gap, and every k-th of it is between two repeats. Returns nothing if
+ * the count does not match: the repeats had different lengths.
  */
 function eachOnce(
   values: readonly number[],

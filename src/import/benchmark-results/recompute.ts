@@ -6,13 +6,13 @@ import { warning } from './result-file.js';
 import { mean, percentile, standardDeviation } from '../../model/statistics.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 
-/** One request with our definitions, ms; null where the file lacks the data. */
+/** One request with inferscope's definitions, ms; null if the file lacks the data. */
 export interface RequestSample {
-  /** From the file's zero. */
+  /** Relative to the file's zero. */
   sent_ms: number | null;
   ttft_ms: number | null;
   e2e_ms: number | null;
-  /** One gap per token; null when only gaps of chunks are known. */
+  /** One gap per token; null if only gaps of chunks are known. */
   gaps_ms: readonly number[] | null;
   input_tokens: number | null;
   output_tokens: number | null;
@@ -29,7 +29,7 @@ function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | nul
   return (e2e_ms - ttft_ms) / (output_tokens - 1);
 }
 
-/** Mean, sd (n − 1), median, extremes and type 7 percentiles of our metrics, over successful requests. */
+/** Mean, sd (n − 1), median, extremes and type 7 percentiles of inferscope's metrics, over successful requests. */
 export function recompute(requests: readonly RequestSample[], list: MetricList): void {
   const good = requests.filter(({ failure, warmup }) => failure === null && !warmup);
   const source = `recomputed from ${good.length} requests`;
@@ -90,7 +90,7 @@ export function disagreements(list: MetricList, label: string): Issue[] {
 const million = 1e6;
 const ns = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * million));
 
-/** Rows of `requests`; times are null where the file has lengths only. */
+/** Rows of `requests`; times are null if the file has only lengths. */
 export function requestRows(requests: readonly RequestSample[]): Row<'requests'>[] {
   return requests.map((request, index) => {
     const { sent_ms, ttft_ms, e2e_ms, gaps_ms, failure } = request;

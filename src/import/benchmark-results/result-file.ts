@@ -15,7 +15,7 @@ export interface ResultPoint {
 /** Contents of a benchmark tool's file, before it is written into tables. */
 export interface ResultFile {
   tool: { name: string; version: string | null };
-  /** Wall clock of the rows' zero, ns since the epoch; null when the file does not record it. */
+  /** Wall clock of the rows' zero, ns since the epoch; null if the file does not record it. */
   realtime_zero_ns: bigint | null;
   clock: { name: string; resolution_ns: number; error_bound_ns: number | null };
   hardware: Record<string, Fact>;

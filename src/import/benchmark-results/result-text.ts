@@ -17,24 +17,24 @@ export const unreadable = cannotRead(
 
 /**
  * The objects of a result file: one object, an array, or one per line (files that runs append to).
- * @throws E_TRACE_FILE when it is cut off, too large or contains something else
+ * @throws E_TRACE_FILE if it is truncated, too large or contains something else
  */
 export async function readObjects(path: string): Promise<JsonObject[]> {
   return objectsOf(await readText(path), path);
 }
 
-/** The object of a format that has one per file. @throws E_TRACE_FILE, also when there are several */
+/**
+ * The object of a format with one per file.
+ * @throws E_TRACE_FILE, also if there are several
+ */
 export async function readObject(path: string): Promise<JsonObject> {
-  const [one, ...others] = await readObjects(path);
-  if (others.length > 0)
-    throw unreadable(
-      path,
-      `It contains ${others.length + 1} results, but this benchmark writes one per file.`,
-    );
-  return one!;
+  const [first, ...more] = await readObjects(path);
+  if (more.length > 0)
+    throw unreadable(path, `It contains ${more.length + 1} results, but this benchmark writes one per file.`);
+  return first!;
 }
 
-/** @throws E_TRACE_FILE when it is too large */
+/** @throws E_TRACE_FILE if it is too large */
 export async function readText(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > largestFile) {

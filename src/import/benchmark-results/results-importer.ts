@@ -13,10 +13,11 @@ interface ResultsFormat {
 }
 
 /**
- * An importer for the results of another benchmark tool: metrics with their definitions, and rows where the tool kept them.
+ * An importer for the results of another benchmark tool: metrics with their definitions, and rows if the tool saved
+ * them.
  */
 export function resultsImporter({ name, sniff, read }: ResultsFormat): Importer {
-  // Facts and load read the same file in succession: it is parsed once for both.
+  // Facts and load read the same file in sequence, so it is parsed once for both.
   let last: { key: string; file: ResultFile } | null = null;
   const parsed = async (path: string, signal?: AbortSignal): Promise<ResultFile> => {
     const { size, mtimeMs } = await stat(path);

@@ -32,7 +32,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
           run[`${statistic}_ttft_ms`]!,
           6,
         );
-        // Every chunk was a token here, so that its gaps are ours.
+        // Every chunk was a token here, so its gaps are gaps of tokens.
         expect(found.value('itl', statistic, 'recomputed', point)).toBeCloseTo(
           run[`${statistic}_itl_ms`]!,
           6,
@@ -57,7 +57,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
 
   test('its printed table', async () => {
     const { value } = await loaded(recorded('oai'));
-    // As it printed them: Mean TTFT 43.88, P99 ITL 43.57, Mean TPOT 5.66, 20.70 req/s, 194.03 tok/s, peak of 75 tok/s.
+    // As printed: Mean TTFT 43.88, P99 ITL 43.57, Mean TPOT 5.66, 20.70 req/s, 194.03 tok/s, peak of 75 tok/s.
     expect(value('ttft', 'mean')).toBeCloseTo(43.88, 2);
     expect(value('sglang.itl', 'p99')).toBeCloseTo(43.57, 2);
     expect(value('sglang.tpot', 'mean')).toBeCloseTo(5.66, 2);
@@ -74,7 +74,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
     const rows = found.requests.slice(0, 10);
     expect(rows.filter(({ status }) => status === 'ok')).toHaveLength(7);
     expect(rows[5]).toMatchObject({ status: 'failed', error: 'X: {"error":{"message":"slow down"}}' });
-    // The cut ones had a first token, which the tool leaves out as well.
+    // The cut ones had a first token, which the tool excludes too.
     expect(rows[1]).toMatchObject({ status: 'failed', ttft_ns: null, output_tokens: null });
     expect(rows[1]!.error).toContain('Not enough data');
     expect(found.value('failed', 'value', 'recomputed')).toBe(3);

@@ -35,7 +35,7 @@ export const sglangImporter = resultsImporter({
   read: async (path) => sglang(await readObjects(path)),
 });
 
-/** These use SGLang's own protocol, where every chunk has its token count and a gap is divided among its tokens. */
+/** These use SGLang's own protocol, in which every chunk has its token count and a gap is divided among its tokens. */
 const nativeBackends = new Set(['sglang', 'sglang-native']);
 
 function sglang(runs: readonly JsonObject[]): ResultFile {
@@ -88,7 +88,7 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   }
   if (failed) issues.push(failures(label, failed));
   totals(run, list);
-  // An answer that was not streamed has its usage.
+  // An answer without streaming has its usage.
   if (streamed && !native) issues.push(...askedFor(run, label));
   for (const [key, value] of Object.entries(run)) {
     const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
@@ -118,8 +118,8 @@ function retokenized(run: JsonObject): boolean {
 }
 
 /**
- * OpenAI's protocol reports tokens in `usage`, which is not requested: where no chunk has it, the requested output lengths
- * are counted.
+ * OpenAI's protocol reports tokens in `usage`, which the tool does not request: if no chunk has it, the requested
+ * output lengths are counted.
  */
 function askedFor(run: JsonObject, label: string): Issue[] {
   const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
@@ -150,9 +150,9 @@ function totals(run: JsonObject, list: MetricList): void {
 }
 
 /**
- * Lists per request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so the
- * last text is at TTFT + their sum; gaps of chunks cover the same time. For an answer that was not streamed TTFT is its
- * end.
+ * Lists per request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so
+ * the last text is at TTFT + their sum; gaps of chunks cover the same time. Without streaming TTFT is the end of the
+ * answer.
  */
 function requestsOf(run: JsonObject, native: boolean, streamed: boolean): RequestSample[] | null {
   const ttfts = run['ttfts'];

@@ -12,12 +12,12 @@ export interface LoadedResults {
   metrics: Row<'metrics'>[];
   requests: Row<'requests'>[];
   iterations: Row<'iterations'>[];
-  /** The single value of a metric with a source that starts with `from`. Throws where there is none or several. */
+  /** The single value of a metric with a source that starts with `from`. Throws if there is none or several. */
   value(name: string, statistic: string, from?: 'file' | 'recomputed', point?: number): number;
   names(point?: number): string[];
 }
 
-/** Identifies and loads a file as `inferscope import` does. */
+/** Identifies and loads a file like `inferscope import`. */
 export async function loaded(path: string, zero?: bigint): Promise<LoadedResults> {
   const rows = { metrics: [], requests: [], iterations: [] } as {
     metrics: Row<'metrics'>[];

@@ -15,19 +15,22 @@ test('vllm bench serve: figures recomputed from its requests equal its summary',
   const found = await loaded(recorded('vllm-bench-serve'));
   const file = json('vllm-bench-serve');
   expect(found.importer).toBe('vllm-bench-serve');
-  for (const [ours, theirs] of [
+  for (const [ours, theirName] of [
     ['ttft', 'ttft'],
     ['tpot', 'tpot'],
     ['e2e', 'e2el'],
   ] as const) {
     for (const statistic of ['mean', 'median', 'p90', 'p99'])
-      expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(file[`${statistic}_${theirs}_ms`]!, 6);
+      expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(
+        file[`${statistic}_${theirName}_ms`]!,
+        6,
+      );
   }
-  // The client writes each request's own latency since 2026: TTFT and the gaps after it.
+  // Since 2026 the client writes each request's own latency: TTFT and the gaps after it.
   expect(found.requests.map(({ end_ns, sent_ns }) => (end_ns! - sent_ns!) / 1e6)).toEqual(
     file['latencies']!.map((seconds: number) => expect.closeTo(seconds * 1000, 3)),
   );
-  // By hand: 12 requests of 16 tokens; in four of them chunks held two.
+  // By hand: 12 requests of 16 tokens; in four of them some chunks had two.
   expect(file['itls']!.map((gaps: number[]) => gaps.length)).toEqual([
     15, 15, 15, 15, 15, 15, 15, 15, 12, 12, 12, 12,
   ]);
@@ -35,11 +38,11 @@ test('vllm bench serve: figures recomputed from its requests equal its summary',
   expect(found.issues.map(({ code, count }) => [code, count])).toContainEqual(['chunk_is_not_token', 4]);
 });
 
-test('the chat endpoint keeps its own names, and the client queue time is its own metric', async () => {
+test("the chat endpoint keeps the tool's names, and the client queue time is a separate metric", async () => {
   const chat = await loaded(recorded('vllm-bench-serve-chat'));
   expect(chat.names()).not.toContain('ttft');
   expect(chat.value('vllm.ttft', 'mean')).toBe(json('vllm-bench-serve-chat')['mean_ttft_ms']);
-  // As it writes them for --percentile-metrics client_queue_time: its times of the requests, by numpy.
+  // As for --percentile-metrics client_queue_time: the requests' times, by numpy.
   const run = json('vllm-bench-serve');
   const waits = run['queue_times']!.map((seconds: number) => seconds * 1000);
   const mean = waits.reduce((sum: number, wait: number) => sum + wait, 0) / waits.length;
@@ -68,7 +71,7 @@ test('vllm bench latency: its mean equals that of its repeats', async () => {
     (seconds.reduce((sum: number, value: number) => sum + value, 0) / 3) * 1000,
     6,
   );
-  // numpy's median of three is the one in the middle.
+  // numpy's median of three values is the middle one.
   expect(found.value('vllm.batch_latency', 'median')).toBeCloseTo(
     [...seconds].sort((a, b) => a - b)[1]! * 1000,
     6,

@@ -25,13 +25,13 @@ import { plural } from '../../vocabulary/format.js';
 
 /**
  * `vllm bench serve --save-result` (also benchmark_serving.py), one JSON object, or one per line with --append-result.
- * --save-detailed adds lists per request, in seconds, failures included.
+ * --save-detailed adds lists per request, in seconds, including failures.
  */
 export const vllmServeImporter = resultsImporter({
   name: 'vllm-bench-serve',
   sniff: (firstBytes) =>
     /"request_throughput"\s*:/.test(firstBytes) &&
-    // Files of early 2025 that were reduced to their numbers name neither model nor backend.
+    // Files of early 2025 that were reduced to their numbers have neither model nor backend.
     (/"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) ||
       (/"mean_ttft_ms"\s*:/.test(firstBytes) && /"completed"\s*:/.test(firstBytes))) &&
     !firstBytes.includes('"total_output_tokens_retokenized"'),
@@ -154,11 +154,11 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
 }
 
 function failedOf(run: JsonObject, completed: number | null): number | null {
-  const asked = numberOf(run['num_prompts']);
-  return asked === null || completed === null ? null : asked - completed;
+  const promptCount = numberOf(run['num_prompts']);
+  return promptCount === null || completed === null ? null : promptCount - completed;
 }
 
-/** Where the first chunk may have no text, only the end matches our definition. */
+/** If the first chunk may have no text, only the end has inferscope's definition. */
 function withoutFirst(request: RequestSample): RequestSample {
   return { ...request, ttft_ms: null, gaps_ms: null };
 }
@@ -216,7 +216,7 @@ function latencies(
       list.own(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
       continue;
     }
-    // numpy's mean over nothing is written as 0: no request had this metric.
+    // numpy's mean of no values is written as 0: no request had this metric.
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
     const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
     const details = { n, source: `file: ${key}` };
@@ -264,13 +264,13 @@ function requestsOf(run: JsonObject): RequestSample[] | null {
   });
 }
 
-/** When a chunk is not one token, gaps of chunks say nothing about tokens; TPOT is the metric to read. */
+/** If chunks are not single tokens, gaps of chunks do not describe tokens; TPOT is the metric to read. */
 function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] {
   const good = requests.filter(({ failure }) => failure === null);
-  const other = good.filter(({ gaps_ms }) => gaps_ms === null);
-  if (other.length === 0) return [];
+  const withoutGaps = good.filter(({ gaps_ms }) => gaps_ms === null);
+  if (withoutGaps.length === 0) return [];
   const chunks = good.reduce((sum, sample) => sum + (sample.chunks ?? 0), 0);
   const tokens = good.reduce((sum, sample) => sum + (sample.output_tokens ?? 0), 0);
   const text = `${label}: ${plural(chunks, 'chunk')} contain ${plural(tokens, 'token')}, so vllm.itl is the gap between chunks; use tpot instead.`;
-  return [warning('chunk_is_not_token', text, other.length)];
+  return [warning('chunk_is_not_token', text, withoutGaps.length)];
 }

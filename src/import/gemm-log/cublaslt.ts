@@ -134,7 +134,7 @@ function algoText(algo: Map<string, string>): string {
   return [algo.get('algoid') ?? 'unknown', ...rest].join(' ');
 }
 
-/** MATMUL_TILE_64x24 and the depth of a stage, MATMUL_STAGES_64xAUTO, make 64x24x64. */
+/** MATMUL_TILE_64x24 and the depth of a stage, MATMUL_STAGES_64xAUTO, give 64x24x64. */
 function tileText(algo: Map<string, string>): string | null {
   const tile = /^MATMUL_TILE_(\d+x\d+)$/.exec(algo.get('tile') ?? '')?.[1];
   if (!tile) return null;

@@ -31,7 +31,7 @@ async function load(importer: Importer, path: string): Promise<{ rows: Row<'gemm
   return { rows, issues };
 }
 
-/** Tokens, outputs, inputs of the linear layers of a prefill, by hand from the model's config.json. */
+/** Tokens, outputs and inputs of the linear layers of a prefill, by hand from the model's config.json. */
 const shapesOf = (
   tokens: number,
   { hidden, keyValue, inner }: { hidden: number; keyValue: number; inner: number },
@@ -46,9 +46,9 @@ const shape = ({ m, n, k }: Row<'gemms'>) => [m, n, k];
 test('cuBLASLt: the layers of tiny.py (hidden 512, 2 of 8 heads for keys, inner 1408) at 4 × 64 tokens', async () => {
   const { rows } = await load(cublasLtLogImporter, fixture('cublaslt.log'));
   const prefill = rows.filter(({ m, dtype }) => m === 256 && dtype === 'float16');
-  const seen = new Set(prefill.map((row) => JSON.stringify(shape(row))));
+  const shapesFound = new Set(prefill.map((row) => JSON.stringify(shape(row))));
   for (const expected of shapesOf(256, { hidden: 512, keyValue: 128, inner: 1408 })) {
-    expect(seen, String(expected)).toContain(JSON.stringify(expected));
+    expect(shapesFound, String(expected)).toContain(JSON.stringify(expected));
   }
   expect(prefill[0]).toMatchObject({
     pid: 1451,
@@ -78,7 +78,7 @@ test('cuBLAS and cuBLASLt logs of a run have the same calls', async () => {
     expect(ltShapes).toContain(JSON.stringify([...shape(row), row.dtype, row.layout]));
     expect(row).toMatchObject({ pid: 1451, device: 0, tile: null });
   }
-  // 12 cublasGemmEx and one cublasSgemm start in this head of a log; the last one is cut off.
+  // 12 cublasGemmEx and one cublasSgemm start in this head of a log; the last one is truncated.
   expect(rows.reduce((sum, { calls }) => sum + calls!, 0)).toBe(12);
   expect(issues).toEqual([expect.objectContaining({ code: 'gemm_log_cut_off', count: 1 })]);
   // cublasSgemm(N, N, m=64, n=32, k=1) is the 32×64 outer product of the rotary embedding.
@@ -87,7 +87,7 @@ test('cuBLAS and cuBLASLt logs of a run have the same calls', async () => {
 });
 
 test('batches, and hipBLASLt with the same log form', async () => {
-  // ROCm/pytorch pull request 1241; then the same with a batch.
+  // ROCm/pytorch pull request 1241, then the same with a batch.
   const line =
     '[2023-06-12 21:16:46][HIPBLASLT][690719][Trace][rocblaslt_matmul] A=0x7efa94800000 Adesc=[type=R_32F rows=2400 cols=128 ld=2400] B=0x7efa7b8156d0 Bdesc=[type=R_32F rows=2400 cols=2048 ld=25272] C=0x7efa9ae00400 Cdesc=[type=R_32F rows=128 cols=2048 ld=128] D=0x7efa9ae00400 Ddesc=[type=R_32F rows=128 cols=2048 ld=128] computeDesc=[computeType=COMPUTE_32F scaleType=R_32F transA=OP_T transB=OP_N epilogue=EPILOGUE_BIAS biasPointer=0x9ae00200] workSpace=0x7efa99400000 workSpaceSizeInBytes=1048576 alpha=1 beta=0 stream=0x73ed6b0';
   const batched = line.replace(/ld=(\d+)\]/g, 'ld=$1 batchCount=16]');
@@ -100,7 +100,7 @@ test('batches, and hipBLASLt with the same log form', async () => {
   ]);
 });
 
-test('facts: version, SMs; each sniffer takes its own format', async () => {
+test('facts: version and SMs; each sniffer accepts only its own format', async () => {
   expect((await cublasLogImporter.facts(fixture('cublas.log'))).tool).toEqual({
     name: 'cublas',
     version: '13.1.0',

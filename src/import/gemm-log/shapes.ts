@@ -27,10 +27,10 @@ export interface ColumnMajorGemm {
 /**
  * Distinct shapes with their calls, in order of first appearance.
  *
- * Frameworks store matrices row-major and call the library with swapped operands: PyTorch's
- * Y(tokens×out) = X(tokens×in) · W(out×in)ᵀ becomes m = out, n = tokens, k = in, op(A) = T. The rows written
- * use the framework's view: **m and n are swapped** (m = tokens, n = output features). `layout` and `tile` stay as
- * the library writes them (TN; tile rows belong to its m, which is our n), as in kernel names.
+ * Frameworks store matrices row-major and call the library with swapped operands: PyTorch's Y(tokens×out) =
+ * X(tokens×in) · W(out×in)ᵀ becomes m = out, n = tokens, k = in, op(A) = T. Rows use the framework's view: **m and n
+ * are swapped** (m = tokens, n = output features). `layout` and `tile` stay as the library writes them (TN; tile rows
+ * belong to its m, which is our n), as in kernel names.
  */
 export class GemmShapes {
   private readonly rows = new Map<string, Row<'gemms'>>();
@@ -61,7 +61,7 @@ export class GemmShapes {
   }
 }
 
-/** CUDA_R_16F, R_16F, R_8F_E4M3, … to the names used everywhere else; an unknown one stays, lower-case. */
+/** Maps CUDA_R_16F, R_16F, R_8F_E4M3, … to the names used everywhere else; an unknown one stays, in lower case. */
 export function blasType(text: string): string {
   const name = text.replace(/\(\d+\)$/, '').replace(/^(CUDA|HIP|HIPBLAS)_/, '');
   return types[name] ?? name.toLowerCase();

@@ -5,7 +5,7 @@ import { opClasses } from '../../model/classes.js';
 import { kernelClassRules, kernelLabel } from './classify.js';
 import { opClassOf } from './op-classes.js';
 
-test('each rule takes its own sample, and no rule before it does', () => {
+test('each rule matches its own sample, and no earlier rule does', () => {
   for (const rule of kernelClassRules) {
     expect(kernelClassRules.find(({ pattern }) => pattern.test(rule.sample))?.pattern, rule.sample).toBe(
       rule.pattern,
@@ -14,7 +14,9 @@ test('each rule takes its own sample, and no rule before it does', () => {
   }
 });
 
-/** Names as profilers print them, from public traces and the sources of the engines; tile and type read by hand. */
+/**
+ * Names as profilers print them, from public traces and the sources of the engines; tile and type determined by hand.
+ */
 test.each([
   ['nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN', 'gemm', '64x8x64', 'fp16'],
   [
@@ -70,7 +72,7 @@ test.each([
   ['triton_poi_fused_mul_silu_1', 'elementwise', null, null],
   ['triton_poi_fused_cat_2', 'copy', null, null],
   ['triton_poi_fused_add_cat_cos_mul_neg_2', 'elementwise', null, null],
-  // As torch.compile made them of a Llama: the rotary angles, and what attention reads.
+  // Kernels of torch.compile for a Llama: rotary angles, and inputs of attention.
   [
     'triton_poi_fused__to_copy__unsafe_view_add_arange_bmm_cat_cos_index_copy_mul_neg_sin_2',
     'elementwise',
@@ -80,7 +82,7 @@ test.each([
   ['triton_poi_fused__scaled_dot_product_cudnn_attention__to_copy_arange_bmm_clone_4', 'copy', null, null],
   ['triton_per_fused__softmax_add_3', 'attention', null, null],
   ['triton_red_fused_argmax_1', 'sampling', null, null],
-  // Triton kernels of the sampler in vLLM 0.26's second model runner, as an H200 ran them.
+  // Triton kernels of the sampler in vLLM 0.26's second model runner, from an H200.
   ['_min_p_kernel', 'sampling', null, null],
   ['_temperature_kernel', 'sampling', null, null],
   ['_bad_words_kernel', 'sampling', null, null],
@@ -157,7 +159,7 @@ interface TraceEvent {
 }
 
 test.each(readdirSync('test/fixtures/kineto-torch2.11-h200').filter((name) => name.endsWith('.json.gz')))(
-  'over 95 %% of the GPU time of %s is classified, its operators too',
+  'over 95 %% of the GPU time of %s is classified, including its operators',
   (file) => {
     const text = gunzipSync(readFileSync(`test/fixtures/kineto-torch2.11-h200/${file}`)).toString();
     const { traceEvents } = JSON.parse(text) as { traceEvents: TraceEvent[] };
@@ -179,7 +181,7 @@ test.each(readdirSync('test/fixtures/kineto-torch2.11-h200').filter((name) => na
   },
 );
 
-test('only the first letters of a name are matched, whatever its length', () => {
+test('matches only the first letters of a name, for any length', () => {
   const name = 'sgemm_128x64_'.padEnd(100_000, 'a_1x1');
   expect(kernelLabel(name).class).toBe('gemm');
   expect(kernelLabel('x'.repeat(1500) + name).class).toBe('other');

@@ -8,9 +8,9 @@ import { tritonClass } from './triton-rules.js';
 /** Information from the name of a device kernel. */
 interface KernelLabel {
   class: OpClass;
-  /** MxNxK of a GEMM's tile; null where the name does not say. */
+  /** MxNxK of a GEMM's tile; null if not in the name. */
   tile: string | null;
-  /** Type of the inputs; null where the name does not say. */
+  /** Type of the inputs; null if not in the name. */
   dtype: string | null;
 }
 
@@ -19,7 +19,7 @@ export const kernelClassRules: readonly KernelClassRule[] = [...libraryRules, ..
 /** Names are truncated to this length before matching: longer ones only repeat template arguments. */
 const matchedLetters = 1500;
 
-/** @param name demangled where the profiler has it; `other` when no rule matches */
+/** @param name demangled if the profiler has it; `other` if no rule matches */
 export function kernelLabel(name: string): KernelLabel {
   const text = name.slice(0, matchedLetters);
   const known = tritonClass(text) ?? kernelClassRules.find(({ pattern }) => pattern.test(text))?.class;

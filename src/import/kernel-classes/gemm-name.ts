@@ -89,7 +89,7 @@ const words: Record<string, string> = {
   int8: 'int8',
 };
 
-/** TensorRT-LLM's generated GEMMs: bmm_<output>_<A><B>_…, Mx with a scale for each block. */
+/** TensorRT-LLM's generated GEMMs: bmm_<output>_<A><B>_…; Mx has a scale per block. */
 const generatedGemm = /^(?:bmm|gemm)_[A-Za-z0-9]+_((?:(?:Mx)?(?:E\dm\d|Bfloat16|Fp16|Int\d))+)_/;
 
 /** The wider of two types, which determines the rate. */
@@ -113,7 +113,7 @@ function dtype(name: string): string | null {
   if (nvjet) return letters[nvjet[1]!] ?? null;
   const tensile = /Cijk_\w+?_\w+?_(F8|I8|[HBSDX])\w*_/.exec(name);
   if (tensile) return tensileTypes[tensile[1]!] ?? null;
-  // sm90_xmma_gemm_f32f32_tf32f32_f32_…: float32 that is multiplied as TF32.
+  // sm90_xmma_gemm_f32f32_tf32f32_f32_…: float32 multiplied as TF32.
   if (/xmma_\w*?gemm_f32f32_tf32/.test(name)) return 'tf32';
   const word =
     // Inputs follow "gemm", with the type of their scales before an x; the letter after tensorop_ is the accumulator's.

@@ -3,10 +3,10 @@ import type { OpClass } from '../../model/classes.js';
 import { kernelLabel } from './classify.js';
 
 /**
- * Names of kernels as public traces and sources have them, by source, with the class that follows from their function.
- * Signatures are cut where the sources cut them.
+ * Kernel names from public traces and sources, by source, with the class that follows from their function. Signatures
+ * are truncated as in the sources.
  */
-const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
+const knownNames: Record<string, readonly [name: string, opClass: OpClass][]> = {
   // torch-profiler rows of SGLang 2026-06 on a B200: TensorRT-LLM's generated GEMMs, FlashInfer, DeepGEMM, DeepEP, cuBLAS.
   'SGLang on a B200': [
     [
@@ -208,7 +208,7 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
       'copy',
     ],
   ],
-  // PyTorch, our own captures of an H200 and samples of TraceLens and HTA.
+  // PyTorch: our own captures of an H200, and samples of TraceLens and HTA.
   PyTorch: [
     [
       'void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, -2, true>(at::cuda::detail::TensorInfo<c10::BFloat16, unsigned int>',
@@ -245,14 +245,16 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
   ],
 };
 
-test.each(Object.entries(seen).flatMap(([source, rows]) => rows.map((row) => [source, ...row] as const)))(
-  '%s: %s is %s',
-  (_, name, opClass) => {
-    expect(kernelLabel(name).class).toBe(opClass);
-  },
-);
+test.each(
+  Object.entries(knownNames).flatMap(([source, rows]) => rows.map((row) => [source, ...row] as const)),
+)('%s: %s is %s', (_, name, opClass) => {
+  expect(kernelLabel(name).class).toBe(opClass);
+});
 
-/** Generated GEMMs say output, inputs A and B, accumulator, tile; the wider of two input types sets the rate. */
+/**
+ * Names of generated GEMMs have output, inputs A and B, accumulator and tile; the wider of two input types determines
+ * the rate.
+ */
 test.each([
   ['bmm_E4m3_E4m3E4m3_Fp32_t128x8x128u2_s8_et64x8_m64x8x32_c1x1x1', '128x8x128', 'fp8'],
   ['bmm_Bfloat16_E2m1E2m1_Fp32_Ab16_Bb16tokFp32_t128x8x512_s5_et128x8', '128x8x512', 'fp4'],

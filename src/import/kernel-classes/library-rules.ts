@@ -1,7 +1,7 @@
 import type { KernelClassRule } from './kernel-class-rule.js';
 
 /**
- * Functions that a library names in full: tried before the patterns below, which match anywhere in a name and would match
+ * Functions with a full library name: tried before the patterns below, which match anywhere in a name and would match
  * words in namespaces and template arguments.
  */
 const functionRules: readonly KernelClassRule[] = [

@@ -1,6 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 
-/** PyTorch operators by name, first match wins; containers such as aten::linear are what they contain. */
+/** PyTorch operators by name, first match wins; containers such as aten::linear have the class of their contents. */
 const opClassRules: readonly { pattern: RegExp; class: OpClass }[] = [
   {
     pattern: /^(?:nccl|c10d|_c10d_functional|record_param_comms|vllm::all_reduce|vllm::all_gather)/,

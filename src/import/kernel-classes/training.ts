@@ -7,8 +7,8 @@ const backward = /backward|(?:^|_|::|<)bwd(?:_|$|<|\b)|_bwd|bprop|grad_input|gra
 const ranges = /^(?:Optimizer\.(?:step|zero_grad)#|## ?backward ?##)/;
 
 /**
- * PyTorch's foreach kernels: of an optimizer, but also of gradient clipping and zeroing. With other training kernels and no
- * optimizer by name, they are taken for it.
+ * PyTorch's foreach kernels, used by optimizers but also by gradient clipping and zeroing. With other training kernels
+ * and no named optimizer, they count as the optimizer.
  */
 export const isForeachKernel = (name: string): boolean => /multi_tensor_apply/.test(name);
 
@@ -19,16 +19,16 @@ export const isOptimizerKernel = (name: string): boolean => optimizer.test(name.
 export const isTrainingKernel = (name: string): boolean =>
   isOptimizerKernel(name) || backward.test(name.slice(0, 1500));
 
-/** Fewer names of a backward pass may be a single operation out of place. */
+/** Minimum names of a backward pass; a single operation may be in an inference. */
 const minBackwardNames = 2;
 
 /** Whether a capture is of training, by the distinct names of its kernels and ranges. */
 export function isTraining(kernels: Iterable<string>, ofRanges: Iterable<string>): boolean {
   for (const name of ofRanges) if (ranges.test(name)) return true;
-  let seen = 0;
+  let backwardNames = 0;
   for (const name of kernels) {
     if (isOptimizerKernel(name)) return true;
-    if (isTrainingKernel(name) && ++seen >= minBackwardNames) return true;
+    if (isTrainingKernel(name) && ++backwardNames >= minBackwardNames) return true;
   }
   return false;
 }

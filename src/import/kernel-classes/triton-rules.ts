@@ -1,9 +1,9 @@
 import type { OpClass } from '../../model/classes.js';
 
 /**
- * Inductor names a fused kernel after the operators in it: triton_<pointwise poi | persistent reduction per | reduction
- * red | template tem>_fused_<op>_<op>_<number>. Its class is that of the most expensive operator, in the order of this list. A name truncated by
- * Inductor's length limit is classified by the rest.
+ * Inductor names a fused kernel after its operators: triton_<pointwise poi | persistent reduction per | reduction red |
+ * template tem>_fused_<op>_<op>_<number>. Its class is that of the most expensive operator, in the order of this list.
+ * A name truncated by Inductor's length limit is classified by the remaining part.
  */
 const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
   { pattern: /(?:^|_)(?:all_reduce|all_gather|reduce_scatter|all_to_all)/, class: 'communication' },
@@ -28,14 +28,14 @@ const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
 ];
 
 /**
- * What a pointwise kernel never computes: products and attention in its name are those that it prepares or follows, or an outer
- * product (rotary angles: bmm of one row and one column).
+ * Classes that a pointwise kernel never computes: products and attention in its name are those before or after it, or
+ * an outer product (rotary angles: bmm of one row and one column).
  */
 const ofReductions: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
 
 const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_)?(.*?)(?:_\d+(?:d\w*)?)?$/;
 
-/** @returns null when the name is not one of Inductor's */
+/** @returns null if the name is not one of Inductor's */
 export function tritonClass(name: string): OpClass | null {
   const match = inductor.exec(name);
   if (!match) return null;

@@ -26,7 +26,7 @@ export const batchColumns = {
   api: ['start_ns', 'dur_ns', 'pid', 'tid', 'correlation', 'name', 'driver'],
   ranges: ['start_ns', 'end_ns', 'pid', 'tid', 'name'],
   ops: ['start_ns', 'dur_ns', 'pid', 'tid', 'external', 'name', 'python', 'input_shapes', 'input_types'],
-  /** Kernels of torch.distributed; bytes are elements here, `dtype` says of what size. */
+  /** Kernels of torch.distributed; bytes are elements here, with the element type in `dtype`. */
   collectives: ['start_ns', 'dur_ns', 'device', 'name', 'group', 'group_ranks', 'group_text', 'dtype'].concat(
     ['group_size', 'sent', 'received', 'sequence', 'peer'],
   ),

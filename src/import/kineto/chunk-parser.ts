@@ -203,7 +203,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         const found = nextEvent(bytes, p + 1, end);
         if (found > 0) p = found;
         else {
-          // Where no further event starts, only the end of the array can follow.
+          // If no further event starts, only the end of the array can follow.
           if (last) p = end;
           break;
         }

@@ -15,13 +15,13 @@ const operations: readonly (readonly [pattern: string, operation: string])[] = [
   ['recv', 'Recv'],
 ];
 
-/** Bytes of an element by c10::ScalarType's names; without a known type the size is not known. */
+/** Bytes of an element by c10::ScalarType's names; null for an unknown type. */
 const elementBytes = `CASE WHEN dtype IN ('Double', 'Long', 'ComplexFloat') THEN 8 WHEN dtype IN ('Float', 'Int') THEN 4
   WHEN dtype IN ('Half', 'BFloat16', 'Short') THEN 2 WHEN dtype IN ('Byte', 'Char', 'Bool') OR dtype LIKE 'Float8%' THEN 1 END`;
 
 /**
- * Recorded calls, of the kernels that name theirs. A communicator is its group's name and ranks, the same on
- * all of them. Calls are numbered by torch's own sequence number where every call of the group has another one, else in the
+ * Recorded calls of the collectives that kernels name. A communicator is its group's name and ranks, which are equal on
+ * all of them. Calls are numbered by torch's sequence number if it differs for every call of the group, else in the
  * order of their starts; sends and receives in their order to or from one rank.
  */
 export async function keepCollectives(
@@ -37,7 +37,7 @@ export async function keepCollectives(
   const named = groups.map(({ code, text: list }) => {
     const ranks = list.replaceAll('"', '').split(',');
     const whole = ranks.every((rank) => /^\d+$/.test(rank));
-    // torch shortens long lists: those stay as they are.
+    // torch shortens long lists, which then stay unchanged.
     const short = whole ? rankRanges(ranks.map(Number)) : ranks.join(',');
     return `WHEN ${code} THEN '${short.replaceAll("'", "''")}'`;
   });

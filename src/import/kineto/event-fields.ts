@@ -20,7 +20,7 @@ export interface EventFields {
   catTo: number;
   nameFrom: number;
   nameTo: number;
-  /** NaN where absent or a text ("Spans"). */
+  /** NaN if absent or a text ("Spans"). */
   pid: number;
   tid: number;
   /** Whole µs and the ns after them: a double of epoch µs would step by 0.25 µs. */
@@ -49,7 +49,7 @@ export interface EventFields {
   shapesTo: number;
   typesFrom: number;
   typesTo: number;
-  /** A communication kernel only: what torch.distributed called (c10d's ParamCommsDebugInfo). */
+  /** Only in communication kernels: the call of torch.distributed (c10d's ParamCommsDebugInfo). */
   collectiveFrom: number;
   collectiveTo: number;
   groupFrom: number;
@@ -145,7 +145,9 @@ function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): numbe
   }
 }
 
-/** What `keyAt` found last: the length of the key and the position of its value; the position after an object that ended. */
+/**
+ * Results of `keyAt`: the length of the key and the position of its value, or the position after an object that ended.
+ */
 let keyLength = 0;
 let afterKey = 0;
 let afterObject = 0;

@@ -6,8 +6,8 @@ import { cudaVersion } from '../../model/cuda-version.js';
 const epochUs = 1e15;
 
 /**
- * Wall clock of the first events, ns since the epoch. `ts` counts from baseTimeNanoseconds, or from the epoch in
- * files that have no such key (torch before 2.2); other files do not record it.
+ * Wall clock of the first events, ns since the epoch. `ts` counts from baseTimeNanoseconds, or from the epoch in files
+ * without this key (torch before 2.2); other files do not record it.
  */
 export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: number): bigint | null {
   const since = BigInt(originUs) * 1000n;
@@ -16,27 +16,27 @@ export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: nu
   return base === null ? null : base + since;
 }
 
-/** Rank in the process group; 0 when the trace has none. */
+/** Rank in the process group; 0 if the trace has none. */
 export const rankOf = (facts: ReadonlyMap<string, unknown>): number => ofGroup(facts, 'rank') ?? 0;
 
-/** A whole number of distributedInfo; null where the trace has none. */
+/** An integer of distributedInfo; null if the trace has none. */
 function ofGroup(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
   const value = record(facts.get('distributedInfo'))[field];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-/** Fields of a device that are read, and the most that each can be. */
+/** The fields of a device that are read, with their maximum values. */
 const mostOfDevice = { totalGlobalMem: 2 ** 48, numSms: 65_536, computeMajor: 999, computeMinor: 999 };
 type DeviceField = keyof typeof mostOfDevice;
 
-/** A field of a device; null where it is absent or impossible. */
+/** A field of a device; null if absent or impossible. */
 function deviceField(device: Record<string, unknown>, field: DeviceField): number | null {
   const value = device[field];
   const possible = Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostOfDevice[field];
   return possible ? Number(value) : null;
 }
 
-/** Devices without a name, or with an impossible size; 1 without a list of devices. */
+/** Number of devices without a name or with an impossible size; 1 without a list of devices. */
 export function oddDevices(facts: ReadonlyMap<string, unknown>): number {
   const devices = facts.get('deviceProperties') ?? [];
   if (!Array.isArray(devices)) return 1;

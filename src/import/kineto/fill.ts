@@ -45,7 +45,7 @@ export async function createTraceFill(
   const hip: boolean[] = [];
   const sources: number[][] = [];
   const known = createIdSet();
-  const wanted = createIdSet();
+  const idsInUse = createIdSet();
   const rows = { kernels: 0, copies: 0, api: 0, ranges: 0, ops: 0, collectives: 0, memory: 0 };
   let ownIds = 0;
   let sharedIds = 0;
@@ -106,7 +106,7 @@ export async function createTraceFill(
     for (let i = 0; i < ids.length; i++) {
       const id = ids[i]!;
       // 0 is "none"; ids beyond the set's range belong to no known operator.
-      if (id > 0 && id < ownIdsFrom) wanted.add(id);
+      if (id > 0 && id < ownIdsFrom) idsInUse.add(id);
       else ids[i] = Number.NaN;
     }
   }
@@ -178,7 +178,7 @@ export async function createTraceFill(
         for (const table of ['trace_kernels', 'trace_copies'])
           await workbench.run(`UPDATE ${table} SET pid = ${hostPid} WHERE isnan(pid)`);
       }
-      await forgetUnknownOps(workbench, wanted.without(known));
+      await forgetUnknownOps(workbench, idsInUse.without(known));
       return { rows, sharedIds, unnamed };
     },
     abandon() {

@@ -4,9 +4,9 @@ import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
 import { openSource, readTail } from './source.js';
 import { readTopLevel } from './top-level.js';
 
-/** Metadata of a trace from before, or shortly after, its events. */
+/** Metadata of a trace from before its events, or shortly after. */
 export interface TraceHead {
-  /** Keys of the outermost object, those before the events and, of a plain file, those in its last bytes. */
+  /** Keys of the outermost object before the events and, in a plain file, in its last bytes. */
   facts: Map<string, unknown>;
   /** Whole µs of the earliest of the first events: the origin of times. 0 without events. */
   originUs: number;
@@ -19,7 +19,7 @@ const maximumHeadBytes = 64 * 2 ** 20;
 const firstEventsBytes = 256 * 1024;
 const tailBytes = 256 * 1024;
 
-/** @throws E_TRACE_FILE when it is not such a trace */
+/** @throws E_TRACE_FILE if it is not such a trace */
 export async function readHead(path: string): Promise<TraceHead> {
   try {
     const source = await openSource(path);

@@ -1,4 +1,4 @@
-/** A bit set of small integers: External ids run from 1 without holes, a million of them take 128 KiB. */
+/** A bit set of small integers: External ids run from 1 without gaps, and a million of them take 128 KiB. */
 interface IdSet {
   has(id: number): boolean;
   add(id: number): void;
@@ -34,12 +34,12 @@ export function createIdSet(): IdSet {
     without(other) {
       const missing: number[] = [];
       for (const [key, words] of pages) {
-        const theirs = other.pages.get(key);
+        const otherWords = other.pages.get(key);
         for (let word = 0; word < words.length; word++) {
-          const left = words[word]! & ~(theirs?.[word] ?? 0);
-          if (left === 0) continue;
+          const remaining = words[word]! & ~(otherWords?.[word] ?? 0);
+          if (remaining === 0) continue;
           for (let bit = 0; bit < 32; bit++) {
-            if ((left >>> bit) & 1) missing.push(key * pageBits + word * 32 + bit);
+            if ((remaining >>> bit) & 1) missing.push(key * pageBits + word * 32 + bit);
           }
         }
       }

@@ -190,7 +190,8 @@ const timed = [
 ];
 
 /**
- * Shifts times counted from the file's first events to the session's zero, where both are known; else 0. @throws E_USAGE
+ * Shifts times counted from the file's first events to the session's zero, if both are known; else 0.
+ * @throws E_USAGE
  */
 function offsetNs(
   path: string,
@@ -203,7 +204,7 @@ function offsetNs(
   return origin === null || zero.realtime_ns === null ? 0 : Number(origin - zero.realtime_ns);
 }
 
-/** Only when baseTimeNanoseconds follows the events of a compressed file. */
+/** Needed only if baseTimeNanoseconds follows the events of a compressed file. */
 async function move(workbench: Workbench, ns: number): Promise<void> {
   if (ns === 0) return;
   for (const { name, columns } of [

@@ -6,7 +6,7 @@ export const spanKinds = { name: 0, json: 1, dims: 2 } as const;
 type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
 
 interface Interner {
-  /** @returns the code of the bytes [from, to) taken as `kind`; the same bytes have the same code */
+  /** @returns the code of the bytes [from, to) as `kind`; equal bytes have equal codes */
   code(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number;
   /** Texts of codes given since the last call, in order. */
   fresh(): { texts: string[]; repaired: number; oddShapes: number };
@@ -40,7 +40,7 @@ export function createInterner(): Interner {
     return h ^ (h >>> 15);
   }
 
-  function same(entry: number, bytes: Uint8Array, from: number, to: number, kind: SpanKind): boolean {
+  function isEntry(entry: number, bytes: Uint8Array, from: number, to: number, kind: SpanKind): boolean {
     let q = offsets[entry]!;
     // One byte for the kind, then the span.
     if (offsets[entry + 1]! - q !== to - from + 1 || arena[q++] !== kind) return false;
@@ -101,7 +101,7 @@ export function createInterner(): Interner {
       for (;;) {
         const entry = slots[slot]!;
         if (entry === -1) break;
-        if (hashes[entry] === h && same(entry, bytes, from, to, kind)) return entry;
+        if (hashes[entry] === h && isEntry(entry, bytes, from, to, kind)) return entry;
         slot = (slot + 1) & mask;
       }
       const entry = add(bytes, from, to, kind, h);

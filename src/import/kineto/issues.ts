@@ -5,7 +5,7 @@ import { copyBytesImpossible, namesMissing, trailingBytes } from '../capture-iss
 import type { Filled } from './fill.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
-/** What reading lost, doubted or repaired, counted. */
+/** Counts of what reading lost, doubted or repaired. */
 export interface Losses {
   categories: Map<string, number>;
   repaired: number;

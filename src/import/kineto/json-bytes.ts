@@ -46,7 +46,7 @@ export function skipString(bytes: Uint8Array, at: number, end: number): number {
   }
 }
 
-/** Any value. Nesting is counted, not recursed into: its depth is no danger. */
+/** Skips any value. Nesting is counted without recursion, so its depth is not a problem. */
 export function skipValue(bytes: Uint8Array, at: number, end: number): number {
   const first = bytes[at]!;
   if (first === quote) return skipString(bytes, at, end);
@@ -84,8 +84,8 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * The text of a JSON string, quotes included in the span. Unknown escapes and raw control characters occur in real traces
- * (pytorch #130622): they are kept literally and reported.
+ * The text of a JSON string; the span includes the quotes. Unknown escapes and raw control characters occur in real
+ * traces (pytorch #130622): they are kept literally and reported.
  */
 export function decodeString(text: string, repaired: () => void): string {
   const inner = text.slice(1, -1);

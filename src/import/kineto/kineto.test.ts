@@ -66,7 +66,7 @@ describe.each(['kineto-tiny', 'kineto-tiny-stack'])('%s against key_averages()',
   });
 });
 
-test('an event in full: time from text, shapes, launch and the operator that launched it', async () => {
+test('a complete event: time from text, shapes, launch and the operator that launched it', async () => {
   // baseTimeNanoseconds of the fixture; the kernel has ts 4379921106073.345.
   const zero = 1790857026000000000n + 4379921106000000n;
   const { query, facts } = await fill(tiny, {}, zero);
@@ -103,7 +103,7 @@ test('an event in full: time from text, shapes, launch and the operator that lau
   expect(await query('SELECT count(*)::INTEGER AS n FROM trace_ranges')).toEqual([{ n: 7 }]);
 });
 
-test('device memory goes to the innermost operator around each allocation', async () => {
+test('device memory belongs to the innermost operator around each allocation', async () => {
   const { query } = await fill(tiny);
   const [ours] = await query<{ bytes: number }>(
     'SELECT sum(allocated_bytes) AS bytes FROM trace_ops WHERE NOT isnan(allocated_bytes)',
@@ -160,7 +160,7 @@ test('old files: absolute µs, metadata after the events, texts as pids, integer
   ).toEqual([{ start_ns: 1519, dur_ns: 1250, device: 3, stream: 7, rank: 5, huge: true, text: 'b' }]);
 });
 
-test('control characters and unknown escapes are read and counted; a broken event is skipped', async () => {
+test('reads and counts control characters and unknown escapes, and skips a broken event', async () => {
   const good = kernel('').replace('"k"', '"k\\x1b \u0001<"');
   const { query, issues } = await fill(
     file(`{"traceEvents": [${good},\n{"ph": "X", "cat": "kernel", "name": "un"quoted"},\n${kernel('')}]}`),
@@ -201,7 +201,7 @@ test.each([
   ['damaged gzip', () => file(gzipSync('x').fill(7, 10), 't.json.gz'), /gzip/],
   ['deep nesting', () => file(`{"traceEvents": [{"ph":"X","args":${'['.repeat(3e6)}`), /cut off/],
   ['absent', () => join(testFolder(), 'none.json'), /no such file/],
-])('%s: E_TRACE_FILE that says so', async (_name, make, why) => {
+])('%s: E_TRACE_FILE with this reason', async (_name, make, why) => {
   const failure = await fill(make()).then(
     () => null,
     (error: unknown) => error as { code: string; parts: { why: string } },

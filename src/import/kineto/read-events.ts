@@ -115,7 +115,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
     if (window.end > maximumTokenBytes) {
       throw damagedTrace(path, `One event or value is longer than ${formatBytes(maximumTokenBytes)}.`);
     }
-    // The next try waits for twice as much, so that a huge event is not rescanned for every block.
+    // The next attempt waits for twice as much, so that a huge event is not rescanned for every block.
     wanted = Math.max(chunkBytes, 2 * window.end);
     reading.progress(source.share());
   }

@@ -7,14 +7,14 @@ const blockBytes = 2 ** 20;
 export interface Source {
   gzip: boolean;
   size: number;
-  /** Text of the file, decompressed; a block is valid until the next is asked for. */
+  /** Text of the file, decompressed; a block is valid until the next one is requested. */
   chunks(): AsyncIterable<Buffer>;
   /** Share of the file read so far. */
   share(): number;
   destroy(): void;
 }
 
-/** Opens a trace, gzip or not; by its first bytes, since tools name both `.json`. */
+/** Opens a trace, gzip or not, by its first bytes, because tools name both `.json`. */
 export async function openSource(path: string): Promise<Source> {
   const file = await open(path, 'r');
   let size: number;

@@ -1,6 +1,6 @@
 import type { Batch } from './batch.js';
 
-/** A chunk to parse, in shared memory: the thread that sent it leaves it alone until the reply. */
+/** A chunk to parse, in shared memory, which the sending thread does not change until the reply. */
 export interface Request {
   buffer: Uint8Array;
   from: number;

@@ -11,7 +11,7 @@ const changed = (change: (events: Event[]) => void) => {
 };
 const of = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
 
-test('every event twice, all calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
+test('duplicate events, calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
   const load = async (path: string) => {
     const { database, issues } = await importedBy((target, context) =>
       kinetoImporter.load(path, target, context),

@@ -13,7 +13,7 @@ describe('valid traces with wrong content', () => {
   const issuesOf = async (path: string) =>
     Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
 
-  test('invalid names, sizes and shapes, and text after the end, are counted', async () => {
+  test('counts invalid names, sizes and shapes, and text after the end', async () => {
     const path = changed((list) => {
       for (const [i, kernel] of of(list, 'kernel').slice(0, 3).entries()) kernel['name'] = [null, 42, {}][i];
       for (const copy of of(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
@@ -22,7 +22,7 @@ describe('valid traces with wrong content', () => {
     expect(await issuesOf(path)).toMatchObject({
       names_missing: 3,
       copy_bytes_impossible: 2,
-      // One shape, however many operators have it.
+      // One shape, for any number of operators with it.
       shapes_impossible: 1,
       trailing_bytes: 19,
     });
@@ -39,7 +39,7 @@ describe('valid traces with wrong content', () => {
     ).toEqual([{ text: '[[null,null,null],"x",{}]' }]);
   });
 
-  test('a first list of events that is empty changes nothing, and a second one with events is counted', async () => {
+  test('ignores an empty first list of events, and counts a second one with events', async () => {
     const text = JSON.stringify(events(tiny));
     const begin = '{"traceEvents":';
     const sums = 'SELECT count(*)::INTEGER AS n, min(start_ns) AS first FROM trace_kernels';
@@ -53,15 +53,15 @@ describe('valid traces with wrong content', () => {
     await expect(fill(file(`${begin}[]}`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
-  test('devices given as texts and impossible device properties are counted', async () => {
+  test('counts devices given as texts and impossible device properties', async () => {
     const texts = changed((list) => {
       for (const kernel of of(list, 'kernel').slice(0, 5)) kernel.args['device'] = 'cuda:0';
       of(list, 'kernel')[5]!.args['device'] = null;
       of(list, 'kernel')[6]!.args['detail'] = 'another key';
     });
     const { query } = await fill(texts);
-    const left = 'SELECT count(*)::INTEGER AS n FROM trace_kernels WHERE device <> 0';
-    expect(await query(left)).toEqual([{ n: 5 }]);
+    const remainingSql = 'SELECT count(*)::INTEGER AS n FROM trace_kernels WHERE device <> 0';
+    expect(await query(remainingSql)).toEqual([{ n: 5 }]);
     const device = { name: 'NVIDIA H200', totalGlobalMem: 150109880320, numSms: 132 };
     const described = async (deviceProperties: unknown) => {
       const trace = { ...events(tiny), deviceProperties };
@@ -79,7 +79,7 @@ describe('valid traces with wrong content', () => {
     expect(await described([{ ...device, numSms: 1e300 }])).toEqual([1, 150109880320]);
   });
 
-  test('names of 100,000 letters are cut, and count as one name where they are alike up to there', async () => {
+  test('truncates names of 100,000 letters, and counts equal truncated names as one', async () => {
     const path = changed((list) => {
       for (const [i, kernel] of of(list, 'kernel').slice(0, 8).entries())
         kernel['name'] = `${i % 2}${'<a::b>'.repeat(17_000)}${i}`;

@@ -16,7 +16,7 @@ export const ncclInspectorImporter = {
   name: 'nccl-inspector',
   sniff: (firstBytes, fileName) =>
     /^\s*\{\s*"header"\s*:\s*\{[\s\S]*?"inspector_output_format_version"/.test(firstBytes) ||
-    // The names of a folder's files.
+    // For a folder: the names of its files.
     (!firstBytes.trimStart().startsWith('{') &&
       !logName.test(fileName) &&
       firstBytes.split('\n').some((name) => logName.test(name))),
@@ -37,7 +37,7 @@ export const ncclInspectorImporter = {
       command: null,
       hardware: {},
       software: {},
-      // Written next to the program's output, with or without a profiler.
+      // Recorded while the program ran, with or without a profiler.
       purpose: 'telemetry',
     };
   },
@@ -46,54 +46,54 @@ export const ncclInspectorImporter = {
     { sink }: Pick<ImportTarget, 'sink'>,
     context: ImportContext,
   ): Promise<ImportOutcome> {
-    const { logs, others } = await logsOf(path);
-    const left = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, repeated: 0, rows: 0 };
-    const seen = new Map<string, Set<number>>();
+    const { logs, others: otherFiles } = await logsOf(path);
+    const losses = { unreadable: 0, impossible: 0, cutOff: 0, untimed: 0, repeated: 0, rows: 0 };
+    const sequences = new Map<string, Set<number>>();
     const versions = new Set<string>();
     const silent: string[] = [];
     const { execution_id, capture_id, host } = context;
     const zeroUs = context.zero.realtime_ns === null ? null : Number(context.zero.realtime_ns / 1000n);
     const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
     for (const [index, file] of logs.entries()) {
-      const before = left.rows;
+      const before = losses.rows;
       for await (const { text, whole } of logLines(file, context.signal)) {
         if (text?.trim() === '') continue;
         const record: InspectorRecord | LeftOut = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
-          left[record === 'unreadable' && !whole ? 'cutOff' : record]++;
+          losses[record === 'unreadable' && !whole ? 'cutOff' : record]++;
           continue;
         }
         const { row, writtenUs, startUs, version } = record;
         versions.add(version);
-        if (isRepeated(record, seen)) {
-          left.repeated++;
+        if (isRepeated(record, sequences)) {
+          losses.repeated++;
           continue;
         }
-        left.rows++;
-        if (row.dur_ns === null) left.untimed++;
+        losses.rows++;
+        if (row.dur_ns === null) losses.untimed++;
         const times = { written_ns: sessionNs(writtenUs), start_ns: sessionNs(startUs) };
         sink.append('collectives', { execution_id, capture_id, ...row, ...times, host: row.host ?? host });
       }
-      if (left.rows === before) silent.push(basename(file));
+      if (losses.rows === before) silent.push(basename(file));
       context.progress?.((index + 1) / logs.length);
     }
-    if (left.rows === 0)
+    if (losses.rows === 0)
       throw noRecords(path, 'None of its lines has a communicator and the time of an operation.');
     return {
       // Each host has its own clock.
       clock: { name: 'CLOCK_REALTIME of each host, µs', resolution_ns: 1000, error_bound_ns: null },
-      issues: issuesOf(left, { versions, silent, others }),
+      issues: issuesOf(losses, { versions, silent, others: otherFiles }),
     };
   },
 } satisfies Importer;
 
 /** Processes number the operations of a communicator: a repeated number is a duplicate line. */
-function isRepeated({ row }: Pick<InspectorRecord, 'row'>, seen: Map<string, Set<number>>): boolean {
+function isRepeated({ row }: Pick<InspectorRecord, 'row'>, sequences: Map<string, Set<number>>): boolean {
   const number = row.sequence ?? null;
   if (number === null) return false;
   const series = JSON.stringify([row.host, row.pid, row.communicator, row.rank, row.operation, row.peer]);
-  const numbers = seen.get(series) ?? new Set();
-  seen.set(series, numbers);
+  const numbers = sequences.get(series) ?? new Set();
+  sequences.set(series, numbers);
   if (numbers.has(number)) return true;
   numbers.add(number);
   return false;
@@ -111,7 +111,7 @@ async function logsOf(path: string): Promise<{ logs: string[]; others: string[] 
 }
 
 function issuesOf(
-  left: { unreadable: number; impossible: number; cutOff: number; untimed: number; repeated: number },
+  losses: { unreadable: number; impossible: number; cutOff: number; untimed: number; repeated: number },
   about: { versions: ReadonlySet<string>; silent: readonly string[]; others: readonly string[] },
 ): Issue[] {
   const issue = (severity: Issue['severity'], code: IssueCode, count: number, text: string): Issue[] =>
@@ -123,31 +123,31 @@ function issuesOf(
     ...issue(
       'warning',
       'collectives_unreadable',
-      left.unreadable,
+      losses.unreadable,
       'Lines that are not NCCL Inspector records were skipped.',
     ),
     ...issue(
       'warning',
       'collectives_impossible',
-      left.impossible,
+      losses.impossible,
       'Records with a missing field or an invalid value (negative, not a number, a rank outside the communicator) were dropped.',
     ),
     ...issue(
       'info',
       'collectives_cut_off',
-      left.cutOff,
+      losses.cutOff,
       'The last record of a log is incomplete and was skipped.',
     ),
     ...issue(
       'info',
       'collectives_untimed',
-      left.untimed,
+      losses.untimed,
       'Operations without a time are counted, but excluded from times and bandwidths.',
     ),
     ...issue(
       'warning',
       'collectives_repeated',
-      left.repeated,
+      losses.repeated,
       'Duplicate records of an operation (a log joined or copied twice) were dropped.',
     ),
     ...issue(

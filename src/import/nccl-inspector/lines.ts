@@ -18,7 +18,7 @@ interface LogLine {
 
 /**
  * Lines of a log, plain or gzip. Lines over 1 MiB are not kept in memory.
- * @throws E_TRACE_FILE when a gzip file is damaged, E_INTERRUPTED on Ctrl-C
+ * @throws E_TRACE_FILE if a gzip file is damaged, E_INTERRUPTED on Ctrl-C
  */
 export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<LogLine> {
   const decoder = new StringDecoder('utf8');

@@ -30,7 +30,9 @@ async function load(path: string): Promise<{ rows: Row<'collectives'>[]; issues:
   return { rows, issues: issues.map(({ code, count }: Issue) => [code, count ?? 0]) };
 }
 
-/** The record that NCCL's own README shows (plugins/profiler/inspector/README.md, "Output Example Verbose"), event traces cut. */
+/**
+ * The record in NCCL's README (plugins/profiler/inspector/README.md, "Output Example Verbose"), without event traces.
+ */
 const published = {
   header: { id: '0xe62dedaa97644a', rank: 4, n_ranks: 8, nnodes: 1 },
   metadata: {
@@ -63,7 +65,7 @@ const changed = (change: (record: typeof published) => void): string => {
   return JSON.stringify(record);
 };
 
-test('the published record: every field, on the clock of the session', async () => {
+test("the published record: every field, on the session's clock", async () => {
   const { rows, issues } = await load(written(`${line}\n`));
   expect(issues).toEqual([]);
   expect(rows).toEqual([
@@ -159,7 +161,7 @@ test.each<[string, string, [string, number][]]>([
   expect(found.rows.length).toBeGreaterThan(0);
 });
 
-test('without a record, or with a record without operation', async () => {
+test('a file without a record, or with a record without an operation, is an error', async () => {
   for (const text of [
     line.slice(0, 300),
     JSON.stringify({ ...published, coll_perf: undefined }),
@@ -168,7 +170,7 @@ test('without a record, or with a record without operation', async () => {
     await expect(load(written(text))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
-test('a process without output is named; a time of 0 means unknown', async () => {
+test('names a process without output; a time of 0 means unknown', async () => {
   const path = join(folder, 'logs');
   mkdirSync(path);
   cpSync(rank3, join(path, 'node-a-pid4103.log'));

@@ -9,10 +9,10 @@ interface CsvRecord {
 }
 
 /**
- * Records of an `ncu --csv` page as RFC 4180 has them (a rule's description may hold line ends). Output of the profiled
- * program and of ncu around the page ("==PROF== Connected to process …") also comes as records: the reader distinguishes
- * them by their first field. Streams; a `--set full` row is about 20 kB.
- * @throws E_TRACE_FILE when the file ends inside quotes
+ * Records of an `ncu --csv` page by RFC 4180 (a rule's description may have line breaks). Output of the profiled
+ * program and of ncu around the page ("==PROF== Connected to process …") also comes as records, which the reader
+ * distinguishes by their first field. Streams; a `--set full` row is about 20 kB.
+ * @throws E_TRACE_FILE if the file ends inside quotes
  */
 export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
   let line = 0;

@@ -1,6 +1,6 @@
 /**
  * The details page names metrics by section and label. Known labels are mapped to their metric, so that a details page
- * alone answers the same questions; ncu-csv.test.ts checks the pairs against a raw page of the same run.
+ * alone is enough for the analysis; ncu-csv.test.ts checks the pairs against a raw page of the same run.
  */
 const sections: Record<string, Record<string, string>> = {
   'GPU Speed Of Light Throughput': {

@@ -64,22 +64,22 @@ describe('raw page', () => {
     expect(scaled[0]!.get('device__attribute_compute_capability_major')!.value).toBe(9);
   });
 
-  test('auto-scaled values in base units equal the page that ncu printed in base units', () => {
+  test("auto-scaled values in base units equal ncu's page in base units", () => {
     let compared = 0;
     for (const [i, metrics] of scaled.entries()) {
       for (const [name, row] of metrics) {
-        const other = base[i]!.get(name)!;
+        const baseRow = base[i]!.get(name)!;
         // ncu multiplies %/Kbyte by 1000 where it should divide: the scaled page's own unit is kept.
         if (name === 'derived__pct_occupancy_per_shared_mem_size') continue;
-        expect([name, row.unit]).toEqual([name, other.unit]);
+        expect([name, row.unit]).toEqual([name, baseRow.unit]);
         if (row.value === null) {
-          expect(other.value).toBeNull();
+          expect(baseRow.value).toBeNull();
           continue;
         }
         // The base page is rounded to two decimals, the scaled one to six of its own unit.
         const step = row.unit === 'byte/s' || row.unit === 'hz' || row.unit === 'sector/s' ? 1e6 : 0.01;
-        expect(Math.abs(row.value! - other.value!), name).toBeLessThanOrEqual(
-          Math.max(step, Math.abs(other.value!) * 1e-6),
+        expect(Math.abs(row.value! - baseRow.value!), name).toBeLessThanOrEqual(
+          Math.max(step, Math.abs(baseRow.value!) * 1e-6),
         );
         compared++;
       }
@@ -87,7 +87,7 @@ describe('raw page', () => {
     expect(compared).toBeGreaterThan(10_000);
   });
 
-  test('a value that is not a number is null, not 0; a blank one gives no row', () => {
+  test('a value that is not a number is null, not 0; an empty one gives no row', () => {
     expect(scaled[0]!.get('derived_tempMetric4')!.value).toBeNull();
     expect(scaled[0]!.has('LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed')).toBe(false);
     expect(scaled[0]!.has('launch__func_cache_config')).toBe(false);
@@ -134,7 +134,7 @@ describe('text around a page', () => {
   const row = (id: number, metric: string, unit: string, value: string) =>
     `"${id}","5554","python3.12","127.0.0.1","rms_norm<1, ""a"">","1","13","(512, 1, 1)","(1, 1, 1)","0","10.0","Command line profiler metrics","${metric}","${unit}","${value}"`;
 
-  test("ncu's messages, the program's own lines and lone quotes are skipped", async () => {
+  test("skips ncu's messages, the program's own lines and lone quotes", async () => {
     const path = written(
       'prof.csv',
       [
@@ -169,7 +169,7 @@ describe('text around a page', () => {
     await expect(failure).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
-  test('a page twice in a file: each launch is kept once, duplicates are counted', async () => {
+  test('a page twice in a file: each launch counts once, and duplicates are counted', async () => {
     for (const name of ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv']) {
       const text = readFileSync(fixture(name), 'utf8');
       const path = written(`twice-${name}`, text + text);
@@ -180,7 +180,7 @@ describe('text around a page', () => {
     }
   });
 
-  test('a raw page cut off between quotes', async () => {
+  test('a raw page truncated between quotes', async () => {
     const text = readFileSync(fixture('ncu-tiny.raw.csv'), 'utf8');
     const cut = text.slice(0, text.lastIndexOf('","'));
     await expect(load(written('cut.csv', `${cut}"\n`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
@@ -212,7 +212,7 @@ test('NVTX paths', () => {
   expect(nvtxPath(`7  ${range('<default domain>', `load ${token}`)} `, '')).not.toContain(token);
 });
 
-test('a report file is recognized, and requires ncu', async () => {
+test('recognizes a report file, which needs ncu', async () => {
   expect(ncuReportImporter.sniff('NVR\0abc', 'x')).toBe(true);
   expect(ncuReportImporter.sniff('"ID","Process ID"', 'x.csv')).toBe(false);
   await expect(ncuReportImporter.load('r.ncu-rep')).rejects.toMatchObject({ code: 'E_TOOL_MISSING' });

@@ -9,14 +9,15 @@ import { nvtxPath, nvtxThread } from './nvtx-path.js';
 import { type BaseUnit, baseUnit, counterValue } from './units.js';
 
 /**
- * `ncu … --csv` pages: raw (one column per metric, units in the second row), details (one row per metric, rule rows mixed in)
- * and the direct output of `ncu --csv --metrics …`. Every number goes into `counters`, in base units, under the
- * metric's own name; texts ("CachePreferNone") are not counters and are skipped. Tested with 2025.3 and older pages.
+ * `ncu … --csv` pages: raw (one column per metric, units in the second row), details (one row per metric, with rule
+ * rows between) and the direct output of `ncu --csv --metrics …`. Every number goes into `counters`, in base units,
+ * under the metric's name; texts ("CachePreferNone") are not counters and are skipped. Tested with 2025.3 and older
+ * pages.
  *
- * The columns with a kernel's launch parameters become metrics under ncu's own names where the page does not
- * have them: launch__grid_dim_x…, launch__block_dim_x…, launch__stream_id, device__attribute_compute_capability_*;
- * `ncu__id` is the order of profiling. launch_ordinal counts the *profiled* launches of a name in a process: with
- * --launch-skip it is not the ordinal within the run.
+ * Columns with a kernel's launch parameters become metrics under ncu's names if the page does not have them:
+ * launch__grid_dim_x…, launch__block_dim_x…, launch__stream_id, device__attribute_compute_capability_*; `ncu__id` is
+ * the profiling order. launch_ordinal counts the *profiled* launches of a name in a process: with --launch-skip it is
+ * not the ordinal within the run.
  */
 export const ncuCsvImporter = {
   name: 'ncu-csv',
@@ -47,9 +48,9 @@ export const ncuCsvImporter = {
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
     const launches = new Launches();
-    const left = { texts: 0, foreign: 0 };
+    const skipped = { texts: 0, foreign: 0 };
     let rules = 0;
-    for await (const { page, fields, line } of kernelRecords(path, () => left.foreign++)) {
+    for await (const { page, fields, line } of kernelRecords(path, () => skipped.foreign++)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
       const launch = launches.of(page, fields);
       if (launch === null) continue;
@@ -151,7 +152,10 @@ function whole(text: string): number | null {
 interface Launch {
   ordinal: number;
   isNew: boolean;
-  /** Details pages repeat a metric in several sections. @returns whether it is a duplicate */
+  /**
+   * Details pages repeat a metric in several sections.
+   * @returns whether it is a duplicate
+   */
   seen(metric: string): boolean;
 }
 

@@ -1,18 +1,18 @@
 import { redactText } from '../../model/redaction.js';
 
 /**
- * NVTX ranges around a launch as ncu writes them, outermost first:
- * `1007  "<default domain>:inferscope:decode:0:0:none:none:none:none:none:none"  "<default domain>:…" `
- * is thread, then domain:name:payload type:payload value:color type:color:message type:message of each range. The
- * name may hold colons; the six fields after it are counted from the end. A token in a name is redacted.
- * @returns "decode / layer 3", with the domain before the name unless it is the default one; null outside all ranges
+ * NVTX ranges around a launch in ncu's format, outermost first: `1007  "<default
+ * domain>:inferscope:decode:0:0:none:none:none:none:none:none"  "<default domain>:…" ` is the thread, then
+ * domain:name:payload type:payload value:color type:color:message type:message of each range. The name may contain
+ * colons; the six fields after it are counted from the end. A token in a name is redacted.
+ * @returns "decode / layer 3", with the domain before the name unless it is the default one; null outside of ranges
  */
 export function nvtxPath(pushPop: string, startEnd: string): string | null {
   const names = [...rangeNames(startEnd), ...rangeNames(pushPop)];
   return names.length > 0 ? redactText(names.join(' / ')) : null;
 }
 
-/** Thread that launched, where ncu's NVTX column has one. */
+/** Launching thread, if ncu's NVTX column has one. */
 export function nvtxThread(pushPop: string): number | null {
   const match = /^\s*(\d+)\s/.exec(pushPop);
   return match ? Number(match[1]) : null;

@@ -33,7 +33,7 @@ function prefixed(base: string, names: string[]): Record<string, readonly [strin
 }
 
 export interface BaseUnit {
-  /** ns, byte, byte/s, hz, %, inst, …; null where the page has none. */
+  /** ns, byte, byte/s, hz, %, inst, …; null if the page has none. */
   unit: string | null;
   factor: number;
 }

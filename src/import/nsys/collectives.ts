@@ -4,7 +4,7 @@ import type { ImportContext } from '../importer.js';
 import type { ReadTable } from './facts.js';
 import { pushPop } from './trace-ranges.js';
 
-/** A range of NCCL's with its payload: the call of an operation on the host, ns of the session. */
+/** An NCCL range with its payload: the call of an operation on the host, ns of the session. */
 interface Call {
   start_ns: number;
   dur_ns: number;
@@ -15,9 +15,9 @@ interface Call {
 }
 
 /**
- * Recorded calls, of NCCL's own ranges, which name communicator and size where the report was exported with their payloads
- * (--include-json; NCCL 2.18 and later). They are calls on the host; the kernels that they launched are found by time. An operation in
- * a group has no launch of its own and stays without a kernel.
+ * Recorded calls from NCCL's own ranges, which name communicator and size if the report was exported with payloads
+ * (--include-json; NCCL 2.18 and later). They are calls on the host; the kernels that they launched are found by time.
+ * An operation in a group has no launch of its own and stays without a kernel.
  * @param offset_ns added to all times
  */
 export async function keepCollectiveCalls(
@@ -61,7 +61,7 @@ export async function keepCollectiveCalls(
     dur_ns: column((call) => call.dur_ns),
     pid: column((call) => call.pid),
     bytes: column((call) => call.bytes),
-    // The number of the call of its communicator and operation.
+    // Call number within its communicator and operation.
     sequence: column(({ pid, communicator, operation }) => {
       const key = `${pid} ${communicator} ${operation}`;
       const number = numbers.get(key) ?? 0;
@@ -88,7 +88,7 @@ export async function keepCollectiveCalls(
 
 const communicatorKey = 'NCCL communicator ID';
 
-/** Ids of 64 bits exceed what a JSON number holds exactly. */
+/** 64-bit ids exceed the exact range of a JSON number. */
 function fieldOf(json: string, name: string): string | null {
   const at = json.indexOf(`"${name}":`);
   return at < 0 ? null : (/^-?\d+/.exec(json.slice(at + name.length + 3).trimStart())?.[0] ?? null);

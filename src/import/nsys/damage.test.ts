@@ -30,7 +30,7 @@ function changed(name: string, change: (path: string) => void): string {
   return path;
 }
 
-/** The copy as SQLite would leave it. */
+/** The copy after SQLite edits. */
 function edited(name: string, sql: string): string {
   return changed(name, (path) => {
     const database = new Database(path);
@@ -210,12 +210,12 @@ const cases: [string, string, () => string, RegExp][] = [
   ],
 ];
 
-test.each(cases)('%s is %s, in three parts', async (_name, code, make, why) => {
+test.each(cases)('%s is %s, with what, why and fix', async (_name, code, make, why) => {
   const path = make();
   await expect(load(path)).rejects.toEqual(failure(code, why));
 });
 
-test('impossible times and missing names are counted, the rest is read', async () => {
+test('counts impossible times and missing names, and reads the other rows', async () => {
   const path = edited(
     'odd.sqlite',
     `UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 5 WHERE rowid <= 3;
@@ -244,7 +244,7 @@ const launchedKernels = (where: string) =>
   answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE ${where} AND EXISTS
     (SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId)`);
 
-test('launches without kernels, kernels twice, kernels before their launch and impossible copies are counted', async () => {
+test('counts launches without kernels, duplicate kernels, kernels before their launch and impossible copies', async () => {
   const kernel = 'CUPTI_ACTIVITY_KIND_KERNEL';
   const launches = answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
     WHERE value LIKE '%LaunchKernel%'`);
@@ -284,7 +284,7 @@ test('launches without kernels, kernels twice, kernels before their launch and i
   expect(await counted(junk)).toMatchObject({ trailing_bytes: 5000 });
 });
 
-test('a capture with neither kernels nor NVTX is an empty one', async () => {
+test('a capture with neither kernels nor NVTX is an empty capture', async () => {
   const path = edited(
     'none.sqlite',
     'DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE NVTX_EVENTS; DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY; DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET',
@@ -292,9 +292,9 @@ test('a capture with neither kernels nor NVTX is an empty one', async () => {
   await expect(load(path)).resolves.toMatchObject({ clock: { resolution_ns: 1 } });
 });
 
-test('a folder with a cut Parquet file, or without the strings', async () => {
+test('a folder with a truncated Parquet file, or without the strings', async () => {
   const tiny = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
-  // One folder per case: a file that is replaced while it is still read can end the process.
+  // One folder per case, because a file replaced while it is read can end the process.
   const damaged = (name: string, damage: (file: (table: string) => string) => void): string => {
     const copy = join(folder, `${name}.parquetdir`);
     cpSync(`${fixtures}/tiny-nsys.parquetdir`, copy, { recursive: true });
@@ -314,7 +314,7 @@ test('a folder with a cut Parquet file, or without the strings', async () => {
   await expect(load(without)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
 });
 
-test('a report is not read here: the error says how to export it', async () => {
+test('a report cannot be read directly: the error says how to export it', async () => {
   await expect(nsysRepImporter.load('r.nsys-rep', {} as never, {} as never)).rejects.toMatchObject({
     code: 'E_TOOL_MISSING',
     parts: { fix: expect.stringContaining('nsys export --type parquetdir r.nsys-rep') },

@@ -14,7 +14,7 @@ export class UnreadableRows extends Error {}
 const ofData =
   /^(?:Binder|Conversion|Invalid Input|Invalid|Out of Range|Serialization|IO) Error|TProtocol|[Pp]arquet/;
 
-/** @throws E_TRACE_FILE when `load` failed because of the file's content */
+/** @throws E_TRACE_FILE if `load` failed because of the file's content */
 export async function unlessDamaged<T>(path: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

@@ -9,12 +9,12 @@ import { cudaVersion } from '../../model/cuda-version.js';
 /** Major version of the export schema that this reader supports (META_DATA_EXPORT); older ones are read too. */
 const knownMajor = 3;
 
-/** Rows of a small table; empty when the capture has none. */
+/** Rows of a small table; empty if the capture does not have it. */
 export type ReadTable = (table: string, columns: readonly string[]) => Promise<SqliteValue[][]>;
 
 /**
- * Facts that a capture records about itself. META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV also hold the program's
- * environment, tokens included, so only the rows named here are stored (see `nsysSecrets`).
+ * Facts that a capture records about itself. META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV also contain the program's
+ * environment, including tokens, so only the rows named here are stored (see `nsysSecrets`).
  * @throws E_TRACE_NEWER
  */
 export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
@@ -68,13 +68,13 @@ async function rankFacts(read: ReadTable): Promise<Pick<CaptureFacts, 'rank' | '
 }
 
 async function environmentOf(read: ReadTable): Promise<(readonly [name: string, value: string])[]> {
-  const one = (await read('META_DATA_CAPTURE', ['name', 'value']))
+  const row = (await read('META_DATA_CAPTURE', ['name', 'value']))
     .filter(([name]) => String(name).endsWith(':ENVIRONMENT_VARIABLE'))
     .map(([, value]) => String(value));
   const all = (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
     .filter(([name]) => name === 'DeviceEnvironment')
     .flatMap(([, value]) => String(value).split(/;(?=[A-Za-z_]\w*=)/));
-  return [...one, ...all].flatMap((text) => {
+  return [...row, ...all].flatMap((text) => {
     const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
     return name === undefined ? [] : [[name, value!.replace(/^"(.*)"$/s, '$1')] as const];
   });
@@ -128,7 +128,7 @@ async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
   };
 }
 
-/** PCI ids of the adapters, each as often as the host has it: "15b3:1021 15b3:1021". */
+/** PCI ids of the adapters, repeated for each adapter of the host: "15b3:1021 15b3:1021". */
 async function networkAdapters(read: ReadTable): Promise<Record<string, Fact>> {
   const hex = (id: SqliteValue | undefined) => Number(id).toString(16).padStart(4, '0');
   const rows = await read('TARGET_INFO_NIC_INFO', ['nicId', 'vendorId', 'deviceId']);
@@ -145,7 +145,7 @@ function text(value: SqliteValue | undefined): string | null {
   return value === null || value === undefined || value === '' ? null : String(value);
 }
 
-/** Null where the file has none or an impossible one. */
+/** Null if the file has none or an impossible one. */
 function size(value: SqliteValue | undefined): number | null {
   return (typeof value === 'number' || typeof value === 'bigint') && value > 0 ? Number(value) : null;
 }

@@ -9,7 +9,7 @@ import { unsoundRows } from './trace.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createTexts, dropShapes } from './trace-shapes.js';
 
-/** Only its NVTX events; the last column of a row is the text itself. */
+/** Only the NVTX events of a capture; the last column of a row is the text itself. */
 const tables = {
   rows: { nvtx: 'events' },
   strings: 'strings',
@@ -68,17 +68,17 @@ test('ranges in memory equal the table of ranges, in file order', async () => {
     const { rows, start_ns, end_ns, shape, shapes } = await finishRanges(workbench, read, rank);
     const names = await namesOf(workbench);
     await dropShapes(workbench);
-    const left = await workbench.query(
+    const remainingTables = await workbench.query(
       "SELECT 1 FROM information_schema.tables WHERE table_name LIKE 'nsys_%'",
     );
-    expect(left).toEqual([]);
+    expect(remainingTables).toEqual([]);
     expect(read.unsound).toBe(await unsoundRows(workbench, { nvtx: 'events' }));
     expect(read.unsound).toBe(3);
     return Array.from({ length: rows }, (_, row) => {
       const of = (column: string) => value(shapes[column]![shape[row]!]!);
-      const [pid, tid, own, wide] = [of('pid'), of('tid'), of('rank'), of('process_wide')];
+      const [pid, tid, rank, wide] = [of('pid'), of('tid'), of('rank'), of('process_wide')];
       const name = of('name');
-      return [start_ns[row], value(end_ns[row]!), pid, tid, own, wide, name === null ? null : names[name]];
+      return [start_ns[row], value(end_ns[row]!), pid, tid, rank, wide, name === null ? null : names[name]];
     });
   });
   expect(inMemory).toEqual([

@@ -33,7 +33,7 @@ export async function readRanges(
   { rows, strings }: NsysTables,
   offset_ns: number,
 ): Promise<RangeRows> {
-  // Keys are computed from the distinct combinations: distinguishing one more column per row would cost a third more.
+  // Keys are computed from the distinct combinations: one more column per row would cost a third more.
   const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${named}`;
   const names = rangeNames(
     `(SELECT ${key} AS shape, * FROM (${combinations}))`,
@@ -56,15 +56,15 @@ export async function readRanges(
   };
   if (capacity === 0) return read;
   const each = `SELECT start, "end", CASE WHEN ${ranges} THEN CAST(${key} AS BIGINT) ELSE -1 END AS shape FROM ${rows.nvtx}`;
-  let seen = 0;
+  let rowsRead = 0;
   for await (const batch of workbench.scan(each)) {
     take(read, batch.columns, batch.rows, offset_ns);
-    seen += batch.rows;
+    rowsRead += batch.rows;
   }
-  if (seen === capacity) return read;
+  if (rowsRead === capacity) return read;
   // A scan skips unreadable rows silently; a query fails with the reason.
   await workbench.query(`SELECT max(COLUMNS(*)) FROM (${each})`);
-  throw new UnreadableRows(`Only ${seen} of ${capacity} NVTX events could be read.`);
+  throw new UnreadableRows(`Only ${rowsRead} of ${capacity} NVTX events could be read.`);
 }
 
 function take(read: RangeRows, columns: Columns, count: number, offset_ns: number): void {

@@ -55,7 +55,7 @@ test.each(captures)(
     SELECT s.raw_name AS range, kernel, count(*) AS n, sum(dur_ns) AS total FROM up JOIN stages s USING (stage_id)
     GROUP BY ALL`);
     await database.close();
-    const theirs = nsysStats(`${fixtures}/nsys-stats/${stats}`, 'nvtx_kern_sum')
+    const nsysRows = nsysStats(`${fixtures}/nsys-stats/${stats}`, 'nvtx_kern_sum')
       .filter((row) => row['Style'] === 'PushPop')
       .map((row) => ({
         range: row['NVTX Range']!.replace(/^:/, ''),
@@ -64,15 +64,15 @@ test.each(captures)(
         total: Number(row['Total Time (ns)']),
       }));
     const key = (row: object) => JSON.stringify(row);
-    // Theirs has a row for each thread.
-    const summed = new Map<string, (typeof theirs)[0]>();
-    for (const row of theirs) {
+    // nsys has a row per thread.
+    const summed = new Map<string, (typeof nsysRows)[0]>();
+    for (const row of nsysRows) {
       const sum = summed.get(row.range + row.kernel);
       if (sum) Object.assign(sum, { n: sum.n + row.n, total: sum.total + row.total });
       else summed.set(row.range + row.kernel, row);
     }
     expect(ours.map(key).sort()).toEqual([...summed.values()].map(key).sort());
-    expect(theirs.length).toBeGreaterThan(0);
+    expect(nsysRows.length).toBeGreaterThan(0);
   },
 );
 
@@ -127,8 +127,8 @@ test('a token in the environment that nsys stored is nowhere in the session', as
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
   const token = 'hf_plantedPlantedPlanted';
   const database = new Database(path);
-  // As in an unscrubbed report: capture options, system state, and one value of StringIds parted by NUL. The kernel
-  // names are pointed at the latter, which no capture does.
+  // As in an unscrubbed report: capture options, system state, and one value of StringIds with NUL between its parts.
+  // The kernel names refer to the latter, which no capture does.
   database.exec(`INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN=${token}');
     INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, 'x', 'Environment', 1, 'HF_TOKEN=${token}');
     INSERT INTO StringIds VALUES (70000, 'PATH=/bin' || char(0) || 'HF_TOKEN=${token}'), (70001, 'HF_TOKEN=${token}');

@@ -89,7 +89,7 @@ async function telemetryOf(path: string) {
   return { hardware, rows: rows.map(({ scope, metric, t_ns, value }) => [scope, metric, t_ns, value]) };
 }
 
-test('links of GPUs and network ports, of SQLite and Parquet alike', async () => {
+test('links of GPUs and network ports, from SQLite and Parquet', async () => {
   const sqlite = join(folder, 'links.sqlite');
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, sqlite);
   const file = new Database(sqlite);
@@ -105,7 +105,7 @@ test('links of GPUs and network ports, of SQLite and Parquet alike', async () =>
 
   const found = await telemetryOf(sqlite);
   expect(found.rows).toEqual([
-    // User data and protocol; (20 + 30) / 2 + 4, and 40 + 4 %.
+    // User data and protocol: (20 + 30) / 2 + 4, and 40 + 4 %.
     ['gpu1', 'nvlink_rx_percent', 0, 1],
     ['gpu1', 'nvlink_rx_percent', 2_000_000, 1],
     ['gpu1', 'nvlink_tx_percent', 0, 29],

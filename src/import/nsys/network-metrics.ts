@@ -3,17 +3,19 @@ import type { TableSink } from '../../model/tables.js';
 import type { ReadTable } from './facts.js';
 import type { SqliteValue } from './sqlite-record.js';
 
-/** Means of a table's samples over neighboring times, in any order; `key` is the values of the key columns, as "7 0". */
+/**
+ * Means of a table's samples over neighboring times, in any order; `key` has the values of the key columns, as "7 0".
+ */
 export type ReadMeans = (
   table: string,
   columns: { time: string; keys: readonly string[]; value: string },
   overNs: number,
 ) => Promise<{ time: number; key: string; mean: number }[]>;
 
-/** Samples come up to every 0.1 ms, and per metric and port. */
+/** Samples come up to every 0.1 ms per metric and port. */
 const overNs = 1_000_000;
 
-/** What inferscope calls the metrics, sampled as a share of the link's peak with its protocol: TX leaves the GPU. */
+/** inferscope's names for the metrics, which are shares of the link's peak including protocol. TX leaves the GPU. */
 const linkMetrics: readonly [name: RegExp, metric: string][] = [
   [/^NVLink TX .*\[Throughput %\]$/, 'nvlink_tx_percent'],
   [/^NVLink RX .*\[Throughput %\]$/, 'nvlink_rx_percent'],
@@ -28,8 +30,8 @@ const ofName = (metrics: readonly [RegExp, string][], name: SqliteValue | undefi
   metrics.find(([pattern]) => pattern.test(String(name)))?.[1];
 
 /**
- * Telemetry of the links, of reports with them (--gpu-metrics-devices: NVLink and PCIe; --nic-metrics: ports of network adapters). Tables as in "Export
- * SQLite schema" of NVIDIA's User Guide.
+ * Telemetry of links from reports that have it (--gpu-metrics-devices: NVLink and PCIe; --nic-metrics: ports of network
+ * adapters). Tables as in "Export SQLite schema" of NVIDIA's User Guide.
  * @param offset_ns added to all times
  */
 export async function keepNetworkMetrics(

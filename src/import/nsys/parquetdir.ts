@@ -19,13 +19,13 @@ import {
 } from './tables.js';
 import { takeEvents } from './take-events.js';
 
-/** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
+/** SQL over one table of the folder; null if the folder does not have it. `nsys` writes `<table>.parquet`. */
 function parquetTable(folder: string, table: string): string | null {
   const path = join(folder, `${table}.parquet`);
   return existsSync(path) && statSync(path).size > 0 ? `read_parquet('${path.replaceAll("'", "''")}')` : null;
 }
 
-/** @throws E_TRACE_FILE when it is not a folder of an nsys export */
+/** @throws E_TRACE_FILE if it is not a folder of an nsys export */
 function checkParquetdir(folder: string): void {
   let files: string[];
   try {
@@ -41,7 +41,7 @@ function checkParquetdir(folder: string): void {
 
 /**
  * Reads small tables of the folder.
- * @throws E_TRACE_FILE when it is not a folder of an nsys export, or when a table that is cut off is read
+ * @throws E_TRACE_FILE if it is not a folder of an nsys export, or a table is truncated
  */
 export function parquetReader(folder: string, workbench: Workbench): ReadTable {
   checkParquetdir(folder);
@@ -59,7 +59,7 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
   };
 }
 
-/** As parquetReader, of tables with samples. */
+/** Like parquetReader, for tables with samples. */
 export function parquetMeans(folder: string, workbench: Workbench): ReadMeans {
   return async (table, { time, keys, value }, overNs) => {
     const source = parquetTable(folder, table);
@@ -79,7 +79,7 @@ function valueOf(text: string | null, type: string | undefined): SqliteValue {
 
 /**
  * The tables in place: nothing is copied.
- * @throws E_TRACE_FILE when a file is cut off or not Parquet
+ * @throws E_TRACE_FILE if a file is truncated or not Parquet
  */
 export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
   checkParquetdir(folder);
@@ -160,7 +160,7 @@ async function unlessCut<T>(folder: string, table: string, read: () => Promise<T
   }
 }
 
-/** The column under its name, or null where this schema version lacks it; global ids are split. */
+/** The column by name, or null if this schema version lacks it; global ids are split. */
 function selected(name: string, columns: Map<string, string>): string[] {
   const split = globalColumns[name];
   if (!split) return [columns.has(name) ? `"${name}"` : `NULL AS "${name}"`];

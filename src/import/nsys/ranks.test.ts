@@ -12,8 +12,9 @@ test('each of several GPU processes has the rank of its device; a launcher has n
   const path = join(testFolder(), 'two.sqlite');
   copyFileSync(fixture, path);
   const database = new Database(path);
-  const other = 7 * 2 ** 24;
-  // A second process, with a smaller pid and on device 1, has a copy of every row of the first; a third has only a range.
+  const otherPid = 7 * 2 ** 24;
+  // A second process, with a smaller pid and on device 1, has a copy of every row of the first; a third has only a
+  // range.
   const copy = (table: string, changes: Record<string, string>) => {
     const names = (database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(
       ({ name }) => name,
@@ -21,11 +22,11 @@ test('each of several GPU processes has the rank of its device; a launcher has n
     const values = names.map((name) => changes[name] ?? `"${name}"`);
     database.exec(`INSERT INTO ${table} SELECT ${values.join(', ')} FROM ${table}`);
   };
-  const process = { globalPid: `${other}`, deviceId: '1' };
+  const process = { globalPid: `${otherPid}`, deviceId: '1' };
   copy('CUPTI_ACTIVITY_KIND_KERNEL', process);
   copy('CUPTI_ACTIVITY_KIND_MEMCPY', process);
-  copy('CUPTI_ACTIVITY_KIND_RUNTIME', { globalTid: `${other} + (globalTid & 16777215)` });
-  copy('NVTX_EVENTS', { globalTid: `${other} + (globalTid & 16777215)` });
+  copy('CUPTI_ACTIVITY_KIND_RUNTIME', { globalTid: `${otherPid} + (globalTid & 16777215)` });
+  copy('NVTX_EVENTS', { globalTid: `${otherPid} + (globalTid & 16777215)` });
   database.exec(`UPDATE NVTX_EVENTS SET globalTid = ${3 * 2 ** 24 + 3}
     WHERE rowid = (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 AND "end" IS NOT NULL LIMIT 1)`);
   database.close();

@@ -1,6 +1,6 @@
 export interface TableColumns {
   columns: string[];
-  /** Column that is an alias of the rowid (INTEGER PRIMARY KEY): records have null for it; −1 when there is none. */
+  /** Column that is an alias of the rowid (INTEGER PRIMARY KEY), for which records have null; −1 if there is none. */
   rowidColumn: number;
 }
 

@@ -6,7 +6,7 @@ import { openSqlite, readRows } from './sqlite-file.js';
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 const files = readdirSync(fixtures).filter((name) => name.endsWith('.sqlite'));
 
-test.each(files)('every value of every table of %s is what SQLite itself reads', (name) => {
+test.each(files)("every value of every table of %s equals SQLite's", (name) => {
   const path = `${fixtures}/${name}`;
   const file = openSqlite(path);
   const oracle = new Database(path, { readonly: true });
@@ -30,7 +30,7 @@ test.each(files)('every value of every table of %s is what SQLite itself reads',
   expect(values).toBeGreaterThan(1000);
 });
 
-/** A bigint only where a double would not do; blobs are not read. */
+/** A bigint only if a double is not exact; blobs are not read. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return Number(value);
   return value instanceof Uint8Array ? null : value;

@@ -32,7 +32,10 @@ const magic = 'SQLite format 3\0';
 const interiorTable = 0x05;
 const leafTable = 0x0d;
 
-/** @throws E_TRACE_FILE when it is not a SQLite file, is cut off or damaged, or has uncommitted changes in a -wal or -journal file */
+/**
+ * @throws E_TRACE_FILE if it is not a SQLite file, is truncated or damaged, or has uncommitted changes in a -wal or
+ * -journal file
+ */
 export function openSqlite(path: string): SqliteFile {
   let fd: number;
   try {
@@ -95,7 +98,10 @@ function describe(path: string, fd: number): SqliteFile {
   return file;
 }
 
-/** One page. @throws E_TRACE_FILE when there is no such page */
+/**
+ * One page.
+ * @throws E_TRACE_FILE if there is no such page
+ */
 function readPage(file: SqliteFile, page: number): Buffer {
   if (!(page >= 1 && page <= file.pages))
     throw damaged(file.path, `It refers to page ${page}, but has only ${file.pages} pages.`);
@@ -110,14 +116,17 @@ export function pageStart(page: number): number {
   return page === 1 ? 100 : 0;
 }
 
-/** The leaf pages of a table in the order of their rows. @throws E_TRACE_FILE on a cycle or a page of another kind */
+/**
+ * The leaf pages of a table in the order of their rows.
+ * @throws E_TRACE_FILE on a cycle or a page of another kind
+ */
 export function leafPages(file: SqliteFile, root: number): Uint32Array {
   const leaves: number[] = [];
-  const seen = new Set<number>();
+  const visited = new Set<number>();
   // The depth of a tree of 2^32 pages is far below this limit.
   const visit = (page: number, depth: number): void => {
-    if (seen.has(page) || depth > 40) throw damaged(file.path, `Page ${page} is its own successor.`);
-    seen.add(page);
+    if (visited.has(page) || depth > 40) throw damaged(file.path, `Page ${page} is its own successor.`);
+    visited.add(page);
     const bytes = readPage(file, page);
     const start = pageStart(page);
     if (bytes[start] === leafTable) {
@@ -140,8 +149,8 @@ export function leafPages(file: SqliteFile, root: number): Uint32Array {
       for (const child of children) {
         if (!(child >= 1 && child <= file.pages))
           throw damaged(file.path, `It refers to page ${child}, but has only ${file.pages} pages.`);
-        if (seen.has(child)) throw damaged(file.path, `Page ${child} is referenced twice.`);
-        seen.add(child);
+        if (visited.has(child)) throw damaged(file.path, `Page ${child} is referenced twice.`);
+        visited.add(child);
         leaves.push(child);
       }
     } else for (const child of children) visit(child, depth + 1);
@@ -188,7 +197,10 @@ export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
   return { rowid, payload };
 }
 
-/** Cells of a leaf page. @throws E_TRACE_FILE when it is not a leaf or its cells are invalid */
+/**
+ * Cells of a leaf page.
+ * @throws E_TRACE_FILE if it is not a leaf or its cells are invalid
+ */
 export function cellCount(file: SqliteFile, bytes: Buffer, page: number): number {
   const start = pageStart(page);
   const cells = bytes.readUInt16BE(start + 3);
@@ -215,7 +227,7 @@ function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<
   }
 }
 
-/** Rows of a small table, the requested columns in the requested order; null where the table lacks the column. */
+/** Rows of a small table, the requested columns in the requested order; null if the table lacks the column. */
 export function* readRows(
   file: SqliteFile,
   name: string,

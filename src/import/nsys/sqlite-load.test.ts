@@ -62,16 +62,16 @@ const read = (path: string, options: LoadOptions) =>
   });
 
 test('two workers with separate codes read the same as one thread', async () => {
-  const alone = await read(fixture, { lanes: (file: SqliteFile) => [ownLane(file)] });
+  const oneThread = await read(fixture, { lanes: (file: SqliteFile) => [ownLane(file)] });
   const two = await read(fixture, {
     lanes: ({ path }) => [workerLane(path, entry), workerLane(path, entry)],
   });
   const own = await read(fixture, { lanes: (file) => [ownLane(file), ownLane(file)] });
-  expect(two).toEqual(alone);
-  expect(own).toEqual(alone);
+  expect(two).toEqual(oneThread);
+  expect(own).toEqual(oneThread);
 });
 
-test('damage found by a worker is reported as on this thread', async () => {
+test('reports damage found by a worker like damage found on this thread', async () => {
   const path = join(folder, 'damaged.sqlite');
   copyFileSync(fixture, path);
   const file = openSqlite(path);

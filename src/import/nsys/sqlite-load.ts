@@ -15,7 +15,7 @@ const workersFromBytes = 24 * 2 ** 20;
 const laneCodes = 2 ** 32;
 
 export interface LoadOptions {
-  /** Threads to read with: two, or only this one when the file is small. */
+  /** Threads to read with: two, or only this one if the file is small. */
   lanes?: (file: SqliteFile) => Lane[];
   /** Keep the events in memory instead of in tables of the workbench. */
   hold?: boolean;
@@ -28,7 +28,10 @@ interface Request {
   pages: Uint32Array;
 }
 
-/** Reads the event tables into the workbench, as tables nsys_<kind>. @throws E_TRACE_FILE, E_INTERRUPTED */
+/**
+ * Reads the event tables into the workbench, as tables nsys_<kind>.
+ * @throws E_TRACE_FILE, E_INTERRUPTED
+ */
 export async function loadSqlite(
   file: SqliteFile,
   workbench: Workbench,
@@ -94,7 +97,10 @@ async function createTables(
   return writers;
 }
 
-/** Keeps every lane two requests ahead. @returns the texts of each lane, in code order */
+/**
+ * Keeps every lane two requests ahead.
+ * @returns the texts of each lane, in code order
+ */
 async function readAll(
   requests: Request[],
   lanes: Lane[],

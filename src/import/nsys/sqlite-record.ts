@@ -78,7 +78,10 @@ export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: 
   }
 }
 
-/** All values of one record. Blobs are returned as null, since none is needed. @throws RangeError when it is truncated */
+/**
+ * All values of one record. Blobs, which are not needed, are null.
+ * @throws RangeError if it is truncated
+ */
 export function readRecord(payload: Uint8Array): SqliteValue[] {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const headerEnd = varint(payload, 0);

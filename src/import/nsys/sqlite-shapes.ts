@@ -29,7 +29,7 @@ export function createShapes(names: readonly string[]): Shapes {
   }
 
   /** NaN (null) equals NaN here. */
-  function same(row: Float64Array, code: number): boolean {
+  function isEqual(row: Float64Array, code: number): boolean {
     for (let i = 0; i < width; i++) {
       const a = row[i]!;
       const b = values[code * width + i]!;
@@ -58,7 +58,7 @@ export function createShapes(names: readonly string[]): Shapes {
       for (;;) {
         const code = table[place]!;
         if (code < 0) break;
-        if (same(row, code)) return code;
+        if (isEqual(row, code)) return code;
         place = (place + 1) & mask;
       }
       table[place] = count;

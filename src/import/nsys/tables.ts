@@ -64,7 +64,7 @@ export const bulkTables = {
   },
 } as const satisfies Record<string, BulkTable>;
 
-/** Columns that every nsys export has in a table: without them it is another table, or damaged. */
+/** Columns that every nsys export has in a table; without them it is another table, or damaged. */
 export const identifying: readonly { table: string; columns: readonly string[] }[] = [
   { table: bulkTables.kernel.table, columns: ['start', 'end', 'deviceId', 'streamId', 'gridX'] },
   { table: bulkTables.graph.table, columns: ['start', 'end', 'deviceId', 'graphId'] },
@@ -75,7 +75,10 @@ export const identifying: readonly { table: string; columns: readonly string[] }
   { table: 'StringIds', columns: ['id', 'value'] },
 ];
 
-/** @param present columns of the table; undefined: the capture lacks the table. @throws E_TRACE_FILE */
+/**
+ * @param present columns of the table; undefined: the capture lacks the table.
+ * @throws E_TRACE_FILE
+ */
 export function checkColumns(
   path: string,
   table: string,
@@ -96,14 +99,14 @@ export const kinds = Object.keys(bulkTables) as Kind[];
 export const eventKinds = kinds.filter((kind): kind is EventKind => kind !== 'nvtx');
 
 /**
- * A capture's raw rows for the second half (trace.ts), independent of the file format: SQL with nsys's
- * own column names, with null for values that this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
+ * A capture's raw rows for the second half (trace.ts), independent of the file format: SQL with nsys's column names,
+ * and null for values that this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
  * `endTid`). nvtx has whole rows, with `text` as text.
  */
 export interface NsysTables {
   /**
-   * The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows, or (except for
-   * nvtx) when they are in memory.
+   * The columns `each` of bulkTables and `shape`, a key into shapes. Null if the capture has no such rows, or (except
+   * for nvtx) if they are in memory.
    */
   rows: Record<Kind, string | null>;
   /** `shape` and the columns of bulkTables[].shape, which many rows share. */
@@ -117,7 +120,7 @@ export interface NsysTables {
   strings: string;
   /** Writes the rows of a kind into arrays, in file order. Call once. */
   read(kind: EventKind, target: EventTarget): Promise<EventsRead>;
-  /** Number of rows where known: in memory, or from a Parquet footer; else 0. */
+  /** Number of rows if known: in memory, or from a Parquet footer; else 0. */
   counts: Record<EventKind, number>;
   /** Removes their source tables. */
   drop(): Promise<void>;

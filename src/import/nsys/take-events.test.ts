@@ -6,7 +6,7 @@ import { takeEvents } from './take-events.js';
 const column = (...values: number[]) => Float64Array.from(values);
 const limit_ns = 2 ** 53;
 
-test('two kinds of events fill the same arrays one after the other; invalid rows are counted and dropped', () => {
+test('two kinds of events fill the same arrays in sequence; invalid rows are counted and dropped', () => {
   const into = eventArrays(7, true);
   const first = takeEvents({ into, first_row: 0, first_code: 0, offset_ns: 100, limit_ns });
   first.take({
@@ -70,7 +70,7 @@ test('two kinds of events fill the same arrays one after the other; invalid rows
   });
 });
 
-test('more rows than the arrays hold are an error', () => {
+test('more rows than the arrays have room for are an error', () => {
   const events = takeEvents({
     into: eventArrays(1, false),
     first_row: 0,

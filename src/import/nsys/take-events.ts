@@ -46,7 +46,7 @@ export function takeEvents({
   const keys: number[] = [];
   const firstRows: number[] = [];
   const counts: number[] = [];
-  let seen = 0;
+  let rowsRead = 0;
   let row = first_row;
   let unsound = 0;
   let oversized = 0;
@@ -70,7 +70,7 @@ export function takeEvents({
       const bytes = columns['bytes'];
       for (let r = 0; r < rows; r++) {
         let code = codes.get(key[r]!);
-        if (code < 0) code = meet(key[r]!, seen + r);
+        if (code < 0) code = meet(key[r]!, rowsRead + r);
         counts[code - first_code]!++;
         const from = start[r]!;
         const to = end[r]!;
@@ -93,7 +93,7 @@ export function takeEvents({
         }
         row++;
       }
-      seen += rows;
+      rowsRead += rows;
     },
     taken: () => ({
       rows: row - first_row,

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** A report of `nsys stats --format csv`: the columns by name. Empty when nsys had nothing to report. */
+/** A report of `nsys stats --format csv`: the columns by name. Empty if nsys had nothing to report. */
 export function nsysStats(folder: string, report: string): Record<string, string>[] {
   const path = `${folder}/out_${report}.csv`;
   if (!existsSync(path)) throw new Error(`no ${path}`);

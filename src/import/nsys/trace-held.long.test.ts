@@ -26,15 +26,15 @@ function imported(path: string, hold: boolean): Promise<Imported> {
     const attributed = await attribute(workbench, context, held);
     await dropTraceTables(workbench);
     file?.close();
-    const left = await workbench.query(
+    const remainingTables = await workbench.query(
       "SELECT table_name FROM information_schema.tables WHERE table_name ~ '^(nsys|trace|attr)_'",
     );
-    expect(left).toEqual([]);
+    expect(remainingTables).toEqual([]);
     return { issues: [...issues, ...attributed.issues] };
   });
 }
 
-/** Every row of every table, in an order of their values. */
+/** Every row of every table, sorted by value. */
 async function everything({ database, issues }: Imported): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = { issues };
   for (const table of ['kernels', 'copies', 'api_calls', 'stages', 'gaps', 'ops'])
@@ -51,7 +51,7 @@ test.each(captures)('%s: the same tables from memory and from tables', async (na
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-held-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a capture out of order, with impossible rows, graphs together with kernels and a missing column: the same', async () => {
+test('a capture out of order, with impossible rows, graphs together with kernels and a missing column gives the same', async () => {
   const path = join(folder, 'odd.parquetdir');
   cpSync(`${fixtures}/tiny-nsys.parquetdir`, path, { recursive: true });
   const table = (name: string) => join(path, `CUPTI_ACTIVITY_KIND_${name}.parquet`);
@@ -85,7 +85,7 @@ test('a capture out of order, with impossible rows, graphs together with kernels
   });
 });
 
-test('duplicate kernels, kernels an hour early and copies of 2^62 bytes are dropped: the same, with the rest', async () => {
+test('drops duplicate kernels, kernels an hour early and copies of 2^62 bytes in both, and the other rows are equal', async () => {
   const path = join(folder, 'impossible.sqlite');
   copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
   const database = new Database(path);
@@ -107,7 +107,7 @@ test('duplicate kernels, kernels an hour early and copies of 2^62 bytes are drop
   expect({ n: rows.length, ns: rows.reduce((sum, { dur_ns }) => sum + Number(dur_ns), 0) }).toEqual(kernels);
 });
 
-test.each([true, false])('names of 100,000 letters are cut (held: %s)', async (hold) => {
+test.each([true, false])('truncates names of 100,000 letters (in memory: %s)', async (hold) => {
   const path = join(folder, `long-${hold}.sqlite`);
   copyFileSync(`${fixtures}/tiny-whole.sqlite`, path);
   const database = new Database(path);

@@ -13,8 +13,8 @@ import { unlessAborted } from './unless-aborted.js';
 import type { HeldEvents } from '../attribution/held/held-events.js';
 
 /**
- * As createTrace, but ranges, kernels, copies and calls stay in memory; only the trace tables of operators (empty) and
- * names are created. Combinations are numbered in order of occurrence.
+ * Like createTrace, but ranges, kernels, copies and calls stay in memory; only the trace tables of operators (empty)
+ * and names are created. Combinations are numbered in order of occurrence.
  * @throws E_INTERRUPTED while rows are read
  */
 export async function holdTrace(
@@ -74,7 +74,7 @@ interface TableRows {
   kinds: (EventsRead & { kind: EventKind; first_code: number })[];
 }
 
-/** In parallel: a thread may read each of the large ones. */
+/** In parallel, because a thread may read each of the large ones. */
 async function readTables(tables: NsysTables, offset_ns: number, losses: Losses) {
   const [trace_kernels, trace_copies, trace_api] = await Promise.all([
     readTable(tables, 'trace_kernels', offset_ns, losses),

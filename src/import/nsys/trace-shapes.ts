@@ -53,7 +53,7 @@ export async function createTexts(workbench: Workbench, tables: NsysTables, rang
   );
 }
 
-/** As createTexts, and trace_ranges. */
+/** Like createTexts, plus trace_ranges. */
 export async function createNames(workbench: Workbench, tables: NsysTables, rank: string): Promise<void> {
   await createTexts(workbench, tables, 'trace_ranges_text');
   await workbench.run(`CREATE TABLE trace_ranges AS
@@ -71,7 +71,10 @@ async function onlyProcess(workbench: Workbench, { api }: NsysTables['shapes']):
   return found.length === 1 ? String(found[0]!.pid) : 'NULL';
 }
 
-/** nsys_<kind>_trace: per shape, the values of its rows in the trace table. @returns the columns besides `shape` */
+/**
+ * nsys_<kind>_trace: per shape, the values of its rows in the trace table.
+ * @returns the columns other than `shape`
+ */
 export async function createWideShapes(
   workbench: Workbench,
   { shapes }: NsysTables,
@@ -102,7 +105,7 @@ export async function createWideShapes(
   return given.map((column) => /(\w+)$/.exec(column)![1]!);
 }
 
-/** As createWideShapes, with narrow types for all rows of the kind. */
+/** Like createWideShapes, with narrow types for all rows of the kind. */
 export async function createShapes(
   workbench: Workbench,
   tables: NsysTables,

@@ -40,7 +40,7 @@ export interface Texts {
 }
 
 /**
- * The texts of each kind of event, by shape. From StringIds only the strings of kernels and API calls are read, and no
+ * The texts of each kind of event, by shape. Only the strings of kernels and API calls are read from StringIds, and no
  * value with a NUL: the program's whole environment is one value, with NUL between its lines.
  */
 export function eventTexts({ shapes, strings }: NsysTables): Texts[] {

@@ -16,7 +16,7 @@ const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 const home = mkdtempSync(join(tmpdir(), 'inferscope-nsys-test-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** The trace tables of a capture, while `use` looks at them. */
+/** The trace tables of a capture, for the time of `use`. */
 async function withTrace<T>(path: string, use: (workbench: Workbench) => Promise<T>): Promise<T> {
   const session = await createSession({
     kind: 'import',
@@ -31,10 +31,10 @@ async function withTrace<T>(path: string, use: (workbench: Workbench) => Promise
     const result = await use(workbench);
     await dropTraceTables(workbench);
     file?.close();
-    const left = await workbench.query(
+    const remainingTables = await workbench.query(
       "SELECT table_name FROM information_schema.tables WHERE table_name ~ '^(nsys|trace)_'",
     );
-    expect(left).toEqual([]);
+    expect(remainingTables).toEqual([]);
     return result;
   } finally {
     await session.abandon();
@@ -46,7 +46,7 @@ const statistics = (
 ) => `avg(${column}) AS avg, median(${column}) AS med, min(${column}) AS min,
   max(${column}) AS max, coalesce(stddev_samp(${column}), 0) AS sd`;
 
-/** As nsys prints them. */
+/** Numbers in the format of nsys. */
 function printed<T extends Record<string, unknown>>(rows: T[]): Record<string, unknown>[] {
   return rows.map((row) => {
     const digits = (name: string, count: number) => ({ [name]: (row[name] as number).toFixed(count) });
@@ -79,13 +79,13 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       >(`SELECT kernel, sum(dur_ns) AS total, count(*) AS n, ${statistics('dur_ns')}
         FROM (${kernels}) WHERE opaque_graph = 0 GROUP BY 1 ORDER BY total DESC, kernel`),
     );
-    const theirs = nsysStats(stats, 'cuda_gpu_kern_sum').map((row) => ({
+    const nsysRows = nsysStats(stats, 'cuda_gpu_kern_sum').map((row) => ({
       kernel: row['Name'],
       total: Number(row['Total Time (ns)']),
       n: Number(row['Instances']),
       ...theirStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(theirs, 'kernel'));
+    expect(printed(ours)).toEqual(sorted(nsysRows, 'kernel'));
     expect(ours.length).toBeGreaterThan(0);
   });
 
@@ -100,14 +100,14 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
     const sizes = new Map(
       nsysStats(stats, 'cuda_gpu_mem_size_sum').map((row) => [row['Operation'], row['Total (MB)']]),
     );
-    const theirs = nsysStats(stats, 'cuda_gpu_mem_time_sum').map((row) => ({
+    const nsysRows = nsysStats(stats, 'cuda_gpu_mem_time_sum').map((row) => ({
       kind: operations[row['Operation']!],
       total: Number(row['Total Time (ns)']),
       n: Number(row['Count']),
       ...theirStatistics(row),
       mb: sizes.get(row['Operation']!),
     }));
-    expect(printed(ours)).toEqual(sorted(theirs, 'kind'));
+    expect(printed(ours)).toEqual(sorted(nsysRows, 'kind'));
   });
 
   test('cuda_api_sum', async () => {
@@ -117,14 +117,14 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       >(`SELECT n.text AS call, sum(dur_ns) AS total, count(*) AS n, ${statistics('dur_ns')}
         FROM trace_api a JOIN trace_names n ON n.code = a.name GROUP BY 1 ORDER BY total DESC, call`),
     );
-    const theirs = nsysStats(stats, 'cuda_api_sum').map((row) => ({
-      // nsys stats takes off suffixes of four digits only.
+    const nsysRows = nsysStats(stats, 'cuda_api_sum').map((row) => ({
+      // nsys stats removes only suffixes of four digits.
       call: row['Name']!.replace(/_v\d+$/, ''),
       total: Number(row['Total Time (ns)']),
       n: Number(row['Num Calls']),
       ...theirStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(theirs, 'call'));
+    expect(printed(ours)).toEqual(sorted(nsysRows, 'call'));
   });
 
   test('cuda_kern_exec_sum: launches, queue times and threads', async () => {
@@ -141,7 +141,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
         WHERE k.opaque_graph = 0
         GROUP BY ALL ORDER BY total DESC, kernel, call`),
     );
-    const theirs = nsysStats(stats, 'cuda_kern_exec_sum').map((row) => ({
+    const nsysRows = nsysStats(stats, 'cuda_kern_exec_sum').map((row) => ({
       pid: Number(row['PID']),
       tid: Number(row['TID']),
       device: Number(row['DevId']),
@@ -154,7 +154,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       queue: row['QAvg (ns)'] ?? '',
       kernel_ns: row['KAvg (ns)'],
     }));
-    expect(ours.length).toBe(theirs.length);
+    expect(ours.length).toBe(nsysRows.length);
     const key = (row: object) => JSON.stringify(row);
     const averages = ours.map((given) => {
       const row = given as Record<string, number>;
@@ -167,7 +167,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
         kernel_ns: of(row['kernel_ns']!, row['n']!),
       };
     });
-    expect(averages.map(key).sort()).toEqual(theirs.map(key).sort());
+    expect(averages.map(key).sort()).toEqual(nsysRows.map(key).sort());
   });
 
   test('nvtx_sum', async () => {
@@ -178,7 +178,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
         count(*) AS n, ${statistics('end_ns - start_ns')}
         FROM trace_ranges r JOIN trace_names n ON n.code = r.name GROUP BY 1, 2 ORDER BY total DESC, range`),
     );
-    const theirs = nsysStats(stats, 'nvtx_sum').map((row) => ({
+    const nsysRows = nsysStats(stats, 'nvtx_sum').map((row) => ({
       // The default domain has no name.
       range: row['Range']!.replace(/^:/, ''),
       start_end: row['Style'] === 'StartEnd',
@@ -186,7 +186,7 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
       n: Number(row['Instances']),
       ...theirStatistics(row),
     }));
-    expect(printed(ours)).toEqual(sorted(theirs, 'range'));
+    expect(printed(ours)).toEqual(sorted(nsysRows, 'range'));
   });
 });
 
@@ -207,7 +207,7 @@ function theirStatistics(row: Record<string, string>) {
   };
 }
 
-/** By total, then by name, as the queries here are. */
+/** By total, then by name, like the queries here. */
 function sorted<T extends { total: number }>(rows: T[], name: keyof T): T[] {
   return rows.sort((a, b) => b.total - a.total || (String(a[name]) < String(b[name]) ? -1 : 1));
 }

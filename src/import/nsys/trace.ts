@@ -69,7 +69,7 @@ export async function createTrace(
   return { issues, kernels: { read, kept: kept!.n }, severalRanks: rank !== oneRank };
 }
 
-/** What `rankOf` gives for one process on GPUs. */
+/** Result of `rankOf` for one process on GPUs. */
 export const oneRank = '0';
 
 /**
@@ -121,7 +121,7 @@ async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promis
   return count;
 }
 
-/** The columns that name a row, per kind. */
+/** The columns that name a row, by kind. */
 export const named = [
   ['kernel', ['demangledName', 'shortName']],
   ['api', ['nameId']],

@@ -49,7 +49,7 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
   let metrics: (Metric | null)[] = [];
   let header = false;
   let round = -1;
-  let seen = new Set<number>();
+  let gpusInRound = new Set<number>();
   const clock = dayClock();
   for await (const line of fileLines(path, signal)) {
     const fields = line
@@ -68,11 +68,11 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
       cutOff();
       continue;
     }
-    if (round < 0 || seen.has(gpu)) {
+    if (round < 0 || gpusInRound.has(gpu)) {
       round++;
-      seen = new Set();
+      gpusInRound = new Set();
     }
-    seen.add(gpu);
+    gpusInRound.add(gpu);
     const at = (name: string) => fields[names.indexOf(name)] ?? '';
     const time = clock(at('date'), at('time'), round);
     const values = metrics.flatMap((name, i): [Metric, string][] => (name ? [[name, fields[i]!]] : []));
@@ -81,7 +81,7 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
   if (!header) throw noSamples(path, 'It has no header line that starts with "#" and names gpu.');
 }
 
-/** Dates where the log has them; with only -o T the time since the first line, also over midnight. */
+/** Dates if the log has them; with only -o T the time since the first line, also over midnight. */
 function dayClock(): (date: string, time: string, round: number) => SampleTime {
   let first: bigint | null = null;
   let last: bigint | null = null;

@@ -50,7 +50,7 @@ const column = (name: string, i: number) =>
     .map((line) => Number(line.trim().split(/\s+/)[i]));
 
 describe('dmon', () => {
-  test('-o TD: each column is a series, one sample per second, on the session clock', async () => {
+  test("-o TD: each column is a series, one sample per second, on the session's clock", async () => {
     const name = 'nvidia-smi-dmon-TD.txt';
     const start = BigInt(new Date(2026, 10, 21, 4, 55, 30).getTime()) * 1_000_000n;
     const { rows, of, issues } = await load(nvidiaSmiDmonImporter, fixture(name), start);
@@ -152,7 +152,7 @@ describe('--query-gpu', () => {
     expect(issues.map(({ code }) => code)).toEqual(['telemetry_missing', 'telemetry_undated']);
   });
 
-  test('GPUs that only the line order distinguishes', async () => {
+  test('distinguishes GPUs by line order alone', async () => {
     const at = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
     const { of } = await load(
       nvidiaSmiQueryImporter,
@@ -163,7 +163,7 @@ describe('--query-gpu', () => {
   });
 });
 
-test('each importer recognizes its format only', () => {
+test('each importer recognizes only its format', () => {
   const heads = ['nvidia-smi-dmon-TD.txt', 'nvidia-smi-dmon-all.txt', 'nvidia-smi-query.csv'].map((name) =>
     readFileSync(fixture(name), 'latin1'),
   );
@@ -190,7 +190,7 @@ test('a header without lines is an error', async () => {
   await expect(load(nvidiaSmiQueryImporter, written(query))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
 
-test('impossible values are dropped and counted', async () => {
+test('drops and counts impossible values', async () => {
   const dmon =
     '# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n  0    -79    -31    101   1980\n  0     80     31     50   9e9\n  0 99999999     31     60   345\n';
   const { of, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
@@ -200,7 +200,7 @@ test('impossible values are dropped and counted', async () => {
   expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 4 });
 });
 
-test('text in number columns and out-of-order lines are counted', async () => {
+test('counts text in number columns and out-of-order lines', async () => {
   const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
   const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
   const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');

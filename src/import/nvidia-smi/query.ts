@@ -67,13 +67,13 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
   let metrics: (Metric | null)[] = [];
   let first: bigint | null = null;
   let round = -1;
-  let seen = new Set<string>();
+  let samplesInRound = new Set<string>();
   const devices = new Map<string, number>();
   for await (const line of fileLines(path, signal)) {
     const fields = line.trim().split(/,\s*/);
     if (fields[0] === '') continue;
     const headings = fields.map((field) => /^([a-z][\w.]*)(?:\s*\[(.*)\])?$/.exec(field));
-    // Logs that were appended to repeat the header.
+    // Appended logs repeat the header.
     if (
       headings.every((heading) => heading !== null) &&
       headings.some((heading) => queryField.test(heading![1]!))
@@ -90,13 +90,13 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     const texts = new Map(names.map((name, i) => [name, fields[i]!]));
     const stamp = texts.get('timestamp') ?? '';
     const device = deviceFields.map((name) => texts.get(name)).find((text) => text !== undefined);
-    // Without a field that identifies GPUs: the order of the lines with one timestamp.
-    const key = device ?? String([...seen].filter((one) => one.startsWith(`${stamp} `)).length);
-    if (round < 0 || seen.has(`${stamp} ${key}`) || !sameRound(seen, stamp)) {
+    // Without a field that identifies GPUs: by the order of the lines with one timestamp.
+    const key = device ?? String([...samplesInRound].filter((one) => one.startsWith(`${stamp} `)).length);
+    if (round < 0 || samplesInRound.has(`${stamp} ${key}`) || !sameRound(samplesInRound, stamp)) {
       round++;
-      seen = new Set();
+      samplesInRound = new Set();
     }
-    seen.add(`${stamp} ${key}`);
+    samplesInRound.add(`${stamp} ${key}`);
     const [date = '', clock = ''] = stamp.split(' ');
     const realtime_ns = localTimeNs(date, clock);
     first ??= realtime_ns;
@@ -111,8 +111,8 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
 }
 
 /** GPUs of one sample have timestamps at most a few ms apart; a field that names the GPU is unambiguous. */
-function sameRound(seen: Set<string>, stamp: string): boolean {
-  return stamp === '' || [...seen].some((one) => one.startsWith(`${stamp} `));
+function sameRound(samplesInRound: Set<string>, stamp: string): boolean {
+  return stamp === '' || [...samplesInRound].some((one) => one.startsWith(`${stamp} `));
 }
 
 const deviceFields = ['index', 'uuid', 'gpu_uuid', 'pci.bus_id', 'gpu_bus_id', 'serial'];

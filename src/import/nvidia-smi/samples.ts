@@ -12,7 +12,7 @@ export interface Metric {
   factor: number;
 }
 
-/** The one metric that goes to the table `memory` (kind used), as from the NVML sampler. */
+/** The only metric that goes to the table `memory` (kind used), like the NVML sampler's. */
 export const memoryUsed = 'memory_used_bytes';
 
 export const metric = (name: string, factor = 1): Metric => ({ name, factor });
@@ -65,7 +65,7 @@ function possible(name: string, value: number): boolean {
   return value <= (largest.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
 }
 
-/** Wall clock of a local time. The file has no time zone: this machine's is used. */
+/** Wall clock of a local time. The file has no time zone, so this machine's is used. */
 export function localTimeNs(date: string, time: string): bigint | null {
   const day = /^(\d{4})\D?(\d\d)\D?(\d\d)$/.exec(date);
   const clock = /^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?$/.exec(time);
@@ -77,13 +77,13 @@ export function localTimeNs(date: string, time: string): bigint | null {
 }
 
 export interface SampleTime {
-  /** Wall clock, ns since the epoch; null where the log has no dates. */
+  /** Wall clock, ns since the epoch; null if the log has no dates. */
   realtime_ns: bigint | null;
   /** Time since the first sample, by the log itself or by counting samples. */
   since_first_ns: number;
 }
 
-/** Writes samples, and reports at the end what was missing. */
+/** Writes samples, and reports missing parts at the end. */
 class Samples {
   private readonly missing = new Map<string, number>();
   private readonly unreadable = new Map<string, number>();
@@ -99,7 +99,7 @@ class Samples {
     private readonly context: ImportContext,
   ) {}
 
-  /** Session time: by wall clock where log and session have one, else the log starts with the session. */
+  /** Session time: by wall clock if log and session have one, else the log starts with the session. */
   sessionTime({ realtime_ns, since_first_ns }: SampleTime): number {
     const zero = this.context.zero.realtime_ns;
     if (realtime_ns === null) return since_first_ns;
@@ -161,7 +161,7 @@ class Samples {
       'Impossible values (negative, over 100 %, or beyond any power, clock or size)',
       this.impossible,
     );
-    // A column of names or modes has no numbers at all.
+    // A column of names or modes has no numbers.
     const mixed = [...this.unreadable].filter(([key]) => this.present.has(key));
     leftOut('telemetry_unreadable', 'Texts in columns of numbers', new Map(mixed));
     if (this.older > 0) {
@@ -212,8 +212,8 @@ export interface GpuSample {
 type ReadSamples = (path: string, cutOff: () => void, signal?: AbortSignal) => AsyncIterable<GpuSample>;
 
 /**
- * Writes all samples of a log into the tables; the clock's error is its resolution where lines have a date.
- * @throws E_TRACE_FILE when there is none
+ * Writes all samples of a log into the tables; the clock's error is its resolution if lines have a date.
+ * @throws E_TRACE_FILE without samples
  */
 export async function loadSamples(
   path: string,

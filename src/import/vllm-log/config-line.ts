@@ -1,6 +1,6 @@
 /**
- * `Initializing a V1 LLM engine (v0.9.2) with config: model='…', speculative_config=None, dtype=torch.bfloat16, …`:
- * the settings at its top level. Values nest (compilation_config={…}, SpeculativeConfig(model='…')).
+ * `Initializing a V1 LLM engine (v0.9.2) with config: model='…', speculative_config=None, dtype=torch.bfloat16, …`: the
+ * settings at its top level. Values may nest (compilation_config={…}, SpeculativeConfig(model='…')).
  */
 export function configSettings(text: string, from: number): Map<string, { value: string; at: number }> {
   const settings = new Map<string, { value: string; at: number }>();

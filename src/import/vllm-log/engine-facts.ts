@@ -62,7 +62,7 @@ const configNames: Record<string, Field> = {
   enable_prefix_caching: 'enable_prefix_caching',
 };
 
-/** Arguments of the command line that the configuration line does not repeat, or that apply where it is missing. */
+/** Command-line arguments that the configuration line does not repeat, or that apply if it is missing. */
 const argumentNames: Field[] = [
   'gpu_memory_utilization',
   'block_size',

@@ -37,7 +37,7 @@ async function load(path: string, redact?: (text: string) => string) {
   return { memory, metrics, telemetry, issues, clock };
 }
 
-test('logs of every generation are recognized by content', async () => {
+test('recognizes logs of every generation by content', async () => {
   for (const name of [
     'v0.4.2-opt-125m',
     'v0.6.4-h200',
@@ -54,7 +54,7 @@ test('logs of every generation are recognized by content', async () => {
   expect((await identify('test/fixtures/cublas-cuda13.0-h200/cublas.log')).name).not.toBe('vllm-log');
 });
 
-test('sizes in bytes with their line, and when it was printed; numbers by name', async () => {
+test('sizes in bytes with their line and its time; numbers by name', async () => {
   const { memory, metrics, issues } = await load(fixture('v0.9.2-qwen3-8b-a100'));
   expect(memory.map(({ kind, bytes, device, rank }) => [kind, bytes, device, rank])).toEqual([
     ['weights', Math.round(15.2683 * 2 ** 30), 0, 0],
@@ -81,7 +81,7 @@ test('sizes in bytes with their line, and when it was printed; numbers by name',
   });
 });
 
-test('skipped lines carry no information: same facts as from the whole text', async () => {
+test('skipped lines have no information: the facts equal those of the whole text', async () => {
   for (const name of readdirSync('test/fixtures/vllm-logs').filter((one) => one.endsWith('.log'))) {
     const path = `test/fixtures/vllm-logs/${name}`;
     const { lines } = await readLog(path);
@@ -121,7 +121,7 @@ test('statistics of a running server', async () => {
   expect(of('kv_cache_usage_ratio', 'server1')).toEqual([[15, 0.125]]);
 });
 
-test('a long log: lines between chunks, carriage returns, a secret in what is kept', async () => {
+test('a long log: lines across chunks, carriage returns, and a secret in a stored line', async () => {
   const bar = Array.from({ length: 20_000 }, (_, i) => `Processed prompts: ${i} [00:00<00:01]\r`).join('');
   const text = readFileSync(fixture('v0.22.0-qwen2.5-7b'), 'utf8').replaceAll('/model/', '/sk-secret/');
   const { memory } = await load(written(`${bar}\n${text}${bar}`), (one) =>
@@ -136,7 +136,7 @@ test('a long log: lines between chunks, carriage returns, a secret in what is ke
   expect(JSON.stringify(memory)).not.toContain('sk-secret');
 });
 
-test('keys of clients, which a server prints with its arguments, are secrets', async () => {
+test('client keys, which a server prints with its arguments, are secrets', async () => {
   const of = (line: string) => vllmLogImporter.secrets(written(line));
   expect(
     await of(
@@ -150,14 +150,14 @@ test('keys of clients, which a server prints with its arguments, are secrets', a
 });
 
 describe('unusable logs', () => {
-  test('no memory figures', async () => {
+  test('a log without memory figures', async () => {
     const log = readFileSync(fixture('v0.4.2-opt-125m'), 'utf8').split('\n')[0]!;
     await expect(load(written(log))).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringContaining('VLLM_LOGGING_LEVEL') },
     });
   });
-  test('a failed engine start is imported with its reason', async () => {
+  test('imports a failed engine start with its reason', async () => {
     const { issues, memory } = await load(fixture('v0.7.3-negative'));
     expect(issues).toContainEqual(
       expect.objectContaining({
@@ -168,7 +168,7 @@ describe('unusable logs', () => {
     );
     expect(memory.find(({ kind }) => kind === 'kv_cache')!.bytes).toBeLessThan(0);
   });
-  test('no such file', async () => {
+  test('a file that does not exist', async () => {
     await expect(load(join(root, 'none'))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 });

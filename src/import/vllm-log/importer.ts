@@ -26,7 +26,7 @@ const sizes = {
   budget: 'share of the GPU that the engine may take (utilization × total)',
 } satisfies Partial<Record<keyof VllmRankFacts, string>>;
 
-// Facts and load read the same file in succession: it is parsed once for both.
+// Facts and load read the same file in sequence, so it is parsed once for both.
 let last: { key: string; log: ReadLog } | null = null;
 async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
   const found = await stat(path).catch(() => null);
@@ -153,21 +153,26 @@ function rankMetrics(rank: VllmRankFacts, at: number): Metric[] {
 }
 
 function engineMetrics(facts: VllmLogFacts): Metric[] {
-  const one = (name: string, unit: string, definition: string, fact: VllmLogFact<number> | null): Metric[] =>
+  const metricRow = (
+    name: string,
+    unit: string,
+    definition: string,
+    fact: VllmLogFact<number> | null,
+  ): Metric[] =>
     fact === null
       ? []
       : [{ point: 0, label: 'engine', name, value: fact.value, unit, definition, source: fact.line }];
   const most = facts.max_concurrency;
   return [
-    ...one('vllm.kv_cache_tokens', 'tokens', 'tokens that the KV cache holds', facts.kv_cache_tokens),
-    ...one('vllm.kv_cache_blocks', 'blocks', 'blocks of the KV cache', facts.kv_cache_blocks),
-    ...one(
+    ...metricRow('vllm.kv_cache_tokens', 'tokens', 'tokens that the KV cache holds', facts.kv_cache_tokens),
+    ...metricRow('vllm.kv_cache_blocks', 'blocks', 'blocks of the KV cache', facts.kv_cache_blocks),
+    ...metricRow(
       'vllm.max_concurrency',
       'requests',
       `requests of ${plural(most?.value.tokens ?? 0, 'token')} that fit concurrently`,
       most && { ...most, value: most.value.requests },
     ),
-    ...one('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),
+    ...metricRow('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),
   ];
 }
 

@@ -14,7 +14,9 @@ export function cleaned(text: string): string {
   return text.includes('[') ? text.replace(escapes, '') : text;
 }
 
-/** Lines without colors. A progress bar's carriage returns end lines, so that the text after a bar is a line of its own. */
+/**
+ * Lines without colors. A progress bar's carriage returns end lines, so that the text after a bar is a separate line.
+ */
 export function logLines(text: string): LogLine[] {
   return text
     .split(/\r\n|\n|\r/)

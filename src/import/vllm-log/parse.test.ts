@@ -6,7 +6,7 @@ import { parseVllmLog } from './parse.js';
 const text = (name: string) => readFileSync(`test/fixtures/vllm-logs/${name}.log`, 'utf8');
 const parsed = (name: string) => parseVllmLog(text(name));
 const gib = (size: VllmLogBytes | null) => size && Math.round((size.value / 2 ** 30) * 1e4) / 1e4;
-/** Values as the log shows them, of a rank. */
+/** Sizes of a rank as the log shows them. */
 const sizes = (rank: VllmRankFacts) =>
   Object.fromEntries(
     Object.entries(rank).flatMap(([field, fact]) =>
@@ -33,7 +33,7 @@ describe('one process', () => {
       starts: 1,
       reason: null,
     });
-    // 125,239,296 parameters of 2 bytes and nothing else would be 0.2333 GiB; vLLM pads the vocabulary.
+    // 125,239,296 parameters of 2 bytes alone would be 0.2333 GiB; vLLM pads the vocabulary.
     expect(log.ranks.map(sizes)).toEqual([{ weights: 0.2389 }]);
     expect(log.ranks[0]).toMatchObject({ rank: 0, rank_source: 'single', process: '' });
     expect(log.ranks[0]!.weights).toMatchObject({
@@ -44,7 +44,7 @@ describe('one process', () => {
     });
   });
 
-  test('0.32 on a CPU: the pool and the memory node in the worker’s words; no line about weights', () => {
+  test('0.32 on a CPU: pool and memory node from the worker’s line; no line about weights', () => {
     const log = parsed('v0.32.0-cpu');
     expect(log).toMatchObject({
       version: { value: '0.32.0' },
@@ -67,7 +67,7 @@ describe('one process', () => {
     expect(log.kv_cache_tokens!.value * 2 * 4 * 2 * 64 * 2).toBe(2 ** 30);
   });
 
-  test('0.32 on a CPU, two ranks: each has the pool, of which a token takes half', () => {
+  test('0.32 on a CPU, two ranks: each has the pool, and a token takes half', () => {
     const log = parsed('v0.32.0-cpu-two-ranks');
     expect(log).toMatchObject({ tensor_parallel_size: { value: 2 }, starts: 1, reason: null });
     expect(log.ranks.map((rank) => [rank.rank, rank.rank_source, rank.process, gib(rank.kv_cache)])).toEqual([
@@ -81,7 +81,7 @@ describe('one process', () => {
   const onH200 = (name: string) =>
     parseVllmLog(readFileSync(`test/fixtures/vllm-0.26-h200/${name}.log`, 'utf8'));
 
-  test('0.26, CUDA graphs and the second model runner: what is left of the budget is the KV cache', () => {
+  test('0.26, CUDA graphs and the second model runner: the KV cache is the remainder of the budget', () => {
     const log = onH200('memory-qwen2.5-7b-graphs');
     expect(log).toMatchObject({
       version: { value: '0.26.0' },
@@ -113,11 +113,11 @@ describe('one process', () => {
     expect(rank).toMatchObject({ process: 'EngineCore', pid: 1916, graph_capture_seconds: { value: 6 } });
     // By hand: K and V of 28 layers, 4 KV heads of 128, 2 bytes are 57,344 bytes per token.
     expect((2_043_280 * 2 * 28 * 4 * 128 * 2) / 2 ** 30).toBeCloseTo(109.12, 2);
-    // Graphs are captured after the cache has been made and are beyond the budget.
+    // Graphs are captured after the cache is allocated, and are outside the budget.
     expect(Math.abs(125.82 - 14.32 - 2.15 - 0.22 - 109.12)).toBeLessThan(0.02);
   });
 
-  test('0.26, a server: the same lines behind the process of its front end', () => {
+  test('0.26, a server: the same lines with the process of its front end before them', () => {
     const log = onH200('server');
     expect(log).toMatchObject({
       version: { value: '0.26.0' },
@@ -138,7 +138,7 @@ describe('one process', () => {
     expect(139.8 * log.gpu_memory_utilization!.value - 1.86 - 0.44 - 0.22).toBeCloseTo(67.38, 2);
   });
 
-  test('0.5.4: the last of two starts in one log', () => {
+  test('0.5.4: uses the last of two starts in one log', () => {
     const log = parsed('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({
       starts: 2,
@@ -149,13 +149,13 @@ describe('one process', () => {
       kv_cache_blocks: { value: 14_846 },
     });
     expect(log.ranks.map(sizes)).toEqual([{ weights: 5.3748 }]);
-    // What the configuration cost in weights was given to the KV cache: blocks of 16 tokens, 128 KiB a token.
+    // The memory saved in weights went to the KV cache: blocks of 16 tokens, 128 KiB per token.
     const first = parseVllmLog(text('v0.5.4-gptq-and-awq').split('Namespace')[0]!);
     const moved = (14_846 - first.kv_cache_blocks!.value) * 16 * 131_072;
     expect(Math.abs(moved / 2 ** 30 - (14.9888 - 5.3748))).toBeLessThan(0.5);
   });
 
-  test('0.6.4: the profiling line; utilization × total − the rest is the KV cache', () => {
+  test('0.6.4: the profiling line; utilization × total − the other parts is the KV cache', () => {
     const log = parsed('v0.6.4-h200');
     const [rank] = log.ranks;
     expect(sizes(rank!)).toEqual({
@@ -173,7 +173,7 @@ describe('one process', () => {
     expect(rank!.graph_capture_seconds!.value).toBe(8);
   });
 
-  test('0.7.2, V0: the longer of two prints of the weights is kept', () => {
+  test('0.7.2, V0: uses the longer of two lines about weights', () => {
     const log = parsed('v0.7.2-qwen2.5-1.5b-t4');
     expect(log.engine!.value).toBe('V0');
     expect(sizes(log.ranks[0]!)).toEqual({
@@ -192,7 +192,7 @@ describe('one process', () => {
     expect(log.kv_cache_blocks!.value).toBeLessThanOrEqual(high!);
   });
 
-  test('negative sizes stay negative, and the refusal is named', () => {
+  test('negative sizes stay negative, and the failure is named', () => {
     const log = parsed('v0.7.3-negative');
     expect(sizes(log.ranks[0]!)).toMatchObject({ non_torch: -0.51, kv_cache: -0.94 });
     expect(5.4 - 5.43 + 0.51 - 1.42).toBeCloseTo(-0.94, 2);
@@ -218,11 +218,11 @@ describe('one process', () => {
     expect(rank!.load_seconds!.value).toBe(3.617503);
     // 36 layers × 2 × 8 heads × 128 × 2 bytes
     const perToken = 147_456;
-    const apart = Math.abs(log.kv_cache_tokens!.value * perToken - rank!.kv_cache!.value);
-    expect(apart).toBeLessThanOrEqual(rank!.kv_cache!.rounding_bytes + 16 * perToken);
+    const difference = Math.abs(log.kv_cache_tokens!.value * perToken - rank!.kv_cache!.value);
+    expect(difference).toBeLessThanOrEqual(rank!.kv_cache!.rounding_bytes + 16 * perToken);
   });
 
-  test('0.22: the estimate before and the pool after, the utilization as typed', () => {
+  test('0.22: the estimate before and the pool after, with the utilization as typed', () => {
     const log = parsed('v0.22.0-qwen2.5-7b');
     expect(log.version!.value).toBe('0.22.0');
     expect(log.model!.value).toBe('/model/Qwen2.5-7B-Instruct');
@@ -239,8 +239,8 @@ describe('one process', () => {
     });
     // 28 layers × 2 × 4 heads × 128 × 2 bytes
     const { kv_cache: kv } = log.ranks[0]!;
-    const apart = Math.abs(log.kv_cache_tokens!.value * 57_344 - kv!.value);
-    expect(apart).toBeLessThanOrEqual(kv!.rounding_bytes + 16 * 57_344);
+    const difference = Math.abs(log.kv_cache_tokens!.value * 57_344 - kv!.value);
+    expect(difference).toBeLessThanOrEqual(kv!.rounding_bytes + 16 * 57_344);
   });
 });
 
@@ -258,7 +258,7 @@ describe('several ranks', () => {
     expect(26.66 - 10.3 - 0.33 - 1.77).toBeCloseTo(14.26, 2);
   });
 
-  test('V0, lines of many processes in turn: none of them lost, none mixed', () => {
+  test('V0, interleaved lines of many processes: none lost, none mixed', () => {
     const log = parsed('v0.8-v0-four-of-sixteen-ranks');
     expect(log.ranks.map(({ pid }) => pid)).toEqual([507, 521, 577]);
     expect(log.ranks.every((rank) => gib(rank.weights) === 21.21 && gib(rank.kv_cache) === 1.57)).toBe(true);
@@ -297,7 +297,7 @@ describe('several ranks', () => {
     expect(log.ranks[0]!.kv_cache!.line.length).toBeLessThan(300);
   });
 
-  test('a hybrid model: tokens are the engine’s, memory the worker’s', () => {
+  test('a hybrid model: tokens from the engine’s line, memory from the worker’s', () => {
     const log = parsed('v0.11-kimi-linear');
     expect(log.kv_cache_tokens!.value).toBe(75_840);
     expect(log.ranks.map((rank) => [rank.rank, gib(rank.kv_cache)])).toEqual([[0, 2.3]]);
@@ -329,8 +329,8 @@ describe('several ranks', () => {
     // 94 layers × 2 × 4 heads / 4 GPUs × 128 × 2 bytes
     const perToken = 48_128;
     const { kv_cache: kv } = log.ranks[0]!;
-    const apart = Math.abs(log.kv_cache_tokens!.value * perToken - kv!.value);
-    expect(apart).toBeLessThanOrEqual(kv!.rounding_bytes + 16 * perToken);
+    const difference = Math.abs(log.kv_cache_tokens!.value * perToken - kv!.value);
+    expect(difference).toBeLessThanOrEqual(kv!.rounding_bytes + 16 * perToken);
   });
 
   const esc = String.fromCodePoint(27);
@@ -357,7 +357,7 @@ describe('several ranks', () => {
     );
   });
 
-  test('names and times that a container runtime puts in front; pipeline ranks; data parallel engines', () => {
+  test('names and times that a container runtime prepends; pipeline ranks; data parallel engines', () => {
     const log = parseVllmLog(
       [
         "2026-03-11T17:57:58.953Z (EngineCore_DP0 pid=1) INFO x] Initializing a V1 LLM engine (v0.20.0) with config: model='m', speculative_config=SpeculativeConfig(method='mtp', model='draft', num_spec_tokens=4), tensor_parallel_size=2, pipeline_parallel_size=2, data_parallel_size=2, quantization=fp8",
@@ -374,7 +374,7 @@ describe('several ranks', () => {
   });
 });
 
-test('a refusal because others use the GPU', () => {
+test('a failed start because other processes use the GPU', () => {
   const log = parseVllmLog(
     'ValueError: Free memory on device cuda:0 (27.28/31.86 GiB) on startup is less than desired GPU memory utilization (0.97, 30.9 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.',
   );

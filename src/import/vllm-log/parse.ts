@@ -6,15 +6,15 @@ import { processAt } from './process.js';
 import { bytesOf, rankFacts } from './rank-facts.js';
 
 /**
- * Memory figures from the log of a vLLM engine: per rank, in bytes, each figure with its line. Reads logs of every version
- * from 0.4 on, V0 and V1, with colors, progress bars and interleaved ranks. If a log has several starts, the last one with
- * memory figures is used. Pure.
+ * Memory figures from the log of a vLLM engine: per rank, in bytes, each figure with its line. Reads logs of every
+ * version from 0.4 on, V0 and V1, with colors, progress bars and interleaved ranks. If a log has several starts, the
+ * last one with memory figures is used.
  */
 export function parseVllmLog(text: string): VllmLogFacts {
   return parseVllmLines(logLines(text));
 }
 
-/** The same for lines that were read one by one; irrelevant lines may be omitted. */
+/** Like parseVllmLog, for lines read one by one; irrelevant lines may be omitted. */
 export function parseVllmLines(lines: LogLine[]): VllmLogFacts {
   const starts = engineStarts(lines);
   const read = starts.map(startFacts);
@@ -54,7 +54,7 @@ function silence(lines: LogLine[], started: boolean): string {
 }
 
 /**
- * Splits a log into engine starts: a container that restarts appends to its log, a script starts engines in succession.
+ * Splits a log into engine starts: a restarting container appends to its log, and a script may start several engines.
  * Engines of one data-parallel start print the same line, each from its own process.
  */
 function engineStarts(lines: LogLine[]): LogLine[][] {

@@ -12,8 +12,8 @@ const number = String.raw`(-?\d+(?:\.\d+)?)`;
 const gib = String.raw`\s?Gi?[Bb]`;
 
 /**
- * Sizes that a worker prints, by the versions that print them. A pattern has one number, in GiB unless `unit` says bytes.
- * Later lines replace earlier ones, except where the earlier one has more digits.
+ * Sizes that a worker prints, by the versions that print them. A pattern has one number, in GiB unless `unit` is bytes.
+ * Later lines replace earlier ones, unless the earlier one has more digits.
  */
 export const sizePatterns: { field: ByteField; pattern: RegExp; unit?: 'bytes' }[] = [
   // 0.2 to 0.7: Loading model weights took 14.9888 GB

@@ -16,8 +16,8 @@ const prefix =
 const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
 
 /**
- * The process that wrote the text at `at`: the last one named before it. Lines of several ranks are interleaved,
- * and container runtimes put names and times before the prefix.
+ * The process that wrote the text at `at`: the last one named before it. Lines of several ranks are interleaved, and
+ * container runtimes add names and times before the prefix.
  */
 export function processAt(text: string, at: number): LogProcess {
   let found: LogProcess = main;

@@ -38,7 +38,8 @@ export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRan
 export function bytesOf(line: LogLine, match: RegExpMatchArray, unit?: 'bytes'): VllmLogBytes {
   const text = match[1]!;
   if (unit === 'bytes') return { value: Number(text), rounding_bytes: 0, ...evidence(line, match) };
-  // Python's round() drops trailing zeros: "0.9" and "1.0" were rounded to two digits as the rest of their line.
+  // Python's round() drops trailing zeros: "0.9" and "1.0" were rounded to two digits like the other numbers of their
+  // line.
   const digits = Math.max(2, text.split('.')[1]?.length ?? 0);
   return {
     value: Math.round(Number(text) * 2 ** 30),

@@ -5,7 +5,7 @@ import { parseVllmLog } from './parse.js';
 const text = (name: string) => readFileSync(`test/fixtures/vllm-logs/${name}.log`, 'utf8');
 const parsed = (name: string) => parseVllmLog(text(name));
 
-describe('logs that say nothing of memory', () => {
+describe('logs without memory figures', () => {
   test.each([
     ['', 'The log is empty.'],
     ['hello\nworld', 'It contains no vLLM log lines.'],
@@ -17,7 +17,7 @@ describe('logs that say nothing of memory', () => {
     expect(facts.reason).toMatch(reason);
   });
 
-  test('a start that died is not taken for the one that ran', () => {
+  test('does not take a failed start for the one that ran', () => {
     const log = parseVllmLog(
       `${text('v0.9.2-qwen3-8b-a100')}\n${text('v0.9.2-qwen3-8b-a100').split('Loading')[0]!}`,
     );
@@ -25,7 +25,7 @@ describe('logs that say nothing of memory', () => {
     expect(log.kv_cache_tokens!.value).toBe(136_080);
   });
 
-  test('a refusal on a CPU, as recorded', () => {
+  test('a failure on a CPU, as recorded', () => {
     expect(parsed('v0.32.0-cpu-no-room').failure!.value).toMatch(
       /^Available memory on node 0 \(21\.27\/23\.54 GiB\)/,
     );

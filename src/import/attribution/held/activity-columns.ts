@@ -35,7 +35,7 @@ export function kernelColumns({ events, names, labels }: KernelsInput): HeldColu
   };
 }
 
-/** Null where the value does not fit a 32-bit integer, as an SQL cast gives. */
+/** Null for values outside 32-bit integers, like an SQL cast. */
 const within32Bits = (values: Float64Array | undefined) =>
   values?.map((value) => (Math.abs(value) < 2 ** 31 ? value : Number.NaN));
 

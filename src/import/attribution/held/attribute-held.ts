@@ -22,7 +22,7 @@ import { leaveOut } from './leave-out.js';
 import { stageWork } from './stage-work.js';
 import type { HeldEvents } from './held-events.js';
 
-/** As `attribute`, with the same rules, for a capture held in memory. Needs the table trace_names. */
+/** Like `attribute`, with the same rules, for a capture in memory. Needs the table trace_names. */
 export async function attributeHeld(
   workbench: Workbench,
   context: ImportContext,

@@ -96,12 +96,12 @@ export function ofShapes(
 ): (values: Float64Array | undefined, texts?: readonly string[]) => HeldColumn {
   const source: CodeSource = { codes: (from, count) => shape.subarray(from, from + count) };
   return (values, texts) => {
-    const same = sameInAll(values, texts);
-    return same === undefined ? { source, values: values!, ...(texts && { texts }) } : same;
+    const shared = sameInAll(values, texts);
+    return shared === undefined ? { source, values: values!, ...(texts && { texts }) } : shared;
   };
 }
 
-/** A value from the combination of another row: `of` gives that row, −1 for null. */
+/** A value from the combination of another row: `of` has that row, −1 for null. */
 export function ofShapesAt(of: Int32Array, shape: Int32Array, values: Float64Array | undefined): HeldColumn {
   const scratch = ints();
   const source: CodeSource = {
@@ -131,17 +131,17 @@ export function sameInAll(
 
 /** An array of at least the requested length; reused when long enough. */
 function floats(): (count: number) => Float64Array {
-  let own = new Float64Array();
+  let buffer = new Float64Array();
   return (count) => {
-    if (own.length < count) own = new Float64Array(count);
-    return own;
+    if (buffer.length < count) buffer = new Float64Array(count);
+    return buffer;
   };
 }
 
 function ints(): (count: number) => Int32Array {
-  let own = new Int32Array();
+  let buffer = new Int32Array();
   return (count) => {
-    if (own.length < count) own = new Int32Array(count);
-    return own;
+    if (buffer.length < count) buffer = new Int32Array(count);
+    return buffer;
   };
 }

@@ -14,15 +14,15 @@ function events(rows: [number, number, number, number][], pids = [0, 1]) {
   return heldEvents(arrays, rows.length, false, { pid: Float64Array.from(pids) });
 }
 
-test.each([1, 1e9])('ids belong to their process, the outer of two calls counts; ids %i apart', (apart) => {
+test.each([1, 1e9])('ids are per process, and the outer of two calls counts; ids %i apart', (distance) => {
   const calls = events([
-    [0, 10, 5, 1 * apart],
-    [1, 20, 5, 1 * apart],
+    [0, 10, 5, 1 * distance],
+    [1, 20, 5, 1 * distance],
     // A runtime call and the driver call inside it; then two that start together.
-    [0, 30, 9, 2 * apart],
-    [0, 31, 5, 2 * apart],
-    [0, 40, 2, 3 * apart],
-    [0, 40, 8, 3 * apart],
+    [0, 30, 9, 2 * distance],
+    [0, 31, 5, 2 * distance],
+    [0, 40, 2, 3 * distance],
+    [0, 40, 8, 3 * distance],
     [0, 50, 1, Number.NaN],
   ]);
   const ids: [number, number][] = [
@@ -34,22 +34,22 @@ test.each([1, 1e9])('ids belong to their process, the outer of two calls counts;
     [0, 9],
     [0, Number.NaN],
   ];
-  const kernels = events(ids.map(([pid, id], row) => [pid, 100 + row, 1, id * apart]));
+  const kernels = events(ids.map(([pid, id], row) => [pid, 100 + row, 1, id * distance]));
   const found = correlate(calls, kernels, events([]));
   expect([...found.kernels]).toEqual([0, 1, 2, 5, -1, -1, -1]);
   expect(found.shared).toBe(2);
 });
 
 test('missing ids, before the first and after the last, in any order', () => {
-  const own = [3, 4, 7, 8, 9, 40, 41, 500];
+  const processIds = [3, 4, 7, 8, 9, 40, 41, 500];
   const calls = events(
-    own.map((id, row) => [1, row, 1, id]),
+    processIds.map((id, row) => [1, row, 1, id]),
     [1],
   );
-  const asked = [3, 4, 5, 7, 41, 40, 500, 501, 499, 2, 3, 9, 8, Number.NaN, 42, 0.5];
-  const kernels = events(asked.map((id, row) => [1, row, 1, id]));
+  const queriedIds = [3, 4, 5, 7, 41, 40, 500, 501, 499, 2, 3, 9, 8, Number.NaN, 42, 0.5];
+  const kernels = events(queriedIds.map((id, row) => [1, row, 1, id]));
   const found = correlate(calls, kernels, events([[0, 5, 1, 7]]));
-  expect([...found.kernels]).toEqual(asked.map((id) => own.indexOf(id)));
+  expect([...found.kernels]).toEqual(queriedIds.map((id) => processIds.indexOf(id)));
   // The launch belongs to another process.
   expect([...found.copies]).toEqual([-1]);
   expect(found.shared).toBe(0);

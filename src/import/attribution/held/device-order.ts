@@ -39,12 +39,12 @@ export function endOfEqualStarts({ rows, start_ns: start }: HeldEvents, from: nu
 /** Order of kernels that start together: compute first, then communication. */
 export function byPriority(
   { shape }: HeldEvents,
-  mine: Uint8Array,
+  ofDevice: Uint8Array,
   priority: Uint8Array,
   from: number,
   to: number,
 ): number[] {
   const rows: number[] = [];
-  for (let row = from; row < to; row++) if (mine[shape[row]!] === 1) rows.push(row);
+  for (let row = from; row < to; row++) if (ofDevice[shape[row]!] === 1) rows.push(row);
   return rows.sort((a, b) => priority[shape[a]!]! - priority[shape[b]!]! || a - b);
 }

@@ -21,7 +21,7 @@ type C = Float64Array;
 
 export function gapColumns(input: GapsInput): HeldColumns {
   const { gaps, calls, kernels, copies } = input;
-  const of = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
+  const launchedOf = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
   const at = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
@@ -31,7 +31,7 @@ export function gapColumns(input: GapsInput): HeldColumns {
     const start_ns = gaps.idle_ns.subarray(from, from + count);
     for (let i = 0; i < count; i++) {
       const row = from + i;
-      const { events, call, place } = of(row);
+      const { events, call, place } = launchedOf(row);
       const activity = at(row);
       const launched = call[activity]!;
       dur[i] = events.start_ns[activity]! - start_ns[i]!;
@@ -46,7 +46,7 @@ export function gapColumns(input: GapsInput): HeldColumns {
     const times = { start_ns, dur_ns: dur, called_ns: called, returned_ns: returned, waiting_ns, in_graph };
     splitGaps(count, times, input, parts, cause);
   });
-  const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, of, at);
+  const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, at);
   const [dur_ns, tid, stage_id, correlation, cause, , , ...parts] = made;
   return {
     start_ns: direct(gaps.idle_ns),
@@ -63,7 +63,7 @@ export function gapColumns(input: GapsInput): HeldColumns {
   };
 }
 
-/** A single value when all kernels and copies share it. */
+/** A single value if all kernels and copies share it. */
 function shapeColumn(
   name: string,
   kernels: HeldEvents,
@@ -72,8 +72,8 @@ function shapeColumn(
   at: (row: number) => number,
 ): HeldColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
-  const same = sameInAll(Float64Array.from(values));
-  if (same !== undefined) return same;
+  const shared = sameInAll(Float64Array.from(values));
+  if (shared !== undefined) return shared;
   return computed((row) => {
     const { events } = of(row);
     return events.shapes[name]![events.shape[at(row)]!]!;

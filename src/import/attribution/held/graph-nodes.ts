@@ -3,9 +3,10 @@ import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
 /**
- * As joinLaunches: what a call for CUDA graphs launched is a node of a graph, also where the profiler recorded no id for it.
+ * Like joinLaunches: activities launched by calls for CUDA graphs are nodes of a graph, even if the profiler recorded
+ * no node id.
  * @param call row of the call that launched each; −1: none
- * @returns the same events where there are none
+ * @returns the same events if there are none
  */
 export function withGraphNodes(
   { events, call }: { events: HeldEvents; call: Int32Array },
@@ -22,14 +23,14 @@ export function withGraphNodes(
     Number(Number.isNaN(node) && shapes['opaque_graph']?.[code] !== 1),
   );
   const added = new Map<number, number>();
-  const own = sharedInts(rows);
-  own.set(shape.subarray(0, rows));
+  const nodeIds = sharedInts(rows);
+  nodeIds.set(shape.subarray(0, rows));
   for (let i = 0; i < rows; i++) {
     const code = shape[i]!;
     const from = call[i]!;
     if (from < 0 || unnamed[code] === 0 || launches[calls.shape[from]!] === 0) continue;
     if (!added.has(code)) added.set(code, nodes.length + added.size);
-    own[i] = added.get(code)!;
+    nodeIds[i] = added.get(code)!;
   }
   if (added.size === 0) return { events, call };
   const codes = [...added.keys()];
@@ -40,5 +41,5 @@ export function withGraphNodes(
       column[values.length + i] = name === 'graph_node' ? nodeWithoutId : values[code]!;
     return [name, column] as const;
   });
-  return { events: { ...events, shape: own, shapes: Object.fromEntries(wider) }, call };
+  return { events: { ...events, shape: nodeIds, shapes: Object.fromEntries(wider) }, call };
 }

@@ -40,42 +40,43 @@ const names = [
 const nameOf = (text: string) => names.indexOf(text);
 
 /**
- * All combinations: two processes with their own threads, ranges that nest (also in their own kind), overlap, stay open or belong to the
- * process, calls across their ends, ids used twice, two devices and streams that overlap and start together, graphs, orphans.
+ * All combinations: two processes with their own threads; ranges that nest (also in their own kind), overlap, stay open
+ * or belong to the process; calls across their ends; repeated ids; two devices and streams that overlap and start
+ * together; graphs; orphans.
  */
 function randomCapture(seed: number): Capture {
   let state = seed;
   const below = (n: number) => (state = (state * 48271) % 2147483647) % n;
-  const one = <T>(of: readonly T[]): T => of[below(of.length)]!;
+  const pick = <T>(of: readonly T[]): T => of[below(of.length)]!;
   const ranges: Row[] = [];
   for (let i = 0; i < 120; i++) {
     const start_ns = below(9_000);
-    const length = one([5, 80, 400, 2_500]);
+    const length = pick([5, 80, 400, 2_500]);
     ranges.push({
       range_id: i,
       start_ns,
       end_ns: below(30) === 0 ? Number.NaN : start_ns + below(length),
-      pid: one([7, 8]),
-      tid: one([1, 1, 2]),
+      pid: pick([7, 8]),
+      tid: pick([1, 1, 2]),
       rank: 0,
-      name: nameOf(one(['prefill', 'decode', 'decode', 'warmup', 'layer', 'layer', ...names.slice(12)])),
+      name: nameOf(pick(['prefill', 'decode', 'decode', 'warmup', 'layer', 'layer', ...names.slice(12)])),
       process_wide: Number(below(12) === 0),
     });
   }
   for (const range of ranges) range['rank'] = range['pid']! - 7;
   const calls: Row[] = [];
   for (let i = 0; i < 500; i++) {
-    const pid = one([7, 8]);
+    const pid = pick([7, 8]);
     calls.push({
       start_ns: below(10_000),
-      dur_ns: below(one([4, 60])),
+      dur_ns: below(pick([4, 60])),
       pid,
       // Thread 3 has no ranges.
-      tid: one([1, 1, 1, 2, 3]),
+      tid: pick([1, 1, 1, 2, 3]),
       rank: pid - 7,
       correlation: below(40) === 0 ? Number.NaN : below(15) === 0 ? i : i + 1,
       name: nameOf(
-        one(['cudaStreamSynchronize', 'cudaGraphLaunch', ...Array<string>(8).fill('cudaLaunchKernel')]),
+        pick(['cudaStreamSynchronize', 'cudaGraphLaunch', ...Array<string>(8).fill('cudaLaunchKernel')]),
       ),
       api: nameOf('runtime'),
     });
@@ -88,10 +89,10 @@ function randomCapture(seed: number): Capture {
     if (call['name'] === nameOf('cudaStreamSynchronize')) continue;
     const ofGraph = call['name'] === nameOf('cudaGraphLaunch');
     const graph = ofGraph || below(12) === 0;
-    const device = call['pid'] === 7 ? one([0, 0, 0, 1]) : 2;
+    const device = call['pid'] === 7 ? pick([0, 0, 0, 1]) : 2;
     for (let node = graph ? 4 : 1; node > 0; node--) {
-      const start_ns = Math.max(0, clock[device]! + one([0, 0, 3, 20, 20, 20, 20, 90, -4, -15, -40]));
-      const dur_ns = below(one([1, 20, 20, 60]));
+      const start_ns = Math.max(0, clock[device]! + pick([0, 0, 3, 20, 20, 20, 20, 90, -4, -15, -40]));
+      const dur_ns = below(pick([1, 20, 20, 60]));
       clock[device] = Math.max(clock[device]!, start_ns + dur_ns);
       const activity = {
         start_ns,
@@ -100,7 +101,7 @@ function randomCapture(seed: number): Capture {
         rank: call['rank']!,
         device,
         context: 1,
-        stream: one([7, 7, 7, 13]),
+        stream: pick([7, 7, 7, 13]),
         correlation: below(25) === 0 ? 9_000 + node : call['correlation']!,
         // Not every profiler numbers the nodes of a graph.
         graph_node: graph && !(ofGraph && below(2) === 0) ? node : Number.NaN,
@@ -117,7 +118,7 @@ function randomCapture(seed: number): Capture {
       else
         kernels.push({
           ...activity,
-          name: nameOf(one(names.slice(7, 9))),
+          name: nameOf(pick(names.slice(7, 9))),
           short_name: nameOf('layer'),
           grid: Number.NaN,
           block: Number.NaN,
@@ -128,7 +129,7 @@ function randomCapture(seed: number): Capture {
         });
     }
   }
-  // As profilers write them: rows that start together stay in file order.
+  // In the order of profilers: rows that start together stay in file order.
   const byStart = (rows: Row[]) => rows.toSorted((a, b) => a['start_ns']! - b['start_ns']!);
   return {
     trace_ranges: ranges,
@@ -138,7 +139,7 @@ function randomCapture(seed: number): Capture {
   };
 }
 
-/** A program that generates, and marks only a warm-up without work: two processes, a prompt and decode steps each. */
+/** A generating program that marks only a warm-up without work: two processes, each with a prompt and decode steps. */
 function unmarkedGeneration(seed: number): Capture {
   let state = seed;
   const below = (n: number) => (state = (state * 48271) % 2147483647) % n;
@@ -221,7 +222,7 @@ async function fillTables(workbench: Workbench, capture: Capture): Promise<void>
   await workbench.createNames('trace_names', names);
 }
 
-/** Each row is its own combination, except rows that agree in all of `of`. */
+/** Each row is a combination, except rows that are equal in all columns of `of`. */
 function combined(rows: readonly Row[], of: readonly string[]) {
   const codes = new Map<string, number>();
   const firsts: Row[] = [];
@@ -310,7 +311,7 @@ test('for any overlap, events in memory are attributed like those in tables', as
   await database.close();
 });
 
-test('steps of a program that marks none are the same from events in memory and in tables', async () => {
+test('unmarked steps are inferred equally from events in memory and in tables', async () => {
   const capture = unmarkedGeneration(11);
   const issues: Issue[][] = [];
   const { database } = await importedBy(async ({ workbench }, context) => {

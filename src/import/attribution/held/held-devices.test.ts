@@ -131,7 +131,7 @@ test('activities that start together: compute, communication, then copies, in ta
   expect(gaps).toEqual([[2, 2, 0]]);
 });
 
-test('a gap has its call: graph nodes and orphans have none, a wait counts until the call', () => {
+test('a gap has its call: graph nodes and orphans have none, and a wait counts until the call', () => {
   const { gaps, inGraph, launches, nodes } = swept({
     kernels: [
       [0, 10, 1, 1],
@@ -159,7 +159,7 @@ test('a gap has its call: graph nodes and orphans have none, a wait counts until
     [5, 180, 0],
   ]);
   expect(inGraph).toEqual([0, 0, 1, 0, 0]);
-  // Onto the idle device: the calls at 60 and 152.
+  // Launched onto the idle device: the calls at 60 and 152.
   expect([launches, nodes]).toEqual([2, 1]);
 });
 

@@ -14,7 +14,7 @@ export interface HeldGaps {
   /** Kernels by row, copies as −1 − row. */
   activity: Int32Array;
   idle_ns: Float64Array;
-  /** How much of the time before its call the launching thread spent in synchronizing calls. */
+  /** Part of the time before its call that the launching thread spent in synchronizing calls. */
   waiting_ns: Float64Array;
   inGraph: Uint8Array;
 }
@@ -30,7 +30,7 @@ interface HeldDeviceTimes extends DeviceTimes {
   exclusive: ExclusiveTimes;
 }
 
-/** What the sweeps of all devices read and write. */
+/** Inputs and outputs of the sweeps of all devices. */
 interface Sweep {
   calls: HeldEvents;
   kernels: Launched;
@@ -44,7 +44,10 @@ interface Sweep {
   exclusive: ExclusiveTimes;
 }
 
-/** Sweeps every device (and rank) once. @param priority of each combination of kernels */
+/**
+ * Sweeps every device (and rank) once.
+ * @param priority of each combination of kernels
+ */
 export function sweepHeldDevices(
   host: Host,
   calls: HeldEvents,

@@ -24,7 +24,7 @@ import { sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
 interface HeldHost {
-  /** Knows when and how long each thread waited. */
+  /** Records when and how long each thread waited. */
   host: Host;
   counts: HostCounts;
   stages: HeldStages;
@@ -129,7 +129,7 @@ export function sweepHeldHost(
   return { host, counts, stages, places };
 }
 
-/** What the names of combinations say about all their stages. */
+/** Columns that follow from the names of combinations, for all their stages. */
 function labelColumns(labels: readonly StageName[]): Columns {
   const of = (value: (label: StageName) => number | null) =>
     Float64Array.from(labels, (label) => value(label) ?? Number.NaN);

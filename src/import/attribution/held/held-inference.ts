@@ -12,7 +12,7 @@ import type { HeldRanges } from './held-ranges.js';
 import type { HeldTrace } from './held-trace.js';
 
 /**
- * As inferFromTables, for a capture held in memory.
+ * Like inferFromTables, for a capture in memory.
  * @param label by the code of a name
  * @param calls of each kernel; −1: none
  */

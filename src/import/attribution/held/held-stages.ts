@@ -13,7 +13,7 @@ const ownColumns = [
   'warmup',
 ] as const;
 
-/** What the name says about all stages of a combination, before folding. */
+/** Columns from the name, for all stages of a combination, before folding. */
 const labelColumns = ['kind', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 export type LabelColumn = (typeof labelColumns)[number];
 

@@ -4,7 +4,7 @@ import { sharedFloats, sharedInts } from './shared-arrays.js';
 import type { HeldEvents } from './held-events.js';
 
 /**
- * A capture small enough to hold in memory: attribution over arrays takes a fifth of the time of attribution over tables.
+ * A capture small enough for memory: attribution over arrays takes a fifth of the time of attribution over tables.
  * Names are in trace_names; there are no operators.
  */
 export interface HeldTrace {

@@ -11,7 +11,7 @@ export interface Launched {
   events: HeldEvents;
   /** Row of the call; −1: an orphan. */
   call: Int32Array;
-  /** As Places, per activity. */
+  /** Like Places, per activity. */
   place: Int32Array;
 }
 

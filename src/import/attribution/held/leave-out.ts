@@ -55,7 +55,7 @@ function isRepeated({ dur_ns, shape, correlation, bytes }: HeldEvents, at: numbe
 }
 
 function without(events: HeldEvents, call: Int32Array, out: Uint8Array): ReturnType<typeof leaveOut> {
-  const rows = out.reduce((left, value) => left + 1 - value, 0);
+  const rows = out.reduce((kept, value) => kept + 1 - value, 0);
   const moved = <T extends Float64Array | Int32Array>(from: T, into: T): T => {
     for (let i = 0, row = 0; i < out.length; i++) if (out[i] === 0) into[row++] = from[i]!;
     return into;
