@@ -132,9 +132,9 @@ function nodeModel(): string | null {
 }
 
 function distinct(files: KernelFiles, cpus: number[], name: string): number | null {
-  const seen = new Set(cpus.map((cpu) => files.text(`/sys/devices/system/cpu/cpu${cpu}/topology/${name}`)));
-  seen.delete(null);
-  return seen.size || null;
+  const ids = new Set(cpus.map((cpu) => files.text(`/sys/devices/system/cpu/cpu${cpu}/topology/${name}`)));
+  ids.delete(null);
+  return ids.size || null;
 }
 
 /**

@@ -34,8 +34,12 @@ export function findGpuSheet(typed: string): FoundGpu | GpuSheet[] {
   const chosen =
     common ?? (candidates.every(({ memoryGb }) => memoryGb === first?.memoryGb) ? first : undefined);
   if (!chosen) return candidates;
-  const others = candidates.flatMap(({ names: [name] }) => (name === undefined ? [] : [name]));
-  return { sheet: chosen, name: chosen.names[0]!, others: others.filter((name) => name !== chosen.names[0]) };
+  const otherNames = candidates.flatMap(({ names: [name] }) => (name === undefined ? [] : [name]));
+  return {
+    sheet: chosen,
+    name: chosen.names[0]!,
+    others: otherNames.filter((name) => name !== chosen.names[0]),
+  };
 }
 
 /** "H100: NVIDIA H100 80GB HBM3 (not NVIDIA H100 PCIe, …)"; null if the name is unambiguous. */
@@ -49,8 +53,8 @@ function words(name: string): string[] {
     .replace(/\brtx(?=\d)/, 'rtx ')
     .split(/[\s_-]+/)
     .filter((word) => word !== '');
-  const own = all.filter((word) => !vendorWords.has(word));
-  return own.length > 0 ? own : all;
+  const modelWords = all.filter((word) => !vendorWords.has(word));
+  return modelWords.length > 0 ? modelWords : all;
 }
 
 function holds(name: readonly string[], wanted: readonly string[]): boolean {

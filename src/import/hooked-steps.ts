@@ -30,10 +30,10 @@ export function warmupSteps<Step extends HookedStep>(steps: readonly Step[]): Se
     }),
   );
   for (const kind of usual) {
-    const own = steps.filter((step) => step.kind === kind && !warmup.has(step));
-    const firstSteps = firstOfContext(own);
+    const kindSteps = steps.filter((step) => step.kind === kind && !warmup.has(step));
+    const firstSteps = firstOfContext(kindSteps);
     const before = steps.filter((step) => step.kind === kind && warmup.has(step)).length;
-    if (2 * (firstSteps.length + before) <= own.length + before)
+    if (2 * (firstSteps.length + before) <= kindSteps.length + before)
       for (const step of firstSteps) warmup.add(step);
   }
   return warmup;

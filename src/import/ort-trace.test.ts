@@ -82,11 +82,11 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     const { ops, outcome } = await load(path, calls);
     expect(outcome.issues).toEqual([]);
     for (const [index, call] of calls.entries()) {
-      const own = ops.filter((op) => op.stage_id === call.stage_id);
+      const callOps = ops.filter((op) => op.stage_id === call.stage_id);
       const nodes = raw[index]!.nodes;
       expect(nodes.length).toBeGreaterThan(20);
-      expect(own.map((op) => op.op_type)).toEqual(nodes.map((node) => node.args.op_name));
-      expect(sum(own.map((op) => op.dur_ns!))).toBe(1000 * sum(nodes.map((node) => node.dur)));
+      expect(callOps.map((op) => op.op_type)).toEqual(nodes.map((node) => node.args.op_name));
+      expect(sum(callOps.map((op) => op.dur_ns!))).toBe(1000 * sum(nodes.map((node) => node.dur)));
     }
     expect(ops.map((op) => op.op_id)).toEqual(ops.map((_, i) => i));
     expect(ops.every((op) => op.provider === 'CPUExecutionProvider')).toBe(true);
@@ -95,9 +95,9 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
   test('operators and gaps fill each call exactly', async () => {
     const { ops, gaps } = await load(path, calls);
     for (const call of calls) {
-      const own = [...ops, ...gaps].filter((row) => row.stage_id === call.stage_id);
-      expect(sum(own.map((row) => row.dur_ns!))).toBe(call.end_ns - call.start_ns);
-      const tiles = own
+      const callRows = [...ops, ...gaps].filter((row) => row.stage_id === call.stage_id);
+      expect(sum(callRows.map((row) => row.dur_ns!))).toBe(call.end_ns - call.start_ns);
+      const tiles = callRows
         .map((row) => [row.start_ns!, row.start_ns! + row.dur_ns!] as const)
         .sort((x, y) => x[0] - y[0] || x[1] - y[1]);
       expect(tiles[0]![0]).toBe(call.start_ns);
@@ -118,11 +118,11 @@ describe.each(['float32', 'int4'])('%s trace of ONNX Runtime 1.30.0', (dtype) =>
     const slacks = raw.map(({ run }, i) => calls[i]!.end_ns - calls[i]!.start_ns - run.dur * 1000);
     expect(bound).toBeLessThanOrEqual(Math.min(...slacks) / 2);
     for (const [index, call] of calls.entries()) {
-      const own = ops.filter((op) => op.stage_id === call.stage_id);
-      const shift = own[0]!.start_ns! - raw[index]!.nodes[0]!.ts * 1000;
+      const callOps = ops.filter((op) => op.stage_id === call.stage_id);
+      const shift = callOps[0]!.start_ns! - raw[index]!.nodes[0]!.ts * 1000;
       expect(Math.abs(shift - (Math.min(...highs) + Math.max(...lows)) / 2)).toBeLessThanOrEqual(0.5);
-      expect(own[0]!.start_ns!).toBeGreaterThanOrEqual(call.start_ns);
-      expect(own.at(-1)!.start_ns! + own.at(-1)!.dur_ns!).toBeLessThanOrEqual(call.end_ns);
+      expect(callOps[0]!.start_ns!).toBeGreaterThanOrEqual(call.start_ns);
+      expect(callOps.at(-1)!.start_ns! + callOps.at(-1)!.dur_ns!).toBeLessThanOrEqual(call.end_ns);
     }
     // The profiler starts after the recorded creation and before the model is loaded.
     const { created_ns, loaded_ns } = recorded[dtype]!;

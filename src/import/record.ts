@@ -123,9 +123,13 @@ function realtimeOfMonotonicZero({ t_ns, realtime_ns }: { t_ns: number; realtime
 }
 
 function commonSizes(before: RequestSizes | null, line: RequestSizes): RequestSizes {
-  const same = (size: keyof RequestSizes) =>
+  const sharedSize = (size: keyof RequestSizes) =>
     before === null || before[size] === line[size] ? line[size] : null;
-  return { batch_size: same('batch_size'), input_len: same('input_len'), output_len: same('output_len') };
+  return {
+    batch_size: sharedSize('batch_size'),
+    input_len: sharedSize('input_len'),
+    output_len: sharedSize('output_len'),
+  };
 }
 
 /** Skipped lines, by reason. */

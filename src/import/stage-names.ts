@@ -22,8 +22,8 @@ type StageNameReader = (name: string) => StageName;
 /**
  * Reads names of ranges by the user's rules, then the built-in ones; a name without a matching rule is a stage of kind other.
  */
-export function stageNameReader(own: readonly StageNameRule[] = []): StageNameReader {
-  const rules = [...own, ...stageNameRules].map((rule) => ({
+export function stageNameReader(userRules: readonly StageNameRule[] = []): StageNameReader {
+  const rules = [...userRules, ...stageNameRules].map((rule) => ({
     kind: rule.kind,
     // Anchored here, so that rules need no anchors. nsys's own tables prefix a colon (its domain).
     pattern: new RegExp(`^:?(?:${rule.pattern.source})$`, 'i'),
@@ -40,9 +40,9 @@ export function stageNameReader(own: readonly StageNameRule[] = []): StageNameRe
 /** Reads the names of all ranges of a capture, because warm-up of hooked steps is known only from all of them. */
 export function readStageNames(
   names: readonly { code: number; text: string }[],
-  own: readonly StageNameRule[] | undefined,
+  userRules: readonly StageNameRule[] | undefined,
 ): (code: number) => StageName {
-  const read = stageNameReader(own);
+  const read = stageNameReader(userRules);
   const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
   for (const label of warmupSteps([...labels.values()].filter(isHooked))) label.warmup = true;
   const unnamed = read('');

@@ -235,8 +235,10 @@ describe('presets', () => {
 
   it('have unique names, and a tuned model has one base', () => {
     const names = presets.flatMap(({ id, hub_id, sameShape }) => [id, hub_id, ...sameShape]);
-    const same = names.map((name) => name.toLowerCase()).filter((name, i, all) => all.indexOf(name) !== i);
-    expect(same).toEqual([]);
+    const duplicates = names
+      .map((name) => name.toLowerCase())
+      .filter((name, i, all) => all.indexOf(name) !== i);
+    expect(duplicates).toEqual([]);
     for (const { id, hub_id, sameShape } of presets) {
       if (id === 'kimi-k2-thinking') continue; // Named by its tuning, so it is not a base.
       for (const name of [hub_id, ...sameShape]) {

@@ -219,15 +219,15 @@ describe('vLLM', () => {
 describe('largestFit', () => {
   it.each(['transformers', 'vllm'] as const)('%s: the largest fits and one more does not', (engine) => {
     const a = presetArchitecture('llama-2-7b');
-    const asked = request({ engine, gpu: { name: null, totalBytes: 24 * gib }, outputLen: 16 });
-    const { batchSize, contextTokens } = largestFit(a, asked);
-    expect(estimateMemory(a, { ...asked, batchSize: batchSize! }).fits).toBe(true);
-    expect(estimateMemory(a, { ...asked, batchSize: batchSize! + 1 }).fits).toBe(false);
+    const baseRequest = request({ engine, gpu: { name: null, totalBytes: 24 * gib }, outputLen: 16 });
+    const { batchSize, contextTokens } = largestFit(a, baseRequest);
+    expect(estimateMemory(a, { ...baseRequest, batchSize: batchSize! }).fits).toBe(true);
+    expect(estimateMemory(a, { ...baseRequest, batchSize: batchSize! + 1 }).fits).toBe(false);
     // 4096 positions fit easily.
     expect(contextTokens).toBe(4096);
-    const longer = largestFit(a, { ...asked, maxModelLen: 1_000_000 }).contextTokens!;
+    const longer = largestFit(a, { ...baseRequest, maxModelLen: 1_000_000 }).contextTokens!;
     const fits = (tokens: number) =>
-      estimateMemory(a, { ...asked, maxModelLen: 1_000_000, inputLen: tokens - 16 }).fits;
+      estimateMemory(a, { ...baseRequest, maxModelLen: 1_000_000, inputLen: tokens - 16 }).fits;
     expect([fits(longer), fits(longer + 1)]).toEqual([true, false]);
   });
 

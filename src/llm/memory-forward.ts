@@ -22,9 +22,9 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   // Gemma scales the embedding.
   const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
   // OPT looks positions up per sequence, GPT-2 once; both keep the embedding in addition to the sum.
-  const held = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
+  const keptTensors = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
   const first = learned ? memory.malloc(D) : embeds;
-  held.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));
+  keptTensors.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));
   let hidden = first;
   for (const [index, layer] of layers.entries()) {
     const next = layerTensors(forward, layer, index);
@@ -36,7 +36,7 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
   const last = normTensors(forward, tokens * a.hiddenSize);
   if (layers.length > 0) memory.free(hidden);
   memory.free(embeds);
-  freeAll(memory, held);
+  freeAll(memory, keptTensors);
   at('logits');
   const bytes = sequences * a.vocabSize * b;
   let logits = memory.malloc(bytes);

@@ -112,8 +112,8 @@ function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): T
   if (t.component === 'experts') {
     // An expert group smaller than the tensor group splits each expert over the remaining factor.
     const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
-    const held = { ...t, count: t.count / expert, active: t.active / expert };
-    return split(held, within);
+    const perDevice = { ...t, count: t.count / expert, active: t.active / expert };
+    return split(perDevice, within);
   }
   if ((t.name === 'k_proj' || t.name === 'v_proj') && layer.attention.kind === 'grouped') {
     const { kvHeadCount } = layer.attention;

@@ -54,7 +54,7 @@ export function transformersPlace(
   const sequences = sequencesOf(request);
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
-  const at = decode && held(decode) > held(prefill) ? decode : prefill;
+  const at = decode && bytesAt(decode) > bytesAt(prefill) ? decode : prefill;
   const tensorParts: Place['parts'] = {
     model_weights: weights,
     kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
@@ -68,7 +68,7 @@ export function transformersPlace(
     request.device === 'cpu'
       ? { framework_overhead: { ...pythonWithTorch, formula: statedSource(pythonWithTorch) } }
       : overheadOnGpu(a, device, request, {
-          used: weights.bytes + held(at),
+          used: weights.bytes + bytesAt(at),
           moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
         });
   return {
@@ -114,7 +114,7 @@ function overheadOnGpu(
   };
 }
 
-function held({ kv, transient }: Moment): number {
+function bytesAt({ kv, transient }: Moment): number {
   return kv + transient.bytes;
 }
 

@@ -75,7 +75,7 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
   const { convChannels, convStateElements, innerSize, inner, inRows } = mixer;
   const stateBytes = Math.max(2, bytesPerElement[storage.kvCache]) * shape.batchSize;
   const isFirst = shape.phase === 'prefill' && shape.contextTokens === 0;
-  const held = (name: string, elements: number, flops: number) => ({
+  const weightWork = (name: string, elements: number, flops: number) => ({
     flops: tokens * flops,
     kvRead: isFirst ? 0 : elements * stateBytes,
     kvWrite: elements * stateBytes,
@@ -83,12 +83,12 @@ function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor
     parameters: parametersOf(tensor(name)),
   });
   const conv = tokens * convChannels;
-  const scan = held('scan_parameters', mixer.stateElements, mixer.scanFlops);
+  const scan = weightWork('scan_parameters', mixer.stateElements, mixer.scanFlops);
   const inputs = tokens * (inRows + (inner ? inner.rank + 2 * inner.stateSize : 0));
   return [
     linearOp(stage, 'in_proj', [tensor('in_proj')], tokens),
     // One filter per channel is not a matrix product.
-    operation(stage, 'conv', 'other', layer, conv, conv, held('conv', convStateElements, 0)),
+    operation(stage, 'conv', 'other', layer, conv, conv, weightWork('conv', convStateElements, 0)),
     ...(inner
       ? [
           linearOp(stage, 'x_proj', [tensor('x_proj')], tokens),

@@ -28,12 +28,12 @@ export function watchThread(): () => ThreadHealth {
     const used = process.cpuUsage(cpu);
     const wallMs = Math.max(performance.now() - began, 1e-3);
     // The histogram has intervals between ticks, which equal the period if nothing is late.
-    const beyond = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
+    const delayMs = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
     return {
       seconds: wallMs / 1000,
-      event_loop_delay_p50_ms: beyond(delay.percentile(50)),
-      event_loop_delay_p99_ms: beyond(delay.percentile(99)),
-      event_loop_delay_max_ms: delay.count === 0 ? 0 : beyond(delay.max),
+      event_loop_delay_p50_ms: delayMs(delay.percentile(50)),
+      event_loop_delay_p99_ms: delayMs(delay.percentile(99)),
+      event_loop_delay_max_ms: delay.count === 0 ? 0 : delayMs(delay.max),
       event_loop_utilization: performance.eventLoopUtilization(utilization).utilization,
       process_cores: (used.user + used.system) / 1000 / wallMs,
     };

@@ -57,16 +57,16 @@ export function exchange(
   scheduledNs: number,
 ): ExchangeHandle {
   const dispatchedNs = monotonicNs();
-  const seen = unseen(request, scheduledNs, dispatchedNs);
+  const record = unseen(request, scheduledNs, dispatchedNs);
   let done = false;
   let ended = false;
-  let resolve: (seen: Exchange) => void;
+  let resolve: (outcome: Exchange) => void;
   const result = new Promise<Exchange>((settle) => {
     resolve = settle;
   });
 
   function fail(status: string, error: string | null): void {
-    if (seen.status === 'ok') [seen.status, seen.error] = [status, error];
+    if (record.status === 'ok') [record.status, record.error] = [status, error];
   }
   /**
    * Ends it after the chunks that were stamped before.
@@ -75,11 +75,11 @@ export function exchange(
   function close(atNs: number, judge: () => void): void {
     if (ended) return;
     ended = true;
-    seen.closed_ns = atNs;
+    record.closed_ns = atNs;
     arrivals.after(() => {
-      seen.chunk_ns = stamps.list();
+      record.chunk_ns = stamps.list();
       judge();
-      resolve(seen);
+      resolve(record);
     });
   }
 
@@ -89,9 +89,9 @@ export function exchange(
     done ||= event.done;
     if (event.text !== '') {
       stamps.push(atNs);
-      if (keepText) seen.text += event.text;
+      if (keepText) record.text += event.text;
     }
-    take(seen, event);
+    take(record, event);
     if (event.error) fail(event.error.kind, event.error.text);
     if (event.error?.kind === 'too_large') giveUp(atNs);
   });
@@ -108,9 +108,9 @@ export function exchange(
       fail(`http_${status}`, bodyText(body));
     } else if (!streamed) {
       fail('not_streamed', `The server answered without streaming: ${bodyText(body)}`);
-    } else if (!done && seen.finish_reason === null) {
+    } else if (!done && record.finish_reason === null) {
       fail('stream_cut', 'The stream ended without [DONE] and without a finish_reason.');
-    } else if (seen.chunk_ns.length === 0) {
+    } else if (record.chunk_ns.length === 0) {
       fail('empty', 'The stream was complete and held no generated text.');
     }
   }
@@ -124,10 +124,10 @@ export function exchange(
 
   const drop = connections.send(encode(request), {
     onSend: (at) => {
-      seen.sent_ns = at;
+      record.sent_ns = at;
     },
     onHead(code, headers, at) {
-      seen.first_byte_ns = at;
+      record.first_byte_ns = at;
       status = code;
       streamed = code === 200 && (headers.get('content-type') ?? '').includes('text/event-stream');
     },
@@ -142,8 +142,8 @@ export function exchange(
     onEnd: (at) => close(at, judgeAnswer),
     onFailure: (error, at) =>
       close(at, () => {
-        const answered = seen.first_byte_ns !== null;
-        fail(failureKind(error, answered, seen.sent_ns !== null), failureText(error));
+        const answered = record.first_byte_ns !== null;
+        fail(failureKind(error, answered, record.sent_ns !== null), failureText(error));
       }),
   });
 
@@ -153,7 +153,7 @@ export function exchange(
     abort(reason) {
       drop();
       const text =
-        seen.sent_ns === null
+        record.sent_ns === null
           ? 'No connection was made by its time limit.'
           : 'It had not ended by its time limit.';
       close(monotonicNs(), () => fail(reason, reason === 'timeout' ? text : null));
@@ -197,14 +197,14 @@ function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: numb
   };
 }
 
-function take(seen: Exchange, { text, usage, finishReason }: StreamEvent): void {
+function take(exchangeRecord: Exchange, { text, usage, finishReason }: StreamEvent): void {
   if (usage) {
     const total = usage.output_tokens;
-    if (text !== '' && total !== null) (seen.chunk_totals ??= []).push(total);
-    const cached = usage.cached_tokens ?? seen.usage?.cached_tokens ?? null;
-    seen.usage = { ...usage, cached_tokens: cached };
+    if (text !== '' && total !== null) (exchangeRecord.chunk_totals ??= []).push(total);
+    const cached = usage.cached_tokens ?? exchangeRecord.usage?.cached_tokens ?? null;
+    exchangeRecord.usage = { ...usage, cached_tokens: cached };
   }
-  if (finishReason !== null) seen.finish_reason = finishReason;
+  if (finishReason !== null) exchangeRecord.finish_reason = finishReason;
 }
 
 /** A typed array, so that garbage collection need not copy the numbers, which would delay stamps. */

@@ -122,7 +122,7 @@ test('an event that is not a chunk fails its request, and an event has a size li
   expect(errors).toEqual(['too_large']);
 });
 
-const seen: Exchange = {
+const exchange: Exchange = {
   index: 0,
   warmup: false,
   scheduled_ns: 0,
@@ -142,14 +142,14 @@ const seen: Exchange = {
 };
 
 test('TTFT, TPOT and ITL by hand; a chunk is not a token', () => {
-  expect(tokenTimes(seen, null)).toMatchObject({
+  expect(tokenTimes(exchange, null)).toMatchObject({
     ttft_ns: 10_000,
     tpot_ns: 20_000,
     itl_ns: [10_000, 30_000],
     itl_split: false,
   });
   // Speculative decoding: six tokens in three chunks. TPOT counts tokens; the gaps between tokens are unknown.
-  const six = { ...seen, usage: { input_tokens: 4, output_tokens: 6, cached_tokens: null } };
+  const six = { ...exchange, usage: { input_tokens: 4, output_tokens: 6, cached_tokens: null } };
   expect(tokenTimes(six, null)).toMatchObject({ tpot_ns: 8000, itl_ns: null, itl_split: false });
   // With usage in every chunk they are known: 1, 2 and 3 tokens.
   expect(tokenTimes({ ...six, chunk_totals: [1, 3, 6] }, null)).toMatchObject({
@@ -159,13 +159,13 @@ test('TTFT, TPOT and ITL by hand; a chunk is not a token', () => {
   // A decreasing total is invalid.
   expect(tokenTimes({ ...six, chunk_totals: [1, 6, 3] }, null)).toMatchObject({ itl_ns: null });
   // Without usage a tokenizer counts; without a tokenizer the count is missing.
-  const bare = { ...seen, usage: null };
+  const bare = { ...exchange, usage: null };
   expect(tokenTimes(bare, (text) => text.split(' ').length)).toMatchObject({
     tpot_ns: 20_000,
     output_tokens: 3,
   });
   expect(tokenTimes(bare, null)).toMatchObject({ tpot_ns: null, itl_ns: null, output_tokens: null });
-  const singleToken = { ...seen, chunk_ns: [11_000], usage: { ...seen.usage!, output_tokens: 1 } };
+  const singleToken = { ...exchange, chunk_ns: [11_000], usage: { ...exchange.usage!, output_tokens: 1 } };
   expect(tokenTimes(singleToken, null)).toMatchObject({ ttft_ns: 10_000, tpot_ns: null, itl_ns: [] });
 });
 

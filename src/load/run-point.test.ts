@@ -43,13 +43,13 @@ test('stamps every chunk after the server wrote it', async () => {
   const { exchanges } = await run(target, { requests: planned(6, 10), concurrency: 3 });
   const log = await server.log();
   expect(exchanges.filter(({ status }) => status === 'ok')).toHaveLength(6);
-  for (const seen of exchanges) {
-    const truth = log.find(({ prompt }) => prompt === `prompt ${seen.index} of the test`)!;
-    expect(seen.chunk_ns).toHaveLength(10);
-    expect(seen.usage).toEqual({ input_tokens: 5, output_tokens: 10, cached_tokens: null });
-    expect(seen.finish_reason).toBe('length');
-    expect(truth.read_ns).toBeGreaterThanOrEqual(seen.sent_ns!);
-    expectAfter(seen.chunk_ns, truth.writes_ns);
+  for (const exchange of exchanges) {
+    const truth = log.find(({ prompt }) => prompt === `prompt ${exchange.index} of the test`)!;
+    expect(exchange.chunk_ns).toHaveLength(10);
+    expect(exchange.usage).toEqual({ input_tokens: 5, output_tokens: 10, cached_tokens: null });
+    expect(exchange.finish_reason).toBe('length');
+    expect(truth.read_ns).toBeGreaterThanOrEqual(exchange.sent_ns!);
+    expectAfter(exchange.chunk_ns, truth.writes_ns);
   }
 });
 
@@ -85,8 +85,8 @@ test.each([
 test('a failed request keeps what arrived before the failure', async () => {
   const kept = async (fault: string, timeout_ms = 5000) => {
     const target = { ...testTarget(server, { fault }), timeout_ms };
-    const [seen] = (await run(target, { requests: planned(1, 8) })).exchanges;
-    return [seen!.status, seen!.chunk_ns.length];
+    const [exchange] = (await run(target, { requests: planned(1, 8) })).exchanges;
+    return [exchange!.status, exchange!.chunk_ns.length];
   };
   expect(await kept('cut')).toEqual(['stream_cut', 4]);
   // The server stops in the middle and keeps the connection open.
@@ -95,9 +95,9 @@ test('a failed request keeps what arrived before the failure', async () => {
 });
 
 test('reads the full answer of a server that ignores max_tokens, and keeps its token count', async () => {
-  const [seen] = (await run(testTarget(server, { fault: 'ignores_max' }), {})).exchanges;
-  expect(seen).toMatchObject({ status: 'ok', requested_output_tokens: 8, usage: { output_tokens: 24 } });
-  expect(seen!.chunk_ns).toHaveLength(24);
+  const [exchange] = (await run(testTarget(server, { fault: 'ignores_max' }), {})).exchanges;
+  expect(exchange).toMatchObject({ status: 'ok', requested_output_tokens: 8, usage: { output_tokens: 24 } });
+  expect(exchange!.chunk_ns).toHaveLength(24);
 });
 
 test('a hanging request ends at its time limit, also if its body is never read', async () => {
@@ -147,7 +147,7 @@ test('TLS: an untrusted certificate, a server without TLS, a trusted certificate
     expect((await run(plain, {})).exchanges[0]).toMatchObject({ status: 'tls' });
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
     const { exchanges } = await run(testTarget(secure), { requests: planned(6, 20), concurrency: 2 });
-    for (const seen of exchanges) expect([seen.status, seen.chunk_ns.length]).toEqual(['ok', 20]);
+    for (const exchange of exchanges) expect([exchange.status, exchange.chunk_ns.length]).toEqual(['ok', 20]);
   } finally {
     delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     secure.stop();
@@ -205,11 +205,11 @@ test('an open loop does not wait for answers; with one slot the wait counts as l
 test('a chat stream: the role chunk is not a token', async () => {
   await server.log();
   const { exchanges } = await run({ ...testTarget(server, { first_ms: 50 }), api: 'chat' }, {});
-  const [seen] = exchanges;
+  const [exchange] = exchanges;
   const [truth] = await server.log();
-  expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8) });
-  expect(seen!.chunk_ns).toHaveLength(8);
-  expectAfter(seen!.chunk_ns, truth!.writes_ns);
+  expect(exchange).toMatchObject({ status: 'ok', text: ' tok'.repeat(8) });
+  expect(exchange!.chunk_ns).toHaveLength(8);
+  expectAfter(exchange!.chunk_ns, truth!.writes_ns);
 });
 
 test('reasoning and tool-call arguments are generated text, so TTFT is at the first of them', async () => {
@@ -217,14 +217,14 @@ test('reasoning and tool-call arguments are generated text, so TTFT is at the fi
     run({ ...testTarget(server, { first_ms: 5, gap_ms: 20, ...body }), api: 'chat' }, {});
   await server.log();
   for (const body of [{ reasoning: 4 }, { tool_call: true }]) {
-    const [seen] = (await chat(body)).exchanges;
+    const [exchange] = (await chat(body)).exchanges;
     const [truth] = await server.log();
     // usage counts reasoning tokens too; with one token per chunk every gap is known.
-    expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
-    const { chunk_ns: chunks, sent_ns: sent } = seen!;
+    expect(exchange).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
+    const { chunk_ns: chunks, sent_ns: sent } = exchange!;
     expect(chunks).toHaveLength(8);
     expectAfter(chunks, truth!.writes_ns);
-    const { ttft_ns: ttft, tpot_ns: tpot, itl_ns: itl } = tokenTimes(seen!, null);
+    const { ttft_ns: ttft, tpot_ns: tpot, itl_ns: itl } = tokenTimes(exchange!, null);
     expect(itl).toHaveLength(7);
     expect([ttft, tpot]).toEqual([chunks[0]! - sent!, (chunks[7]! - chunks[0]!) / 7]);
   }

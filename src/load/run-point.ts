@@ -77,11 +77,11 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   async function send(request: PlannedRequest, scheduledNs: number): Promise<void> {
     const handle = exchange(sender, request, scheduledNs);
     inFlight.add(handle);
-    const seen = await handle.result;
+    const exchangeResult = await handle.result;
     inFlight.delete(handle);
-    exchanges.push(seen);
-    tokens += seen.chunk_ns.length;
-    if (seen.status !== 'ok') failed++;
+    exchanges.push(exchangeResult);
+    tokens += exchangeResult.chunk_ns.length;
+    if (exchangeResult.status !== 'ok') failed++;
   }
 
   try {

@@ -61,10 +61,10 @@ test('one or three threads send every request once, twice in one process, and ex
     const outcome = await runLoad(plan(30, 40), threads, control, entry);
     expect(outcome.threads).toHaveLength(threads);
     expect(outcome.exchanges.map(({ index }) => index)).toEqual(Array.from({ length: 30 }, (_, i) => i));
-    for (const seen of outcome.exchanges) {
-      expect([seen.status, seen.chunk_ns.length]).toEqual(['ok', 40]);
-      expect(seen.sent_ns!).toBeGreaterThanOrEqual(outcome.begin_ns);
-      expect(seen.closed_ns).toBeLessThanOrEqual(outcome.end_ns);
+    for (const exchange of outcome.exchanges) {
+      expect([exchange.status, exchange.chunk_ns.length]).toEqual(['ok', 40]);
+      expect(exchange.sent_ns!).toBeGreaterThanOrEqual(outcome.begin_ns);
+      expect(exchange.closed_ns).toBeLessThanOrEqual(outcome.end_ns);
     }
     // Five rounds of 6 users take 85 ms each, so progress was reported in between.
     expect(counts.length).toBeGreaterThan(0);
@@ -73,8 +73,8 @@ test('one or three threads send every request once, twice in one process, and ex
     expect(new Set(log.map(({ prompt }) => prompt)).size).toBe(30);
     expect(log).toHaveLength(30);
     for (const { prompt, writes_ns: writes } of log) {
-      const seen = outcome.exchanges[Number(prompt.split(' ')[1])]!;
-      seen.chunk_ns.forEach((at, index) => expect(at).toBeGreaterThanOrEqual(writes[index]!));
+      const exchange = outcome.exchanges[Number(prompt.split(' ')[1])]!;
+      exchange.chunk_ns.forEach((at, index) => expect(at).toBeGreaterThanOrEqual(writes[index]!));
     }
   }
   expect(workers()).toBe(before);
@@ -94,9 +94,9 @@ test('stopping ends all threads and keeps finished requests', async () => {
   };
   const { exchanges } = await runLoad(plan(50, 5000), 2, { signal: controller.signal, onProgress }, entry);
   expect(exchanges).toHaveLength(6);
-  for (const seen of exchanges) {
-    expect(seen.status).toBe('cancelled');
-    expect(seen.chunk_ns.length).toBeGreaterThan(1);
+  for (const exchange of exchanges) {
+    expect(exchange.status).toBe('cancelled');
+    expect(exchange.chunk_ns.length).toBeGreaterThan(1);
   }
   // Stopped before the start: nothing is sent.
   await server.log();

@@ -19,20 +19,20 @@ interface TokenTimes {
  * speculative decoding, or a server that flushes rarely, it has several. The number is known from usage in every chunk,
  * or if there are as many chunks as tokens; otherwise the gaps are unknown.
  */
-export function tokenTimes(seen: Exchange, count: ((text: string) => number) | null): TokenTimes {
-  const { chunk_ns: chunks, usage, sent_ns: sent } = seen;
-  const local = count === null || seen.text === '' ? null : count(seen.text);
+export function tokenTimes(exchange: Exchange, count: ((text: string) => number) | null): TokenTimes {
+  const { chunk_ns: chunks, usage, sent_ns: sent } = exchange;
+  const local = count === null || exchange.text === '' ? null : count(exchange.text);
   const output = usage?.output_tokens ?? local;
   const first = chunks[0] ?? null;
   const last = chunks.at(-1) ?? null;
-  const perChunk = tokensPerChunk(seen, output);
+  const perChunk = tokensPerChunk(exchange, output);
   return {
     ttft_ns: first === null || sent === null ? null : first - sent,
     tpot_ns:
       first === null || last === null || output === null || output < 2 ? null : (last - first) / (output - 1),
     itl_ns: perChunk === null ? null : gaps(chunks, perChunk),
     itl_split: perChunk !== null && perChunk.some((tokens, index) => index > 0 && tokens > 1),
-    input_tokens: usage?.input_tokens ?? seen.requested_input_tokens,
+    input_tokens: usage?.input_tokens ?? exchange.requested_input_tokens,
     output_tokens: output,
     tokenizer_output_tokens: local,
   };

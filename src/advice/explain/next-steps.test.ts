@@ -4,8 +4,8 @@ import type { Framework } from '../findings/framework.js';
 import { nextSteps } from './next-steps.js';
 
 const { stages, findings } = testExplain().data;
-const commands = (framework: Framework | null, withoutGpu = false, own = stages): string[] =>
-  nextSteps(own, findings, { framework, withoutGpu }).map(({ command }) => command);
+const commands = (framework: Framework | null, withoutGpu = false, stageList = stages): string[] =>
+  nextSteps(stageList, findings, { framework, withoutGpu }).map(({ command }) => command);
 const ofClean = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
 const profiled = stages.map((stage) => ({
   ...stage,

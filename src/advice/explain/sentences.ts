@@ -27,8 +27,8 @@ export const leadOrder = [...stepKinds, 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
   for (const kind of leadOrder) {
-    const own = stages.find((stage) => stage.kind === kind);
-    if (own) return own;
+    const stageOfKind = stages.find((stage) => stage.kind === kind);
+    if (stageOfKind) return stageOfKind;
   }
   return stages[0] ?? null;
 }
@@ -135,11 +135,11 @@ function limitSentence(stage: StageWaterfall, busy: boolean): string {
  */
 function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
   const { bars, ms: explained } = explainedBars(stage.bars);
-  const beyond = bars
+  const aboveRoofline = bars
     .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
     .filter(({ id }) => !busy || (stage.source === 'trace' && onDevice(id)))
     .toSorted((a, b) => b.ms - a.ms);
-  const [first, ...rest] = beyond;
+  const [first, ...rest] = aboveRoofline;
   if (busy && !first) return null;
   if (!first || explained <= 0) return 'No time is above the roofline.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);

@@ -83,13 +83,13 @@ function bench(change: Case = {}): Promise<Session> {
     loopMs: 0.06,
     decodeMs: [1, 2, 3, 4].map(() => step - 0.12),
   });
-  const others = change.more ? [repeat(bigger, 2), { ...repeat(point, 3, 'graph') }] : [];
+  const moreRepeats = change.more ? [repeat(bigger, 2), { ...repeat(point, 3, 'graph') }] : [];
   const times = [0, 1].map((i) => 1000 + 200 * i);
   const graphs = { execution_id: 'graph', label: 'mode=cudagraph', engine_args: { mode: 'cudagraph' } };
   return sessionOf(
     home,
     {
-      ...repetitions([repeat(point, 0), repeat(point, 1), ...others]),
+      ...repetitions([repeat(point, 0), repeat(point, 1), ...moreRepeats]),
       telemetry: times.map((at) => ({
         t_ns: (at + 20) * 1e6,
         scope: 'process',
@@ -201,9 +201,9 @@ test('--verify against the recorded graph: the finding is gone, and the achieved
 test('other points and variants of a session do not change the finding of the first one', async () => {
   const finding = async (change: Case) =>
     (await explainSession(await bench(change))).data.findings.find(({ rule }) => rule === 'launch_bound');
-  const [alone, among] = [await finding({}), await finding({ more: true })];
-  expect(among!.hidden_by).toBeNull();
-  expect(among!.gain).toEqual(alone!.gain);
+  const [withoutOthers, withOthers] = [await finding({}), await finding({ more: true })];
+  expect(withOthers!.hidden_by).toBeNull();
+  expect(withOthers!.gain).toEqual(withoutOthers!.gain);
 });
 
 const vllm = { engine: { name: 'vllm', version: '0.26.0', options: { gpu: 'NVIDIA H200' } } };

@@ -144,15 +144,15 @@ async function changeOf(
   { engine, tensor_parallel_size: ranks }: Workload,
   args: Record<string, string>,
 ): Promise<FoundDraft['change']> {
-  const own = await launchTogether(context, { kind: 'decode', graph_launches: 0 }, args);
+  const programChange = await launchTogether(context, { kind: 'decode', graph_launches: 0 }, args);
   // This engine does not capture collectives of several ranks (src/engines/transformers/engine-args.ts).
-  if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return own;
+  if (knownEngine(engine.name) !== 'transformers' || ranks > 1) return programChange;
   // A static cache is not supported with it either.
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {
     kind: 'flag',
-    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${uncapital(own.text)}`,
-    example: `${modeSwitch}${attention}  # in a program: ${own.example ?? ''}`,
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In your own program: ${uncapital(programChange.text)}`,
+    example: `${modeSwitch}${attention}  # in a program: ${programChange.example ?? ''}`,
   };
 }
 

@@ -37,10 +37,16 @@ export async function collectiveWaits(
   const waiting = waitingOfRanks(await database.query<RankCollectives>(sql.collectives));
   const times = await database.query<RankTime>(sql.ranks);
   const { focus } = context.scope!.source;
-  const same = (one: Pick<RankTime, 'rank' | 'device'>) => (other: Pick<RankTime, 'rank' | 'device'>) =>
+  const isSameRank = (one: Pick<RankTime, 'rank' | 'device'>) => (other: Pick<RankTime, 'rank' | 'device'>) =>
     one.rank === other.rank && one.device === other.device;
-  const own = waiting.find(same(focus));
+  const focusWaits = waiting.find(isSameRank(focus));
   const [awaited] = waiting;
-  if (!own || !awaited || waiting.length < 2) return null;
-  return { own, awaited, ownTime: times.find(same(own)), awaitedTime: times.find(same(awaited)), sql };
+  if (!focusWaits || !awaited || waiting.length < 2) return null;
+  return {
+    own: focusWaits,
+    awaited,
+    ownTime: times.find(isSameRank(focusWaits)),
+    awaitedTime: times.find(isSameRank(awaited)),
+    sql,
+  };
 }

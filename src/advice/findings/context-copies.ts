@@ -43,10 +43,10 @@ const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<ContextCopies[]
  * mean step; empty for a prefill.
  */
 export function contextCopies(context: FindingContext, stage: StageFacts): Promise<ContextCopies[]> {
-  const own = known.get(context) ?? new Map<PhaseKind, Promise<ContextCopies[]>>();
-  known.set(context, own);
-  const made = own.get(stage.kind) ?? gather(context, stage);
-  own.set(stage.kind, made);
+  const copiesByKind = known.get(context) ?? new Map<PhaseKind, Promise<ContextCopies[]>>();
+  known.set(context, copiesByKind);
+  const made = copiesByKind.get(stage.kind) ?? gather(context, stage);
+  copiesByKind.set(stage.kind, made);
   return made;
 }
 

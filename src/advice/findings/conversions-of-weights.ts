@@ -24,14 +24,14 @@ export function conversionsOfWeights(
   const ofAdapters = new Set(lowRankProducts(sequence).flat());
   const found: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
-    const own = sequence.filter((kernel) => kernel.stream === stream && !ofAdapters.has(kernel));
-    for (const [at, product] of own.entries()) {
+    const streamKernels = sequence.filter((kernel) => kernel.stream === stream && !ofAdapters.has(kernel));
+    for (const [at, product] of streamKernels.entries()) {
       if (product.class !== 'gemm') continue;
-      const first = own.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;
+      const first = streamKernels.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;
       // Products of attention read keys and values, not weights.
-      const next = own.find((kernel, i) => i > at && !converts(kernel));
-      if ([own[first - 1], next].some((other) => other !== undefined && isSoftmax(other))) continue;
-      const long = longest(own.slice(first, at), Math.max(minNs, ofProduct * product.dur_ns));
+      const next = streamKernels.find((kernel, i) => i > at && !converts(kernel));
+      if ([streamKernels[first - 1], next].some((other) => other !== undefined && isSoftmax(other))) continue;
+      const long = longest(streamKernels.slice(first, at), Math.max(minNs, ofProduct * product.dur_ns));
       if (
         long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')
       )

@@ -37,12 +37,12 @@ export function engineRule(
         return { outcome: 'not_applicable', why: 'The session has no stages of the embedded engine.' };
       const findings: FoundDraft[] = [];
       const withheld: Withheld[] = [];
-      const said: string[] = [];
+      const reasons: string[] = [];
       for (const stage of stages) {
         const { kind } = stage;
         const differs = profiledParts && unattributedShare(stage) > doubtfulUnattributed;
         for (const one of await judge(context, stage)) {
-          if (typeof one === 'string') said.push(`${kind}: ${one}`);
+          if (typeof one === 'string') reasons.push(`${kind}: ${one}`);
           else if (differs || (one.at_stake_ms ?? 0) > stage.wall_ms) {
             const reason = differs ? withheldReasons.passes_differ : withheldReasons.not_a_share;
             withheld.push({ title: rule.title, stage: kind, reason });
@@ -51,7 +51,7 @@ export function engineRule(
       }
       return findings.length > 0
         ? { outcome: 'fired', findings, withheld }
-        : { outcome: 'not_fired', why: `${said.join('; ')}.`, withheld };
+        : { outcome: 'not_fired', why: `${reasons.join('; ')}.`, withheld };
     },
   };
 }

@@ -39,9 +39,9 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
   ]);
   const open = new Map<number, SequenceKernel[]>();
   const close = (stream: number) => {
-    const own = open.get(stream) ?? [];
+    const openChain = open.get(stream) ?? [];
     open.delete(stream);
-    const chain = chainOf(own);
+    const chain = chainOf(openChain);
     if (chain) chains.push(chain);
   };
   for (const kernel of sequence) {

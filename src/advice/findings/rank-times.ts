@@ -23,8 +23,8 @@ export const nameOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): str
 
 /** Captures of ranks that ran together: same execution, same tool. */
 export function capturesOfRanks({ manifest, scope }: FindingContext): string[] {
-  const { execution_id: execution, capture_id: own } = scope!.source.attribution;
-  const tool = manifest.captures.find(({ capture_id }) => capture_id === own)?.importer;
+  const { execution_id: execution, capture_id: captureId } = scope!.source.attribution;
+  const tool = manifest.captures.find(({ capture_id }) => capture_id === captureId)?.importer;
   return manifest.captures
     .filter((capture) => capture.execution_id === execution && capture.importer === tool)
     .map(({ capture_id }) => capture_id);
@@ -80,18 +80,18 @@ const minMoreWork = 1.1;
 export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
   const ownMs = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
-  const [slow, ...others] = ranks.toSorted((a, b) => ownMs(b) - ownMs(a)) as [RankTime, ...RankTime[]];
-  const beyond = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(others.map(of)));
-  const blocks = lowerMedian(others.map((time) => time.blocks ?? 0));
+  const [slow, ...otherRanks] = ranks.toSorted((a, b) => ownMs(b) - ownMs(a)) as [RankTime, ...RankTime[]];
+  const excess = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(otherRanks.map(of)));
+  const blocks = lowerMedian(otherRanks.map((time) => time.blocks ?? 0));
   const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
-  const compute = beyond(({ compute_ms }) => compute_ms);
+  const compute = excess(({ compute_ms }) => compute_ms);
   // Work moved to the others takes time there, so all ranks take the mean.
   const mean = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
   const even = Math.min(compute, Math.max(0, slow.compute_ms - mean));
   const computeMs = moreWork ? even : compute;
-  const hostMs = beyond(({ host_ms }) => host_ms);
+  const hostMs = excess(({ host_ms }) => host_ms);
   // If this rank becomes as fast as the others, the next slowest one sets the pace.
-  const next = ownMs(slow) - ownMs(others[0]!);
+  const next = ownMs(slow) - ownMs(otherRanks[0]!);
   return {
     time: slow,
     moreWork,

@@ -163,19 +163,19 @@ test('a gain per token comes after every finding that shortens the step noticeab
 });
 
 test("severity and order use the lower end of the stage's interval", () => {
-  const both = [
+  const drafts = [
     found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
     found('step', 4, ['launch_overhead'], { stage: 'decode' }),
   ];
   const steps = { ...decode, instances: 5 };
-  expect(ids(ranked(both, [steps, prefill]))).toEqual(['prompt:prefill', 'step:decode']);
+  expect(ids(ranked(drafts, [steps, prefill]))).toEqual(['prompt:prefill', 'step:decode']);
   // Two prefills of 50 ms ± 300.
-  const uncertain = ranked(both, [steps, { ...prefill, instances: 2, low_ms: 0 }]);
+  const uncertain = ranked(drafts, [steps, { ...prefill, instances: 2, low_ms: 0 }]);
   expect(uncertain.map(({ id, severity, confidence }) => [id, severity, confidence])).toEqual([
     ['step:decode', 'high', 'high'],
     ['prompt:prefill', 'low', 'low'],
   ]);
-  expect(ranked(both, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
+  expect(ranked(drafts, [steps, { ...prefill, low_ms: 10 }])[1]).toMatchObject({
     severity: 'medium',
     at_stake_share: 0.8,
   });

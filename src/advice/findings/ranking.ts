@@ -167,10 +167,10 @@ function clamped(
 
 /** A rule with two findings in one stage has two ids. */
 function unique(all: readonly Finding[]): void {
-  const seen = new Map<string, number>();
+  const idCounts = new Map<string, number>();
   for (const finding of all) {
-    const times = (seen.get(finding.id) ?? 0) + 1;
-    seen.set(finding.id, times);
+    const times = (idCounts.get(finding.id) ?? 0) + 1;
+    idCounts.set(finding.id, times);
     if (times > 1) finding.id = `${finding.id}:${times}`;
   }
 }

@@ -31,10 +31,10 @@ const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[
  * are scaled to the mean step by kernel time.
  */
 export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
-  const own = known.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
-  known.set(context, own);
-  const made = own.get(kind) ?? read(context, kind);
-  own.set(kind, made);
+  const sequences = known.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
+  known.set(context, sequences);
+  const made = sequences.get(kind) ?? read(context, kind);
+  sequences.set(kind, made);
   return made;
 }
 

@@ -25,12 +25,12 @@ export function findingOutcomes(
     const unknown = withheld.some(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
     return { finding, ...outcomeOf(finding, after, scale, unknown) };
   });
-  const gone = outcomes.filter(
+  const goneFindings = outcomes.filter(
     ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
   );
-  const made = gone.filter(({ finding }) => {
+  const made = goneFindings.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
-    const hider = gone.find((one) => one.finding.id === finding.hidden_by)?.finding;
+    const hider = goneFindings.find((one) => one.finding.id === finding.hidden_by)?.finding;
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
     return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
   });
@@ -116,8 +116,8 @@ function graded(
   if (achieved === null) return ungraded(`${verb}; the stage time varies too much to measure the gain.`);
   const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
   const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
-  const alone = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
-  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !alone ? ` within the measurement error of ± ${formatMs(achieved.known)}` : ''}`;
+  const inInterval = achieved.ms >= gain.low_ms && achieved.ms <= gain.high_ms;
+  const place = `${inside ? 'inside' : 'outside'} the interval${inside && !inInterval ? ` within the measurement error of ± ${formatMs(achieved.known)}` : ''}`;
   const words =
     achieved.ms <= 0
       ? `the stage got no faster (${formatMs(-achieved.ms)} slower)`

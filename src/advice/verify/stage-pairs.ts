@@ -35,20 +35,21 @@ export function stagePairs(
   batches: { before: number | null; after: number | null },
 ): StagePair[] {
   const rest = [...after];
-  return before.flatMap((own) => {
+  return before.flatMap((earlier) => {
     // User ranges: their content may have changed with the program.
-    if (own.kind === 'other') return [];
+    if (earlier.kind === 'other') return [];
     const at = rest.findIndex(
-      ({ kind, point }) => kind === own.kind && (point === own.point || point === null || own.point === null),
+      ({ kind, point }) =>
+        kind === earlier.kind && (point === earlier.point || point === null || earlier.point === null),
     );
     if (at === -1) return [];
     const [other] = rest.splice(at, 1);
     const scale =
-      batches.before !== null && batches.after !== null && perToken.has(own.kind)
+      batches.before !== null && batches.after !== null && perToken.has(earlier.kind)
         ? batches.before / batches.after
         : 1;
-    const found = verdictOf(own, other!, scale);
-    return found === null ? [] : [{ before: own, after: other!, scale, ...found }];
+    const found = verdictOf(earlier, other!, scale);
+    return found === null ? [] : [{ before: earlier, after: other!, scale, ...found }];
   });
 }
 
@@ -86,11 +87,11 @@ function verdictOf(
     return onWall(`the difference is much larger than its error of ± ${formatMs(wall.noise_ms)}`);
   }
   const [share, side] = unsteady;
-  const which = side === 0 ? 'before' : 'after';
+  const sideName = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `${which} the change it ran only once, so its spread is unknown`
-      : `the 95 % interval of its mean ${which} the change is ± ${formatPercent(share)}`;
+      ? `${sideName} the change it ran only once, so its spread is unknown`
+      : `the 95 % interval of its mean ${sideName} the change is ± ${formatPercent(share)}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)

@@ -77,9 +77,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
     const factor = scaling.known?.get(name) ?? (from && to ? to / from : scaling.other(name));
     const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
-    const beyond = Math.max(0, ms - (from ?? 0) / reached);
+    const aboveNeed = Math.max(0, ms - (from ?? 0) / reached);
     const withLatency = (latency: number): number => {
-      const fixed = Math.min(beyond, count * latency);
+      const fixed = Math.min(aboveNeed, count * latency);
       return fixed + (ms - fixed) * factor;
     };
     const { expected, least, most } = from === null ? unknownLatencyMs : latencyMs;
@@ -163,7 +163,7 @@ function classTimes({ bars }: StageState, before: Necessary): Map<string, number
 function needOf(name: string, need: Necessary, names: { has(name: string): boolean }): number | null {
   if (name !== 'graph' && name !== 'kernels') return need.byClass.get(name as never) ?? null;
   return [...need.byClass].reduce(
-    (sum, [own, ms]) => sum + (own === 'sampling' || names.has(own) ? 0 : ms),
+    (sum, [opClass, ms]) => sum + (opClass === 'sampling' || names.has(opClass) ? 0 : ms),
     0,
   );
 }

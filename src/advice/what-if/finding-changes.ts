@@ -34,16 +34,16 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
 
 function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: ComputedGain): Effect {
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
-  const own = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
-  const barMs = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);
+  const positiveIds = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
+  const barMs = positiveIds.reduce((sum, id) => sum + state.bars.get(id)!, 0);
   const taken = Math.min(expected, barMs);
   const bars = new Map(
-    [...state.bars].map(([id, ms]) => [id, own.includes(id) ? ms * (1 - taken / barMs) : ms]),
+    [...state.bars].map(([id, ms]) => [id, positiveIds.includes(id) ? ms * (1 - taken / barMs) : ms]),
   );
   const hostMs = state.hostMs === null ? null : launchingWithout(state.hostMs, state.launches ?? 0, launches);
   return {
     state: withHostLimit({ ...state, hostMs }, bars),
-    how: new Map(own.map((id) => [id, title])),
+    how: new Map(positiveIds.map((id) => [id, title])),
     // A rule's limit is the time it found; the fused kernel may save more.
     lessMs: Math.max(high - expected, minError * taken),
     moreMs: Math.max(expected - low, minError * taken),
@@ -53,16 +53,19 @@ function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: Com
 
 /** Fuses everything between two products into one kernel; a quarter of the time is assumed to stay, as with a compiler. */
 function fusedElementwise(state: StageState): Effect {
-  const own = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
-  const sum = own.reduce((total, [, ms]) => total + ms, 0);
+  const elementwise = [...state.bars].filter(([id, ms]) => elementwiseBars.has(id) && ms > 0);
+  const sum = elementwise.reduce((total, [, ms]) => total + ms, 0);
   if (sum === 0) return unchanged(state, nothingFound['fused-elementwise']);
   const remainingShare = 0.25;
   const bars = new Map(
-    [...state.bars].map(([id, ms]) => [id, own.some(([one]) => one === id) ? ms * remainingShare : ms]),
+    [...state.bars].map(([id, ms]) => [
+      id,
+      elementwise.some(([one]) => one === id) ? ms * remainingShare : ms,
+    ]),
   );
   return {
     state: withHostLimit(state, bars),
-    how: new Map(own.map(([id]) => [id, 'one kernel between two products'])),
+    how: new Map(elementwise.map(([id]) => [id, 'one kernel between two products'])),
     lessMs: remainingShare * sum,
     moreMs: remainingShare * sum,
     assumptions: [

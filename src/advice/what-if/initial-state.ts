@@ -60,7 +60,7 @@ async function ofTrace(
   const jobs = new Map<string, JobState | null>();
   for (const fact of facts) jobs.set(fact.kind, await jobState(context, fact));
   return stages.map((waterfall) => {
-    const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
+    const stageFact = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
     const shape =
       shapes.get(waterfall.kind) ?? missing('no_stage', 'the stage is not marked, so its work is not known');
     const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
@@ -68,11 +68,11 @@ async function ofTrace(
     const added = Math.max(0, explainedBars(waterfall.bars).profiler?.ms ?? 0);
     return withLaunches({
       ...state,
-      facts: own,
-      kernels: own?.kernels ?? null,
-      launches: own?.launches ?? null,
+      facts: stageFact,
+      kernels: stageFact?.kernels ?? null,
+      launches: stageFact?.launches ?? null,
       copiedBytes: (copied.get(waterfall.kind) ?? 0) / waterfall.instances,
-      hostMs: own && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(own)) : null,
+      hostMs: stageFact && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(stageFact)) : null,
       job: jobs.get(waterfall.kind) ?? null,
       nodeNs: roofs.graphNodeNs.value,
       gpuName: roofs.name,

@@ -33,10 +33,10 @@ const wire = (id: string): boolean => id === 'exposed_comm.wire';
  * @returns the time they had to give
  */
 function taken(bars: Map<string, number>, isTaken: (id: string) => boolean, ms: number): number {
-  const selected = [...bars].filter(([id, own]) => isTaken(id) && own > 0);
-  const sum = selected.reduce((total, [, own]) => total + own, 0);
+  const selected = [...bars].filter(([id, barMs]) => isTaken(id) && barMs > 0);
+  const sum = selected.reduce((total, [, barMs]) => total + barMs, 0);
   const part = Math.min(ms, sum);
-  for (const [id, own] of selected) bars.set(id, own * (1 - part / sum));
+  for (const [id, barMs] of selected) bars.set(id, barMs * (1 - part / sum));
   return part;
 }
 

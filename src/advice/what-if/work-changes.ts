@@ -144,14 +144,14 @@ export function withGpu(
   if (onCpu || gpuName === null)
     return unchanged(state, 'the session did not run on a known GPU, so there is nothing to compare with');
   if ('reason' in needs) return needs;
-  const own = sheetPeaks(gpuName);
+  const current = sheetPeaks(gpuName);
   const other = sheetPeaks(name);
-  if ('reason' in own) return own;
+  if ('reason' in current) return current;
   if ('reason' in other) return other;
-  const bandwidth = own.bandwidth.value! / other.bandwidth.value!;
+  const bandwidth = current.bandwidth.value! / other.bandwidth.value!;
   const link = gpuHostLink(gpuName).value;
   const otherLink = gpuHostLink(name).value;
-  const bySheet = rebased(state, { ...needs, peaks: own });
+  const bySheet = rebased(state, { ...needs, peaks: current });
   if ('reason' in bySheet) return bySheet;
   const byNeed = scaledKernels(bySheet, {
     after: { ...needs, peaks: other },

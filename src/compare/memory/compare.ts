@@ -45,9 +45,9 @@ export function compareMemory(base: ComparedSide, now: ComparedSide): Document<M
 
 function refuseSame([base, now]: Pair<ComparedSide>): void {
   const id = base.profile.metadata?.['session_id'];
-  const same =
+  const isSameProfile =
     base.selector === now.selector || (typeof id === 'string' && id === now.profile.metadata?.['session_id']);
-  if (!same) return;
+  if (!isSameProfile) return;
   throw new InferscopeError('E_USAGE', {
     what: `${base.selector} and ${now.selector} are the same profile`,
     why: 'A run does not differ from itself.',
@@ -188,8 +188,8 @@ function gpusOf(pair: Pair<ComparedProfile>): MemoryCompareResult['gpus'] {
     const details = peak.per_gpu_details ?? [];
     return new Map(
       details.map((gpu, index) => {
-        const own = gpu['gpu'];
-        return [typeof own === 'number' ? own : index, gbOf(gpu.used_bytes, gpu.used_gb)] as const;
+        const gpuIndex = gpu['gpu'];
+        return [typeof gpuIndex === 'number' ? gpuIndex : index, gbOf(gpu.used_bytes, gpu.used_gb)] as const;
       }),
     );
   });

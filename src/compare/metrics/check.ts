@@ -33,9 +33,9 @@ export function checkBaseline(
     what: `session ${id} is part of the baseline ${baseline.name}`,
     fix: 'Run the program again and check that session: inferscope baseline check @last',
   }));
-  const pairs = pairsOf(baseline.metrics, current.metrics, ([its, theirs]) => ({
+  const pairs = pairsOf(baseline.metrics, current.metrics, ([its, otherBasis]) => ({
     what: `the baseline ${baseline.name} and these sessions have no metric in common`,
-    why: `It has ${its}; they have ${theirs}.`,
+    why: `It has ${its}; they have ${otherBasis}.`,
     fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
   }));
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));

@@ -153,8 +153,8 @@ test('reports what launches do not cover once for both sides', () => {
   const options = { gates: [], withinProcess: false };
   const singleSide = compareSides(server, side('b', [metric(after)]), options);
   expect(singleSide.power).toEqual(['a: rounds of one server']);
-  const both = compareSides(server, { ...server, side: { ...server.side, selector: 'b' } }, options);
-  expect(both.power).toEqual(['a and b: rounds of one server']);
+  const bothSides = compareSides(server, { ...server, side: { ...server.side, selector: 'b' } }, options);
+  expect(bothSides.power).toEqual(['a and b: rounds of one server']);
 });
 
 test("Welch's result needs the permutation test to agree, as for a baseline", () => {

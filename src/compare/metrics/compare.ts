@@ -71,8 +71,8 @@ export function compareSides(
   const claims = pairs.filter((pair) => isClaim(pair, withinProcess));
   const decisions = new Map<Pair, Decision>();
   for (const family of ['gate', 'other'] as const) {
-    const own = claims.filter((pair) => pair.family === family);
-    for (const [pair, decision] of decide(own)) decisions.set(pair, decision);
+    const familyPairs = claims.filter((pair) => pair.family === family);
+    for (const [pair, decision] of decide(familyPairs)) decisions.set(pair, decision);
   }
   const comparisons = pairs.map((pair) => comparisonOf(pair, decisions.get(pair) ?? null));
   const judged = gates.map((gate) => judge(gate, comparisons));
@@ -148,20 +148,20 @@ function verdictOf({ base, now, welch }: Pair, decision: Decision | null): Compa
 const worseBy = ({ better }: ComparedMetric, share: number): number => (better === 'lower' ? share : -share);
 
 function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]): CompareGate {
-  const own = comparisons.filter(
+  const gated = comparisons.filter(
     ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === typedName(name)),
   );
-  const failed = own.filter((one) => one.verdict === 'worse' && worseBy(one, one.change!) > share);
+  const failed = gated.filter((one) => one.verdict === 'worse' && worseBy(one, one.change!) > share);
   const by = (list: readonly ComparedMetric[]) => list.map(({ id }) => id);
   if (failed.length > 0) return { metric, share, result: 'failed', by: by(failed) };
-  const open = own.filter((one) => {
+  const open = gated.filter((one) => {
     if (one.verdict === 'within_process' || one.verdict === 'no_spread') return true;
     if (one.verdict !== 'no_real_difference') return false;
     const worst = one.change_ci95 && Math.max(...one.change_ci95.map((bound) => worseBy(one, bound)));
     return worst === null || worst > share;
   });
   if (open.length > 0) return { metric, share, result: 'undecided', by: by(open) };
-  return { metric, share, result: 'passed', by: by(own) };
+  return { metric, share, result: 'passed', by: by(gated) };
 }
 
 function resultOf(gates: readonly CompareGate[]): BenchCompare['result'] {
@@ -206,16 +206,17 @@ function silence(comparisons: readonly ComparedMetric[]): string {
  */
 function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>): string[] {
   const short = (['gate', 'other'] as const).flatMap((family) => {
-    const own = claims.filter((pair) => pair.family === family);
-    const first = own.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
+    const familyPairs = claims.filter((pair) => pair.family === family);
+    const first = familyPairs.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
     if (!first) return [];
-    const least = Math.min(1, minP(...sizes(first)) * own.length);
-    const metrics = own.length === 1 ? '1 metric' : `${own.length} metrics corrected together`;
+    const least = Math.min(1, minP(...sizes(first)) * familyPairs.length);
+    const metrics =
+      familyPairs.length === 1 ? '1 metric' : `${familyPairs.length} metrics corrected together`;
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${formatNumber(least, 2)}, ${neededEach(own.length)} on each side could`,
-        needed: neededEach(own.length),
+        words: `${metrics}: p ≥ ${formatNumber(least, 2)}, ${neededEach(familyPairs.length)} on each side could`,
+        needed: neededEach(familyPairs.length),
       },
     ];
   });
@@ -231,8 +232,8 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
 function caveatsOf(...sides: SideData[]): string[] {
   const texts = [...new Set(sides.flatMap(({ caveats = [] }) => caveats))];
   return texts.map((text) => {
-    const those = sides.filter(({ caveats = [] }) => caveats.includes(text));
-    return `${those.map(({ side }) => side.selector).join(' and ')}: ${text}`;
+    const sidesWithText = sides.filter(({ caveats = [] }) => caveats.includes(text));
+    return `${sidesWithText.map(({ side }) => side.selector).join(' and ')}: ${text}`;
   });
 }
 

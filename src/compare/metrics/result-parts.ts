@@ -85,7 +85,7 @@ function intervalOf(row: ComparedRow, rows: readonly ComparedRow[]): MetricPart[
   const { n, value } = row;
   if (row.statistic !== 'mean' || n === null || n < 2) return null;
   // Rows are sorted so that the recomputed deviation comes first; both are over the same n values.
-  const same = (statistic: string) =>
+  const sameValues = (statistic: string) =>
     rows.find(
       (comparedRow) =>
         comparedRow.capture_id === row.capture_id &&
@@ -94,8 +94,8 @@ function intervalOf(row: ComparedRow, rows: readonly ComparedRow[]): MetricPart[
         comparedRow.statistic === statistic &&
         comparedRow.n === n,
     )?.value;
-  const population = same('sd_population');
-  const sd = same('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));
+  const population = sameValues('sd_population');
+  const sd = sameValues('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));
   if (sd === undefined) return null;
   return { n, ci95: interval95(value, sd, n), over_launches: false };
 }

@@ -93,18 +93,18 @@ export async function requestParts(
   );
   const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
   return points.flatMap((execution) => {
-    const own = rows.filter(({ execution_id }) => execution_id === execution);
+    const executionRows = rows.filter(({ execution_id }) => execution_id === execution);
     const point = points.length > 1 ? execution : null;
     const latencies = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
       partOfRepeats(
         { point, name: `${name}_ms`, unit: 'ms', better: 'lower', source: 'requests' },
-        own.flatMap((row) => {
+        executionRows.flatMap((row) => {
           const ns = row[`${name}_ns`];
           return ns === null ? [] : [{ launch: execution, value: ns / 1e6 }];
         }),
       ),
     );
-    return [...latencies, ...outputRate(own, point)];
+    return [...latencies, ...outputRate(executionRows, point)];
   });
 }
 

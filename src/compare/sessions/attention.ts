@@ -62,10 +62,10 @@ const softmax = /softmax/i;
  * a second product in sequence: PyTorch's math fallback or a model's eager code, which only operators distinguish.
  */
 export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: string): string[] {
-  const own = side.kernels.filter((kernel) => kernel.phase === phase);
-  const fused = own.flatMap(({ name }) => implementationOf(name) ?? []);
+  const phaseKernels = side.kernels.filter((kernel) => kernel.phase === phase);
+  const fused = phaseKernels.flatMap(({ name }) => implementationOf(name) ?? []);
   if (fused.length > 0) return [...new Set(fused)].sort();
-  if (!own.some(({ name }) => softmax.test(name))) return [];
+  if (!phaseKernels.some(({ name }) => softmax.test(name))) return [];
   const found = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
   return [found?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
 }

@@ -63,8 +63,10 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     sides.push({ ...side, stages, waterfalls, ranks });
   }
   const issues = issuesAt(
-    sessions.flatMap(({ id, user, issues: own }) =>
-      own.filter(({ severity }) => severity !== 'info').map((issue) => ({ issue, at: user.name ?? id })),
+    sessions.flatMap(({ id, user, issues: sessionIssues }) =>
+      sessionIssues
+        .filter(({ severity }) => severity !== 'info')
+        .map((issue) => ({ issue, at: user.name ?? id })),
     ),
   );
   return document('compare', compareVersion, compareSides(what!, sides), [
@@ -107,10 +109,10 @@ const unique = (values: string[]): string[] => [...new Set(values)];
 
 function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
-    const own = sides.map(({ stages }) => stages.find((stage) => stage.phase === phase));
+    const phaseStages = sides.map(({ stages }) => stages.find((stage) => stage.phase === phase));
     // Comparing a clean time with a profiled one would compare the profiler.
-    const profiled = own.some((one) => one?.is_clean === false);
-    const values = own.map((one) =>
+    const profiled = phaseStages.some((one) => one?.is_clean === false);
+    const values = phaseStages.map((one) =>
       one ? stageValue(one, (profiled ? one.profiled_ms : null) ?? one.value.duration_ms) : null,
     );
     const first = values[0]?.duration_ms ?? null;
@@ -154,8 +156,8 @@ const recorded = ({ kernels }: Side, phase: string): boolean =>
 /** Differences in what the times measure, and phases with a mean over several batch sizes. */
 export function timingIssues(sides: readonly Side[]): Issue[] {
   const list: Issue[] = [];
-  const named = (own: readonly Side[]): string =>
-    own.map(({ session }) => session.user.name ?? session.id).join(', ');
+  const named = (namedSides: readonly Side[]): string =>
+    namedSides.map(({ session }) => session.user.name ?? session.id).join(', ');
   const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
   for (const phase of unique(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
     const having = (of: (stage: Side['stages'][number]) => boolean): Side[] =>
@@ -220,10 +222,14 @@ function classRows(sides: readonly Side[]): CompareResult['classes'] {
     const values = sides.map((side) => {
       if (!recorded(side, phase)) return null;
       const { kernels } = side;
-      const own = kernels.filter((kernel) => keyed(kernel) === key);
+      const sameKernels = kernels.filter((kernel) => keyed(kernel) === key);
       const whole = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
-      const ms = own.reduce((sum, kernel) => sum + kernel.ms, 0);
-      return { ms, count: own.reduce((sum, { count }) => sum + count, 0), share: whole > 0 ? ms / whole : 0 };
+      const ms = sameKernels.reduce((sum, kernel) => sum + kernel.ms, 0);
+      return {
+        ms,
+        count: sameKernels.reduce((sum, { count }) => sum + count, 0),
+        share: whole > 0 ? ms / whole : 0,
+      };
     });
     return { phase, class: opClass, values, changes: changesOf(values) };
   });
@@ -248,11 +254,13 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   const keys = unique(maps.flatMap((map) => [...map.keys()]));
   const [first, last] = [sides[0]!, sides.at(-1)!];
   const rows = keys.flatMap((key) => {
-    const own = maps.map((map) => map.get(key));
-    const { phase, name, short_name, class: opClass } = own.find((one) => one !== undefined)!;
+    const sideKernels = maps.map((map) => map.get(key));
+    const { phase, name, short_name, class: opClass } = sideKernels.find((one) => one !== undefined)!;
     // Unrecorded kernels are neither new nor removed.
     if (!recorded(first, phase) || !recorded(last, phase)) return [];
-    const values = own.map((one) => (one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null));
+    const values = sideKernels.map((one) =>
+      one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null,
+    );
     const ms = values.map((value) => value?.ms ?? 0);
     return [
       {

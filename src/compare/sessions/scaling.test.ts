@@ -34,8 +34,8 @@ test('one, two and four ranks share a step of 8 ms, worked by hand', () => {
 });
 
 test('steps of different sizes compare by tokens if all are counted', () => {
-  const [both] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0, 16)]);
-  expect(both!.values[1]).toMatchObject({ speedup: 2, efficiency: 1 });
+  const [twoCounted] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0, 16)]);
+  expect(twoCounted!.values[1]).toMatchObject({ speedup: 2, efficiency: 1 });
   const [uncounted] = scalingOf([side(1, 8, 0, 8), side(2, 8, 0)]);
   expect(uncounted!.values[1]).toMatchObject({ speedup: 1, efficiency: 0.5 });
 });

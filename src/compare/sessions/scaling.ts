@@ -37,10 +37,10 @@ export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
 
 function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
   const found = sides.map(({ ranks, waterfalls, stages }) => {
-    const own = waterfalls.find((waterfall) => waterfall.kind === kind);
-    const time = own && headlineTime(own).value;
-    if (!own || !time || ranks === null) return null;
-    const exposed = explainedBars(own.bars).bars.filter(({ id }) => isBarOf(id, 'exposed_comm'));
+    const kindWaterfall = waterfalls.find((waterfall) => waterfall.kind === kind);
+    const time = kindWaterfall && headlineTime(kindWaterfall).value;
+    if (!kindWaterfall || !time || ranks === null) return null;
+    const exposed = explainedBars(kindWaterfall.bars).bars.filter(({ id }) => isBarOf(id, 'exposed_comm'));
     const tokens = stages.find(({ phase }) => phase === kind)?.value.tokens ?? null;
     return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
   });

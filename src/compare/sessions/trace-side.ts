@@ -175,9 +175,10 @@ async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   return (found?.series ?? [])
     .filter(({ metric, scope: gpu }) => wanted.has(metric) && /^gpu\d+$/.test(gpu))
     .map(({ scope: gpu, metric, mean, phases: sampled }) => {
-      const own = sampled.filter(({ kind }) => comparedPhases.has(kind));
-      const samples = own.reduce((sum, one) => sum + one.samples, 0);
-      const found = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
+      const phaseSamples = sampled.filter(({ kind }) => comparedPhases.has(kind));
+      const samples = phaseSamples.reduce((sum, one) => sum + one.samples, 0);
+      const found =
+        samples > 0 ? phaseSamples.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
       return { gpu, metric, mean: found };
     });
 }

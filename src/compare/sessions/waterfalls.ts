@@ -25,12 +25,12 @@ export function withWaterfallTime(
   stage: Side['stages'][number],
   waterfalls: readonly StageWaterfall[],
 ): Side['stages'][number] {
-  const [own, ...others] = waterfalls.filter(({ kind }) => kind === stage.phase);
-  if (!own || others.length > 0) return stage;
-  const duration_ms = headlineTime(own);
+  const [first, ...more] = waterfalls.filter(({ kind }) => kind === stage.phase);
+  if (!first || more.length > 0) return stage;
+  const duration_ms = headlineTime(first);
   return duration_ms.value === null
     ? stage
-    : { ...stage, value: { ...stage.value, duration_ms }, is_clean: !isProfiled(own) };
+    : { ...stage, value: { ...stage.value, duration_ms }, is_clean: !isProfiled(first) };
 }
 
 /** Stages with a waterfall on at least two sides. Ranges named by the program may differ between sides. */
@@ -41,19 +41,19 @@ export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): 
     .map((kind) =>
       sides.map(({ waterfalls }) => waterfalls.find((waterfall) => waterfall.kind === kind) ?? null),
     )
-    .filter((own) => own.filter((one) => one !== null).length > 1)
+    .filter((sideWaterfalls) => sideWaterfalls.filter((one) => one !== null).length > 1)
     .map(compared);
 }
 
-function compared(own: readonly (StageWaterfall | null)[]): ComparedWaterfall {
+function compared(sideWaterfalls: readonly (StageWaterfall | null)[]): ComparedWaterfall {
   // Comparing a clean time with a profiled one would compare the profiler.
-  const profiled = own.some((one) => one !== null && isProfiled(one));
-  const sides = own.map((one) => one && (profiled ? one.bars : explainedBars(one.bars).bars));
+  const profiled = sideWaterfalls.some((one) => one !== null && isProfiled(one));
+  const sides = sideWaterfalls.map((one) => one && (profiled ? one.bars : explainedBars(one.bars).bars));
   return {
-    phase: own.find((one) => one !== null)!.kind,
+    phase: sideWaterfalls.find((one) => one !== null)!.kind,
     profiled,
-    times_ms: own.map((one) => one && (profiled ? one.measured_ms : headlineTime(one))),
-    roofline_ms: own.map((one) => one && one.roofline_ms),
+    times_ms: sideWaterfalls.map((one) => one && (profiled ? one.measured_ms : headlineTime(one))),
+    roofline_ms: sideWaterfalls.map((one) => one && one.roofline_ms),
     bars: barsSideBySide(sides).map((bar) => ({
       ...bar,
       changes: bar.values.map((ms, i) => (i === 0 || ms === null ? null : changeFrom(bar.values[0]!, ms))),

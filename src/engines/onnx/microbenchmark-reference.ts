@@ -167,20 +167,20 @@ export function attention(
     const token = Math.floor(index / (dim * heads)) % fresh;
     const b = Math.floor(index / (dim * heads * fresh));
     const group = Math.floor(head / (heads / kv));
-    const scores = Array.from({ length: past + token + 1 }, (_, seen) => {
+    const scores = Array.from({ length: past + token + 1 }, (_, key) => {
       let score = 0;
       for (let i = 0; i < dim; i++)
         score +=
           at(arrays.query, ((b * fresh + token) * heads + head) * dim + i) *
-          find(arrays.keys, arrays.key, b, group, seen, i);
+          find(arrays.keys, arrays.key, b, group, key, i);
       return score / Math.sqrt(dim);
     });
     const most = Math.max(...scores);
     let [sum, weighted] = [0, 0];
-    for (const [seen, score] of scores.entries()) {
+    for (const [key, score] of scores.entries()) {
       const weight = Math.exp(score - most);
       sum += weight;
-      weighted += weight * find(arrays.values, arrays.val, b, group, seen, d);
+      weighted += weight * find(arrays.values, arrays.val, b, group, key, d);
     }
     return weighted / sum;
   };
@@ -213,8 +213,8 @@ export function lstm(
     const cell = new Float64Array(batch * hidden);
     for (let t = 0; t < seq; t++)
       for (let row = 0; row < batch; row++) {
-        const gate = (which: number, unit: number): number => {
-          const g = which * hidden + unit;
+        const gate = (gateIndex: number, unit: number): number => {
+          const g = gateIndex * hidden + unit;
           let sum = at(b, g) + at(b, 4 * hidden + g);
           for (let i = 0; i < width; i++) sum += at(w, g * width + i) * input[(t * batch + row) * width + i]!;
           if (t > 0)

@@ -111,7 +111,9 @@ function whatWentWrong(
     return { outcome: /out of memory|OutOfMemory/i.test(text) ? 'out_of_memory' : 'failed', text };
   }
   const count = tokenizer ? (text: string) => tokenizer.encode(text).length : null;
-  const lengths = exchanges.map((seen) => seen.usage?.output_tokens ?? tokenTimes(seen, count).output_tokens);
+  const lengths = exchanges.map(
+    (exchange) => exchange.usage?.output_tokens ?? tokenTimes(exchange, count).output_tokens,
+  );
   if (lengths.some((length) => length === null)) {
     return {
       outcome: 'failed',

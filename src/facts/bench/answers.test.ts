@@ -196,7 +196,7 @@ const variant = (label: string, tpots: number[]): BenchVariant => ({
 
 test('variants: a real difference with its interval, and no difference', () => {
   const eager = variant('mode=eager', [20, 20.4, 19.6]);
-  const [graph, same] = variantAnswers([
+  const [graph, unchanged] = variantAnswers([
     eager,
     variant('mode=cudagraph', [10, 10.2, 9.8]),
     variant('mode=other', [20.3, 19.7, 20.1]),
@@ -207,7 +207,7 @@ test('variants: a real difference with its interval, and no difference', () => {
   expect(graph!.answer).toMatch(/TPOT 0\.500× \(95 % 0\.4\d+ to 0\.5\d+×\)/);
   expect(graph!.answer).toContain('TTFT not significant (1.00×');
   expect(graph!.answer).toContain('At the other points');
-  expect(same!.answer).toContain('TPOT not significant');
+  expect(unchanged!.answer).toContain('TPOT not significant');
   // Two launches each, half the time, six comparisons: significant alone, but not after correction.
   const [few] = variantAnswers([variant('a', [20, 23]), variant('b', [10, 11.5])]);
   expect(few!.answer).toMatch(

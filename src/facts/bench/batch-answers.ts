@@ -83,11 +83,11 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   } else if (tpot && fixed > 0 && each > 0) {
     const crossover = fixed / each;
     figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
-    const beyond = crossover > 2 * last.batch ? ', far beyond the measured range' : '';
+    const rangeNote = crossover > 2 * last.batch ? ', far beyond the measured range' : '';
     const where =
       crossover > 10 * last.batch
         ? 'far beyond the measured range'
-        : `at batch ${formatCount(crossover)}${beyond}`;
+        : `at batch ${formatCount(crossover)}${rangeNote}`;
     sentences.push(
       `From the fit (error ${formatPercent(tpot.rms_error)}): a decode step takes ${formatMs(fixed)} plus ${formatMs(each)} per sequence; the sequences take as long as the fixed part ${where}.`,
     );

@@ -26,12 +26,12 @@ describe('a benchmark counted by hand', async () => {
       rank: 1,
       pid: row.pid! + 1000,
     });
-    const both = {
+    const rowsOfRanks = {
       ...made,
       stages: [...stages, ...stages.map((row) => ({ ...ofRank1(row), stage_id: row.stage_id! + 1000 }))],
       iterations: [...iterations, ...iterations.map(ofRank1)],
     };
-    const [other] = (await analyzeBench(await gpuSession({}, both))).data.variants;
+    const [other] = (await analyzeBench(await gpuSession({}, rowsOfRanks))).data.variants;
     expect(other!.points[0]!.latency).toEqual(first.latency);
   });
 

@@ -104,7 +104,7 @@ async function variantOf(
   const { manifest } = session;
   const rows = await benchRows(database, execution_id);
   const telemetry = await benchTelemetry(database, execution_id, workload.tensor_parallel_size);
-  const seen = new Set([...rows.iterations, ...rows.points].map(({ launch }) => launch));
+  const launches = new Set([...rows.iterations, ...rows.points].map(({ launch }) => launch));
   const graphs = usesGraphs(workload, engine_args);
   const about = {
     workload,
@@ -113,7 +113,7 @@ async function variantOf(
     roofs,
     telemetry,
     graphs,
-    launches: seen.size,
+    launches: launches.size,
     status: manifest.status,
   };
   const points = facts.map((point) => pointResult(point, rows, about));

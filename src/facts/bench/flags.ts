@@ -94,8 +94,8 @@ function variance(point: BenchPointResult): BenchFlag[] {
     }
   }
   const within = launches.flatMap((launch) => {
-    const own = repeats.filter((repeat) => repeat.launch === launch).map(({ e2e_ms }) => e2e_ms);
-    return own.length > 1 ? [cv(own)] : [];
+    const launchTimes = repeats.filter((repeat) => repeat.launch === launch).map(({ e2e_ms }) => e2e_ms);
+    return launchTimes.length > 1 ? [cv(launchTimes)] : [];
   });
   const pooled = Math.sqrt(mean(within.map((value) => value * value)));
   if (within.length > 0 && pooled > largeVariation) {
@@ -161,8 +161,8 @@ export function variantFlags(points: readonly BenchPointResult[], facts: Variant
 
 function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag[] {
   const engine = knownEngine(workload.engine.name);
-  const asked = command.some((word) => /^--device(=|$)/.test(word));
-  if (engine === null || engine === 'onnx' || !onCpu(workload) || asked) return [];
+  const deviceRequested = command.some((word) => /^--device(=|$)/.test(word));
+  if (engine === null || engine === 'onnx' || !onCpu(workload) || deviceRequested) return [];
   const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'];
   // vLLM built for GPUs does not start without one, so without a GPU this is a CPU build.
   if (!gpu && engine === 'vllm') return [];

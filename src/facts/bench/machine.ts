@@ -72,13 +72,13 @@ const total = <T>(rows: readonly T[], of: (row: T) => number): number =>
   rows.reduce((sum, row) => sum + of(row), 0);
 
 function gpuFigures(
-  own: readonly SampledMetric[],
+  samples: readonly SampledMetric[],
   energy: readonly EnergyRow[],
   gpus: readonly string[],
   none: MissingFigure,
 ): { none: MissingFigure; utilization: Figure; clock: Figure; power: Figure } {
   if (none.reason.code === 'no_gpu') return { none, utilization: none, clock: none, power: none };
-  const of = (metric: string) => own.filter((row) => row.metric === metric && gpus.includes(row.scope));
+  const of = (metric: string) => samples.filter((row) => row.metric === metric && gpus.includes(row.scope));
   const busy = of('utilization_percent');
   const clock = of('sm_clock_mhz');
   return {
@@ -167,14 +167,14 @@ function gpuMemory(
   gpus: readonly string[],
   none: MissingFigure,
 ): Figure {
-  const own = memory.filter(
+  const pointMemory = memory.filter(
     (row) => row.point === point && row.kind === 'used' && gpus.includes(`gpu${row.device}`),
   );
-  if (own.length === 0 || none.reason.code === 'no_gpu') return none;
+  if (pointMemory.length === 0 || none.reason.code === 'no_gpu') return none;
   return figure(
-    own.reduce((sum, { bytes }) => sum + bytes, 0),
+    pointMemory.reduce((sum, { bytes }) => sum + bytes, 0),
     'B',
-    `memory: used of ${own.map(({ device }) => `gpu${device}`).join(' + ')}, largest in the timed repeats; all processes`,
+    `memory: used of ${pointMemory.map(({ device }) => `gpu${device}`).join(' + ')}, largest in the timed repeats; all processes`,
   );
 }
 

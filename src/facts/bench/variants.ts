@@ -83,8 +83,8 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
     });
   }
   const reference = referencePoint(pairs.map(([from]) => from))!;
-  const there = results.filter(({ point }) => point === reference);
-  const first = `${question}, at ${pointWords(reference)}: ${listed(there.map((one) => comparisonWords(one, results.length)))}.`;
+  const atReference = results.filter(({ point }) => point === reference);
+  const first = `${question}, at ${pointWords(reference)}: ${listed(atReference.map((one) => comparisonWords(one, results.length)))}.`;
   const elsewhere = results.filter(({ point }) => point !== reference);
   return {
     id: 'variants',
@@ -106,12 +106,12 @@ function comparisonWords({ name, test, real }: Comparison, all: number): string 
 /** The other points, one line per metric: range of the ratios, and how many are significant. */
 function restWords(rest: readonly Comparison[]): string {
   const parts = compared.flatMap(({ name }) => {
-    const own = rest.filter((one) => one.name === name);
-    if (own.length === 0) return [];
-    const ratios = own.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
+    const metricResults = rest.filter((one) => one.name === name);
+    if (metricResults.length === 0) return [];
+    const ratios = metricResults.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
     const [low, high] = [formatFactor(ratios[0]!), formatFactor(ratios.at(-1)!)];
-    const real = own.filter((one) => one.real).length;
-    return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${own.length} real)`];
+    const real = metricResults.filter((one) => one.real).length;
+    return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${metricResults.length} real)`];
   });
   return parts.length === 0 ? '' : `At the other points ${listed(parts)}.`;
 }

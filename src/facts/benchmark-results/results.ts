@@ -111,11 +111,11 @@ function mergeRuns(captures: Capture[]): void {
 
 /** Matches by tool, label and mean latency, which are equal to the last digit. */
 function isSummaryOf(summary: Capture, detailed: Capture): boolean {
-  const [[point, ...others], [other]] = [summary.points, detailed.points] as [
+  const [[point, ...morePoints], [other]] = [summary.points, detailed.points] as [
     BenchmarkPoint[],
     BenchmarkPoint[],
   ];
-  if (!point || !other || others.length > 0 || point.requests !== null) return false;
+  if (!point || !other || morePoints.length > 0 || point.requests !== null) return false;
   const a = meanLatency(point);
   const b = meanLatency(other);
   return (

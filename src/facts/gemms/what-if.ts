@@ -112,7 +112,7 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
         one.m <= 4 * gemm.m &&
         gemm.m <= 4 * one.m,
     )
-    .map(({ roof: theirs }) => theirs?.share.value ?? null)
+    .map(({ roof: peerRoof }) => peerRoof?.share.value ?? null)
     .filter((share) => share !== null)
     .toSorted((x, y) => x - y);
   const sizes = (['n', 'k'] as const)

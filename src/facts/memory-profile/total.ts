@@ -77,13 +77,13 @@ function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, enginePids, points 
     found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null, before });
   }
   for (const { gpu, used_bytes } of points.baseline.per_gpu_details) {
-    const seen = [...found.values()].some((process) => process.gpu === gpu);
-    if (!seen && (used_bytes ?? 0) > unusedBytes)
+    const hasProcess = [...found.values()].some((process) => process.gpu === gpu);
+    if (!hasProcess && (used_bytes ?? 0) > unusedBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes, before: true });
   }
   for (const gpu of gpus) {
-    const seen = [...found.values()].some((process) => process.gpu === gpu);
-    if (!seen && outsideAllocator(rows, gpu, points) > outsideBytes)
+    const hasProcess = [...found.values()].some((process) => process.gpu === gpu);
+    if (!hasProcess && outsideAllocator(rows, gpu, points) > outsideBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
   }
   return [...found.values()];

@@ -171,8 +171,8 @@ test('more context and more sequences are never faster', () => {
           .slice(1)
           .forEach((stages, index) =>
             stages.forEach((values, stage) =>
-              values.forEach((value, which) =>
-                expect(value).toBeGreaterThanOrEqual(series[index]![stage]![which]! * (1 - 1e-9)),
+              values.forEach((value, position) =>
+                expect(value).toBeGreaterThanOrEqual(series[index]![stage]![position]! * (1 - 1e-9)),
               ),
             ),
           );

@@ -197,10 +197,10 @@ function opsOf(kernels: readonly StageKernel[], composed: Composed | null, roof:
 const isBeyond = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
 
 function beyondShare({ kernels, deviceNs }: Composed): number {
-  const beyond = kernels
+  const beyondNs = kernels
     .filter(({ time }) => isBeyond(time.how))
     .reduce((sum, { totalNs }) => sum + totalNs, 0);
-  return deviceNs > 0 ? beyond / deviceNs : 0;
+  return deviceNs > 0 ? beyondNs / deviceNs : 0;
 }
 
 /** Assumed error of an assumed roof share: three times the worst of 24 stages (bench/predict/README.md). */
@@ -213,16 +213,16 @@ const assumedError = 0.5;
  */
 function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
   const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {
-    const own =
+    const kernelError =
       validation.find((one) => one.kernel === kernel.kernel) ??
       validation.find((one) => one.kernel === 'elementwise');
     const error =
       time.how === 'measured'
-        ? (time.interval ?? own?.median_error ?? assumedError)
+        ? (time.interval ?? kernelError?.median_error ?? assumedError)
         : time.how === 'interpolated'
-          ? (own?.median_error ?? assumedError)
+          ? (kernelError?.median_error ?? assumedError)
           : time.how === 'extrapolated'
-            ? (own?.worst_error ?? assumedError)
+            ? (kernelError?.worst_error ?? assumedError)
             : assumedError;
     return total + ns * error;
   }, 0);

@@ -38,10 +38,10 @@ describe('an inconsistent measurement', () => {
       parts.components![0]!.bytes += 1e9;
     });
     expect(sum).toContain('sum to');
-    const others = change(({ metadata }) => {
+    const withOthers = change(({ metadata }) => {
       metadata!.issues = [{ code: 'gpu_shared', text: 'gpu0 was also used by x.' }];
     });
-    expect(others).toContain('gpu0 was also used by x.');
+    expect(withOthers).toContain('gpu0 was also used by x.');
     const divided = change((profile) => {
       profile.model_info.tensor_parallel_size = 2;
       profile.memory_breakdown.components![0]!.bytes /= 2;

@@ -43,13 +43,13 @@ interface Observation {
 export function recommendations(profiles: readonly HeldProfile[]): Recommendation[] {
   const groups = new Map<string, Observation[]>();
   for (const profile of profiles) {
-    for (const seen of observations(profile)) {
-      const known = groups.get(seen.constant) ?? [];
-      groups.set(seen.constant, [...known, { ...seen, model: profile.row.model }]);
+    for (const observation of observations(profile)) {
+      const known = groups.get(observation.constant) ?? [];
+      groups.set(observation.constant, [...known, { ...observation, model: profile.row.model }]);
     }
   }
   return [...groups.values()]
-    .flatMap((seen) => recommended(seen) ?? [])
+    .flatMap((observed) => recommended(observed) ?? [])
     .toSorted(
       (a, b) => b.error_before_bytes - b.error_after_bytes - (a.error_before_bytes - a.error_after_bytes),
     );

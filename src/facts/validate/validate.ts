@@ -18,8 +18,8 @@ export function validateProfiles(
   profiles: readonly { source: string; profile: ProfileFields }[],
   tolerance: Tolerance,
 ): Omit<Validation, 'session'> {
-  const held = profiles.map(({ source, profile }) => validateProfile(profile, source, tolerance));
-  const rows = held.map(({ row }) => row);
+  const validated = profiles.map(({ source, profile }) => validateProfile(profile, source, tolerance));
+  const rows = validated.map(({ row }) => row);
   const compared = rows.filter(({ status }) => status === 'compared');
   const totals = compared.flatMap(({ total }) => (total ? [total] : []));
   const within = totals.filter((total) => total.within).length;
@@ -40,6 +40,6 @@ export function validateProfiles(
     rest: restSummary(compared),
     groups: groupSummaries(compared),
     profiles: rows.toSorted((a, b) => worth(b.total?.error_share) - worth(a.total?.error_share)),
-    recommendations: recommendations(held),
+    recommendations: recommendations(validated),
   };
 }

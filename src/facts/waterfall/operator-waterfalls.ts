@@ -160,13 +160,13 @@ async function stageOf(
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
     const className = classOfBar(id);
-    const own =
+    const barRows =
       className === null
         ? hosts.filter((row) => row.id === id)
         : times.filter((row) => row.class === className);
-    const measuredMs = own.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
+    const measuredMs = barRows.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
     const sql =
-      own.length === 0
+      barRows.length === 0
         ? null
         : className === null
           ? `SELECT id AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${hostTimesSql(windows)}) WHERE id = '${id}' GROUP BY id
@@ -177,12 +177,12 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
       id,
       ms,
       share: explainedMs > 0 ? ms / explainedMs : 0,
-      count: own.length === 0 ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
+      count: barRows.length === 0 ? null : barRows.reduce((sum, row) => sum + row.n, 0) / n,
       ...describeBar(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
       sql,
       note: noteOf(id, ms, { raw, parts }),
-      parts: className === null ? [] : largest(own as OpTime[], n),
+      parts: className === null ? [] : largest(barRows as OpTime[], n),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);

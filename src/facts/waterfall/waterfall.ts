@@ -215,13 +215,13 @@ function roofLines(
     return link.value === null ? [] : [`host link ${formatQuantity(link.value, 'B/s')}: ${link.source}`];
   }
   if ('reason' in model) return [];
-  const own =
+  const kindSteps =
     group.kind === 'warmup'
       ? steps.warmup
       : group.kind === 'request'
         ? steps.requests
         : steps.steps.filter(({ kind }) => kind === group.kind);
-  const shape = own[0] ? shapeOf(own[0]) : null;
+  const shape = kindSteps[0] ? shapeOf(kindSteps[0]) : null;
   if (shape && 'phase' in shape) return peakLines(model, shape, peaks);
   const { bandwidth } = peaks;
   return bandwidth.value === null

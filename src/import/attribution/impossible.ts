@@ -59,9 +59,11 @@ export async function dropRepeated(
   table: 'trace_kernels' | 'trace_copies',
 ): Promise<number> {
   // The launching operator may be known for only one of the duplicates.
-  const same = traceTables[table].filter((column) => column !== 'op_id').map((column) => `"${column}"`);
+  const comparedColumns = traceTables[table]
+    .filter((column) => column !== 'op_id')
+    .map((column) => `"${column}"`);
   const repeated = `SELECT row FROM (
-      SELECT rowid AS row, row_number() OVER (PARTITION BY ${same.join(', ')} ORDER BY rowid) AS n FROM ${table}
+      SELECT rowid AS row, row_number() OVER (PARTITION BY ${comparedColumns.join(', ')} ORDER BY rowid) AS n FROM ${table}
       WHERE start_ns IN (SELECT start_ns FROM ${table} GROUP BY start_ns HAVING count(*) > 1)) WHERE n > 1`;
   const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM (${repeated})`);
   if (found!.n === 0) return 0;

@@ -80,15 +80,15 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
   const steps = await source.marks(isStep);
   let preparation: MarkedRange[] | null = null;
   for await (const one of source.processes()) {
-    const own = steps.filter(({ pid }) => pid === one.pid);
-    if (own.length > 0 && (await markedShare(one, own)) >= minMarked) continue;
+    const processSteps = steps.filter(({ pid }) => pid === one.pid);
+    if (processSteps.length > 0 && (await markedShare(one, processSteps)) >= minMarked) continue;
     const inferred = inferSteps(one.kernels);
     if ('why' in inferred) {
       found.why ??= inferred.why;
       continue;
     }
     preparation ??= await source.marks(isPreparation);
-    const taken = [...own, ...preparation.filter(({ pid }) => pid === one.pid)];
+    const taken = [...processSteps, ...preparation.filter(({ pid }) => pid === one.pid)];
     const ranges = await hostRanges(one, inferred.steps, inferred.confidence);
     if (!ranges) {
       found.why ??= 'the launches of one step overlap those of the next';
@@ -203,9 +203,9 @@ export function stageLabels(
   training: boolean,
   inferred: readonly { code: number; label: StageName }[],
 ): (code: number) => StageName {
-  const own = new Map(inferred.map(({ code, label }) => [code, label]));
+  const inferredLabels = new Map(inferred.map(({ code, label }) => [code, label]));
   return (code) => {
-    const label = own.get(code) ?? marked(code);
+    const label = inferredLabels.get(code) ?? marked(code);
     return training && label.kind === 'other' && label.step_index !== null
       ? { ...label, kind: 'training' }
       : label;

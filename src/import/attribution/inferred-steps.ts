@@ -290,15 +290,15 @@ function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass
     let blocks = 0;
     const counts = { products: 0, gemv: 0, attention: 0, decode: 0 };
     for (let i = first; i <= last; i++) {
-      const own = code[i]!;
+      const launchCode = code[i]!;
       ns += dur[i]!;
-      blocks += roles.blocks[own]!;
-      counts.gemv += roles.gemv[own]!;
-      counts.attention += roles.attention[own]!;
-      counts.decode += roles.decodeAttention[own]!;
-      if (roles.product[own] !== 1) continue;
+      blocks += roles.blocks[launchCode]!;
+      counts.gemv += roles.gemv[launchCode]!;
+      counts.attention += roles.attention[launchCode]!;
+      counts.decode += roles.decodeAttention[launchCode]!;
+      if (roles.product[launchCode] !== 1) continue;
       counts.products++;
-      hash = (Math.imul(hash, 31) + own) | 0;
+      hash = (Math.imul(hash, 31) + launchCode) | 0;
     }
     return { hash, ns, blocks, ...counts };
   });

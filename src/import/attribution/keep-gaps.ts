@@ -6,7 +6,17 @@ import { keepScanned } from './keep-scanned.js';
 import type { GapLatency } from './launch-latency.js';
 import { type Slice, slicesOf, within } from './slices.js';
 
-const own = ['start_ns', 'dur_ns', 'pid', 'tid', 'rank', 'device', 'context', 'stage_id', 'correlation'];
+const gapColumns = [
+  'start_ns',
+  'dur_ns',
+  'pid',
+  'tid',
+  'rank',
+  'device',
+  'context',
+  'stage_id',
+  'correlation',
+];
 const partColumns = gapParts.map((part) => `${part}_ns`);
 
 /** Idle intervals of the devices, with their parts. Needs attr_gaps, attr_kernels and attr_copies. */
@@ -22,7 +32,7 @@ export async function keepGaps(
     context,
     'gaps',
     {
-      ...Object.fromEntries(own.map((column) => [column, { sql: column }])),
+      ...Object.fromEntries(gapColumns.map((column) => [column, { sql: column }])),
       before_op_id: { sql: 'op_id' },
       ...Object.fromEntries(partColumns.map((column) => [column, {}])),
       cause: { texts: gapParts },

@@ -95,21 +95,21 @@ async function joinLaunch(
   graphLaunches: ReadonlySet<number>,
 ): Promise<void> {
   const of = await integersOf(workbench, `trace_${table}`, 'k');
-  const own = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
+  const columnsSql = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
   const ofGraph = `coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
   const opaque = table === 'kernels' ? ' AND k.opaque_graph IS DISTINCT FROM 1' : '';
   const node = `coalesce(${of('graph_node')}, CASE WHEN ${ofGraph}${opaque} THEN ${nodeWithoutId} END)`;
   if (table === 'kernels') {
     const inGraph = `${of('graph_node')} IS NOT NULL OR ${ofGraph}`;
     const opClass = `CASE WHEN ${of('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
-    own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
-    own.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
-  } else own.push(`${of('bytes')} AS bytes`);
+    columnsSql.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
+    columnsSql.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
+  } else columnsSql.push(`${of('bytes')} AS bytes`);
   const select = (among: string, candidates: string, operators: string) => `SELECT k.rowid AS activity,
        ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
        ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
        ${of('context')} AS context, ${of('stream')} AS stream,
-       ${of('correlation')} AS correlation, ${node} AS graph_node, ${own.join(', ')},
+       ${of('correlation')} AS correlation, ${node} AS graph_node, ${columnsSql.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
        coalesce(${of('op_id')}, a.op_id) AS op_id
      FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k

@@ -18,12 +18,12 @@ export async function operatorClasses(workbench: Workbench): Promise<OperatorCla
     `SELECT code, text::VARCHAR AS text FROM trace_names
      SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code ORDER BY code`,
   );
-  const own = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
-  const ofKernels = own.slice();
+  const classByCode = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
+  const ofKernels = classByCode.slice();
   for (const { code, text } of names) {
     const known = opClassOf(text);
-    own[code] = opClasses.indexOf(known);
-    if (known !== 'other' && text.includes('::')) ofKernels[code] = own[code]!;
+    classByCode[code] = opClasses.indexOf(known);
+    if (known !== 'other' && text.includes('::')) ofKernels[code] = classByCode[code]!;
   }
-  return { own, ofKernels };
+  return { own: classByCode, ofKernels };
 }

@@ -16,8 +16,8 @@ const filesIn = (folder: string): string[] =>
  * @throws E_USAGE if the folder has several runs
  */
 export function aiperfFiles(folder: string): string[] {
-  const own = filesIn(folder);
-  if (own.length > 0) return own;
+  const runFiles = filesIn(folder);
+  if (runFiles.length > 0) return runFiles;
   const runs = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(folder, entry.name))

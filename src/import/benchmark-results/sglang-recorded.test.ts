@@ -37,8 +37,10 @@ describe('SGLang 0.5.23 bench_serving', () => {
           run[`${statistic}_itl_ms`]!,
           6,
         );
-        for (const own of ['tpot', 'itl', 'e2e_latency'])
-          expect(found.value(`sglang.${own}`, statistic, 'file', point)).toBe(run[`${statistic}_${own}_ms`]);
+        for (const metricName of ['tpot', 'itl', 'e2e_latency'])
+          expect(found.value(`sglang.${metricName}`, statistic, 'file', point)).toBe(
+            run[`${statistic}_${metricName}_ms`],
+          );
       }
       expect(found.value('ttft', 'sd', 'recomputed', point) * Math.sqrt((n - 1) / n)).toBeCloseTo(
         run['std_ttft_ms']!,

@@ -130,7 +130,7 @@ function askedFor(run: JsonObject, label: string): Issue[] {
 
 function totals(run: JsonObject, list: MetricList): void {
   servingTotals(list, run, 'total_throughput');
-  const own: [string, string, string][] = [
+  const toolMetrics: [string, string, string][] = [
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],
     [
       'total_output_tokens_retokenized',
@@ -144,7 +144,7 @@ function totals(run: JsonObject, list: MetricList): void {
     ['slo_attainment', 'ratio', "share of all requests that met the run's own limits"],
     ['accept_length', 'tokens', 'accepted tokens per step of speculative decoding, from the server'],
   ];
-  for (const [key, unit, definition] of own) {
+  for (const [key, unit, definition] of toolMetrics) {
     list.own(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
   }
 }

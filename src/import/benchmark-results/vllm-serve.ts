@@ -165,7 +165,7 @@ function withoutFirst(request: RequestSample): RequestSample {
 
 function totals(run: JsonObject, list: MetricList): void {
   servingTotals(list, run, 'total_token_throughput');
-  const own: [string, string, string][] = [
+  const toolMetrics: [string, string, string][] = [
     [
       'request_goodput',
       'req/s',
@@ -174,7 +174,7 @@ function totals(run: JsonObject, list: MetricList): void {
     ['max_output_tokens_per_s', 'tok/s', 'max tokens received in one second'],
     ['max_concurrent_requests', 'requests', 'max requests in flight in one second'],
   ];
-  for (const [key, unit, definition] of own) {
+  for (const [key, unit, definition] of toolMetrics) {
     // Versions of 2025 wrote "request_goodput:" with the colon.
     const value = numberOf(run[key]) ?? numberOf(run[`${key}:`]);
     list.own(key, unit, definition, 'value', value, { source: `file: ${key}` });

@@ -95,9 +95,9 @@ async function finish(
   context: ImportContext,
 ): Promise<ImportOutcome> {
   const zero = context.zero.realtime_ns;
-  const own = facts.realtime_zero_ns;
-  const shared = zero !== null && own !== null;
-  const offset_ns = shared ? Number(own - zero) : 0;
+  const captureZero = facts.realtime_zero_ns;
+  const shared = zero !== null && captureZero !== null;
+  const offset_ns = shared ? Number(captureZero - zero) : 0;
   const events = Object.values(tables.counts).reduce((sum, count) => sum + count, 0);
   const inTables = Object.entries(tables.rows).some(([kind, rows]) => kind !== 'nvtx' && rows !== null);
   const {
@@ -132,7 +132,7 @@ async function finish(
       name: 'Nsight Systems session, ns',
       resolution_ns: 1,
       // Alone it is the session's own clock; with other captures, nsys's error to the wall clock is unknown.
-      error_bound_ns: zero === null || zero === own ? 0 : null,
+      error_bound_ns: zero === null || zero === captureZero ? 0 : null,
     },
     issues: [...issues, ...attributed.issues],
   };
@@ -164,11 +164,11 @@ const meansOf =
   (file: SqliteFile): ReadMeans =>
   (table, { time, keys, value }, overNs) => {
     const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
-    for (const [at, own, ...of] of readRows(file, table, [time, value, ...keys])) {
+    for (const [at, sampleValue, ...of] of readRows(file, table, [time, value, ...keys])) {
       const from = Number(at) - (Number(at) % overNs);
       const key = of.join(' ');
       const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };
-      row.sum += Number(own);
+      row.sum += Number(sampleValue);
       row.n++;
       sums.set(`${from} ${key}`, row);
     }

@@ -52,8 +52,8 @@ export async function keepNetworkMetrics(
   const links = new Map<string, string>(
     (await read('TARGET_INFO_GPU_METRICS', ['typeId', 'metricId', 'metricName'])).flatMap(
       ([type, metric, name]) => {
-        const own = ofName(linkMetrics, name);
-        return own === undefined ? [] : [[`${type} ${metric}`, own] as const];
+        const metricName = ofName(linkMetrics, name);
+        return metricName === undefined ? [] : [[`${type} ${metric}`, metricName] as const];
       },
     ),
   );
@@ -63,15 +63,17 @@ export async function keepNetworkMetrics(
       { time: 'timestamp', keys: ['typeId', 'metricId'], value: 'value' },
       overNs,
     )) {
-      const own = links.get(key);
+      const linkMetric = links.get(key);
       // The last byte of a type is the GPU.
-      if (own !== undefined) add(time, `gpu${BigInt(key.split(' ')[0]!) & 0xffn}`, own, mean);
+      if (linkMetric !== undefined) add(time, `gpu${BigInt(key.split(' ')[0]!) & 0xffn}`, linkMetric, mean);
     }
   const ports = new Map<string, string>(
     (await read('TARGET_INFO_NETWORK_METRICS', ['metricsListId', 'metricsIdx', 'name', 'unit'])).flatMap(
       ([list, index, name, unit]) => {
-        const own = ofName(portMetrics, name);
-        return own === undefined || unit !== 'bytes/ms' ? [] : [[`${list} ${index}`, own] as const];
+        const metricName = ofName(portMetrics, name);
+        return metricName === undefined || unit !== 'bytes/ms'
+          ? []
+          : [[`${list} ${index}`, metricName] as const];
       },
     ),
   );
@@ -91,9 +93,10 @@ export async function keepNetworkMetrics(
       overNs,
     )) {
       const [global, port, list, index] = key.split(' ');
-      const own = ports.get(`${list} ${index}`);
+      const portMetric = ports.get(`${list} ${index}`);
       const name = adapters.get(global!) ?? `network adapter ${global}`;
-      if (own !== undefined) add(time, `${name}${port === '0' ? '' : ` port ${port}`}`, own, mean / 1000);
+      if (portMetric !== undefined)
+        add(time, `${name}${port === '0' ? '' : ` port ${port}`}`, portMetric, mean / 1000);
     }
   }
   for (const row of sums.values()) sink.append('telemetry', { ...keys, ...row });

@@ -66,9 +66,9 @@ test('two workers with separate codes read the same as one thread', async () => 
   const two = await read(fixture, {
     lanes: ({ path }) => [workerLane(path, entry), workerLane(path, entry)],
   });
-  const own = await read(fixture, { lanes: (file) => [ownLane(file), ownLane(file)] });
+  const twoLanes = await read(fixture, { lanes: (file) => [ownLane(file), ownLane(file)] });
   expect(two).toEqual(oneThread);
-  expect(own).toEqual(oneThread);
+  expect(twoLanes).toEqual(oneThread);
 });
 
 test('reports damage found by a worker like damage found on this thread', async () => {

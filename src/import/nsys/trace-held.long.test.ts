@@ -78,9 +78,9 @@ test('a capture out of order, with impossible rows, graphs together with kernels
     renameSync(`${path}.new`, table('KERNEL'));
     return { issues: [] };
   });
-  const held = await everything(await imported(path, true));
-  expect(held).toEqual(await everything(await imported(path, false)));
-  expect(held).toMatchObject({
+  const fromMemory = await everything(await imported(path, true));
+  expect(fromMemory).toEqual(await everything(await imported(path, false)));
+  expect(fromMemory).toMatchObject({
     issues: expect.arrayContaining([expect.objectContaining({ code: 'impossible_times' })]),
   });
 });
@@ -101,9 +101,9 @@ test('drops duplicate kernels, kernels an hour early and copies of 2^62 bytes in
     )
     .all() as { n: number; ns: number }[];
   database.close();
-  const held = await everything(await imported(path, true));
-  expect(held).toEqual(await everything(await imported(path, false)));
-  const rows = held['kernels'] as { dur_ns: number }[];
+  const fromMemory = await everything(await imported(path, true));
+  expect(fromMemory).toEqual(await everything(await imported(path, false)));
+  const rows = fromMemory['kernels'] as { dur_ns: number }[];
   expect({ n: rows.length, ns: rows.reduce((sum, { dur_ns }) => sum + Number(dur_ns), 0) }).toEqual(kernels);
 });
 

@@ -90,12 +90,12 @@ async function readTable(
   offset_ns: number,
   losses: Losses,
 ): Promise<TableRows> {
-  const own = eventKinds.filter((kind) => fromShape[kind].table === table && tables.shapes[kind]);
-  const counted = own.reduce((sum, kind) => sum + tables.counts[kind], 0);
+  const kinds = eventKinds.filter((kind) => fromShape[kind].table === table && tables.shapes[kind]);
+  const counted = kinds.reduce((sum, kind) => sum + tables.counts[kind], 0);
   const arrays = eventArrays(counted, table === 'trace_copies');
   const found: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
   let first_code = 0;
-  for (const kind of own) {
+  for (const kind of kinds) {
     const target = { into: arrays, first_row: found.rows, first_code, offset_ns, limit_ns: latest };
     const read = await tables.read(kind, target);
     const joined = found.rows === 0 || arrays.start_ns[found.rows]! >= arrays.start_ns[found.rows - 1]!;

@@ -76,19 +76,20 @@ export const vllmLogImporter = {
     for (const rank of facts.ranks) {
       for (const row of memoryRows(rank)) {
         const t_ns = (seconds.get(row.line_number) ?? 0) * 1e9;
-        const own = { pid: rank.pid, rank: rank.rank, device: rank.rank };
+        const ids = { pid: rank.pid, rank: rank.rank, device: rank.rank };
         const place = { t_ns, kind: row.kind, bytes: row.bytes, point: null, source: redact(row.line) };
-        sink.append('memory', { ...keys, ...own, ...place });
+        sink.append('memory', { ...keys, ...ids, ...place });
       }
     }
     const metrics = [...engineMetrics(facts), ...facts.ranks.flatMap(rankMetrics)];
     for (const metric of metrics) {
-      const own = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
-      sink.append('metrics', { ...keys, ...own, ...metric, source: redact(metric.source) });
+      const metricFields = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
+      sink.append('metrics', { ...keys, ...metricFields, ...metric, source: redact(metric.source) });
     }
     for (const { scope, values, seconds: at } of stats) {
-      const own = { pid: null, rank: 0, t_ns: at * 1e9, scope };
-      for (const [metric, value] of values) sink.append('telemetry', { ...keys, ...own, metric, value });
+      const sampleFields = { pid: null, rank: 0, t_ns: at * 1e9, scope };
+      for (const [metric, value] of values)
+        sink.append('telemetry', { ...keys, ...sampleFields, metric, value });
     }
     return {
       clock: { name: 'local time of the log, without year', resolution_ns: 1e9, error_bound_ns: null },

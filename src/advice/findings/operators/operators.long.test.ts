@@ -198,8 +198,8 @@ test('a program that computes at the same place in every step, but not one that 
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
   // Another process can delay a program, but it does not cause casts.
   const cast: Call = { name: 'aten::copy_', takes: 400, shapes: [[64], [64]], types: ['float', 'double'] };
-  const both = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
-  const busy = { ...both, machine: { ...both.machine, busy: true } };
+  const castAndDelay = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
+  const busy = { ...castAndDelay, machine: { ...castAndDelay.machine, busy: true } };
   const { findings: claimed, withheld, rules: outcomes } = await findings(busy, rules);
   expect(claimed.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
   expect(withheld).toMatchObject([{ rule: 'host_bound', stage: 'decode', reason: { code: 'machine_busy' } }]);

@@ -4,8 +4,8 @@ import type { FindingContext } from '../rule.js';
 /** Products with weights on one side: the rows are the tokens of a step. */
 const named = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
 /** The first argument of `addmm` is the addend. */
-const matrix = (which: 0 | 1) =>
-  `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${which}]') ELSE json_extract(input_shapes, '$[${which + 1}]') END`;
+const matrix = (side: 0 | 1) =>
+  `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${side}]') ELSE json_extract(input_shapes, '$[${side + 1}]') END`;
 
 /**
  * SQL of the weight products with recorded shapes in prefills and steps: kind, step_id, start_ns, token_rows, inner, outer

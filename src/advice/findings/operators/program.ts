@@ -59,16 +59,16 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   const scattered = rows.filter((row) => !usual.includes(row));
   const inMost =
     instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= minSteps * instances;
-  const own = [...usual, ...(inMost ? scattered : [])];
+  const places = [...usual, ...(inMost ? scattered : [])];
   const each = (row: Row) => (usual.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms);
   const time = Math.min(
     Math.max(0, wall - operators_ms),
-    own.reduce((sum, row) => sum + each(row), 0),
+    places.reduce((sum, row) => sum + each(row), 0),
   );
-  const n = own.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
-  if (time < minShare * wall || own.length === 0)
+  const n = places.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
+  if (time < minShare * wall || places.length === 0)
     return `recurring gaps over ${formatNs(longHostNs)} without an operator take ${part(time, wall)}`;
-  const [first] = own;
+  const [first] = places;
   return {
     stage: kind,
     noise: true,

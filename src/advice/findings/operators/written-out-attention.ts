@@ -44,9 +44,9 @@ export async function writtenOutAttention(
       )
       .join('; '),
   );
-  const own = rows.filter(isAttention);
-  const between = own.reduce((sum, row) => sum + row.between_ms, 0) / instances;
-  const pairs = own.reduce((sum, row) => sum + row.pairs, 0) / instances;
+  const attentionRows = rows.filter(isAttention);
+  const between = attentionRows.reduce((sum, row) => sum + row.between_ms, 0) / instances;
+  const pairs = attentionRows.reduce((sum, row) => sum + row.pairs, 0) / instances;
   if (between < minShare * wall)
     return `operators between the two products of attention take ${part(between, wall)}`;
   return {

@@ -90,21 +90,21 @@ async function misaligned(
   gemms: readonly GemmKernel[],
 ): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall } = stage;
-  const own = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
-  const time = own.reduce((sum, gemm) => sum + gemm.ms, 0);
+  const misaligned = gemms.filter((gemm) => (loadBytes(gemm) ?? 16) < 16);
+  const time = misaligned.reduce((sum, gemm) => sum + gemm.ms, 0);
   if (time < minShare * wall) return `products that load less than 16 bytes at once take ${part(time, wall)}`;
-  const byName = own.reduce((sum, gemm) => sum + gemm.ms * (leftByBytes[loadBytes(gemm)!] ?? 0.5), 0);
+  const byName = misaligned.reduce((sum, gemm) => sum + gemm.ms * (leftByBytes[loadBytes(gemm)!] ?? 0.5), 0);
   const byModel = await alignedMs(context, stage, time, gemms);
   const after = Math.min(time, byModel ?? byName);
   const stake = time - after;
   if (stake < minShare * wall)
     return `misaligned products would be ${part(stake, wall)} faster with aligned sizes`;
-  const smallest = Math.min(...own.map((gemm) => loadBytes(gemm)!));
+  const smallest = Math.min(...misaligned.map((gemm) => loadBytes(gemm)!));
   const { evidence } = await gemmEvidence(
     context,
     stage,
-    own,
-    () => `${own[0]!.name.slice(0, 120)}: loads ${plural(smallest, 'byte')} at once`,
+    misaligned,
+    () => `${misaligned[0]!.name.slice(0, 120)}: loads ${plural(smallest, 'byte')} at once`,
   );
   return {
     stage: kind,
@@ -165,7 +165,7 @@ async function quantized(
   if (sms === null || typeof capability !== 'string') return 'the number of multiprocessors is not known';
   const product = (text: string | null) =>
     (text ?? '').split(',').reduce((size, one) => size * Number(one), 1);
-  const own = gemms.flatMap((gemm) => {
+  const partlyFilled = gemms.flatMap((gemm) => {
     const launch = {
       blocks: product(gemm.grid),
       threads: product(gemm.block),
@@ -175,14 +175,16 @@ async function quantized(
     const found = wavesOf(launch, sms, capability);
     return found && found.waves > 1 ? [{ gemm, ...found, blocks: launch.blocks }] : [];
   });
-  const stake = own.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
+  const stake = partlyFilled.reduce((sum, { gemm, efficiency }) => sum + gemm.ms * (1 - efficiency), 0);
   if (stake < minShare * wall) return `partly filled last waves of products take ${part(stake, wall)}`;
-  const worst = own.toSorted((a, b) => b.gemm.ms * (1 - b.efficiency) - a.gemm.ms * (1 - a.efficiency))[0]!;
-  const time = own.reduce((sum, { gemm }) => sum + gemm.ms, 0);
+  const worst = partlyFilled.toSorted(
+    (a, b) => b.gemm.ms * (1 - b.efficiency) - a.gemm.ms * (1 - a.efficiency),
+  )[0]!;
+  const time = partlyFilled.reduce((sum, { gemm }) => sum + gemm.ms, 0);
   const { evidence } = await gemmEvidence(
     context,
     stage,
-    own.map(({ gemm }) => gemm),
+    partlyFilled.map(({ gemm }) => gemm),
     () =>
       `${worst.blocks} blocks on ${sms} multiprocessors: ${formatNumber(worst.waves)} waves, of which the last is ${part(worst.waves % 1 || 1, 1)} full`,
   );
@@ -209,10 +211,10 @@ async function quantized(
 function gemmEvidence(
   context: FindingContext,
   { kind, instances }: StageFacts,
-  own: readonly GemmKernel[],
+  kernels: readonly GemmKernel[],
   text: () => string,
 ) {
-  const names = [...new Set(own.map(({ name }) => `'${name.replaceAll("'", "''")}'`))];
+  const names = [...new Set(kernels.map(({ name }) => `'${name.replaceAll("'", "''")}'`))];
   return context.evidence(
     `SELECT coalesce(short_name, name) AS kernel, dtype, tile, grid, "block", registers, shared_mem_bytes, round(count(*) / ${instances}, 2) AS per_instance,
             round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms

@@ -107,9 +107,9 @@ export const lowOccupancy: Rule = {
     const limited = counters.kernels.flatMap((kernel) => limitedBy(kernel, sms) ?? []);
     const findings: FoundDraft[] = [];
     for (const limiter of new Set(limited.map((kernel) => kernel.limiter))) {
-      const own = limited.filter((kernel) => kernel.limiter === limiter);
-      const [largest] = await savingsByStage(context, counters, own);
-      if (largest) findings.push(await finding(context, largest, limiter, own));
+      const limitedBySame = limited.filter((kernel) => kernel.limiter === limiter);
+      const [largest] = await savingsByStage(context, counters, limitedBySame);
+      if (largest) findings.push(await finding(context, largest, limiter, limitedBySame));
     }
     if (findings.length > 0) return { outcome: 'fired', findings };
     return { outcome: 'not_fired', why: whyNot(counters, limited) };
@@ -190,9 +190,9 @@ async function finding(
   context: FindingContext,
   saving: StageSaving,
   limiter: Limiter,
-  own: readonly Limited[],
+  kernels: readonly Limited[],
 ): Promise<FoundDraft> {
-  const worst = own
+  const worst = kernels
     .filter((kernel) => saving.kernels.includes(kernel))
     .toSorted(
       (a, b) =>

@@ -37,13 +37,13 @@ export const productPerSequence = stageRule(
     const product = await logitsProduct(context, stage);
     if (typeof product === 'string') return product;
     const { kind, wall_ms: wall } = stage;
-    const { shape, ms: took, read_ms, limitMs } = product;
+    const { shape, ms: productMs, read_ms, limitMs } = product;
     const sequences = shape.batchSize;
-    const reads = took / read_ms;
-    const summary = `the last product takes ${ms(took)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
+    const reads = productMs / read_ms;
+    const summary = `the last product takes ${ms(productMs)}, ${count(reads)} times as long as one read of its weights, for ${count(sequences)} sequences`;
     if (sequences < minSequences || Math.abs(reads / sequences - 1) > tolerance) return summary;
     // With this many rows arithmetic limits the product, and one product would be no faster.
-    const gain = took - limitMs(sequences);
+    const gain = productMs - limitMs(sequences);
     if (gain < minShare * wall) return summary;
     const { evidence } = await context.evidence<{ kernel: string; longest_us: number }>(
       longestProductsSql(stage),
@@ -51,9 +51,9 @@ export const productPerSequence = stageRule(
     );
     return {
       stage: kind,
-      title: `Logits computed sequence by sequence: the product takes ${part(took, wall)} of ${everyInstance(kind)}`,
+      title: `Logits computed sequence by sequence: the product takes ${part(productMs, wall)} of ${everyInstance(kind)}`,
       at_stake_ms: gain,
-      cause: `The last product of ${instanceWord(kind)} takes ${ms(took)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the product is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
+      cause: `The last product of ${instanceWord(kind)} takes ${ms(productMs)}. One read of its weights takes ${ms(read_ms)}, and ${count(sequences)} sequences need no more than one: ${count(reads)} reads mean that the product is computed for each sequence by itself. PyTorch does so where the last token's hidden states are a view of the whole prompt's, hidden[:, -1:], as stock Hugging Face models make it.`,
       change: {
         kind: 'code',
         text: 'Make the hidden states contiguous before the product with the vocabulary.',
@@ -61,7 +61,7 @@ export const productPerSequence = stageRule(
           'model.lm_head.register_forward_pre_hook(lambda module, args: (args[0].contiguous(),))  # transformers',
       },
       gain: gainOf(wall, gain, 'One product of all sequences takes as long as one read of its weights.', {
-        high_ms: took,
+        high_ms: productMs,
       }),
       confidence: 'medium',
       covers: ['gemm_shape'],

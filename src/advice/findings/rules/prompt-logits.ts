@@ -72,19 +72,20 @@ const slowerThanNeeded = 4;
 async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<FoundDraft | string> {
   const product = await logitsProduct(context, stage);
   if (typeof product === 'string') return product;
-  const { shape, ms: took, after_ms, limitMs } = product;
+  const { shape, ms: productMs, after_ms, limitMs } = product;
   if (shape.newTokens === 1) return 'the prefill has one token';
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  const last = `the last product of a prefill takes ${ms(took)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
-  if (took < ofAllRows * all || took > upToAllRows * all || took < slowerThanNeeded * needed) return last;
-  const gain = Math.max(0, took - needed) + after_ms * (1 - shape.batchSize / rows);
+  const last = `the last product of a prefill takes ${ms(productMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
+  if (productMs < ofAllRows * all || productMs > upToAllRows * all || productMs < slowerThanNeeded * needed)
+    return last;
+  const gain = Math.max(0, productMs - needed) + after_ms * (1 - shape.batchSize / rows);
   if (gain < minShare * stage.wall_ms) return last;
   const { evidence } = await context.evidence<{ kernel: string }>(longestProductsSql(stage), () => last);
   return draftOf(context, {
     stage: 'prefill',
     wall: stage.wall_ms,
-    logits: took + after_ms,
+    logits: productMs + after_ms,
     gain,
     rows,
     needed: shape.batchSize,
@@ -117,9 +118,9 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
       `products of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
   );
   const whole = samplings.filter(
-    ({ products_ms: took }) => took >= ofAllRows * all && took <= upToAllRows * all,
+    ({ products_ms: productsMs }) => productsMs >= ofAllRows * all && productsMs <= upToAllRows * all,
   );
-  const kept = (took: number): number => Math.max(needed, (took * shape.batchSize) / rows);
+  const kept = (productsMs: number): number => Math.max(needed, (productsMs * shape.batchSize) / rows);
   const mean = (of: readonly Sampling[], value: (row: Sampling) => number): number =>
     of.reduce((sum, row) => sum + value(row), 0) / samplings.length;
   const gain = mean(whole, ({ busy_ms: busy }) => Math.max(0, busy - kept(busy)));

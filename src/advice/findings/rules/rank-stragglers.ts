@@ -65,8 +65,8 @@ export const rankStragglers: Rule = {
 };
 
 /** "20 % longer than", from twice as long on "3.02× as long as". */
-const longer = (own: number, usual: number): string =>
-  own >= 2 * usual ? `${factor(own / usual)} as long as` : `${part(own - usual, usual)} longer than`;
+const longer = (rankMs: number, usual: number): string =>
+  rankMs >= 2 * usual ? `${factor(rankMs / usual)} as long as` : `${part(rankMs - usual, usual)} longer than`;
 
 async function finding(
   context: FindingContext,

@@ -127,14 +127,14 @@ async function sloMissed(
 ): Promise<FoundDraft> {
   const slo = serving.slo!;
   const kept = point.goodput.share.value ?? 0;
-  const beyond = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
+  const missed = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
     const spread = point.latency[name];
     const bound = slo[`${name}_ms`];
     return bound !== null && 'mean' in spread
       ? [{ name, ms: spread.mean, over: spread.mean - bound, bound }]
       : [];
   });
-  const worst = beyond.toSorted((x, y) => y.ms / y.bound - x.ms / x.bound)[0];
+  const worst = missed.toSorted((x, y) => y.ms / y.bound - x.ms / x.bound)[0];
   const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
   return {
     stage: null,

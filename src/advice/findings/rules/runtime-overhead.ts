@@ -43,11 +43,11 @@ async function finding(
   { kind, wall_ms: wall, waterfall }: EngineStage,
   { bar, what, cause, change }: (typeof causes)[number],
 ): Promise<FoundDraft | string> {
-  const own = waterfall.bars.find(({ id }) => id === bar);
-  const time = own?.ms ?? 0;
-  if (!own?.sql || time < minShare * wall) return `${bar} takes ${part(time, wall)}`;
+  const causeBar = waterfall.bars.find(({ id }) => id === bar);
+  const time = causeBar?.ms ?? 0;
+  if (!causeBar?.sql || time < minShare * wall) return `${bar} takes ${part(time, wall)}`;
   const { evidence } = await context.evidence<{ what: string; count: number | null; ms: number }>(
-    own.sql,
+    causeBar.sql,
     ([first]) => `${count(first?.count ?? 0)} gaps in ${everyInstance(kind)}, ${ms(time)}`,
   );
   return {

@@ -69,10 +69,10 @@ function aloneOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
   return sequence.filter((kernel, index) => {
     const until = kernel.start_ns + kernel.dur_ns;
     const next = sequence[index + 1];
-    const alone =
+    const isAlone =
       kernel.start_ns >= end && (next === undefined || next.start_ns >= until - 0.1 * kernel.dur_ns);
     end = Math.max(end, until);
-    return alone;
+    return isAlone;
   });
 }
 

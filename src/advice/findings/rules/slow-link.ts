@@ -57,16 +57,16 @@ async function finding(
       .map((row) => `${row.operation} of ranks ${shortOf(row)}: ${micros(row.wire_us)}`)
       .join('; '),
   );
-  const { operation, wire_us: own, other_us: other, bytes, ranks, lost_ms: lost } = link;
+  const { operation, wire_us: wireUs, other_us: otherUs, bytes, ranks, lost_ms: lost } = link;
   const members = shortOf(link);
   const bus = bytes === null ? null : (collectiveTraffic(operation, bytes, ranks)?.bus ?? null);
   const rate = (us: number) =>
     bus === null ? '' : ` (${formatQuantity(bus / (us / 1e6), 'B/s')} bus bandwidth)`;
   return {
     stage: kind,
-    title: `Slow link: the exchange of ranks ${members} takes ${factor(own / other!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
+    title: `Slow link: the exchange of ranks ${members} takes ${factor(wireUs / otherUs!)} as long as that of other ranks, ${part(lost, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
-    cause: `An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(own)}${rate(own)} once all of ranks ${members} have arrived, and ${micros(other!)}${rate(other!)} in the fastest other group of ${ranks} ranks.`,
+    cause: `An ${operation}${bytes === null ? '' : ` of ${formatBytes(bytes)}`} takes ${micros(wireUs)}${rate(wireUs)} once all of ranks ${members} have arrived, and ${micros(otherUs!)}${rate(otherUs!)} in the fastest other group of ${ranks} ranks.`,
     change: {
       kind: 'config',
       text: 'Look for a link of these GPUs that is down or has errors, and for ranks of the group on another host or behind another switch; keep a group within one NVLink domain.',

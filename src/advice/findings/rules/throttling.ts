@@ -61,25 +61,25 @@ function used({ scope, manifest }: FindingContext, devices: readonly MonitorDevi
 }
 
 function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string {
-  const held =
+  const reasonText =
     share.value === null
       ? share.reason.text
       : `the clocks of ${scope} were throttled for ${formatPercent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
-  return `${withoutEnd(held)}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
+  return `${withoutEnd(reasonText)}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
 }
 
 async function ofDevice(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
-  const { scope, throttling: held, clock } = device;
-  const lowered = held.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
+  const { scope, throttling: throttled, clock } = device;
+  const lowered = throttled.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
   const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
-  if ((held.share.value ?? 0) < minShare || loweredNs === 0) {
+  if ((throttled.share.value ?? 0) < minShare || loweredNs === 0) {
     const dropped = clock.dropped_share.value ?? 0;
     return dropped < minShare ? [] : [await unexplained(context, device, dropped)];
   }
   const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
-  const [worst] = held.reasons;
-  const why = held.reasons
+  const [worst] = throttled.reasons;
+  const why = throttled.reasons
     .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
     .join(', ');
   const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
@@ -124,7 +124,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   return [
     doubt({
       ...common,
-      title: `Throttled: ${worst!.words} limited ${scope} for ${formatPercent(held.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
+      title: `Throttled: ${worst!.words} limited ${scope} for ${formatPercent(throttled.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
     }),
   ];
 }

@@ -65,8 +65,11 @@ export const uncoalescedAccess = counterRule(
     saving(row) {
       const wasted = row.excess!;
       const busy = Math.min(1, (row.memory_percent ?? 50) / 100);
-      const asked = row.ideal === null ? null : row.ideal * sectorBytes;
-      const dramBytes = asked === null || !row.dram_read_bytes ? 1 : Math.min(1, asked / row.dram_read_bytes);
+      const requestedBytes = row.ideal === null ? null : row.ideal * sectorBytes;
+      const dramBytes =
+        requestedBytes === null || !row.dram_read_bytes
+          ? 1
+          : Math.min(1, requestedBytes / row.dram_read_bytes);
       const dram = ((row.dram_percent ?? 0) / streamPercent) * dramBytes;
       const left = Math.max(1 - wasted * busy, dram, (row.sm_percent ?? 0) / 100);
       const expected = Math.max(0, 1 - left);

@@ -65,7 +65,7 @@ export function together(
   return scratch.map((_, column) => ({
     numbers(from, count) {
       if (from !== lastFrom || count !== lastCount) {
-        made = scratch.map((own) => own(count));
+        made = scratch.map((allocate) => allocate(count));
         fill(made, from, count);
         [lastFrom, lastCount] = [from, count];
       }

@@ -238,10 +238,10 @@ function combined(rows: readonly Row[], of: readonly string[]) {
 }
 
 function eventsOf(table: 'trace_api' | 'trace_kernels' | 'trace_copies', rows: readonly Row[]): HeldEvents {
-  const own = new Set(['start_ns', 'dur_ns', 'correlation', 'bytes']);
+  const rowColumns = new Set(['start_ns', 'dur_ns', 'correlation', 'bytes']);
   const { shape, shapes } = combined(
     rows,
-    traceTables[table].filter((name) => !own.has(name)),
+    traceTables[table].filter((name) => !rowColumns.has(name)),
   );
   const arrays = eventArrays(rows.length, table === 'trace_copies');
   arrays.shape.set(shape);
@@ -254,7 +254,7 @@ function eventsOf(table: 'trace_api' | 'trace_kernels' | 'trace_copies', rows: r
   return heldEvents(arrays, rows.length, false, shapes);
 }
 
-function held(capture: Capture): HeldTrace {
+function inMemory(capture: Capture): HeldTrace {
   const rows = capture.trace_ranges;
   const ranges: HeldRanges = {
     rows: rows.length,
@@ -283,7 +283,7 @@ test('for any overlap, events in memory are attributed like those in tables', as
       await dropTraceTables(workbench);
       await workbench.createNames('trace_names', names);
       issues[`held ${seed}`] = (
-        await attribute(workbench, { ...context, capture_id: `held-${seed}` }, held(capture))
+        await attribute(workbench, { ...context, capture_id: `held-${seed}` }, inMemory(capture))
       ).issues;
       await dropTraceTables(workbench);
     }
@@ -319,7 +319,7 @@ test('unmarked steps are inferred equally from events in memory and in tables', 
     issues.push((await attribute(workbench, { ...context, capture_id: 'tables' })).issues);
     await dropTraceTables(workbench);
     await workbench.createNames('trace_names', names);
-    issues.push((await attribute(workbench, { ...context, capture_id: 'held' }, held(capture))).issues);
+    issues.push((await attribute(workbench, { ...context, capture_id: 'held' }, inMemory(capture))).issues);
     await dropTraceTables(workbench);
     return { issues: [] };
   });

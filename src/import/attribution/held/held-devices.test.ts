@@ -16,12 +16,12 @@ function events(rows: Activity[], graphs: readonly number[] = []): HeldEvents {
     arrays.correlation[row] = id ?? Number.NaN;
   });
   const streams = Float64Array.from({ length: 20 }, (_, code) => code);
-  const same = (value: number) => streams.map(() => value);
+  const constantColumn = (value: number) => streams.map(() => value);
   return heldEvents(arrays, rows.length, true, {
-    pid: same(7),
-    tid: same(1),
-    rank: same(0),
-    context: same(1),
+    pid: constantColumn(7),
+    tid: constantColumn(1),
+    rank: constantColumn(0),
+    context: constantColumn(1),
     stream: streams,
     device: streams.map((code) => Math.floor(code / 10)),
     graph_node: streams.map((code) => (graphs.includes(code) ? 1 : Number.NaN)),

@@ -56,12 +56,12 @@ async function* processes(
 ): AsyncIterable<ProcessKernels> {
   for (const { pid, device, rank } of busiest(kernels)) {
     const { rows, start_ns: start, dur_ns: dur, shape, shapes } = kernels;
-    const own = Array.from(
+    const processRows = Array.from(
       shapes['pid'] ?? [],
       (value, code) => value === pid && shapes['device']![code] === device,
     );
     let count = 0;
-    for (let i = 0; i < rows; i++) if (own[shape[i]!]) count++;
+    for (let i = 0; i < rows; i++) if (processRows[shape[i]!]) count++;
     const { codes, launches } = launchCodes(shapes, names);
     // Loops: `from` with a function takes ten times as long, and these arrays have millions of rows.
     const at = new Int32Array(count);
@@ -69,7 +69,7 @@ async function* processes(
     const startNs = new Float64Array(count);
     const durNs = new Float64Array(count);
     for (let i = 0, n = 0; i < rows; i++) {
-      if (!own[shape[i]!]) continue;
+      if (!processRows[shape[i]!]) continue;
       at[n] = i;
       code[n] = codes[shape[i]!]!;
       startNs[n] = start[i]!;
@@ -152,9 +152,9 @@ export function withInferred(
     }
     return added.get(key)!;
   });
-  const joined = (own: Float64Array, more: readonly number[]) =>
-    Float64Array.from({ length: own.length + more.length }, (_, i) =>
-      i < own.length ? own[i]! : more[i - own.length]!,
+  const joined = (markedValues: Float64Array, more: readonly number[]) =>
+    Float64Array.from({ length: markedValues.length + more.length }, (_, i) =>
+      i < markedValues.length ? markedValues[i]! : more[i - markedValues.length]!,
     );
   const shape = new Int32Array(rows + inferred.length);
   shape.set(ranges.shape.subarray(0, rows));
