@@ -14,7 +14,7 @@ import { subjectList, subjectWords } from '../vocabulary/subjects.js';
  * @throws E_SESSION_CORRUPT when it is missing or was changed
  */
 export async function artifactJson(session: Session, kind: string, holds: string): Promise<unknown> {
-  const artifact = session.manifest.artifacts.find((one) => one.kind === kind);
+  const artifact = session.manifest.artifacts.find((entry) => entry.kind === kind);
   if (!artifact) return null;
   const bytes = await readFile(join(session.folder, artifact.path)).catch(() => null);
   const sha256 = bytes && createHash('sha256').update(bytes).digest('hex');

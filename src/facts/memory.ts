@@ -23,7 +23,7 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
     point === null ? [] : [{ t_ms: t_ns / 1e6, point, bytes, source }],
   );
   const pointFigure = (point: Point, why: string): Figure => {
-    const mark = marks.find((one) => one.point === point);
+    const mark = marks.find((candidate) => candidate.point === point);
     return mark ? figure(mark.bytes, 'B', mark.source) : missing('not_reached', why);
   };
   const baseline = pointFigure('baseline', 'the process recorded no memory before loading');

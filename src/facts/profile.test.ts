@@ -236,7 +236,7 @@ test('telemetry: means over the timed repeats only', () => {
   close(telemetry.cpu_percent, 55);
   close(telemetry.other_processes_cpu_percent, 50);
   expect(reasonOf(telemetry.clock_mhz)).toBe('no_samples');
-  expect(telemetry.series.find((one) => one.scope === 'host')!.points).toEqual([
+  expect(telemetry.series.find((series) => series.scope === 'host')!.points).toEqual([
     [500, 10],
     [1005, 50],
     [1015, 60],
@@ -255,9 +255,9 @@ describe('expected gains', () => {
   /** @param slower factor by which memory is slower: the roofline takes that much more of a step */
   const streaming = (streams: ReturnType<typeof stream>[], slower = 1, busy = false) => {
     const roofline = handRoofline();
-    const bandwidth = roofline.bandwidth.map((one) => ({
-      ...one,
-      bytes_per_s: one.bytes_per_s / slower,
+    const bandwidth = roofline.bandwidth.map((point) => ({
+      ...point,
+      bytes_per_s: point.bytes_per_s / slower,
     }));
     const rows = wholeRows();
     if (busy)

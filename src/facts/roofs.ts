@@ -130,12 +130,12 @@ export function gpuRoofs(
       : '';
   const toFigure = (value: number | null | undefined, unit: string, more = ''): Figure =>
     value === null || value === undefined ? unmeasured : figure(value, unit, `${how}${more}`);
-  const together = (one: Figure): Figure =>
-    devices === 1 || one.value === null
-      ? one
-      : mapFigure(one, one.unit, `${one.source}, × ${devices}`, (value) => value * devices);
+  const together = (single: Figure): Figure =>
+    devices === 1 || single.value === null
+      ? single
+      : mapFigure(single, single.unit, `${single.source}, × ${devices}`, (value) => value * devices);
   const measuredFlops = (dtype: PeakDType): Figure => {
-    const peak = measured?.compute.find((one) => one.dtype === dtype);
+    const peak = measured?.compute.find((entry) => entry.dtype === dtype);
     return toFigure(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
   };
   const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));

@@ -116,8 +116,8 @@ export function wholeRows(): Rows {
   return {
     stages: [...rows.stages!, ...under.stages!],
     iterations: [...rows.iterations!, ...under.iterations!],
-    ops: made.flatMap((one) => one.ops),
-    gaps: made.flatMap((one) => one.gaps),
+    ops: made.flatMap((piece) => piece.ops),
+    gaps: made.flatMap((piece) => piece.gaps),
     memory: [
       point(1, 400_000, 'baseline'),
       point(500, 700_000, null),

@@ -50,7 +50,11 @@ export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
     const largest = all.toSorted((a, b) => b.bytes - a.bytes)[0];
     if (!largest) return null;
     // Hybrid chips have small and large cores: the largest instance is reported, and the total is the sum of all.
-    return { ...largest, instances: all.length, totalBytes: all.reduce((sum, one) => sum + one.bytes, 0) };
+    return {
+      ...largest,
+      instances: all.length,
+      totalBytes: all.reduce((sum, cache) => sum + cache.bytes, 0),
+    };
   };
   return { l1d: summarize(found.l1d), l2: summarize(found.l2), l3: summarize(found.l3) };
 }

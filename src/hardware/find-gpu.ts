@@ -57,6 +57,6 @@ function words(name: string): string[] {
   return modelWords.length > 0 ? modelWords : all;
 }
 
-function holds(name: readonly string[], wanted: readonly string[]): boolean {
-  return wanted.length > 0 && wanted.every((word) => name.includes(word));
+function holds(name: readonly string[], typedWords: readonly string[]): boolean {
+  return typedWords.length > 0 && typedWords.every((word) => name.includes(word));
 }

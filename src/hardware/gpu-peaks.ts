@@ -16,19 +16,19 @@ const namelessNames = new Set(['', 'Graphics Device', 'NVIDIA Graphics Device'])
  * virtual machine has the id of the whole GPU.
  */
 export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | null {
-  const wanted = name.trim();
-  const named = gpuSheets.find((sheet) => sheet.names.includes(wanted));
+  const trimmed = name.trim();
+  const named = gpuSheets.find((sheet) => sheet.names.includes(trimmed));
   if (named) return named;
-  const mig = migInstance(wanted);
+  const mig = migInstance(trimmed);
   if (mig) {
     const parent = gpuSheet(mig.parent, pciId);
     const share = migShare(mig);
-    return parent && share ? instanceSheet(parent, wanted, mig.profile, share) : null;
+    return parent && share ? instanceSheet(parent, trimmed, mig.profile, share) : null;
   }
   const id = pciId?.toLowerCase();
   if (id === undefined) return null;
   const found = gpuSheets.find((sheet) => sheet.pciIds?.includes(id));
-  const byId = namelessNames.has(wanted) || found?.sharedNames?.includes(wanted);
+  const byId = namelessNames.has(trimmed) || found?.sharedNames?.includes(trimmed);
   return (byId && found) || null;
 }
 

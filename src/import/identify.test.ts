@@ -11,7 +11,7 @@ test('for a session export, the error names the command that reads it', async ()
     folder,
     readdirSync(folder).find((name) => name.endsWith('.tgz'))!,
   );
-  const error: unknown = await identify(path).catch((one: unknown) => one);
+  const error: unknown = await identify(path).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(InferscopeError);
   const { code, parts } = error as InferscopeError;
   expect(code).toBe('E_FORMAT_UNKNOWN');

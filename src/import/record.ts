@@ -197,7 +197,7 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
   );
 }
 
-function leftOutIssues(left: LeftOut): Issue[] {
+function leftOutIssues(skipped: LeftOut): Issue[] {
   const texts: Record<keyof LeftOut, [code: IssueCode, text: string]> = {
     cutOff: [
       'record_cut_off',
@@ -207,10 +207,10 @@ function leftOutIssues(left: LeftOut): Issue[] {
     unknown: ['record_unknown_type', 'Lines of an unknown type were skipped.'],
   };
   return (Object.keys(texts) as (keyof LeftOut)[])
-    .filter((reason) => left[reason] > 0)
+    .filter((reason) => skipped[reason] > 0)
     .map((reason) => {
       const [code, text] = texts[reason];
-      return { code, severity: 'warning', text, count: left[reason] };
+      return { code, severity: 'warning', text, count: skipped[reason] };
     });
 }
 

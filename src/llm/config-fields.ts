@@ -49,7 +49,7 @@ const harmlessKeys =
 
 function changesSizes(name: string, value: unknown): boolean {
   if (!sizeKeys.test(name) || harmlessKeys.test(name)) return false;
-  if (Array.isArray(value)) return value.some((one) => one !== 'full_attention' && one !== 'attention');
+  if (Array.isArray(value)) return value.some((kind) => kind !== 'full_attention' && kind !== 'attention');
   return value !== undefined && value !== null && value !== false && value !== 0 && value !== '';
 }
 

@@ -87,7 +87,7 @@ describe('configOfWeights', () => {
     ];
     expect(configOfWeights([embedding, ...gated, ...expert])).toBeNull();
     const stack = (name: string) =>
-      gated.map((one) => ({ ...one, path: one.path.replace('layers', `${name}.layers`) }));
+      gated.map((tensor) => ({ ...tensor, path: tensor.path.replace('layers', `${name}.layers`) }));
     expect(configOfWeights([embedding, ...stack('encoder'), ...stack('decoder')])).toBeNull();
     expect(configOfWeights([{ ...embedding, shape: [1000, 48] }, ...gated])).toBeNull();
     expect(configOfWeights([])).toBeNull();

@@ -129,11 +129,11 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
     for (const params of paramsOf[at.name]({ batch: at.batch, seq: at.seq, hidden: at.hidden, vocab })) {
       // torch._scaled_mm and torch._int_mm are products without a bias.
       const caseParams = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
-      const one = kernelCase(at.name, at.dtype, caseParams, at.backend);
-      cases.set(one.case, one);
+      const found = kernelCase(at.name, at.dtype, caseParams, at.backend);
+      cases.set(found.case, found);
       const phase = at.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
       const point: SweepPoint = {
-        case: one.case,
+        case: found.case,
         series: `${at.name}${phase}`,
         batch_size: at.batch,
         seq_len: without.includes('seq_len') ? null : at.seq,

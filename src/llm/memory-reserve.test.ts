@@ -91,9 +91,9 @@ describe('torchAllocator', () => {
 
   it('takes the smallest block that is large enough and merges neighbors on free', () => {
     const torch = torchAllocator();
-    const [one, two] = [torch.malloc(4 * mib), torch.malloc(6 * mib)];
-    torch.free(one);
-    torch.free(two);
+    const [first, second] = [torch.malloc(4 * mib), torch.malloc(6 * mib)];
+    torch.free(first);
+    torch.free(second);
     // All 20 MiB are one block again.
     torch.malloc(9.5 * mib);
     torch.malloc(9.5 * mib);

@@ -72,7 +72,8 @@ function distinct(layers: readonly Layer[]): Layer[] {
 /** Layers of each pipeline rank. */
 function layerCounts(layers: number, pipeline: number): number[] {
   const counts = Array.from({ length: pipeline }, () => Math.floor(layers / pipeline));
-  for (let left = layers % pipeline, rank = pipeline - 2; left > 0; left -= 1, rank -= 1) counts[rank]! += 1;
+  for (let remaining = layers % pipeline, rank = pipeline - 2; remaining > 0; remaining -= 1, rank -= 1)
+    counts[rank]! += 1;
   return counts;
 }
 

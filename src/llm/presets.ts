@@ -49,7 +49,9 @@ export function findBaseOf(name: string): Preset | null {
     if (parts(id)[1] !== id) return false;
     const isOf = ([publisher, published]: [string, string]) =>
       (owner === '' || owner === publisher) && stem === published;
-    return [hub_id, ...sameShape].some((one) => isOf(parts(one))) || (owner === '' && stem === id);
+    return (
+      [hub_id, ...sameShape].some((candidate) => isOf(parts(candidate))) || (owner === '' && stem === id)
+    );
   });
   return found ?? null;
 }

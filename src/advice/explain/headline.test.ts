@@ -12,7 +12,7 @@ test('the list line of a benchmark has time and throughput', () => {
     batch: batch_size,
     rate: throughput.output_tokens_per_s.value ?? 0,
   }));
-  const best = rates.toSorted((one, other) => other.rate - one.rate)[0]!;
+  const best = rates.toSorted((a, b) => b.rate - a.rate)[0]!;
   const explain = testExplain().data;
   const headline = headlineOf(explain)!.text;
   expect(headline).toMatch(/^decode 23\.3 ms\/step, \d+(\.\d+)?× roofline$/);

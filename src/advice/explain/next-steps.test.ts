@@ -28,6 +28,6 @@ test('suggests a clean run if only a profiled time is known, except for vLLM, wh
 test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
   const found = commands(null, true, profiled);
   expect(found).toContain('inferscope doctor');
-  expect(found.some((one) => ofClean.test(one))).toBe(false);
+  expect(found.some((command) => ofClean.test(command))).toBe(false);
   expect(new Set(found).size).toBe(found.length);
 });

@@ -38,10 +38,10 @@ export function graphGain(
   { busy_ms, dispatch_ms, kernels }: StepLaunches,
   nodeNs: number,
 ): { expected_ms: number; low_ms: number; high_ms: number } {
-  const left = (ns: number) => Math.max(0, dispatch_ms - (kernels * ns) / 1e6);
+  const remainingMs = (ns: number) => Math.max(0, dispatch_ms - (kernels * ns) / 1e6);
   return {
-    expected_ms: left(nodeNs),
-    low_ms: Math.max(0, left(Math.max(slowNodeGapNs, nodeNs)) - staticCacheShare * busy_ms),
+    expected_ms: remainingMs(nodeNs),
+    low_ms: Math.max(0, remainingMs(Math.max(slowNodeGapNs, nodeNs)) - staticCacheShare * busy_ms),
     high_ms: dispatch_ms,
   };
 }
@@ -58,7 +58,7 @@ export async function launchesOfBench(context: FindingContext): Promise<RuleOutc
   const stage = context.waterfalls.find(({ kind, source }) => kind === 'decode' && source === 'bench');
   if (!bench || !stage) return null;
   const variant = bench.data.variants.find(({ execution_id: id }) => id === stage.execution_id);
-  const point = variant?.points.find((one) => one.point === stage.point);
+  const point = variant?.points.find((candidate) => candidate.point === stage.point);
   if (!variant || !point) return null;
   if (usesGraphs(workload, variant.engine_args))
     return { outcome: 'not_fired', why: 'decode: steps are already replayed as CUDA graphs.' };

@@ -37,8 +37,8 @@ export async function collectiveWaits(
   const waiting = waitingOfRanks(await database.query<RankCollectives>(sql.collectives));
   const times = await database.query<RankTime>(sql.ranks);
   const { focus } = context.scope!.source;
-  const isSameRank = (one: Pick<RankTime, 'rank' | 'device'>) => (other: Pick<RankTime, 'rank' | 'device'>) =>
-    one.rank === other.rank && one.device === other.device;
+  const isSameRank = (a: Pick<RankTime, 'rank' | 'device'>) => (b: Pick<RankTime, 'rank' | 'device'>) =>
+    a.rank === b.rank && a.device === b.device;
   const focusWaits = waiting.find(isSameRank(focus));
   const [awaited] = waiting;
   if (!focusWaits || !awaited || waiting.length < 2) return null;

@@ -30,7 +30,8 @@ export function conversionsOfWeights(
       const first = streamKernels.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;
       // Products of attention read keys and values, not weights.
       const next = streamKernels.find((kernel, i) => i > at && !converts(kernel));
-      if ([streamKernels[first - 1], next].some((other) => other !== undefined && isSoftmax(other))) continue;
+      if ([streamKernels[first - 1], next].some((neighbor) => neighbor !== undefined && isSoftmax(neighbor)))
+        continue;
       const long = longest(streamKernels.slice(first, at), Math.max(minNs, ofProduct * product.dur_ns));
       if (
         long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')

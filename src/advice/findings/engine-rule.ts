@@ -41,12 +41,12 @@ export function engineRule(
       for (const stage of stages) {
         const { kind } = stage;
         const differs = profiledParts && unattributedShare(stage) > doubtfulUnattributed;
-        for (const one of await judge(context, stage)) {
-          if (typeof one === 'string') reasons.push(`${kind}: ${one}`);
-          else if (differs || (one.at_stake_ms ?? 0) > stage.wall_ms) {
+        for (const judgement of await judge(context, stage)) {
+          if (typeof judgement === 'string') reasons.push(`${kind}: ${judgement}`);
+          else if (differs || (judgement.at_stake_ms ?? 0) > stage.wall_ms) {
             const reason = differs ? withheldReasons.passes_differ : withheldReasons.not_a_share;
             withheld.push({ title: rule.title, stage: kind, reason });
-          } else findings.push(one);
+          } else findings.push(judgement);
         }
       }
       return findings.length > 0

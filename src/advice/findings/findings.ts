@@ -107,7 +107,7 @@ export async function firedRules(
       ...drafts.filter(isNoise).map(({ stage }) => ({ title, stage, reason: withheldReasons.machine_busy })),
       ...(result.outcome === 'not_applicable' ? [] : (result.withheld ?? [])),
     ];
-    withheld.push(...ruleWithheld.map((one) => ({ rule: id, ...one })));
+    withheld.push(...ruleWithheld.map((entry) => ({ rule: id, ...entry })));
     outcomes.push({ rule: id, title, ...outcomeOf(result, kept, ruleWithheld) });
   }
   return { found, rules: outcomes, withheld };

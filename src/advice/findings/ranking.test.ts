@@ -96,7 +96,7 @@ test('visible gains never sum to more than the stage', () => {
     [decode],
   );
   const sum = all
-    .filter((one) => one.hidden_by === null)
+    .filter((finding) => finding.hidden_by === null)
     .reduce((total, { gain }) => total + gain!.expected_ms, 0);
   expect(sum).toBeLessThanOrEqual(10);
   expect(all).toHaveLength(7);

@@ -39,7 +39,7 @@ interface Ranked {
  */
 export function ranked(found: readonly Found[], stages: readonly StageTime[]): Finding[] {
   const all = found
-    .map((one) => rankedOne(one, stages))
+    .map((draft) => rankedOne(draft, stages))
     .toSorted(
       (a, b) =>
         b.certain_ms - a.certain_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id, 'en'),
@@ -61,7 +61,7 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
  */
 function stepsFirst(all: readonly Finding[]): Finding[] {
   const ofToken = ({ gain }: Finding) => gain?.per === 'token';
-  const steps = all.filter((one) => !ofToken(one));
+  const steps = all.filter((finding) => !ofToken(finding));
   const last = steps.findLastIndex(
     ({ at_stake_share, gain, hidden_by }) =>
       (at_stake_share ?? 0) >= mediumShare && hidden_by === null && gain !== null,
@@ -177,26 +177,26 @@ function unique(all: readonly Finding[]): void {
 
 /** Bars go to the larger gain; then a host-bound stage hides findings that shorten device work. */
 function share(all: readonly Ranked[], stage: StageTime): void {
-  const left = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
+  const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const taken = new Map<string, { id: string; ms: number }>();
   let rest = stage.time_ms;
   const withGain = all
     .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
   // A gain from more sequences per step does not shorten the step: it neither hides other findings nor is hidden.
-  for (const { finding } of withGain.filter((one) => one.finding.gain!.per === 'stage')) {
+  for (const { finding } of withGain.filter((ranked) => ranked.finding.gain!.per === 'stage')) {
     const gain = finding.gain!;
-    const covering = withGain.find((one) => covers(one, finding));
+    const covering = withGain.find((candidate) => covers(candidate, finding));
     if (covering) {
       finding.hidden_by = covering.finding.id;
       continue;
     }
     const free =
-      left.size === 0 || finding.bars.length === 0
+      remaining.size === 0 || finding.bars.length === 0
         ? rest
         : Math.min(
             rest,
-            finding.bars.reduce((sum, id) => sum + (left.get(id) ?? 0), 0),
+            finding.bars.reduce((sum, id) => sum + (remaining.get(id) ?? 0), 0),
           );
     if (free < ownShare * gain.expected_ms) {
       finding.hidden_by = largestTaker(finding, taken) ?? withGain[0]!.finding.id;
@@ -205,11 +205,11 @@ function share(all: readonly Ranked[], stage: StageTime): void {
     const remainingMs = Math.min(gain.expected_ms, free);
     finding.gain = clamped(gain, remainingMs, free, stage);
     rest -= remainingMs;
-    take(finding, remainingMs, left, taken);
+    take(finding, remainingMs, remaining, taken);
   }
   // A cause that explains it covers a finding that promises nothing, too.
-  for (const { finding } of all.filter((one) => !withGain.includes(one)))
-    finding.hidden_by ??= withGain.find((one) => covers(one, finding))?.finding.id ?? null;
+  for (const { finding } of all.filter((ranked) => !withGain.includes(ranked)))
+    finding.hidden_by ??= withGain.find((candidate) => covers(candidate, finding))?.finding.id ?? null;
   const host = withGain.find(
     ({ finding, removes }) =>
       removes === 'idle' &&
@@ -222,10 +222,10 @@ function share(all: readonly Ranked[], stage: StageTime): void {
   }
 }
 
-const covers = (one: Ranked, other: Finding): boolean =>
-  one.finding !== other &&
-  one.covers.includes(other.rule) &&
-  one.finding.gain!.expected_ms >= (other.gain?.expected_ms ?? 0);
+const covers = (covering: Ranked, covered: Finding): boolean =>
+  covering.finding !== covered &&
+  covering.covers.includes(covered.rule) &&
+  covering.finding.gain!.expected_ms >= (covered.gain?.expected_ms ?? 0);
 
 function largestTaker(
   finding: Finding,
@@ -238,14 +238,14 @@ function largestTaker(
 function take(
   finding: Finding,
   ms: number,
-  left: Map<string, number>,
+  remaining: Map<string, number>,
   taken: Map<string, { id: string; ms: number }>,
 ): void {
-  let wanted = ms;
+  let claimed = ms;
   for (const id of finding.bars) {
-    const here = Math.min(wanted, left.get(id) ?? 0);
-    left.set(id, (left.get(id) ?? 0) - here);
-    wanted -= here;
+    const here = Math.min(claimed, remaining.get(id) ?? 0);
+    remaining.set(id, (remaining.get(id) ?? 0) - here);
+    claimed -= here;
     if (here > (taken.get(id)?.ms ?? 0)) taken.set(id, { id: finding.id, ms: here });
   }
 }

@@ -52,7 +52,7 @@ export function stageRule(
 
 /** Bars of a stage by id or id prefix, in the waterfall's order; the given names without a waterfall. */
 export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly string[]): string[] {
-  const waterfall = context.waterfalls.find((one) => one.kind === kind);
+  const waterfall = context.waterfalls.find((candidate) => candidate.kind === kind);
   if (!waterfall) return [...names];
   return waterfall.bars.map(({ id }) => id).filter((id) => isAmong(id, names));
 }
@@ -60,7 +60,7 @@ export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly
 /** Kernel bars of these classes, with or without known necessary time. */
 export function classBars(context: FindingContext, kind: PhaseKind, classes: readonly string[]): string[] {
   const heads = ['kernels', 'inefficiency', 'nonessential'];
-  const waterfall = context.waterfalls.find((one) => one.kind === kind);
+  const waterfall = context.waterfalls.find((candidate) => candidate.kind === kind);
   const ids = new Set(classes.flatMap((name) => heads.map((head) => `${head}.${name}`)));
   return waterfall ? waterfall.bars.map(({ id }) => id).filter((id) => ids.has(id)) : [];
 }

@@ -79,9 +79,9 @@ function otherDevice(a: ManifestData, b: ManifestData): string | null {
   if (x && y && x !== y) return `one ran on a ${x}, the other on a ${y}`;
   const name = ({ hardware }: ManifestData) =>
     hardware[x === 'CPU' ? 'cpu_model' : 'gpu_name'] ?? hardware['gpu0_name'] ?? null;
-  const [one, other] = [name(a), name(b)];
-  if (one !== null && other !== null && one !== other)
-    return `they ran on different devices, ${one} and ${other}`;
+  const [nameA, nameB] = [name(a), name(b)];
+  if (nameA !== null && nameB !== null && nameA !== nameB)
+    return `they ran on different devices, ${nameA} and ${nameB}`;
   const [p, q] = [a.workload?.tensor_parallel_size ?? 1, b.workload?.tensor_parallel_size ?? 1];
   return p === q ? null : `one ran on ${plural(p, 'GPU')}, the other on ${q}`;
 }

@@ -30,7 +30,7 @@ export function findingOutcomes(
   );
   const made = goneFindings.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
-    const hider = goneFindings.find((one) => one.finding.id === finding.hidden_by)?.finding;
+    const hider = goneFindings.find((candidate) => candidate.finding.id === finding.hidden_by)?.finding;
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
     return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
   });

@@ -43,13 +43,13 @@ export function stagePairs(
         kind === earlier.kind && (point === earlier.point || point === null || earlier.point === null),
     );
     if (at === -1) return [];
-    const [other] = rest.splice(at, 1);
+    const [later] = rest.splice(at, 1);
     const scale =
       batches.before !== null && batches.after !== null && perToken.has(earlier.kind)
         ? batches.before / batches.after
         : 1;
-    const found = verdictOf(earlier, other!, scale);
-    return found === null ? [] : [{ before: earlier, after: other!, scale, ...found }];
+    const found = verdictOf(earlier, later!, scale);
+    return found === null ? [] : [{ before: earlier, after: later!, scale, ...found }];
   });
 }
 

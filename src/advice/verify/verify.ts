@@ -17,12 +17,12 @@ import { stageLabels } from '../../vocabulary/stages.js';
  */
 export async function verifySessions(before: Session, after: Session): Promise<Document<VerifyResult>> {
   const issues = checkComparable(before, after);
-  const [one, other] = [await explainSession(before), await explainSession(after)];
+  const [earlier, later] = [await explainSession(before), await explainSession(after)];
   const batches = {
     before: before.manifest.workload?.batch_size ?? null,
     after: after.manifest.workload?.batch_size ?? null,
   };
-  const result = verified(one.data, other.data, batches);
+  const result = verified(earlier.data, later.data, batches);
   if (result.stages.length === 0) {
     const text = 'The sessions have no common stage with times in both: only findings are compared.';
     issues.push({ code: 'no_common_stage', severity: 'warning', text });
@@ -89,12 +89,14 @@ function sentences(
         ? `The achieved gain is ${inside === 1 ? 'within' : 'outside'} the expected interval${error === null ? '' : `; the expected gain is off by ${formatPercent(error)}`}.`
         : `${inside} of ${graded} achieved gains are within the expected interval${error === null ? '' : `; the expected gains are off by ${formatPercent(error)} (median)`}.`,
   );
-  const left = changes.filter(
+  const remaining = changes.filter(
     ({ outcome, expected_ms }) => outcome === 'still_there' && expected_ms !== null,
   );
   const fresh = changes.filter(({ outcome }) => outcome === 'new');
-  if (left[0])
-    found.push(`Still there: ${left[0].title}${left.length > 1 ? `, and ${left.length - 1} more` : ''}.`);
+  if (remaining[0])
+    found.push(
+      `Still there: ${remaining[0].title}${remaining.length > 1 ? `, and ${remaining.length - 1} more` : ''}.`,
+    );
   if (fresh[0])
     found.push(`New: ${fresh[0].title}${fresh.length > 1 ? `, and ${fresh.length - 1} more` : ''}.`);
   return found;

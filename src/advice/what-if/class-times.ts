@@ -86,9 +86,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     const scaled = withLatency(expected);
     const bounds = [scaled, withLatency(least), withLatency(most)];
     // Different work reaches a different share of the roof.
-    const other = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
-    lessMs += scaled - Math.min(...bounds) + other;
-    moreMs += Math.max(...bounds) - scaled + other;
+    const otherError = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
+    lessMs += scaled - Math.min(...bounds) + otherError;
+    moreMs += Math.max(...bounds) - scaled + otherError;
     const id = to === null ? `nonessential.${name}` : `inefficiency.${name}`;
     bars.set(id, scaled - (to ?? 0));
     how.set(id, scaling.how(name, factor));

@@ -64,7 +64,7 @@ export async function withExpectedGains(context: FindingContext, found: readonly
   if (!found.some(({ draft }) => draft.gain?.what_if)) return [...found];
   const drafts = found.map(({ draft }) => draft);
   const states = await initialStates(context.session, context, drafts);
-  return found.map((one) => ({ ...one, draft: withExpectedGain(one.draft, states) }));
+  return found.map((entry) => ({ ...entry, draft: withExpectedGain(entry.draft, states) }));
 }
 
 function withExpectedGain(draft: FoundDraft, states: readonly StageState[]): FoundDraft {

@@ -60,7 +60,7 @@ function fusedElementwise(state: StageState): Effect {
   const bars = new Map(
     [...state.bars].map(([id, ms]) => [
       id,
-      elementwise.some(([one]) => one === id) ? ms * remainingShare : ms,
+      elementwise.some(([elementwiseId]) => elementwiseId === id) ? ms * remainingShare : ms,
     ]),
   );
   return {

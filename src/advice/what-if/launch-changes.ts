@@ -51,9 +51,9 @@ function causesOf(state: StageState): IdleCauses | null {
 export const launchIdleMs = (state: StageState): number => causesOf(state)?.launch ?? 0;
 
 /** Replaces the idle bars; `left` remains. */
-function replaced(state: StageState, left: Record<string, number>): Map<string, number> {
+function replaced(state: StageState, remaining: Record<string, number>): Map<string, number> {
   const bars = new Map([...state.bars].filter(([id]) => !state.idleBars.has(id)));
-  for (const [id, ms] of Object.entries(left)) if (ms > 1e-9) bars.set(id, ms);
+  for (const [id, ms] of Object.entries(remaining)) if (ms > 1e-9) bars.set(id, ms);
   return bars;
 }
 
@@ -124,9 +124,9 @@ export function withoutSync(state: StageState): Effect {
   const { synchronize, read } = state.facts!.waits;
   const reads = Math.max(1, read.calls, synchronize.calls);
   const isRead = (id: string) => isCopyBar(id, 'dtoh') && reads > 1;
-  const left = (id: string): number =>
+  const remainingMs = (id: string): number =>
     state.idleBars.has(id) ? 1 - removed / total : isRead(id) ? 1 / reads : 1;
-  const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * left(id)]));
+  const bars = new Map([...state.bars].map(([id, ms]) => [id, ms * remainingMs(id)]));
   return {
     state: { ...state, bars },
     how: new Map([
@@ -159,9 +159,9 @@ export function withPinnedCopies(state: StageState): Effect {
   const link = state.gpuName === null ? null : gpuHostLink(state.gpuName).value;
   const pinned =
     link === null || state.copiedBytes === null ? exposed : (state.copiedBytes / (linkShare * link)) * 1e3;
-  const left = Math.max(0, Math.min(exposed, pinned) - busy);
+  const exposedAfter = Math.max(0, Math.min(exposed, pinned) - busy);
   const bars = new Map(state.bars);
-  for (const [id, ms] of copies) bars.set(id, (ms * left) / exposed);
+  for (const [id, ms] of copies) bars.set(id, (ms * exposedAfter) / exposed);
   const total = idleMsOf(state);
   if (waits > 0 && total > 0)
     for (const [id, ms] of state.bars) if (state.idleBars.has(id)) bars.set(id, ms * (1 - waits / total));
@@ -176,7 +176,7 @@ export function withPinnedCopies(state: StageState): Effect {
     ]),
     lessMs: 0,
     // Copies that the next kernel waits for stay exposed, but run at the link's rate.
-    moreMs: Math.max(0, Math.min(exposed, pinned) - left) + waits / 2,
+    moreMs: Math.max(0, Math.min(exposed, pinned) - exposedAfter) + waits / 2,
     assumptions: [
       'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: they stay exposed, at the link rate',
     ],

@@ -29,7 +29,7 @@ const repairs: [fault: string, change: string][] = [
 const timed = repairs.filter(([fault]) => timings.some((timing) => timing.fault === fault));
 
 test.each(timed)('%s: %s predicts the time of the fixed program', async (fault, change) => {
-  const timing = timings.find((one) => one.fault === fault)!;
+  const timing = timings.find((candidate) => candidate.fault === fault)!;
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
   const found = await whatIf(await openSession(id, home), [change]);
   expect(whatIfDocumentSchema.parse(found)).toEqual(found);

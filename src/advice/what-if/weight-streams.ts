@@ -14,7 +14,9 @@ export function streamRate(
   format: string | null,
   batchSize: number,
 ): number | null {
-  const stream = streams.find((one) => one.format === format && one.batch_size === batchSize);
+  const stream = streams.find(
+    (candidate) => candidate.format === format && candidate.batch_size === batchSize,
+  );
   return stream?.weights_per_s ?? null;
 }
 

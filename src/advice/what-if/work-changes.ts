@@ -145,16 +145,16 @@ export function withGpu(
     return unchanged(state, 'the session did not run on a known GPU, so there is nothing to compare with');
   if ('reason' in needs) return needs;
   const current = sheetPeaks(gpuName);
-  const other = sheetPeaks(name);
+  const target = sheetPeaks(name);
   if ('reason' in current) return current;
-  if ('reason' in other) return other;
-  const bandwidth = current.bandwidth.value! / other.bandwidth.value!;
+  if ('reason' in target) return target;
+  const bandwidth = current.bandwidth.value! / target.bandwidth.value!;
   const link = gpuHostLink(gpuName).value;
   const otherLink = gpuHostLink(name).value;
   const bySheet = rebased(state, { ...needs, peaks: current });
   if ('reason' in bySheet) return bySheet;
   const byNeed = scaledKernels(bySheet, {
-    after: { ...needs, peaks: other },
+    after: { ...needs, peaks: target },
     other: () => bandwidth,
     ...(link && otherLink ? { copies: link / otherLink } : {}),
     how: (_, by) => `${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
@@ -167,7 +167,7 @@ export function withGpu(
     ],
   });
   if ('reason' in byNeed) return byNeed;
-  return { ...byNeed, state: { ...byNeed.state, gpuName: name, needs: { ...needs, peaks: other } } };
+  return { ...byNeed, state: { ...byNeed.state, gpuName: name, needs: { ...needs, peaks: target } } };
 }
 
 function sheetPeaks(name: string): StageNeeds['peaks'] | MissingFigure {

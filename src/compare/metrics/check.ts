@@ -99,10 +99,10 @@ function verdictOf(
   return (of.better === 'lower' ? high : -low) <= of.tolerance ? 'no_worse' : 'inconclusive';
 }
 
-function wordsOf(one: Omit<BaselineComparison, 'text'>, tolerance: number): string {
-  const { change, change_ci95: interval, verdict, better } = one;
+function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number): string {
+  const { change, change_ci95: interval, verdict, better } = comparison;
   if (verdict === 'missing') {
-    return one.baseline === null ? 'the baseline does not have it' : 'the new sessions do not have it';
+    return comparison.baseline === null ? 'the baseline does not have it' : 'the new sessions do not have it';
   }
   const moved = change === null ? 'no ratio to a baseline of 0' : `${formatSigned(change, 'ratio')}`;
   if (verdict === 'no_spread') {

@@ -34,13 +34,13 @@ describe('rank tests decide with enough values', () => {
   test('4 against 5 launches without overlap: worse by 8.4 %, p = 2/126 (constants of rank-test.test.ts)', () => {
     const found = compare([metric(before)], [metric(after)], tpot(0.05));
     expect(found.result).toBe('failed');
-    const [one] = found.comparisons;
-    expect(one).toMatchObject({ method: 'mann_whitney', verdict: 'worse', n: [4, 5], superiority: 1 });
-    expect(one!.p).toBeCloseTo(2 / 126, 14);
-    expect(one!.p_welch).toBeCloseTo(0.0005695355017232194, 10);
-    expect(one!.p_permutation).toBeCloseTo(1 / 126, 12);
-    expect(one!.change).toBeCloseTo(0.0837122076904286, 12);
-    expect(one!.text).toBe('worse: +8.4 % (+3.9 % to +12 %)');
+    const [first] = found.comparisons;
+    expect(first).toMatchObject({ method: 'mann_whitney', verdict: 'worse', n: [4, 5], superiority: 1 });
+    expect(first!.p).toBeCloseTo(2 / 126, 14);
+    expect(first!.p_welch).toBeCloseTo(0.0005695355017232194, 10);
+    expect(first!.p_permutation).toBeCloseTo(1 / 126, 12);
+    expect(first!.change).toBeCloseTo(0.0837122076904286, 12);
+    expect(first!.text).toBe('worse: +8.4 % (+3.9 % to +12 %)');
     expect(found.power).toEqual([]);
     expect(found.headline).toBe('FAILED (tpot worse by more than 5.0 %: yes). Worse: tpot_ms (+8.4 %).');
   });
@@ -118,15 +118,15 @@ describe('metrics without a verdict', () => {
   });
   test('one value per side, or a metric of only one side', () => {
     expect(compare([metric(before)], [metric([20])]).comparisons[0]).toMatchObject({ verdict: 'no_spread' });
-    const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
-    expect(compare([metric(before), other], [metric(before)]).comparisons[1]).toMatchObject({
+    const ttft = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
+    expect(compare([metric(before), ttft], [metric(before)]).comparisons[1]).toMatchObject({
       verdict: 'missing',
       text: 'only the first side has it',
     });
   });
   test('no common metric, and a gate that names none of the metrics', () => {
-    const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
-    expect(() => compare([metric(before)], [other])).toThrow('a and b have no metric in common');
+    const ttft = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
+    expect(() => compare([metric(before)], [ttft])).toThrow('a and b have no metric in common');
     expect(() => compare([metric(before)], [metric(after)], [{ metric: 'topt', share: 0 }])).toThrow(
       expect.objectContaining({
         code: 'E_USAGE',
@@ -163,8 +163,8 @@ test("Welch's result needs the permutation test to agree, as for a baseline", ()
     [10.9, 12, 12, 12],
   ];
   const two = (values: number[]) => ['tpot_ms', 'e2e_ms'].map((name) => metric(values, { id: name, name }));
-  const [one] = compare(two(from), two(to)).comparisons;
-  expect(one).toMatchObject({ method: 'welch', verdict: 'no_real_difference' });
-  expect(one!.p_adjusted).toBeLessThan(0.05);
-  expect(one!.p_permutation).toBeGreaterThan(0.05);
+  const [first] = compare(two(from), two(to)).comparisons;
+  expect(first).toMatchObject({ method: 'welch', verdict: 'no_real_difference' });
+  expect(first!.p_adjusted).toBeLessThan(0.05);
+  expect(first!.p_permutation).toBeGreaterThan(0.05);
 });

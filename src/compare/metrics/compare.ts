@@ -151,13 +151,17 @@ function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]):
   const gated = comparisons.filter(
     ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === typedName(name)),
   );
-  const failed = gated.filter((one) => one.verdict === 'worse' && worseBy(one, one.change!) > share);
+  const failed = gated.filter(
+    (comparison) => comparison.verdict === 'worse' && worseBy(comparison, comparison.change!) > share,
+  );
   const by = (list: readonly ComparedMetric[]) => list.map(({ id }) => id);
   if (failed.length > 0) return { metric, share, result: 'failed', by: by(failed) };
-  const open = gated.filter((one) => {
-    if (one.verdict === 'within_process' || one.verdict === 'no_spread') return true;
-    if (one.verdict !== 'no_real_difference') return false;
-    const worst = one.change_ci95 && Math.max(...one.change_ci95.map((bound) => worseBy(one, bound)));
+  const open = gated.filter((comparison) => {
+    if (comparison.verdict === 'within_process' || comparison.verdict === 'no_spread') return true;
+    if (comparison.verdict !== 'no_real_difference') return false;
+    const worst =
+      comparison.change_ci95 &&
+      Math.max(...comparison.change_ci95.map((bound) => worseBy(comparison, bound)));
     return worst === null || worst > share;
   });
   if (open.length > 0) return { metric, share, result: 'undecided', by: by(open) };
@@ -177,7 +181,7 @@ function headlineOf(
 ): string {
   const of = (verdict: CompareVerdict) => comparisons.filter((comparison) => comparison.verdict === verdict);
   const named = (list: readonly ComparedMetric[]) =>
-    list.map((one) => `${one.id} (${formatSigned(one.change!, 'ratio')})`).join(', ');
+    list.map((comparison) => `${comparison.id} (${formatSigned(comparison.change!, 'ratio')})`).join(', ');
   const found = [
     ...(of('worse').length > 0 ? [`Worse: ${named(of('worse'))}.`] : []),
     ...(of('better').length > 0 ? [`Better: ${named(of('better'))}.`] : []),
@@ -222,7 +226,7 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   });
   const [first] = short;
   if (!first) return [];
-  const needed = Math.max(...short.map((one) => one.needed));
+  const needed = Math.max(...short.map((decision) => decision.needed));
   return [
     `${first.values} values cannot reach 5 % by ranks, whatever they are (${short.map(({ words }) => words).join('; ')}). Welch's t-test on the logarithms decides there, which takes the scatter of launches as normal; with --launches ${needed} ranks decide.`,
   ];

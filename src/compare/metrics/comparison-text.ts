@@ -2,10 +2,10 @@ import type { ComparedMetric } from '../../model/documents/bench-compare.js';
 import { formatPercent, formatSigned } from '../../vocabulary/format.js';
 
 /** The result in one sentence. */
-export function comparisonText(one: Omit<ComparedMetric, 'text'>): string {
-  const { verdict, change_ci95: interval } = one;
-  if (verdict === 'missing') return `only the ${one.base === null ? 'second' : 'first'} side has it`;
-  const moved = one.change === null ? 'no ratio to 0' : formatSigned(one.change, 'ratio');
+export function comparisonText(compared: Omit<ComparedMetric, 'text'>): string {
+  const { verdict, change_ci95: interval } = compared;
+  if (verdict === 'missing') return `only the ${compared.base === null ? 'second' : 'first'} side has it`;
+  const moved = compared.change === null ? 'no ratio to 0' : formatSigned(compared.change, 'ratio');
   const range = interval
     ? ` (${formatSigned(interval[0], 'ratio')} to ${formatSigned(interval[1], 'ratio')})`
     : '';

@@ -94,7 +94,7 @@ export function refuseShared(
   [base, now]: readonly [Baseline['sessions'], Baseline['sessions']],
   words: (id: string) => { what: string; fix: string },
 ): void {
-  const shared = base.find(({ id }) => now.some((one) => one.id === id));
+  const shared = base.find(({ id }) => now.some((session) => session.id === id));
   const why = 'A session does not differ from itself.';
   if (shared) throw new InferscopeError('E_USAGE', { ...words(shared.id), why });
 }

@@ -120,9 +120,9 @@ async function side(
 
 test('names differences between profiled and clean times, and times without such a difference', async () => {
   const timed = async (is_clean: boolean, profiled: boolean): Promise<Side> => {
-    const one = await side(10, 0.3, [], []);
+    const clean = await side(10, 0.3, [], []);
     const more = { is_clean, ...(profiled ? { profiled_ms: figure(20, 'ms', 'hand') } : {}) };
-    return { ...one, stages: one.stages.map((stage) => ({ ...stage, ...more })) };
+    return { ...clean, stages: clean.stages.map((stage) => ({ ...stage, ...more })) };
   };
   const [both, traced, untraced] = [
     await timed(true, true),

@@ -111,9 +111,9 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
     const phaseStages = sides.map(({ stages }) => stages.find((stage) => stage.phase === phase));
     // Comparing a clean time with a profiled one would compare the profiler.
-    const profiled = phaseStages.some((one) => one?.is_clean === false);
-    const values = phaseStages.map((one) =>
-      one ? stageValue(one, (profiled ? one.profiled_ms : null) ?? one.value.duration_ms) : null,
+    const profiled = phaseStages.some((stage) => stage?.is_clean === false);
+    const values = phaseStages.map((stage) =>
+      stage ? stageValue(stage, (profiled ? stage.profiled_ms : null) ?? stage.value.duration_ms) : null,
     );
     const first = values[0]?.duration_ms ?? null;
     return {
@@ -165,7 +165,7 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     const lacking = having(({ is_clean }) => is_clean === false);
     const clean = having(({ is_clean }) => is_clean === true);
     if (lacking.length === 0 || clean.length === 0) continue;
-    const without = having((one) => one.is_clean === true && one.profiled_ms === undefined);
+    const without = having((stage) => stage.is_clean === true && stage.profiled_ms === undefined);
     const key = `${named(lacking)}; ${named(without)}`;
     const known = under.get(key) ?? { lacking, without, phases: [] };
     under.set(key, { ...known, phases: [...known.phases, phase] });
@@ -255,11 +255,11 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   const [first, last] = [sides[0]!, sides.at(-1)!];
   const rows = keys.flatMap((key) => {
     const sideKernels = maps.map((map) => map.get(key));
-    const { phase, name, short_name, class: opClass } = sideKernels.find((one) => one !== undefined)!;
+    const { phase, name, short_name, class: opClass } = sideKernels.find((kernel) => kernel !== undefined)!;
     // Unrecorded kernels are neither new nor removed.
     if (!recorded(first, phase) || !recorded(last, phase)) return [];
-    const values = sideKernels.map((one) =>
-      one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null,
+    const values = sideKernels.map((kernel) =>
+      kernel ? { count: kernel.count, ms: kernel.ms, mean_ns: kernel.mean_ns } : null,
     );
     const ms = values.map((value) => value?.ms ?? 0);
     return [
@@ -275,7 +275,7 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
     ];
   });
   const moved = (row: (typeof rows)[number]) =>
-    Math.max(...row.changes.map((one) => Math.abs(one?.delta_ms ?? 0)));
+    Math.max(...row.changes.map((change) => Math.abs(change?.delta_ms ?? 0)));
   return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name, 'en'));
 }
 

@@ -34,7 +34,7 @@ function matchedByPlace(phase: string, sequences: string[][]): Row[] {
 function matchedByShare(phase: string, sequences: string[][]): Row[] {
   const all = [...new Set(sequences.flat())];
   return all
-    .map((tile) => sequences.map((sequence) => sequence.filter((one) => one === tile).length))
+    .map((tile) => sequences.map((sequence) => sequence.filter((entry) => entry === tile).length))
     .map((counts, index) => ({ tile: all[index]!, counts }))
     .filter(({ counts }) => new Set(counts).size > 1)
     .map(({ tile, counts }): Row => ({

@@ -44,17 +44,17 @@ function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
     const tokens = stages.find(({ phase }) => phase === kind)?.value.tokens ?? null;
     return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
   });
-  const base = found.find((one) => one !== null);
-  const counted = found.every((one) => one === null || one.tokens !== null);
+  const base = found.find((stage) => stage !== null);
+  const counted = found.every((stage) => stage === null || stage.tokens !== null);
   const rate = ({ time, tokens }: { time: number; tokens: number | null }) => (counted ? tokens! : 1) / time;
-  return found.map((one) => {
-    if (one === null || !base) return null;
-    const speedup = rate(one) / rate(base);
+  return found.map((stage) => {
+    if (stage === null || !base) return null;
+    const speedup = rate(stage) / rate(base);
     return {
-      ranks: one.ranks,
+      ranks: stage.ranks,
       speedup,
-      efficiency: (speedup * base.ranks) / one.ranks,
-      communication_share: one.communication,
+      efficiency: (speedup * base.ranks) / stage.ranks,
+      communication_share: stage.communication,
     };
   });
 }

@@ -171,14 +171,14 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
 /** Mean clocks and power of the GPU in the compared phases, if sampled there; idle clocks do not describe a step. */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const found = await telemetry(scope);
-  const wanted = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
+  const metrics = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
   return (found?.series ?? [])
-    .filter(({ metric, scope: gpu }) => wanted.has(metric) && /^gpu\d+$/.test(gpu))
+    .filter(({ metric, scope: gpu }) => metrics.has(metric) && /^gpu\d+$/.test(gpu))
     .map(({ scope: gpu, metric, mean, phases: sampled }) => {
       const phaseSamples = sampled.filter(({ kind }) => comparedPhases.has(kind));
-      const samples = phaseSamples.reduce((sum, one) => sum + one.samples, 0);
+      const samples = phaseSamples.reduce((sum, row) => sum + row.samples, 0);
       const found =
-        samples > 0 ? phaseSamples.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
+        samples > 0 ? phaseSamples.reduce((sum, row) => sum + row.samples * row.mean, 0) / samples : mean;
       return { gpu, metric, mean: found };
     });
 }

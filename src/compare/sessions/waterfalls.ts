@@ -41,19 +41,23 @@ export function comparedWaterfalls(sides: readonly Pick<Side, 'waterfalls'>[]): 
     .map((kind) =>
       sides.map(({ waterfalls }) => waterfalls.find((waterfall) => waterfall.kind === kind) ?? null),
     )
-    .filter((sideWaterfalls) => sideWaterfalls.filter((one) => one !== null).length > 1)
+    .filter((sideWaterfalls) => sideWaterfalls.filter((waterfall) => waterfall !== null).length > 1)
     .map(compared);
 }
 
 function compared(sideWaterfalls: readonly (StageWaterfall | null)[]): ComparedWaterfall {
   // Comparing a clean time with a profiled one would compare the profiler.
-  const profiled = sideWaterfalls.some((one) => one !== null && isProfiled(one));
-  const sides = sideWaterfalls.map((one) => one && (profiled ? one.bars : explainedBars(one.bars).bars));
+  const profiled = sideWaterfalls.some((waterfall) => waterfall !== null && isProfiled(waterfall));
+  const sides = sideWaterfalls.map(
+    (waterfall) => waterfall && (profiled ? waterfall.bars : explainedBars(waterfall.bars).bars),
+  );
   return {
-    phase: sideWaterfalls.find((one) => one !== null)!.kind,
+    phase: sideWaterfalls.find((waterfall) => waterfall !== null)!.kind,
     profiled,
-    times_ms: sideWaterfalls.map((one) => one && (profiled ? one.measured_ms : headlineTime(one))),
-    roofline_ms: sideWaterfalls.map((one) => one && one.roofline_ms),
+    times_ms: sideWaterfalls.map(
+      (waterfall) => waterfall && (profiled ? waterfall.measured_ms : headlineTime(waterfall)),
+    ),
+    roofline_ms: sideWaterfalls.map((waterfall) => waterfall && waterfall.roofline_ms),
     bars: barsSideBySide(sides).map((bar) => ({
       ...bar,
       changes: bar.values.map((ms, i) => (i === 0 || ms === null ? null : changeFrom(bar.values[0]!, ms))),

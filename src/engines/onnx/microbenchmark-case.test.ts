@@ -66,8 +66,8 @@ const tiny = [
 
 test.each(tiny.map((kernel) => [kernel.case, kernel] as const))(
   '%s computes the same as the reference',
-  async (_, one) => {
-    const measured = await measureCase(ort, one, settings);
+  async (_, tinyCase) => {
+    const measured = await measureCase(ort, tinyCase, settings);
     expect(measured).toMatchObject({ outcome: 'measured', text: null, threads: 1 });
     expect(measured.max_error).toBeLessThan(3e-6);
     expect(measured.samples_ns.length).toBeGreaterThanOrEqual(3);

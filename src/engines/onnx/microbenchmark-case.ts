@@ -198,13 +198,13 @@ function copiesOf(
 }
 
 function graphOf(built: readonly KernelNodes[]): OnnxGraph {
-  const inputs = new Map(built.flatMap((one) => one.inputs.map((input) => [input.name, input])));
+  const inputs = new Map(built.flatMap((nodes) => nodes.inputs.map((input) => [input.name, input])));
   return {
     name: 'kernel',
     nodes: built.flatMap(({ nodes }) => nodes),
     tensors: built.flatMap(({ constants }) => constants.map(constant)),
     inputs: [...inputs.values()].map(({ name, type, shape }) => ({ name, type, shape })),
-    outputs: built.flatMap(({ output, inPlace }) => [output, ...inPlace.map((one) => one.output)]),
+    outputs: built.flatMap(({ output, inPlace }) => [output, ...inPlace.map((written) => written.output)]),
     metadata: {},
   };
 }

@@ -31,7 +31,7 @@ const builders: Record<KernelName, Build> = {
     const x = floats(`${at}x`, [of('batch'), cin, of('height'), of('width')]);
     const w = floats(`${at}w`, [cout, cin, k, k], (cin * k * k) ** -0.5);
     const shape = [of('batch'), cout, convSide(of('height'), k), convSide(of('width'), k)];
-    return one(at, 'Conv', { inputs: [x], constants: [w], shape }, reference.conv2d(x, w, pad), {
+    return singleNode(at, 'Conv', { inputs: [x], constants: [w], shape }, reference.conv2d(x, w, pad), {
       pads: { ints: [pad, pad, pad, pad] },
       kernel_shape: { ints: [k, k] },
     });
@@ -42,7 +42,7 @@ const builders: Record<KernelName, Build> = {
     const x = floats(`${at}x`, [of('tokens'), hidden]);
     const [scale, bias] = [floats(`${at}s`, [hidden]), floats(`${at}b`, [hidden])];
     const normed = `${at}n`;
-    const made = one(
+    const made = singleNode(
       at,
       'LayerNormalization',
       { inputs: [x], constants: [scale, bias], shape: x.shape },
@@ -56,7 +56,7 @@ const builders: Record<KernelName, Build> = {
   attention,
   softmax: (at, of) => {
     const x = floats(`${at}x`, [of('rows'), of('columns')], 3);
-    return one(at, 'Softmax', { inputs: [x], constants: [], shape: x.shape }, reference.softmax(x), {
+    return singleNode(at, 'Softmax', { inputs: [x], constants: [], shape: x.shape }, reference.softmax(x), {
       axis: { int: -1 },
     });
   },
@@ -66,7 +66,7 @@ const builders: Record<KernelName, Build> = {
     const scale = floats(`${at}s`, [hidden]);
     if (of('residual') === 0) {
       const expected = reference.rmsnorm(x, null, scale);
-      return one(
+      return singleNode(
         at,
         'SimplifiedLayerNormalization',
         { inputs: [x], constants: [scale], shape: x.shape },
@@ -79,7 +79,7 @@ const builders: Record<KernelName, Build> = {
       );
     }
     const residual = floats(`${at}r`, x.shape);
-    const made = one(
+    const made = singleNode(
       at,
       'SkipSimplifiedLayerNormalization',
       { inputs: [x, residual], constants: [scale], shape: x.shape },
@@ -95,7 +95,13 @@ const builders: Record<KernelName, Build> = {
   swiglu: (at, of) => {
     const shape = [of('tokens'), of('intermediate')];
     const [gate, up] = [floats(`${at}g`, shape), floats(`${at}u`, shape)];
-    const made = one(at, 'Mul', { inputs: [gate, up], constants: [], shape }, reference.swiglu(gate, up), {});
+    const made = singleNode(
+      at,
+      'Mul',
+      { inputs: [gate, up], constants: [], shape },
+      reference.swiglu(gate, up),
+      {},
+    );
     // QuickGelu is x · sigmoid(αx): SiLU at α = 1.
     made.nodes[0]!.inputs[0] = `${at}act`;
     made.nodes.unshift(
@@ -112,7 +118,7 @@ const builders: Record<KernelName, Build> = {
     );
     positions.shape = [1, tokens];
     const { cos, sin } = reference.rotaryTables(at, tokens, dim);
-    return one(
+    return singleNode(
       at,
       'RotaryEmbedding',
       { inputs: [x, positions], constants: [cos, sin], shape: x.shape },
@@ -126,7 +132,7 @@ const builders: Record<KernelName, Build> = {
     const table = floats('table', [of('vocab'), of('hidden')]);
     const tokens = ids(`${at}i`, [of('tokens')], of('vocab'));
     const shape = [of('tokens'), of('hidden')];
-    return one(
+    return singleNode(
       at,
       'Gather',
       { inputs: [table, tokens], constants: [], shape },
@@ -138,7 +144,7 @@ const builders: Record<KernelName, Build> = {
   },
   sampling: (at, of) => {
     const x = floats(`${at}x`, [of('batch'), of('vocab')]);
-    const made = one(
+    const made = singleNode(
       at,
       'ArgMax',
       { inputs: [x], constants: [], shape: [of('batch')] },
@@ -176,7 +182,7 @@ function node(
 }
 
 /** An operation of one node, with its constants after its inputs. */
-function one(
+function singleNode(
   at: string,
   op: string,
   { inputs, constants, shape }: { inputs: HostArray[]; constants: HostArray[]; shape: number[] },
@@ -201,7 +207,7 @@ function product(at: string, m: number, n: number, k: number, bias: boolean): Ke
   const w = floats(`${at}w`, [k, n], k ** -0.5);
   const b = bias ? floats(`${at}b`, [n]) : null;
   const of = { inputs: [x], constants: b ? [w, b] : [w], shape: [m, n] };
-  return one(at, b ? 'Gemm' : 'MatMul', of, reference.product(x, w, b), {});
+  return singleNode(at, b ? 'Gemm' : 'MatMul', of, reference.product(x, w, b), {});
 }
 
 /** Query heads over the runtime's own key/value cache, written in place (decoder-signature.ts). */
@@ -216,7 +222,7 @@ function attention(at: string, of: (name: string) => number): KernelNodes {
   ];
   const [last, total] = [int32(`${at}l`, [batch], context - 1), int32(`${at}t`, [1], context)];
   const expected = reference.attention({ query, key, val, keys, values }, { heads, kv, dim, fresh, context });
-  const made = one(
+  const made = singleNode(
     at,
     'GroupQueryAttention',
     { inputs: [query, key, val, keys, values, last, total], constants: [], shape: query.shape },

@@ -121,8 +121,8 @@ export function rope(x: HostArray, cos: HostArray, sin: HostArray, dim: number):
   return (index) => {
     const d = index % dim;
     const angle = Math.floor(index / width) * half + (d % half);
-    const other = d < half ? -at(x, index + half) : at(x, index - half);
-    return at(x, index) * at(cos, angle) + other * at(sin, angle);
+    const rotated = d < half ? -at(x, index + half) : at(x, index - half);
+    return at(x, index) * at(cos, angle) + rotated * at(sin, angle);
   };
 }
 

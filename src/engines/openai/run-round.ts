@@ -83,7 +83,7 @@ export async function runRound(
   }
 
   onProgress({ type: 'phase', phase: 'warmup' });
-  for (const standing of standings) await warmUp(standing, order, (one) => repeat(one, true));
+  for (const standing of standings) await warmUp(standing, order, (point) => repeat(point, true));
   onProgress({ type: 'phase', phase: 'timed' });
   for (let round = 0; round < order.repeats; round++) {
     for (const standing of standings) if (standing.outcome === 'measured') await repeat(standing, false);

@@ -33,7 +33,7 @@ function validationOf(lines: readonly string[]): string | null {
   const found = lines.map(
     (line) => /^\s*(?:\([^)]*\)\s*)?(?:Value error|Assertion failed), (.+?)(?: \[type=.*)?$/.exec(line)?.[1],
   );
-  return found.find((one) => one !== undefined) ?? null;
+  return found.find((message) => message !== undefined) ?? null;
 }
 
 /** Whether an error message means that the engine ran out of memory. */

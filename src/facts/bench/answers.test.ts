@@ -11,7 +11,8 @@ import { formatPercent } from '../../vocabulary/format.js';
 
 type Points = ReturnType<typeof pointOf>[];
 const answersOf = (points: Points) => benchAnswers(points, benchFits(points));
-const answer = (points: Points, id: BenchAnswer['id']) => answersOf(points).find((one) => one.id === id)!;
+const answer = (points: Points, id: BenchAnswer['id']) =>
+  answersOf(points).find((candidate) => candidate.id === id)!;
 const flagsOf = (points: Points) =>
   variantFlags(points, {
     workload: gpuWorkload(),

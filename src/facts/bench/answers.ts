@@ -123,8 +123,8 @@ interface Growth {
 function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth): BenchAnswer | null {
   const { id, question, size, spread, name, things } = growth;
   const sweep = (sweepOver(points, size) ?? []).flatMap((point) => {
-    const one = point.latency[spread];
-    return 'p50' in one ? [{ x: point[size], mean: one.mean, point }] : [];
+    const distribution = point.latency[spread];
+    return 'p50' in distribution ? [{ x: point[size], mean: distribution.mean, point }] : [];
   });
   if (sweep.length < 2) {
     return isMeasured(points, 'sequence')
@@ -146,10 +146,10 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
     (dimension) => dimension !== size,
   );
   const at = fixed.map(
-    (one) =>
-      `${{ batch_size: 'batch', input_len: 'prompt', output_len: 'output' }[one]} ${sweep[0]!.point[one]}`,
+    (other) =>
+      `${{ batch_size: 'batch', input_len: 'prompt', output_len: 'output' }[other]} ${sweep[0]!.point[other]}`,
   );
-  const fit = fits.find((one) => one.id === (id === 'prompt_cost' ? 'prompt' : 'output'));
+  const fit = fits.find((candidate) => candidate.id === (id === 'prompt_cost' ? 'prompt' : 'output'));
   return {
     id,
     question,

@@ -120,7 +120,7 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
       .filter(({ values }) => values.length > 0);
     // Two sizes always fit a line, so its error is unknown.
     if (sizes.length < 3) return [];
-    const xs = sizes.flatMap((one) => one.values.map(() => one.x));
+    const xs = sizes.flatMap((size) => size.values.map(() => size.x));
     const ys = sizes.flatMap(({ values }) => values);
     const fitted = fit(xs, ys, id === 'prompt');
     const { coefficients, rss } = fitted;
@@ -138,10 +138,10 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
         n: xs.length,
         r2: spread > 0 ? 1 - rss / spread : 1,
         rms_error: Math.sqrt(rss / xs.length) / center,
-        at: sizes.map((one) => ({
-          x: one.x,
-          measured: mean(one.values),
-          fitted: valueAt(coefficients, one.x),
+        at: sizes.map((size) => ({
+          x: size.x,
+          measured: mean(size.values),
+          fitted: valueAt(coefficients, size.x),
         })),
       },
     ];

@@ -216,10 +216,10 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
     .filter(({ outcome }) => outcome === 'out_of_memory')
     .map((point) => {
       const fitting = points.filter(
-        (one) =>
-          one.outcome === 'measured' &&
-          one.input_len === point.input_len &&
-          one.output_len === point.output_len,
+        (other) =>
+          other.outcome === 'measured' &&
+          other.input_len === point.input_len &&
+          other.output_len === point.output_len,
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
       const first = unended(firstSentences(point.text ?? 'out of memory'));

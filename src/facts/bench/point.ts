@@ -155,7 +155,7 @@ export function latencies(
 ): BenchPointResult['latency'] {
   const none = timed.length === 0;
   const because = reasons(cannot);
-  const processes = !cannot.some((one) => one.figure === 'launches');
+  const processes = !cannot.some((entry) => entry.figure === 'launches');
   const spread = (name: string, ns: (row: RepeatRow) => number | null, source: string, otherwise = absent) =>
     benchDistribution(
       timed.flatMap((row): Repeat[] => {

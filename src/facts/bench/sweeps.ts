@@ -6,11 +6,13 @@ type Timed = NonNullable<BenchPointResult['repeats']>[number];
 
 /** Points that differ only in one size, ascending; the largest such set, null if none has two points. */
 export function sweepOver(points: readonly BenchPointResult[], size: Size): BenchPointResult[] | null {
-  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
+  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter(
+    (dimension) => dimension !== size,
+  );
   const groups = new Map<string, BenchPointResult[]>();
   for (const point of points) {
     if (point.outcome !== 'measured') continue;
-    const key = fixed.map((one) => point[one]).join(' ');
+    const key = fixed.map((dimension) => point[dimension]).join(' ');
     groups.set(key, [...(groups.get(key) ?? []), point]);
   }
   const [largest] = [...groups.values()].toSorted((x, y) => y.length - x.length);
@@ -36,7 +38,7 @@ export function unitsOf(point: BenchPointResult, of: (repeat: Timed) => number |
   const launches = [...new Set(known.map(({ launch }) => launch))];
   if (launches.length < 2) return known.map(({ value }) => value);
   return launches.map((launch) =>
-    mean(known.filter((one) => one.launch === launch).map(({ value }) => value)),
+    mean(known.filter((repeat) => repeat.launch === launch).map(({ value }) => value)),
   );
 }
 

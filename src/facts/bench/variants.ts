@@ -76,7 +76,7 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
     }),
   );
   const decided = realDifferences(tested.map(({ test: { p }, permutation }) => ({ p, permutation })));
-  const results = tested.map((one, i): Comparison => ({ ...one, real: decided[i]!.real }));
+  const results = tested.map((test, i): Comparison => ({ ...test, real: decided[i]!.real }));
   for (const { key, point, test } of results) {
     figures[`${key}_${point.point}`] = figure(test.ratio, 'ratio', `${other.label} / ${base.label}`, {
       ci95: test.ci95,
@@ -84,7 +84,7 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   }
   const reference = referencePoint(pairs.map(([from]) => from))!;
   const atReference = results.filter(({ point }) => point === reference);
-  const first = `${question}, at ${pointWords(reference)}: ${listed(atReference.map((one) => comparisonWords(one, results.length)))}.`;
+  const first = `${question}, at ${pointWords(reference)}: ${listed(atReference.map((result) => comparisonWords(result, results.length)))}.`;
   const elsewhere = results.filter(({ point }) => point !== reference);
   return {
     id: 'variants',
@@ -106,11 +106,11 @@ function comparisonWords({ name, test, real }: Comparison, all: number): string 
 /** The other points, one line per metric: range of the ratios, and how many are significant. */
 function restWords(rest: readonly Comparison[]): string {
   const parts = compared.flatMap(({ name }) => {
-    const metricResults = rest.filter((one) => one.name === name);
+    const metricResults = rest.filter((result) => result.name === name);
     if (metricResults.length === 0) return [];
     const ratios = metricResults.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
     const [low, high] = [formatFactor(ratios[0]!), formatFactor(ratios.at(-1)!)];
-    const real = metricResults.filter((one) => one.real).length;
+    const real = metricResults.filter((result) => result.real).length;
     return [`${name} ${low === high ? low : `${low} to ${high}`} (${real} of ${metricResults.length} real)`];
   });
   return parts.length === 0 ? '' : `At the other points ${listed(parts)}.`;

@@ -101,7 +101,7 @@ function mergeRuns(captures: Capture[]): void {
     const [point] = detailed.points as [BenchmarkPoint];
     const merged = points[0]!.metrics.map((metric) => ({
       ...metric,
-      recomputed: point.metrics.find((one) => one.name === metric.name)?.recomputed ?? [],
+      recomputed: point.metrics.find((figures) => figures.name === metric.name)?.recomputed ?? [],
     }));
     const rest = point.metrics.filter(({ name }) => !merged.some((metric) => metric.name === name));
     detailed.tool = tool;

@@ -140,7 +140,7 @@ function group(
       groupCalls.reduce((sum, callsRow) => sum + callsRow.recorded, 0),
       numbers,
     ),
-    timed_by: row.timed_by.filter((one) => one !== null),
+    timed_by: row.timed_by.filter((source) => source !== null),
     time_p50_ns: p50,
     time_p99_ns: time(row.p99, 'p99 (type 7)'),
     algorithm_bandwidth: bandwidth(row, p50, 'algorithm'),
@@ -228,15 +228,15 @@ const recordedShare = (recorded: number, numbers: number): Figure =>
     ? missing('no_calls', 'no call was recorded')
     : figure(recorded / numbers, 'ratio', 'recorded over numbers between the first and last recorded');
 
-const shareOf = (one: RankShare | undefined): RankShare | null =>
-  one === undefined
+const shareOf = (share: RankShare | undefined): RankShare | null =>
+  share === undefined
     ? null
     : {
-        communicator: one.communicator,
-        rank: one.rank,
-        host: one.host,
-        operations: one.operations,
-        of: one.of,
+        communicator: share.communicator,
+        rank: share.rank,
+        host: share.host,
+        operations: share.operations,
+        of: share.of,
       };
 
 /** Tolerance for the rounding in the source's figures. */

@@ -104,7 +104,7 @@ describe.each([
   test('share of the largest stall', () => {
     let compared = 0;
     for (const kernel of kernels) {
-      const text = rule(kernel, 'CPIStall').find((one) => one.startsWith('On average'));
+      const text = rule(kernel, 'CPIStall').find((sentence) => sentence.startsWith('On average'));
       const stated = text && /spends ([\d.]+) cycles.*about ([\d.]+)% of the total average/s.exec(text);
       if (!stated || kernel.launches > 1) continue;
       expect(kernel.stalls[0]!.cycles!.toFixed(1)).toBe(stated[1]);
@@ -130,7 +130,7 @@ describe.each([
 
 describe('the 4096³ GEMM and other kernels', () => {
   let data: CountersResult;
-  const kernel = (name: string) => data.kernels.find((one) => one.name.includes(name))!;
+  const kernel = (name: string) => data.kernels.find((candidate) => candidate.name.includes(name))!;
   beforeAll(async () => {
     data = (await analyse('ncu-kernels.raw.csv')).data;
   });

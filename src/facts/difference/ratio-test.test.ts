@@ -113,7 +113,7 @@ test('a difference is real below 5 % after the correction, unless an applicable 
   ]);
   expect(decided.map(({ real }) => real)).toEqual([true, false, true]);
   expect(decided.map(({ p_adjusted }) => p_adjusted)).toEqual([0.02, 0.003, 0.04]);
-  expect(realDifferences([0.04, 0.03].map((p) => ({ p, permutation: null }))).some((one) => one.real)).toBe(
-    false,
-  );
+  expect(
+    realDifferences([0.04, 0.03].map((p) => ({ p, permutation: null }))).some((claim) => claim.real),
+  ).toBe(false);
 });

@@ -76,9 +76,9 @@ const log =
     });
   };
 
-const value = (one: Figure) => {
-  if (one.value === null) throw new Error(one.reason.text);
-  return one.value;
+const value = (found: Figure) => {
+  if (found.value === null) throw new Error(found.reason.text);
+  return found.value;
 };
 
 const h200 = { gpu_name: 'NVIDIA H200', gpu_sm_count: 132 };
@@ -99,7 +99,7 @@ describe('profiled shapes', () => {
     }[];
     for (const name of ['aten::mm', 'aten::bmm']) {
       const torch = averages.find(({ key }) => key === name)!;
-      const ours = data.gemms.filter(({ made_by }) => made_by.some((one) => one.name === name));
+      const ours = data.gemms.filter(({ made_by }) => made_by.some((operator) => operator.name === name));
       expect(ours.reduce((sum, { calls }) => sum + calls, 0)).toBe(torch.count);
       const total = ours.reduce((sum, { total_time_ns }) => sum + value(total_time_ns), 0);
       expect(total / 1000).toBeCloseTo(torch.self_device_time_us, 2);

@@ -131,8 +131,8 @@ function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
     total_time_ns:
       times === 0 ? none : figure(shape.time_ns, 'ns', 'kernels of these operators', { n: times }),
     tilings: byCalls([...shape.tiles.values()]).flatMap(({ tile, kernel, calls: count }) => {
-      const one = tiling(shape, tile, count, splitsOf(kernel), device.smCount);
-      return one ? [one] : [];
+      const found = tiling(shape, tile, count, splitsOf(kernel), device.smCount);
+      return found ? [found] : [];
     }),
   };
 }
@@ -148,8 +148,8 @@ function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gem
     ...shared(shape, shape.dtype, timeOfCall, device),
     total_time_ns: missing('log_has_no_times', 'a cuBLAS log has shapes and algorithms, no times'),
     tilings: byCalls(algos).flatMap(({ tile, algo, calls }) => {
-      const one = tile === null ? null : tiling(shape, tile, calls, splitsOf(algo), device.smCount);
-      return one ? [one] : [];
+      const found = tile === null ? null : tiling(shape, tile, calls, splitsOf(algo), device.smCount);
+      return found ? [found] : [];
     }),
   };
 }

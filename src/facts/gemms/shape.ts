@@ -45,7 +45,7 @@ export function operatorShape(name: string, inputShapes: string): GemmShape | nu
 }
 
 function dimensions(value: unknown): number[] {
-  return Array.isArray(value) && value.every((one) => typeof one === 'number') ? value : [];
+  return Array.isArray(value) && value.every((size) => typeof size === 'number') ? value : [];
 }
 
 /** Type of the first matrix: "c10::Half" -> float16. */

@@ -15,7 +15,7 @@ function gemm(m: number, n: number, k: number, ns: number | null, tile = '128x12
   const shape = { m, n, k, batch: 1 };
   const time: Figure = ns === null ? missing('no_time', 'no time') : figure(ns, 'ns', 'test', { n: 1 });
   const none = missing('no_values', 'not needed here');
-  const one = tiling(shape, tile, 1, 1, sms);
+  const tiles = tiling(shape, tile, 1, 1, sms);
   return {
     source: 'profiler',
     execution_id: 'e',
@@ -32,7 +32,7 @@ function gemm(m: number, n: number, k: number, ns: number | null, tile = '128x12
     total_time_ns: time,
     achieved_flops: none,
     peak_share: none,
-    tilings: one ? [one] : [],
+    tilings: tiles ? [tiles] : [],
     alignment_faults: alignmentFaults(shape, dtype),
     roof: gemmRoof(shape, dtype, time, roofs),
   };

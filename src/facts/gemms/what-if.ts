@@ -19,7 +19,7 @@ export function whatIfs(gemm: Gemm, all: readonly Gemm[], smCount: Figure, roofs
   const roof = productRoof(gemm.dtype, roofs);
   if ('value' in roof) return [];
   return [moreRows(gemm, smCount, roof), aligned(gemm, all, roof), filledN(gemm)].filter(
-    (one) => one !== null,
+    (change) => change !== null,
   );
 }
 
@@ -103,14 +103,14 @@ function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatI
   const now = gemm.roof?.share ?? missing('no_time', 'its time is not known');
   const peers = all
     .filter(
-      (one) =>
-        one.alignment_faults.length === 0 &&
-        one.dtype === gemm.dtype &&
-        one.source === gemm.source &&
-        one.roof?.bound === gemm.roof?.bound &&
+      (peer) =>
+        peer.alignment_faults.length === 0 &&
+        peer.dtype === gemm.dtype &&
+        peer.source === gemm.source &&
+        peer.roof?.bound === gemm.roof?.bound &&
         // The library chooses kernels by rows, so only products with similar rows compare.
-        one.m <= 4 * gemm.m &&
-        gemm.m <= 4 * one.m,
+        peer.m <= 4 * gemm.m &&
+        gemm.m <= 4 * peer.m,
     )
     .map(({ roof: peerRoof }) => peerRoof?.share.value ?? null)
     .filter((share) => share !== null)

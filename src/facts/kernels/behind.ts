@@ -39,7 +39,7 @@ export async function behindCases(
     );
     for (const { case: name, what, class: opClass, ...row } of rows) {
       const caseRows = found.get(name) ?? [];
-      if (caseRows.filter((one) => one.what === what).length < mostRows)
+      if (caseRows.filter((entry) => entry.what === what).length < mostRows)
         caseRows.push({ what, ...row, class: opClass as OpClass | null });
       found.set(name, caseRows);
     }

@@ -32,17 +32,17 @@ const onCpu: KernelPlan = {
 };
 
 /** Three runs of 90 %, 100 % and 110 % of `ns`. */
-function row(one: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}): Row<'microbenchmarks'> {
+function row(kernel: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}): Row<'microbenchmarks'> {
   return {
     execution_id: 'kernels',
-    name: one.kernel,
-    case_id: one.case,
-    dtype: one.dtype,
-    backend: one.backend,
-    params: JSON.stringify(one.params),
+    name: kernel.kernel,
+    case_id: kernel.case,
+    dtype: kernel.dtype,
+    backend: kernel.backend,
+    params: JSON.stringify(kernel.params),
     outcome: 'measured',
-    flops: one.flops,
-    bytes: one.bytes,
+    flops: kernel.flops,
+    bytes: kernel.bytes,
     runs: 3,
     mean_ns: ns,
     median_ns: ns,
@@ -166,7 +166,7 @@ test('a CPU case uses the bandwidth of the cache level of its working set, and n
 });
 
 test('a GPU without a measured roofline uses its data sheet, and throttling is reported', async () => {
-  const one = kernelCase('gemm', 'bfloat16', { m: 4096, n: 4096, k: 4096 });
+  const gemmCase = kernelCase('gemm', 'bfloat16', { m: 4096, n: 4096, k: 4096 });
   const facts = { name: 'NVIDIA H200', device: 'cuda:0', framework: 'torch', driver: null };
   const unknown = { sm_count: null, l2_bytes: null, memory_bytes: null, compute_capability: null };
   const plan = { ...onCpu, device: 'cuda:0', scope: 'gpu3', device_facts: { ...facts, ...unknown } };
@@ -180,7 +180,7 @@ test('a GPU without a measured roofline uses its data sheet, and throttling is r
   const session = await sessionOf(
     testHome(),
     {
-      microbenchmarks: [row(one, 200_000, { peak_memory_bytes: 2 ** 30 })],
+      microbenchmarks: [row(gemmCase, 200_000, { peak_memory_bytes: 2 ** 30 })],
       // Bit 2 is the power cap (nvmlClocksEventReasonSwPowerCap); gpu0 is another GPU.
       telemetry: [
         sample('sm_clock_mhz', 1500),
@@ -209,10 +209,10 @@ test('a GPU without a measured roofline uses its data sheet, and throttling is r
 test('a step is the sum of its measured operations, and missing ones are counted and named', async () => {
   const gemm = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
   const lost = kernelCase('swiglu', 'float32', { tokens: 1, intermediate: 10 });
-  const op = (name: string, count: number, one: string | null, reason: string | null = null) => ({
+  const op = (name: string, count: number, caseId: string | null, reason: string | null = null) => ({
     name,
     count,
-    case: one,
+    case: caseId,
     reason,
     flops: 0,
     bytes: 0,

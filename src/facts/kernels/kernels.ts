@@ -78,7 +78,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const report = (code: IssueCode, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
   };
-  const some = (condition: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(condition);
+  const some = (condition: (result: KernelsResult['cases'][number]) => boolean) => cases.filter(condition);
   const throttled = some(({ throttled_by }) => throttled_by.length > 0);
   const reasons = [...new Set(throttled.flatMap(({ throttled_by }) => throttled_by))].join(', ');
   report(
@@ -87,14 +87,14 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     throttled.length,
     `Clocks were throttled (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
   );
-  const { runs: wanted, max_seconds: seconds } = plan.protocol;
-  const cut = some(({ runs }) => runs > 0 && runs < wanted);
+  const { runs: requestedRuns, max_seconds: seconds } = plan.protocol;
+  const cut = some(({ runs }) => runs > 0 && runs < requestedRuns);
   const fewest = Math.min(...cut.map(({ runs }) => runs));
   report(
     'runs_cut',
     'warning',
     cut.length,
-    `${cut.length} of ${cases.length} cases reached the time limit before ${wanted} runs (${fewest} runs at least): --max-seconds ${seconds} is the limit per case.`,
+    `${cut.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (${fewest} runs at least): --max-seconds ${seconds} is the limit per case.`,
   );
   const wrong = some(({ outcome }) => outcome === 'wrong');
   report(

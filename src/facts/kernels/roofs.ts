@@ -77,19 +77,19 @@ type CaseRoof = Pick<KernelResult, 'roof_ns' | 'working_set_bytes' | 'roof_level
  * is unknown here, so bytes alone are their roof.
  */
 export function roofOf(
-  one: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },
+  work: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },
   roofs: CaseRoofs,
 ): CaseRoof {
-  const workingSet = one.rotated_bytes ?? one.bytes;
+  const workingSet = work.rotated_bytes ?? work.bytes;
   const { rate, level } = roofs.bytesPerS(workingSet);
   const workingSetRoof = { working_set_bytes: workingSet, roof_level: level, roof_bytes_per_s: rate };
   if (rate.value === null) return { ...workingSetRoof, roof_ns: rate, bound: null };
-  const memoryNs = (one.bytes / rate.value) * 1e9;
+  const memoryNs = (work.bytes / rate.value) * 1e9;
   const moved = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
-  if (!isProduct(one.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
-  const peak = roofs.flopsPerS(one.dtype);
+  if (!isProduct(work.kernel)) return { ...workingSetRoof, roof_ns: moved, bound: 'memory' };
+  const peak = roofs.flopsPerS(work.dtype);
   if (peak.value === null) return { ...workingSetRoof, roof_ns: peak, bound: null };
-  const computeNs = (one.flops / peak.value) * 1e9;
+  const computeNs = (work.flops / peak.value) * 1e9;
   return computeNs > memoryNs
     ? {
         ...workingSetRoof,

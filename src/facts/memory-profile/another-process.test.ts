@@ -20,7 +20,7 @@ const otherBytes = 4868 * 2 ** 20;
 function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
   const { baseline, post_warmup, peak } = memory_measurements;
   const bytesOf = (component: string): number =>
-    memory_breakdown.components.find((one) => one.component === component)!.bytes;
+    memory_breakdown.components.find((candidate) => candidate.component === component)!.bytes;
   const at = ({ t_s, total_bytes }: MemoryProfile['memory_measurements']['peak']): Sample => ({
     t_ns: t_s! * 1e9,
     bytes: total_bytes!,

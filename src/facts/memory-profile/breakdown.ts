@@ -40,7 +40,8 @@ export function breakdownOf(
     for (const component of components) if (component.basis === 'formula') component.confidence = 'low';
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
   const residual = measured === null ? null : measured.bytes - known;
-  const componentOf = (component: string) => components.find((one) => one.component === component);
+  const componentOf = (component: string) =>
+    components.find((candidate) => candidate.component === component);
   const overhead = components.filter(({ component }) => overheads.some((name) => name === component));
   const overheadBytes = overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0);
   const confidence = (component: string): Confidence => componentOf(component)?.confidence ?? 'unknown';
@@ -129,7 +130,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
 function evidenceOf(places: readonly Place[], component: MemoryComponent['component']): string[] {
   const found = new Map<string, Set<number>>();
   for (const { gpu, parts } of places)
-    for (const part of parts.filter((one) => one.component === component)) {
+    for (const part of parts.filter((candidate) => candidate.component === component)) {
       const gpus = found.get(part.evidence) ?? new Set();
       if (gpu !== null) gpus.add(gpu);
       found.set(part.evidence, gpus);

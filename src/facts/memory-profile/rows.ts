@@ -93,7 +93,7 @@ function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
     if (known) known.push(sample);
     else found.used.set(device, [sample]);
   } else if (kind === 'process' && device !== null && pid !== null) {
-    const known = found.processes.find((one) => one.gpu === device && one.pid === pid);
+    const known = found.processes.find((process) => process.gpu === device && process.pid === pid);
     if (known) known.samples.push(sample);
     else found.processes.push({ gpu: device, pid, samples: [sample] });
   } else {

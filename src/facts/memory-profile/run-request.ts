@@ -60,7 +60,7 @@ export function requestOfRun(facts: RunFacts): MemoryRequest {
 function storageOfRun({ engine, architecture, config, ...facts }: RunFacts): Storage {
   const dtype = facts.dtypes
     .map((name) => dtypes.find((known) => known === name?.replace(/^torch\./, '')))
-    .find((one): one is DType => one !== undefined);
+    .find((dtype): dtype is DType => dtype !== undefined);
   if (engine === 'onnx' && dtype !== undefined) {
     return embeddedStorage({ dtype, weight_bytes: facts.weightBytes }, architecture);
   }

@@ -2,7 +2,7 @@ import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/do
 import { formatBytes, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
-  return metrics.find((one) => one.metric === metric)?.mean ?? null;
+  return metrics.find((series) => series.metric === metric)?.mean ?? null;
 }
 
 /**

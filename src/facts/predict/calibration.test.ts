@@ -103,24 +103,26 @@ test('the interval without a kernel table equals that of the recorded stages', (
 
   // Each stage is within the interval of the others, and each model within that of the other model.
   const inside = ({ log }: { log: number }, others: readonly { log: number }[]) => {
-    const [low, high] = intervalOf(others.map((one) => one.log)).ratios;
+    const [low, high] = intervalOf(others.map((stage) => stage.log)).ratios;
     return Math.exp(log) >= low && Math.exp(log) <= high;
   };
   const missed = all.filter(
-    (one) =>
+    (stage) =>
       !inside(
-        one,
-        all.filter((other) => other !== one),
+        stage,
+        all.filter((candidate) => candidate !== stage),
       ),
   );
   // At least 95 % of the stages.
   expect(missed.length).toBeLessThanOrEqual(0.05 * all.length);
   for (const model of ['1.1b', '8b'] as const) {
     const [sameModel, otherModel] = [
-      all.filter((one) => one.model === model),
-      all.filter((one) => one.model !== model),
+      all.filter((stage) => stage.model === model),
+      all.filter((stage) => stage.model !== model),
     ];
-    expect(sameModel.filter((one) => !inside(one, otherModel)).length).toBeLessThanOrEqual(0.05 * all.length);
+    expect(sameModel.filter((stage) => !inside(stage, otherModel)).length).toBeLessThanOrEqual(
+      0.05 * all.length,
+    );
   }
 });
 

@@ -107,7 +107,7 @@ function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): Pre
     ...launchCosts(launch, roofs).assumptions,
     fusionAssumption(fusion, roofs.kind === 'cpu' ? 'eager' : launch),
   ]);
-  return [...new Map(all.map((one) => [one.text, one])).values()];
+  return [...new Map(all.map((assumption) => [assumption.text, assumption])).values()];
 }
 
 function checkLengths(points: readonly PredictPoint[], { name, architecture }: PredictedModel): void {
@@ -143,7 +143,7 @@ function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[
       text: 'Not calibrated: no measured kernels were given, and there is no recorded measurement of such an engine on this device. The launched time is a low estimate with unknown error. inferscope kernels --from-model measures the kernels.',
     });
   }
-  const above = stages.filter(({ measured }) => measured.some((one) => one.above_measurement));
+  const above = stages.filter(({ measured }) => measured.some((comparison) => comparison.above_measurement));
   if (above.length > 0) {
     issues.push({
       code: 'roofline_above_measurement',

@@ -48,10 +48,10 @@ test('meets a power law over m exactly, at and between the cases', () => {
 
 test('extrapolates beyond the measured range at the efficiency of its end, and says so', () => {
   const last = gemm(4096, 4096, 4096, 2 * roof(gemm(4096, 4096, 4096)));
-  const wanted = gemm(16_384, 4096, 4096);
-  const found = kernelTime([gemm(1, 4096, 4096, 40_000), last], wanted, roof)!;
+  const requested = gemm(16_384, 4096, 4096);
+  const found = kernelTime([gemm(1, 4096, 4096, 40_000), last], requested, roof)!;
   expect(found.how).toBe('extrapolated');
-  expect(found.ns).toBeCloseTo(2 * roof(wanted), 3);
+  expect(found.ns).toBeCloseTo(2 * roof(requested), 3);
   // A tenth more still counts as interpolated.
   expect(kernelTime([last], gemm(4500, 4096, 4096), roof)?.how).toBe('interpolated');
 });
@@ -97,10 +97,10 @@ test('kernels that only move bytes share one line, by the number of kernels per 
     measured('rmsnorm', { tokens: 4096, hidden: 4096, residual: 1 }, 2 * 2000 + (5 * x) / 1e3),
     measured('rope', { tokens: 1, heads: 32, kv_heads: 8, head_dim: 128 }, 10 * 2000 + (10 * 5120 * 2) / 1e3),
   ];
-  const wanted = { kernel: 'elementwise', dtype: 'float16', params: {}, flops: 0, bytes: 1e6 };
-  expect(kernelTime(table, wanted, roof)!.ns).toBeCloseTo(3000, 1);
-  expect(kernelTime(table, { ...wanted, bytes: 0 }, roof)!.ns).toBeCloseTo(2000, 1);
-  expect(kernelTime(table, { ...wanted, dtype: 'float32' }, roof)).toBeNull();
+  const requested = { kernel: 'elementwise', dtype: 'float16', params: {}, flops: 0, bytes: 1e6 };
+  expect(kernelTime(table, requested, roof)!.ns).toBeCloseTo(3000, 1);
+  expect(kernelTime(table, { ...requested, bytes: 0 }, roof)!.ns).toBeCloseTo(2000, 1);
+  expect(kernelTime(table, { ...requested, dtype: 'float32' }, roof)).toBeNull();
 });
 
 test('leave-one-out error: none on a power law, and that of an outlier', () => {

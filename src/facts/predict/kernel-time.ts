@@ -42,22 +42,28 @@ interface Point {
  * the two nearest. For kernels that only move bytes: a + bytes / rate, fitted to all. Null if the table has no case of
  * such a kernel.
  */
-export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roof: Roof): KernelTime | null {
-  if (wanted.kernel === 'elementwise') return elementwiseTime(table, wanted, roof);
-  if (wanted.kernel === 'strided') return null;
-  const axes = axesOf[wanted.kernel];
+export function kernelTime(
+  table: readonly MeasuredKernel[],
+  requested: Wanted,
+  roof: Roof,
+): KernelTime | null {
+  if (requested.kernel === 'elementwise') return elementwiseTime(table, requested, roof);
+  if (requested.kernel === 'strided') return null;
+  const axes = axesOf[requested.kernel];
   const cases = table.filter(
-    (kernel) => kernel.kernel === wanted.kernel && kernel.dtype === wanted.dtype && samePhase(kernel, wanted),
+    (kernel) =>
+      kernel.kernel === requested.kernel && kernel.dtype === requested.dtype && samePhase(kernel, requested),
   );
-  if (!axes || cases.length === 0) return isMove(wanted.kernel) ? elementwiseTime(table, wanted, roof) : null;
-  const at = coordinates(wanted.params, axes.axes);
+  if (!axes || cases.length === 0)
+    return isMove(requested.kernel) ? elementwiseTime(table, requested, roof) : null;
+  const at = coordinates(requested.params, axes.axes);
   const families = new Map<string, MeasuredKernel[]>();
   for (const testCase of cases) {
     const key = familyKey(testCase.params, axes.family);
     families.set(key, [...(families.get(key) ?? []), testCase]);
   }
-  const floor = roof(wanted);
-  const family = families.get(familyKey(wanted.params, axes.family));
+  const floor = roof(requested);
+  const family = families.get(familyKey(requested.params, axes.family));
   if (family && at) {
     const found = along(pointsOf(family, axes.axes, roof), at);
     if (found) {
@@ -124,7 +130,7 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   }
   const lines = [...groups]
     .map(([x, group]) => ({ x, found: along(group, rest) }))
-    .filter((one): one is { x: number; found: Along } => one.found !== null)
+    .filter((entry): entry is { x: number; found: Along } => entry.found !== null)
     .toSorted((a, b) => a.x - b.x);
   const exact = lines.find(({ x }) => x === first);
   if (exact) return exact.found;
@@ -181,17 +187,17 @@ function across(
 const value = ({ offset, slope }: Line, x: number): number => offset + slope * x;
 
 /** a + bytes / rate over all kernels of the dtype that only move bytes, one kernel's share of each case. */
-function elementwiseTime(table: readonly MeasuredKernel[], wanted: Wanted, roof: Roof): KernelTime | null {
-  const points = movePoints(table, wanted.dtype);
-  const floor = roof({ ...wanted, kernel: 'elementwise', flops: 0 });
+function elementwiseTime(table: readonly MeasuredKernel[], requested: Wanted, roof: Roof): KernelTime | null {
+  const points = movePoints(table, requested.dtype);
+  const floor = roof({ ...requested, kernel: 'elementwise', flops: 0 });
   const fit = affineFit(points);
   if (!fit) return null;
   const least = Math.min(...points.map(({ x }) => x));
   const most = Math.max(...points.map(({ x }) => x));
   // Below the smallest case only the fixed part remains.
-  const inside = wanted.bytes <= most && (wanted.bytes >= least || least < 1e6);
+  const inside = requested.bytes <= most && (requested.bytes >= least || least < 1e6);
   const how = inside ? 'interpolated' : 'extrapolated';
-  return { ns: Math.max(floor, value(fit, wanted.bytes)), how };
+  return { ns: Math.max(floor, value(fit, requested.bytes)), how };
 }
 
 export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {
@@ -202,9 +208,10 @@ export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x
 }
 
 /** Without a matching case: bytes at the usual share of bandwidth for such kernels, products at their roof. */
-export function assumedTime(wanted: Wanted, roof: Roof): KernelTime {
-  const share = wanted.kernel in usualShare ? usualShare[wanted.kernel as keyof typeof usualShare] : null;
-  return { ns: roof(wanted) / (share ?? usualProduct), how: 'assumed' };
+export function assumedTime(requested: Wanted, roof: Roof): KernelTime {
+  const share =
+    requested.kernel in usualShare ? usualShare[requested.kernel as keyof typeof usualShare] : null;
+  return { ns: roof(requested) / (share ?? usualProduct), how: 'assumed' };
 }
 
 /**

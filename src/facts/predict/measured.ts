@@ -158,7 +158,7 @@ async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredSta
       source: 'phases of the trace, the profiler’s own cost included',
     };
     const classes = data.classes.find((className) => className.kind === kind);
-    const graphs = data.launches.phases.find((one) => one.kind === kind)?.graph_launches ?? 0;
+    const graphs = data.launches.phases.find((phase) => phase.kind === kind)?.graph_launches ?? 0;
     const style = workload ? styleOf(workload) : { launch: 'eager' as const, fusion: 'none' as const };
     return [
       {

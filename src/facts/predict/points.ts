@@ -30,11 +30,11 @@ export function pointsOf(
     points.set(key, known);
     return known;
   };
-  const wanted = (time: MeasuredStageTime): boolean =>
+  const isRequested = (time: MeasuredStageTime): boolean =>
     (typed.batchSizes?.includes(time.batchSize) ?? true) &&
     (typed.contextLens?.includes(time.inputLen) ?? true) &&
     (typed.outputLen === null || typed.outputLen === time.outputLen);
-  for (const time of measured.filter(wanted)) {
+  for (const time of measured.filter(isRequested)) {
     pointFor({
       batchSize: time.batchSize,
       contextLen: time.inputLen,

@@ -135,7 +135,7 @@ test("with a table: the model's own cases are measured ones, and no prediction i
   const standard = decode(
     stages.filter(({ fusion, batch_size }) => fusion === 'standard' && batch_size === 8),
   );
-  const how = Object.fromEntries(standard.ops.map(({ op, how: one }) => [op, one]));
+  const how = Object.fromEntries(standard.ops.map(({ op, how: howComputed }) => [op, howComputed]));
   expect(how).toMatchObject({
     qkv_proj: 'measured',
     attention: 'measured',
@@ -220,12 +220,12 @@ test('compared with a trace of Hugging Face’s Llama on an H200: the roofline i
   const { stages, error } = predict({ model, roofs: h200, points, table: kernels });
   expect(error).toMatchObject({ stages: 2 });
   for (const stage of stages) {
-    const [one] = stage.measured;
-    expect(one!.above_measurement).toBe(false);
-    expect(one!.roofline_ratio.value!).toBeLessThan(0.05);
-    expect(one!.table_ratio.value!).toBeLessThan(1.1);
-    const parts = one!.residual.reduce((sum, { ms }) => sum + ms, 0);
-    expect(parts).toBeCloseTo(one!.ms.value! - stage.predicted_ms.value!, 9);
+    const [measurement] = stage.measured;
+    expect(measurement!.above_measurement).toBe(false);
+    expect(measurement!.roofline_ratio.value!).toBeLessThan(0.05);
+    expect(measurement!.table_ratio.value!).toBeLessThan(1.1);
+    const parts = measurement!.residual.reduce((sum, { ms }) => sum + ms, 0);
+    expect(parts).toBeCloseTo(measurement!.ms.value! - stage.predicted_ms.value!, 9);
     expect(stage.limited_by).toBe('host');
   }
   // A profiled eager step waits for its host, so most of the residual is launches and the program.

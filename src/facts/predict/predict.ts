@@ -214,8 +214,8 @@ const assumedError = 0.5;
 function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
   const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {
     const kernelError =
-      validation.find((one) => one.kernel === kernel.kernel) ??
-      validation.find((one) => one.kernel === 'elementwise');
+      validation.find((entry) => entry.kernel === kernel.kernel) ??
+      validation.find((entry) => entry.kernel === 'elementwise');
     const error =
       time.how === 'measured'
         ? (time.interval ?? kernelError?.median_error ?? assumedError)
@@ -256,8 +256,8 @@ function errorOf(stages: readonly PredictStage[], by: 'table' | 'launched'): Pre
   const errors = (of: readonly PredictStage[]) =>
     of
       .flatMap(({ measured }) =>
-        measured.flatMap((one) => {
-          const { value } = one[`${by}_ratio`];
+        measured.flatMap((comparison) => {
+          const { value } = comparison[`${by}_ratio`];
           return value === null ? [] : [Math.abs(value - 1)];
         }),
       )

@@ -103,7 +103,7 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
 
 function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
   const spread = (value: (row: RequestRow) => number | null, source: string, absent = noAnswer) => {
-    const values = ok.map(value).filter((one) => one !== null);
+    const values = ok.map(value).filter((known) => known !== null);
     return distribution(
       values.map((ns) => ns / 1e6),
       'ms',
@@ -151,8 +151,8 @@ function throughput(ok: readonly RequestRow[], seconds: number): Rates {
   }
   const sum = (value: (row: RequestRow) => number | null) =>
     ok.reduce<number | null>((total, row) => {
-      const one = value(row);
-      return total === null || one === null ? null : total + one;
+      const rowValue = value(row);
+      return total === null || rowValue === null ? null : total + rowValue;
     }, 0);
   const rate = (total: number | null, source: string): Figure =>
     total === null

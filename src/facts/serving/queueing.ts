@@ -20,7 +20,7 @@ export interface Queueing {
 /** TTFT of a request alone: the probe's, or the lowest median of a load. Null if neither is known. */
 export function unloadedTtft(points: readonly ServingPoint[], probe: LoadPlan['probe']): number | null {
   const medians = points.flatMap(({ latency: { ttft } }) => ('p50' in ttft ? [ttft.p50] : []));
-  const known = [probe?.ttft_ms ?? null, ...medians].filter((one) => one !== null);
+  const known = [probe?.ttft_ms ?? null, ...medians].filter((time) => time !== null);
   return known.length === 0 ? null : Math.min(...known);
 }
 

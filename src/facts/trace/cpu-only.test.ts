@@ -53,7 +53,7 @@ describe('a program that uses no GPU', () => {
     expect(operators).toMatchObject({ phase: 'decode', verdict: 'cpu' });
     // Every pass makes the same calls, and three of four passes are decode steps.
     for (const name of ['aten::mm', 'aten::addmm', 'aten::native_layer_norm']) {
-      const row = operators!.rows.find((one) => one.name === name)!;
+      const row = operators!.rows.find((candidate) => candidate.name === name)!;
       const whole = oracle.find(({ key }) => key === name)!;
       expect(row.count, name).toBe((whole.count * 3) / 4);
       expect(row.self_cpu_ns, name).toBeGreaterThan(0);

@@ -28,7 +28,7 @@ export async function devices(
                   min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies WHERE ${ours} GROUP BY ALL)
      GROUP BY rank, device ORDER BY rank, device`,
   );
-  const dtype = dtypes.find((one) => one === workload?.model?.dtype);
+  const dtype = dtypes.find((candidate) => candidate === workload?.model?.dtype);
   return rows.map((row) => {
     const { name, smCount, bandwidth, peak } = deviceOf({ hardware, workload }, row.device);
     return {

@@ -33,7 +33,7 @@ export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]
             coalesce(sum(k.kernels), 0)::DOUBLE AS kernels, coalesce(sum(k.device_ns), 0)::DOUBLE AS device_ns
      FROM own_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM own_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
   );
-  const byName = new Map(sums.map((one) => [one.name, one]));
+  const byName = new Map(sums.map((total) => [total.name, total]));
   const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
   return found.map((durations): NamedOperator => {
     const total = byName.get(durations.name)!;

@@ -74,7 +74,9 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const phases = data.classes.filter(({ kind }) => kind !== null);
     expect(phases.flatMap((phase) => phase.rows)).toHaveLength(rows.length);
     for (const { phase, class: opClass, ns, share } of rows) {
-      const row = phases.find(({ kind }) => kind === phase)!.rows.find((one) => one.class === opClass)!;
+      const row = phases
+        .find(({ kind }) => kind === phase)!
+        .rows.find((candidate) => candidate.class === opClass)!;
       expect([phase, opClass, row.total_ns]).toEqual([phase, opClass, ns]);
       expect(row.share).toBeCloseTo(share, 9);
     }
@@ -136,7 +138,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     expect(longest!.cause).toBe(longest!.parts[0]!.id);
     const { origin_ns, dur_ns, lanes, names, events } = data.timeline!;
     const drawn = events.filter(({ lane }) => lanes[lane]!.what === 'idle');
-    const inside = drawn.filter((one) => one.start_ns >= 0 && one.start_ns + one.dur_ns <= dur_ns);
+    const inside = drawn.filter((event) => event.start_ns >= 0 && event.start_ns + event.dur_ns <= dur_ns);
     const gaps = await query<Record<string, number>>(
       `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${focusRows} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
     );
@@ -144,10 +146,11 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       let expected = 0;
       for (const gap of gaps) {
         const from =
-          gap['start_ns']! + parts.slice(0, parts.indexOf(part)).reduce((sum, one) => sum + gap[one]!, 0);
+          gap['start_ns']! +
+          parts.slice(0, parts.indexOf(part)).reduce((sum, gapPart) => sum + gap[gapPart]!, 0);
         if (from >= origin_ns && from + gap[part]! <= origin_ns + dur_ns) expected += gap[part]!;
       }
-      const spans = inside.filter((one) => names[one.name] === part);
+      const spans = inside.filter((event) => names[event.name] === part);
       expect([part, spans.reduce((sum, span) => sum + span.dur_ns, 0)]).toEqual([part, expected]);
     }
   });
@@ -169,8 +172,8 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         const [found] = await query<Record<string, number>>(
           `SELECT ${covered(all, from, to)} AS busy, ${covered(kernels, from, to)} AS kernels, ${covered(compute, from, to)} AS compute`,
         );
-        const close = (value: number, other: number) =>
-          expect(Math.abs(value - other)).toBeLessThan(1e-4 * row.wall_ns + 2);
+        const close = (value: number, expected: number) =>
+          expect(Math.abs(value - expected)).toBeLessThan(1e-4 * row.wall_ns + 2);
         close(row.busy_ns, found!['busy']!);
         close(row.idle_share * row.wall_ns, row.wall_ns - found!['busy']!);
         close(row.compute_ns, found!['compute']!);
@@ -201,7 +204,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       copies: own_copies,
       busy,
     } = found! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
-    const close = (value: number, other: number) => expect(Math.abs(value - other)).toBeLessThan(1000);
+    const close = (value: number, expected: number) => expect(Math.abs(value - expected)).toBeLessThan(1000);
     close(data.overlap.comm_hidden_ns, own_comm + own_compute - kernels);
     close(data.overlap.copy_hidden_ns, own_copies + kernels - busy);
   });
@@ -213,7 +216,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
       `SELECT name, (sum(dur_ns) / sum(sum(dur_ns)) OVER ())::DOUBLE AS share FROM api_calls WHERE ${rank} GROUP BY name`,
     );
     for (const { name: call, share } of calls) {
-      const row = data.api_calls.find((one) => one.name === call);
+      const row = data.api_calls.find((candidate) => candidate.name === call);
       if (row) expect(row.share).toBeCloseTo(share, 9);
     }
     for (const { scope, metric, mean, phases } of data.telemetry?.series ?? []) {
@@ -241,7 +244,7 @@ describe.each(Object.keys(sessions))('%s', (name) => {
     const found = compareDocumentSchema.parse(await compareSessions([session, copied])).data;
     for (const { phase, class: opClass, values } of found.classes) {
       const group = data.classes.find(({ kind }) => kind === phase)!;
-      const row = group.rows.find((one) => one.class === opClass)!;
+      const row = group.rows.find((candidate) => candidate.class === opClass)!;
       expect(values[0]!.share).toBeCloseTo(row.share, 9);
       expect(values[0]!.ms).toBeCloseTo(row.per_instance_ns / 1e6, 6);
     }

@@ -80,7 +80,7 @@ describe("the summary's figures", () => {
       const [decode] = phases;
       expect(decode).toMatchObject({ kind: 'decode', instances: 4 });
       expect(
-        decode!.by_batch.map((one) => [one.batch_size, one.wall.count, one.kernels, one.idle_ns]),
+        decode!.by_batch.map((batch) => [batch.batch_size, batch.wall.count, batch.kernels, batch.idle_ns]),
       ).toEqual([
         [1, 2, 200, 800 * us],
         [8, 2, 200, 800 * us],

@@ -44,14 +44,14 @@ export async function telemetry(scope: TraceScope): Promise<TraceTelemetry | nul
      WHERE ${shownMetrics} GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
   );
   return {
-    series: series.map((one) => ({
-      ...one,
-      unit: unitOf(one.metric),
+    series: series.map((metricSeries) => ({
+      ...metricSeries,
+      unit: unitOf(metricSeries.metric),
       phases: byPhase
-        .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
+        .filter(({ scope, metric }) => scope === metricSeries.scope && metric === metricSeries.metric)
         .map(({ kind, mean, samples: count }) => ({ kind, mean, samples: count })),
       points: points
-        .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
+        .filter(({ scope, metric }) => scope === metricSeries.scope && metric === metricSeries.metric)
         .map(({ t_ns, value }): [number, number] => [t_ns, value]),
     })),
     events: await events(database, samples),

@@ -8,11 +8,11 @@ import { analyzeUtilization } from './utilization.js';
 
 const sessionOf = sessionsIn(testHome());
 
-const valueOf = (one: Figure): number => {
-  if (one.value === null) throw new Error(one.reason.text);
-  return one.value;
+const valueOf = (figure: Figure): number => {
+  if (figure.value === null) throw new Error(figure.reason.text);
+  return figure.value;
 };
-const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
+const reasonOf = (figure: Figure) => (figure.value === null ? figure.reason.code : null);
 
 describe('sizes from one execution apply to the others of the session', () => {
   const shapes = (

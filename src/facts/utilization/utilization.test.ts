@@ -25,11 +25,11 @@ async function stated(session: Session, context: Context): Promise<Session> {
   return openFolder(session);
 }
 
-const valueOf = (one: Figure): number => {
-  if (one.value === null) throw new Error(one.reason.text);
-  return one.value;
+const valueOf = (found: Figure): number => {
+  if (found.value === null) throw new Error(found.reason.text);
+  return found.value;
 };
-const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
+const reasonOf = (found: Figure) => (found.value === null ? found.reason.code : null);
 
 describe('a torch trace of the tiny Llama on an H200, with sizes and dtype from its operators', () => {
   const found = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(

@@ -46,9 +46,9 @@ async function stagesOf(
   context: Pick<StageContext, 'roofs' | 'model'>,
 ): Promise<UtilizationStage[]> {
   const stages: UtilizationStage[] = [];
-  for (const one of found) {
-    for (const group of stageGroups(one.timed)) {
-      stages.push(await stageOf(database, group, { ...one, ...context }));
+  for (const stageSource of found) {
+    for (const group of stageGroups(stageSource.timed)) {
+      stages.push(await stageOf(database, group, { ...stageSource, ...context }));
     }
   }
   return stages;
@@ -109,9 +109,9 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
     const { about, roofs, model } = await facts(session, database, scope);
     const stages: UtilizationStage[] = [];
     const steps: UtilizationResult['steps'] = [];
-    for (const one of found) {
-      for (const group of stageGroups(one.timed)) {
-        const stage = await stageOf(database, group, { ...one, model, roofs });
+    for (const stageSource of found) {
+      for (const group of stageGroups(stageSource.timed)) {
+        const stage = await stageOf(database, group, { ...stageSource, model, roofs });
         stages.push(stage);
         steps.push(stepRows(group, stage, model, roofs));
       }

@@ -33,7 +33,7 @@ export function errorSummary(rows: readonly Compared[]): ErrorSummary {
 export function componentSummaries(profiles: readonly ValidatedProfile[]): Validation['components'] {
   return estimatedComponents.flatMap((component) => {
     const rows = profiles.flatMap((profile) =>
-      profile.components.filter((one) => one.component === component),
+      profile.components.filter((candidate) => candidate.component === component),
     );
     return rows.length === 0 ? [] : [{ component, ...errorSummary(rows) }];
   });

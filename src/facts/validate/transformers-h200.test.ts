@@ -85,7 +85,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
     expect(row).toMatchObject({ status: 'compared', tensor_parallel_size: 2 });
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.02);
     const error = (component: string) =>
-      row!.components.find((one) => one.component === component)!.error_bytes;
+      row!.components.find((candidate) => candidate.component === component)!.error_bytes;
     expect([error('model_weights'), error('kv_cache')]).toEqual([0, 0]);
     expect(Math.abs(error('activations'))).toBeLessThan(2 * 2 ** 20);
     for (const component of ['framework_overhead', 'cuda_context']) {

@@ -139,7 +139,7 @@ function restOf(
   { component: tolerance }: Tolerance,
 ): ValidatedProfile['rest'] {
   const sum = (field: 'measured_bytes' | 'estimated_bytes') =>
-    components.reduce((left, component) => left - component[field], total[field]);
+    components.reduce((remaining, component) => remaining - component[field], total[field]);
   const row = compared(sum('measured_bytes'), sum('estimated_bytes'));
   if (Math.max(Math.abs(row.measured_bytes), Math.abs(row.estimated_bytes)) < 1) return null;
   return { ...row, within: isWithin(row, tolerance) };

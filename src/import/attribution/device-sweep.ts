@@ -47,16 +47,17 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       return;
     }
     let best = Number.POSITIVE_INFINITY;
-    for (const one of running) if (one.priority < best) best = one.priority;
+    for (const activity of running) if (activity.priority < best) best = activity.priority;
     counted.length = 0;
-    for (const one of running) if (one.priority === best && !counts(one.stream)) counted.push(one);
+    for (const activity of running)
+      if (activity.priority === best && !counts(activity.stream)) counted.push(activity);
     const each = Math.floor(time / counted.length);
     let rest = time - each * counted.length;
-    for (const one of counted) one.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
+    for (const activity of counted) activity.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
   }
 
   function counts(stream: number): boolean {
-    for (const one of counted) if (one.stream === stream) return true;
+    for (const activity of counted) if (activity.stream === stream) return true;
     return false;
   }
 
@@ -64,16 +65,16 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
   function advance(untilNs: number): void {
     while (running.length > 0) {
       let nextNs = Number.POSITIVE_INFINITY;
-      for (const one of running) if (one.endNs < nextNs) nextNs = one.endNs;
+      for (const activity of running) if (activity.endNs < nextNs) nextNs = activity.endNs;
       if (nextNs > untilNs) break;
       share(nextNs);
       let remaining = 0;
-      for (const one of running) {
-        if (one.endNs <= nextNs) {
-          events.ended(one.activity, one.endNs - one.startNs, one.exclusiveNs);
-          spare.push(one);
+      for (const activity of running) {
+        if (activity.endNs <= nextNs) {
+          events.ended(activity.activity, activity.endNs - activity.startNs, activity.exclusiveNs);
+          spare.push(activity);
         } else {
-          running[remaining++] = one;
+          running[remaining++] = activity;
         }
       }
       running.length = remaining;

@@ -79,17 +79,17 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
   if (!separatesSteps(source.kernelNames)) return { ...found, why: noSeparator };
   const steps = await source.marks(isStep);
   let preparation: MarkedRange[] | null = null;
-  for await (const one of source.processes()) {
-    const processSteps = steps.filter(({ pid }) => pid === one.pid);
-    if (processSteps.length > 0 && (await markedShare(one, processSteps)) >= minMarked) continue;
-    const inferred = inferSteps(one.kernels);
+  for await (const process of source.processes()) {
+    const processSteps = steps.filter(({ pid }) => pid === process.pid);
+    if (processSteps.length > 0 && (await markedShare(process, processSteps)) >= minMarked) continue;
+    const inferred = inferSteps(process.kernels);
     if ('why' in inferred) {
       found.why ??= inferred.why;
       continue;
     }
     preparation ??= await source.marks(isPreparation);
-    const taken = [...processSteps, ...preparation.filter(({ pid }) => pid === one.pid)];
-    const ranges = await hostRanges(one, inferred.steps, inferred.confidence);
+    const taken = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
+    const ranges = await hostRanges(process, inferred.steps, inferred.confidence);
     if (!ranges) {
       found.why ??= 'the launches of one step overlap those of the next';
       continue;
@@ -105,11 +105,11 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
 }
 
 /** Share of the kernel time that was launched in marked ranges. */
-async function markedShare(one: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
-  const { rows, start_ns: start, dur_ns: dur } = one.kernels;
+async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[]): Promise<number> {
+  const { rows, start_ns: start, dur_ns: dur } = process.kernels;
   const each = Math.ceil(rows / sampled);
   const looked = Array.from({ length: Math.floor((rows - 1) / each) + 1 }, (_, i) => i * each);
-  const launches = await one.launches(looked);
+  const launches = await process.launches(looked);
   const sorted = marks.toSorted((a, b) => a.startNs - b.startNs);
   const reach = sorted.map(({ endNs }) => endNs);
   for (let i = 1; i < reach.length; i++) reach[i] = Math.max(reach[i]!, reach[i - 1]!);
@@ -133,15 +133,15 @@ async function markedShare(one: ProcessKernels, marks: readonly MarkedRange[]): 
 
 /** On the host a step lasts from its first launch to the first launch after it; null if these are not in order. */
 async function hostRanges(
-  one: ProcessKernels,
+  process: ProcessKernels,
   steps: readonly InferredStep[],
   confidence: number,
 ): Promise<InferredRange[] | null> {
-  const { rows, start_ns: start, dur_ns: dur } = one.kernels;
+  const { rows, start_ns: start, dur_ns: dur } = process.kernels;
   const firsts = steps.map(({ first }) => first);
   const nexts = steps.map(({ last }) => Math.min(last + 1, rows - 1));
   const lasts = steps.map(({ last }) => last);
-  const calls = await one.launches([...firsts, ...nexts, ...lasts]);
+  const calls = await process.launches([...firsts, ...nexts, ...lasts]);
   const n = steps.length;
   const begin = (i: number, row: number) => {
     const called = calls.start_ns[i]!;
@@ -156,9 +156,9 @@ async function hostRanges(
     if (!(endNs > startNs) || (ranges.length > 0 && startNs < ranges.at(-1)!.endNs)) return null;
     const { kind, tokens } = step;
     ranges.push({
-      pid: one.pid,
+      pid: process.pid,
       tid: calls.tid[i]!,
-      rank: one.rank,
+      rank: process.rank,
       startNs,
       endNs,
       name: `${kind === 'other' ? 'step' : kind} (inferred)`,

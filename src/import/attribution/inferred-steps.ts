@@ -73,14 +73,14 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
   // The shortest period: a kernel that runs once per request also separates equal parts.
   found.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
   const best = found[0]!;
-  const other = found.find(
+  const conflicting = found.find(
     ({ products }) =>
       Math.abs(products - best.products) > 0.1 * best.products &&
       products % best.products > 0.1 * best.products,
   );
-  if (other)
+  if (conflicting)
     return {
-      why: `two periods fit: passes of ${best.products} and of ${other.products} products`,
+      why: `two periods fit: passes of ${best.products} and of ${conflicting.products} products`,
     };
   const kinds = passKinds(sequence, roles, best.passes);
   return {
@@ -217,9 +217,9 @@ function passesOf(sequence: KernelSequence, roles: Roles, anchor: Anchor): Passe
   const all = parts(sequence, roles.product, anchor);
   if (all.length < minSteps) return null;
   const counted = all.map((part) => ({ part, ...countsOf(sequence, roles, part) }));
-  const products = mode(counted.map((one) => one.products));
+  const products = mode(counted.map((pass) => pass.products));
   if (products < minProducts) return null;
-  const alike = counted.filter((one) => Math.abs(one.products - products) <= Math.max(1, 0.02 * products));
+  const alike = counted.filter((pass) => Math.abs(pass.products - products) <= Math.max(1, 0.02 * products));
   if (alike.length < minSteps) return null;
   if (mode(alike.map(({ attentions }) => attentions)) < minAttentions) return null;
   const passes = alike.filter(({ attentions }) => attentions > 0).map(({ part }) => part);
@@ -304,22 +304,22 @@ function passKinds(sequence: KernelSequence, roles: Roles, passes: readonly Pass
   });
   const usual = mode(described.map(({ hash }) => hash));
   const repeated = described.filter(({ hash }) => hash === usual);
-  const median = (valueOf: (one: (typeof described)[number]) => number) =>
+  const median = (valueOf: (pass: (typeof described)[number]) => number) =>
     repeated.map(valueOf).toSorted((a, b) => a - b)[Math.floor(repeated.length / 2)]!;
   const [usualNs, usualBlocks] = [median(({ ns }) => ns), median(({ blocks }) => blocks)];
   const isPrompt = ({ hash, ns, blocks }: (typeof described)[number]) =>
     hash !== usual && (ns >= prefillRatio * usualNs || blocks >= prefillBlocks * usualBlocks);
-  const isSmall = (one: (typeof described)[number]) => !isPrompt(one);
+  const isSmall = (pass: (typeof described)[number]) => !isPrompt(pass);
   const afterPrompt = described.some(
-    (one, i) =>
-      isPrompt(one) &&
+    (pass, i) =>
+      isPrompt(pass) &&
       i + minSteps < described.length &&
       described.slice(i + 1, i + 1 + minSteps).every(isSmall),
   );
   const { products, gemv, attention, decode } = repeated[0]!;
   const oneToken = gemv * 2 > products || decode * 2 > attention;
   if (repeated.length < minSteps || !(afterPrompt || oneToken)) return described.map(() => 'other');
-  return described.map((one) => (isPrompt(one) ? 'prefill' : 'decode'));
+  return described.map((pass) => (isPrompt(pass) ? 'prefill' : 'decode'));
 }
 
 function tokensOf({ code }: KernelSequence, { rowBlocks }: Roles, { first, last }: Pass): number | null {

@@ -100,17 +100,17 @@ function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly Ta
   const first = inner[0]!;
   const single = inner.length === 1;
   const tokens = inner.reduce<number | null>(
-    (sum, one) => (sum === null || one.new_tokens === null ? null : sum + one.new_tokens),
+    (sum, stage) => (sum === null || stage.new_tokens === null ? null : sum + stage.new_tokens),
     0,
   );
   return {
     // An engine's own mark has the sizes of its batch.
-    kind: inner.some((one) => one.kind === 'mixed') ? 'mixed' : kind,
+    kind: inner.some((stage) => stage.kind === 'mixed') ? 'mixed' : kind,
     step_index: step ?? first.step_index,
     iteration: label.iteration ?? first.iteration ?? iteration,
     batch_size:
       label.batch_size ??
-      (inner.every((one) => one.batch_size === first.batch_size) ? first.batch_size : null),
+      (inner.every((stage) => stage.batch_size === first.batch_size) ? first.batch_size : null),
     new_tokens: label.new_tokens ?? tokens,
     context_tokens_sum: label.context_tokens_sum ?? (single ? first.context_tokens_sum : null),
   };

@@ -42,12 +42,12 @@ async function marks(
   const names = await workbench.query<{ name: number }>(
     `SELECT DISTINCT name::DOUBLE AS name FROM trace_ranges WHERE ${number('name')} IS NOT NULL`,
   );
-  const wanted = names.flatMap(({ name }) => (isMark(label(name)) ? [name] : []));
-  if (wanted.length === 0) return [];
+  const markedNames = names.flatMap(({ name }) => (isMark(label(name)) ? [name] : []));
+  if (markedNames.length === 0) return [];
   const found: MarkedRange[] = [];
   const scan = workbench.scan(
     `SELECT pid::DOUBLE AS pid, start_ns::DOUBLE AS start_ns, end_ns::DOUBLE AS end_ns, name::DOUBLE AS name FROM trace_ranges
-     WHERE name IN (${wanted.join(', ')}) AND ${number('end_ns')} IS NOT NULL ORDER BY range_id`,
+     WHERE name IN (${markedNames.join(', ')}) AND ${number('end_ns')} IS NOT NULL ORDER BY range_id`,
   );
   for await (const { rows, columns } of scan)
     for (let i = 0; i < rows; i++)
@@ -132,12 +132,12 @@ function sortByStart(start: Float64Array, columns: readonly (Float64Array | Int3
 }
 
 async function callsOf(workbench: Workbench, pid: number, ids: Float64Array) {
-  const wanted = [...new Set(ids)].filter((id) => !Number.isNaN(id));
+  const knownIds = [...new Set(ids)].filter((id) => !Number.isNaN(id));
   const calls = new Map<number, { start: number; dur: number; tid: number }>();
-  if (wanted.length > 0) {
+  if (knownIds.length > 0) {
     const scan = workbench.scan(
       `SELECT correlation::DOUBLE AS id, min(start_ns)::DOUBLE AS start, arg_min(dur_ns, start_ns)::DOUBLE AS dur, arg_min(tid, start_ns)::DOUBLE AS tid
-       FROM trace_api WHERE pid = ${pid} AND correlation IN (${wanted.join(', ')}) GROUP BY correlation`,
+       FROM trace_api WHERE pid = ${pid} AND correlation IN (${knownIds.join(', ')}) GROUP BY correlation`,
     );
     for await (const { rows, columns } of scan)
       for (let i = 0; i < rows; i++)

@@ -55,11 +55,11 @@ describe('InferenceX', () => {
   });
 
   test('an array gives one point per entry; impossible numbers are counted', async () => {
-    const one = json('inferencex-agg.json');
+    const entry = json('inferencex-agg.json');
     const found = await loaded(
       written('agg_bmk.json', [
-        one,
-        { ...one, conc: 128, request_throughput: 3, model_id: 'm', mean_ttft: -1 },
+        entry,
+        { ...entry, conc: 128, request_throughput: 3, model_id: 'm', mean_ttft: -1 },
       ]),
     );
     expect(found.importer).toBe('inferencex');

@@ -23,20 +23,20 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
   let damaged: { line: number; cause: unknown } | null = null;
   for await (const { text, line } of textLines(path, signal)) {
     if (damaged) throw unreadable(path, `Line ${damaged.line} is not JSON.`, damaged.cause);
-    let one: JsonObject | null = null;
+    let parsed: JsonObject | null = null;
     try {
-      one = objectOf(parseLenient(text));
+      parsed = objectOf(parseLenient(text));
     } catch (cause) {
       damaged = { line, cause };
       continue;
     }
     // Nanoseconds since 1970 do not fit a double: they are parsed from the text.
     const start = /"request_start_ns"\s*:\s*(\d+)/.exec(text)?.[1];
-    if (!one || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
+    if (!parsed || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
     started.push(BigInt(start));
-    const request = sampleOf(one);
+    const request = sampleOf(parsed);
     requests.push(request);
-    const reported = numberOf(objectOf(objectOf(one['metrics'])?.['usage_completion_tokens'])?.['value']);
+    const reported = numberOf(objectOf(objectOf(parsed['metrics'])?.['usage_completion_tokens'])?.['value']);
     if (reported !== null && request.output_tokens !== null && !request.warmup) {
       usage.counted += request.output_tokens;
       usage.reported += reported;

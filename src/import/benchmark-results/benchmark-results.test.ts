@@ -290,9 +290,10 @@ test('llama-bench: tests by name and depth, repeats as iterations, and nothing i
     input_len: 0,
     output_len: 128,
   });
-  const [one, two] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
+  const [first, second] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
   expect(
-    (await loaded(written('llama.jsonl', `${JSON.stringify(one)}\n${JSON.stringify(two)}\n`))).iterations,
+    (await loaded(written('llama.jsonl', `${JSON.stringify(first)}\n${JSON.stringify(second)}\n`)))
+      .iterations,
   ).toHaveLength(6);
 });
 
@@ -323,8 +324,8 @@ test('counts duplicate results once; a second result in a format with one is an 
   expect(twice.issues.find(({ code }) => code === 'results_repeated')).toMatchObject({ count: 1 });
   expect([...new Set(twice.metrics.map(({ point }) => point))]).toEqual([0, 1]);
   for (const name of ['guidellm-benchmarks.json', 'optimum-benchmark_report.json', 'vllm-latency.json']) {
-    const one = JSON.stringify(json(name));
-    await expect(loaded(written(name, `${one}\n${one}\n`)), name).rejects.toMatchObject({
+    const result = JSON.stringify(json(name));
+    await expect(loaded(written(name, `${result}\n${result}\n`)), name).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { why: expect.stringMatching(/\b2\b/) as string },
     });

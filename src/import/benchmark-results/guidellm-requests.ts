@@ -17,7 +17,7 @@ export function measuredWindow(benchmark: JsonObject): Window | null {
   const requestedDurations = [objectOf(benchmark['args']), objectOf(benchmark['config'])].flatMap((from) =>
     ['warmup_duration', 'cooldown_duration', 'warmup', 'cooldown'].map((key) => numberOf(from?.[key])),
   );
-  const durations = reported.some((one) => one !== null) ? reported : requestedDurations;
+  const durations = reported.some((duration) => duration !== null) ? reported : requestedDurations;
   return start !== null && end !== null && durations.some((duration) => duration !== null && duration > 0)
     ? [start, end]
     : null;

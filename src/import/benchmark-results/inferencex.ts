@@ -114,5 +114,5 @@ function labelOf(run: JsonObject, several: boolean): string {
     part('osl', '', ' out'),
     part('conc', 'concurrency '),
   ];
-  return parts.filter((one) => one !== null).join(', ');
+  return parts.filter((part) => part !== null).join(', ');
 }

@@ -94,7 +94,7 @@ export function textOf(value: unknown): string | null {
 
 export function numbersOf(value: unknown): number[] {
   return Array.isArray(value)
-    ? value.filter((one): one is number => typeof one === 'number' && Number.isFinite(one))
+    ? value.filter((element): element is number => typeof element === 'number' && Number.isFinite(element))
     : [];
 }
 

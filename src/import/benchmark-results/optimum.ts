@@ -126,13 +126,13 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
     });
   }
   for (const kind of ['throughput', 'efficiency'] as const) {
-    const one = objectOf(measured[kind]);
+    const figures = objectOf(measured[kind]);
     list.own(
       `${stage}_${kind}`,
-      textOf(one?.['unit']) ?? '',
+      textOf(figures?.['unit']) ?? '',
       `${kind} of ${stage}, as computed by the tool`,
       'value',
-      one?.['value'],
+      figures?.['value'],
       {
         source: `file: ${stage}.${kind}`,
       },

@@ -54,7 +54,7 @@ export function objectsOf(text: string, path: string): JsonObject[] {
     return linesOf(text, path, error);
   }
   const found = (Array.isArray(whole) ? whole : [whole]).map(objectOf);
-  if (found.length === 0 || found.some((one) => one === null))
+  if (found.length === 0 || found.some((object) => object === null))
     throw unreadable(path, 'It contains no JSON objects.');
   return found as JsonObject[];
 }

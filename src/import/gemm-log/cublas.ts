@@ -34,12 +34,12 @@ export const cublasLogImporter = {
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
     const shapes = new GemmShapes();
-    const left = { unreadable: 0, grouped: 0, cutOff: 0 };
+    const losses = { unreadable: 0, grouped: 0, cutOff: 0 };
     let call: Call | null = null;
     for await (const line of fileLines(path, context.signal)) {
       const begins = callLine.exec(line);
       if (begins) {
-        if (call) left.cutOff++;
+        if (call) losses.cutOff++;
         call = gemmName.test(begins[2]!) ? { name: begins[2]!, values: new Map() } : null;
         continue;
       }
@@ -48,14 +48,14 @@ export const cublasLogImporter = {
       if (value) call.values.set(value[1]!, value[2]!.trim());
       const place = /^i!\s*Process=(\d+);.*?GPU=(\d+)/.exec(line);
       if (!place) continue;
-      if (/Grouped/.test(call.name)) left.grouped++;
-      else if (!add(call, shapes, Number(place[1]), Number(place[2]))) left.unreadable++;
+      if (/Grouped/.test(call.name)) losses.grouped++;
+      else if (!add(call, shapes, Number(place[1]), Number(place[2]))) losses.unreadable++;
       call = null;
     }
-    if (call) left.cutOff++;
+    if (call) losses.cutOff++;
     if (shapes.size === 0) throw badLog(path, 'cuBLAS', 'It contains no complete call of a GEMM function.');
     shapes.write(sink, context);
-    return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues: issues(left) };
+    return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues: issues(losses) };
   },
 } satisfies Importer;
 
@@ -108,18 +108,18 @@ function typeOfName(name: string): string {
   return names[letter] ?? 'unknown';
 }
 
-function issues(left: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
+function issues(losses: { unreadable: number; grouped: number; cutOff: number }): Issue[] {
   const texts = {
     unreadable: ['gemm_log_unreadable', 'GEMM calls without m, n and k in the log were skipped.'],
     grouped: ['gemm_log_grouped', 'Calls of grouped GEMMs (several shapes per call) were skipped.'],
     cutOff: ['gemm_log_cut_off', 'GEMM calls with a truncated block of lines were skipped.'],
   } as const;
   return (Object.keys(texts) as (keyof typeof texts)[])
-    .filter((reason) => left[reason] > 0)
+    .filter((reason) => losses[reason] > 0)
     .map((reason): Issue => ({
       code: texts[reason][0],
       severity: 'warning',
       text: texts[reason][1],
-      count: left[reason],
+      count: losses[reason],
     }));
 }

@@ -41,7 +41,7 @@ export function tritonClass(name: string): OpClass | null {
   if (!match) return null;
   const [, kind, ops = ''] = match;
   const found = fusedOps.find(
-    (one) => !(kind === 'poi' && ofReductions.has(one.class)) && one.pattern.test(ops),
+    (rule) => !(kind === 'poi' && ofReductions.has(rule.class)) && rule.pattern.test(ops),
   );
   if (found) return found.class;
   if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';

@@ -25,7 +25,7 @@ export async function readHead(path: string): Promise<TraceHead> {
     const source = await openSource(path);
     let bytes: Uint8Array = new Uint8Array(sentinelBytes);
     let end = 0;
-    let wanted = firstEventsBytes;
+    let neededBytes = firstEventsBytes;
     const facts = new Map<string, unknown>();
     let found: number | null = null;
     try {
@@ -35,8 +35,8 @@ export async function readHead(path: string): Promise<TraceHead> {
         next.set(part, end);
         bytes = next;
         end += part.length;
-        if (end < wanted) continue;
-        wanted = end * 2;
+        if (end < neededBytes) continue;
+        neededBytes = end * 2;
         found = await eventsAt(path, bytes, end, facts);
         if (found !== null && end - found >= firstEventsBytes) break;
         if (end > maximumHeadBytes) throw damagedTrace(path, 'It has no traceEvents in its first 64 MB.');

@@ -70,8 +70,8 @@ export function createInterner(): Interner {
     try {
       let odd = 0;
       const value = JSON.stringify(
-        JSON.parse(text, (_, one: unknown) =>
-          typeof one === 'number' && !(Number.isSafeInteger(one) && one >= 0) ? (odd++, null) : one,
+        JSON.parse(text, (_, value: unknown) =>
+          typeof value === 'number' && !(Number.isSafeInteger(value) && value >= 0) ? (odd++, null) : value,
         ),
       );
       oddShapes += Math.min(odd, 1);

@@ -139,8 +139,8 @@ test('workers produce the same rows as one thread, also for a trace that cannot 
     const path = file(JSON.stringify({ ...rest, traceEvents: repeated }, null, 1));
     const summary = `SELECT (SELECT count(*) FROM trace_ops) AS ops, (SELECT sum(start_ns) FROM trace_api) AS api,
       (SELECT sum(dur_ns) FROM trace_kernels) AS kernels, (SELECT sum(hash(text)) FROM trace_ops JOIN trace_names ON code = name)::VARCHAR AS names`;
-    const one = await (await fill(path, { threads: 1 })).query(summary);
-    expect(await (await fill(path, { threads: 2, workerEntry })).query(summary)).toEqual(one);
+    const oneThread = await (await fill(path, { threads: 1 })).query(summary);
+    expect(await (await fill(path, { threads: 2, workerEntry })).query(summary)).toEqual(oneThread);
   }
 });
 

@@ -75,7 +75,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
   let started = false;
   let bare = false;
   let lists = 0;
-  let wanted = chunkBytes;
+  let neededBytes = chunkBytes;
 
   function step(last: boolean): void {
     for (;;) {
@@ -108,7 +108,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
 
   for await (const part of source.chunks()) {
     put(window, part);
-    if (window.end < wanted) continue;
+    if (window.end < neededBytes) continue;
     checkSignal(reading.signal);
     step(false);
     compact(window);
@@ -116,7 +116,7 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
       throw damagedTrace(path, `One event or value is longer than ${formatBytes(maximumTokenBytes)}.`);
     }
     // The next attempt waits for twice as much, so that a huge event is not rescanned for every block.
-    wanted = Math.max(chunkBytes, 2 * window.end);
+    neededBytes = Math.max(chunkBytes, 2 * window.end);
     reading.progress(source.share());
   }
   step(true);

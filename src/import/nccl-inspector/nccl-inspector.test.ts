@@ -121,16 +121,16 @@ test.each<[string, string, [string, number][]]>([
   ['a log concatenated twice', `${line}\n${line}\n${line}\n`, [['collectives_repeated', 2]]],
   [
     'another text in the middle',
-    `${line}\nhello\n\n[1,2]\n${changed(({ coll_perf: one }) => (one.coll_sn = 1232))}\n`,
+    `${line}\nhello\n\n[1,2]\n${changed(({ coll_perf: perf }) => (perf.coll_sn = 1232))}\n`,
     [['collectives_unreadable', 2]],
   ],
   ['a line of 2 MB', `${line}\n{"header":"${'x'.repeat(2 ** 21)}"}\n`, [['collectives_unreadable', 1]]],
   [
     'no time, no bandwidth',
-    `${changed(({ coll_perf: one }) => {
-      one.coll_exec_time_us = 0;
-      one.coll_busbw_gbs = 0;
-      one.coll_algobw_gbs = 'nan' as never;
+    `${changed(({ coll_perf: perf }) => {
+      perf.coll_exec_time_us = 0;
+      perf.coll_busbw_gbs = 0;
+      perf.coll_algobw_gbs = 'nan' as never;
     })}\n`,
     [['collectives_untimed', 1]],
   ],
@@ -140,11 +140,11 @@ test.each<[string, string, [string, number][]]>([
       line,
       changed(({ header }) => (header.rank = 8)),
       changed(({ header }) => (header.n_ranks = 0)),
-      changed(({ coll_perf: one }) => (one.coll_exec_time_us = -1)),
-      changed(({ coll_perf: one }) => (one.coll_msg_size_bytes = 1.5)),
-      changed(({ coll_perf: one }) => (one.coll_sn = 2 ** 60)),
-      changed(({ coll_perf: one }) => (one.coll_busbw_gbs = 1e300)),
-      changed(({ coll_perf: one }) => (one.coll = '<script>')),
+      changed(({ coll_perf: perf }) => (perf.coll_exec_time_us = -1)),
+      changed(({ coll_perf: perf }) => (perf.coll_msg_size_bytes = 1.5)),
+      changed(({ coll_perf: perf }) => (perf.coll_sn = 2 ** 60)),
+      changed(({ coll_perf: perf }) => (perf.coll_busbw_gbs = 1e300)),
+      changed(({ coll_perf: perf }) => (perf.coll = '<script>')),
       changed(({ metadata }) => (metadata.dump_timestamp_us = 1e30)),
       '',
     ].join('\n'),
@@ -176,9 +176,9 @@ test('names a process without output; a time of 0 means unknown', async () => {
   cpSync(rank3, join(path, 'node-a-pid4103.log'));
   writeFileSync(join(path, 'node-b-pid7.log'), '');
   expect((await load(path)).issues).toEqual([['collectives_empty_log', 1]]);
-  const undated = changed(({ metadata, coll_perf: one }) => {
+  const undated = changed(({ metadata, coll_perf: perf }) => {
     metadata.dump_timestamp_us = 0;
-    delete (one as Partial<typeof one>).event_trace_ts;
+    delete (perf as Partial<typeof perf>).event_trace_ts;
   });
   expect((await load(written(undated))).rows).toMatchObject([{ written_ns: null, start_ns: null }]);
 });

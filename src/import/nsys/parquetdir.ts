@@ -133,8 +133,8 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
 }
 
 function checkTable(folder: string, table: string, present: ReadonlyMap<string, string>): void {
-  const wanted = identifying.find((one) => one.table === table)!.columns;
-  checkColumns(folder, table, wanted, [...present.keys()]);
+  const columns = identifying.find((entry) => entry.table === table)!.columns;
+  checkColumns(folder, table, columns, [...present.keys()]);
 }
 
 async function columnsOf(

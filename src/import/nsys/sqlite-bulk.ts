@@ -61,8 +61,8 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   const plan = table.columns.map((column) => {
     if (column === spec.text) return { how: text, slot: names.indexOf(column) };
     const how = globalColumns[column] ? global : number;
-    const wanted = spec.each.includes(column) || spec.shape.includes(column);
-    return wanted ? { how, slot: names.indexOf(outputs([column])[0]!) } : { how: skip, slot: 0 };
+    const isWanted = spec.each.includes(column) || spec.shape.includes(column);
+    return isWanted ? { how, slot: names.indexOf(outputs([column])[0]!) } : { how: skip, slot: 0 };
   });
   while (plan.at(-1)?.how === skip) plan.pop();
   const hows = Uint8Array.from(plan, ({ how }) => how);

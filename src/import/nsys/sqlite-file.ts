@@ -231,11 +231,11 @@ function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<
 export function* readRows(
   file: SqliteFile,
   name: string,
-  wanted: readonly string[],
+  columns: readonly string[],
 ): Generator<SqliteValue[]> {
   const table = file.tables.get(name);
   if (!table) return;
-  const places = wanted.map((column) => table.columns.indexOf(column));
+  const places = columns.map((column) => table.columns.indexOf(column));
   for (const values of rowsFrom(file, table.rootPage, table.rowidColumn)) {
     yield places.map((place) => values[place] ?? null);
   }

@@ -91,7 +91,8 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
     const stamp = texts.get('timestamp') ?? '';
     const device = deviceFields.map((name) => texts.get(name)).find((text) => text !== undefined);
     // Without a field that identifies GPUs: by the order of the lines with one timestamp.
-    const key = device ?? String([...samplesInRound].filter((one) => one.startsWith(`${stamp} `)).length);
+    const key =
+      device ?? String([...samplesInRound].filter((sample) => sample.startsWith(`${stamp} `)).length);
     if (round < 0 || samplesInRound.has(`${stamp} ${key}`) || !sameRound(samplesInRound, stamp)) {
       round++;
       samplesInRound = new Set();
@@ -112,7 +113,7 @@ async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal
 
 /** GPUs of one sample have timestamps at most a few ms apart; a field that names the GPU is unambiguous. */
 function sameRound(samplesInRound: Set<string>, stamp: string): boolean {
-  return stamp === '' || [...samplesInRound].some((one) => one.startsWith(`${stamp} `));
+  return stamp === '' || [...samplesInRound].some((sample) => sample.startsWith(`${stamp} `));
 }
 
 const deviceFields = ['index', 'uuid', 'gpu_uuid', 'pci.bus_id', 'gpu_bus_id', 'serial'];

@@ -140,7 +140,7 @@ class Samples {
 
   outcome(
     clock: ImportOutcome['clock'],
-    left: { cutOff: number; undated: boolean; local: boolean },
+    losses: { cutOff: number; undated: boolean; local: boolean },
   ): ImportOutcome {
     const issues: Issue[] = [];
     const info = (code: IssueCode, text: string, count?: number) =>
@@ -172,25 +172,25 @@ class Samples {
         count: this.older,
       });
     }
-    if (left.local) {
+    if (losses.local) {
       info(
         'telemetry_local_time',
         'nvidia-smi writes local time without a time zone; the zone of this machine was used.',
       );
     }
-    if (left.undated) {
+    if (losses.undated) {
       issues.push({
         code: 'telemetry_undated',
         severity: 'warning',
         text: 'The log has no date and time: it was placed at the start of the session, one second per sample. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
       });
     }
-    if (left.cutOff > 0) {
+    if (losses.cutOff > 0) {
       issues.push({
         code: 'telemetry_cut_off',
         severity: 'warning',
         text: 'Lines with too few columns were skipped (the last line of a stopped recording).',
-        count: left.cutOff,
+        count: losses.cutOff,
       });
     }
     return { clock, issues };

@@ -82,7 +82,7 @@ test('sizes in bytes with their line and its time; numbers by name', async () =>
 });
 
 test('skipped lines have no information: the facts equal those of the whole text', async () => {
-  for (const name of readdirSync('test/fixtures/vllm-logs').filter((one) => one.endsWith('.log'))) {
+  for (const name of readdirSync('test/fixtures/vllm-logs').filter((file) => file.endsWith('.log'))) {
     const path = `test/fixtures/vllm-logs/${name}`;
     const { lines } = await readLog(path);
     expect(parseVllmLines(lines)).toEqual(parseVllmLog(readFileSync(path, 'utf8')));
@@ -124,8 +124,8 @@ test('statistics of a running server', async () => {
 test('a long log: lines across chunks, carriage returns, and a secret in a stored line', async () => {
   const bar = Array.from({ length: 20_000 }, (_, i) => `Processed prompts: ${i} [00:00<00:01]\r`).join('');
   const text = readFileSync(fixture('v0.22.0-qwen2.5-7b'), 'utf8').replaceAll('/model/', '/sk-secret/');
-  const { memory } = await load(written(`${bar}\n${text}${bar}`), (one) =>
-    one.replaceAll('sk-secret', '***'),
+  const { memory } = await load(written(`${bar}\n${text}${bar}`), (text) =>
+    text.replaceAll('sk-secret', '***'),
   );
   expect(memory.map(({ kind }) => kind)).toEqual([
     'weights',

@@ -94,10 +94,10 @@ test('a cache that is concatenated or reallocated: calls that write more in ever
     ],
   });
   const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
-  const one = await found(kvCacheConcat, context);
+  const draft = await found(kvCacheConcat, context);
   // 600 µs per step, of which a twentieth remains.
-  expect(one.gain!.expected_ms).toBeCloseTo(0.57, 6);
-  expect(one.evidence[0]!.rows[0]).toMatchObject({
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.57, 6);
+  expect(draft.evidence[0]!.rows[0]).toMatchObject({
     operator: 'aten::cat',
     grows: true,
     per_step: 2,
@@ -128,9 +128,9 @@ test('weights converted at every use', async () => {
     types: ['float', 'c10::Half', 'Scalar'],
   };
   const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
-  const one = await found(castsAndLayoutCopies, context);
-  expect(one.gain!.expected_ms).toBeCloseTo(0.4, 6);
-  expect(one.title).toContain('2 casts take 40 % of every decode step, mostly from c10::Half to float');
+  const draft = await found(castsAndLayoutCopies, context);
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.4, 6);
+  expect(draft.title).toContain('2 casts take 40 % of every decode step, mostly from c10::Half to float');
   expect(await firing(context)).toEqual(['casts_and_layout_copies']);
 });
 
@@ -179,8 +179,8 @@ test('attention in one operator: rotary embeddings of two steps share no scores'
   ]);
   const weights: Call = { name: 'aten::addmm', takes: 10 };
   expect(await firing(await stepsOf(6, () => [scores, norm, values]))).toEqual(['eager_attention']);
-  for (const other of [fused, weights])
-    expect(await firing(await stepsOf(6, () => [scores, norm, other, values]))).toEqual([]);
+  for (const operators of [fused, weights])
+    expect(await firing(await stepsOf(6, () => [scores, norm, operators, values]))).toEqual([]);
 });
 
 test('a program that computes at the same place in every step, but not one that was delayed once', async () => {
@@ -191,9 +191,9 @@ test('a program that computes at the same place in every step, but not one that 
       product(300),
     ]);
   const context = await steps(() => 700);
-  const one = await found(hostBound, context);
-  expect(one.gain!.expected_ms).toBeCloseTo(0.7, 6);
-  expect(one.cause).toContain('between aten::bmm and aten::argmax');
+  const draft = await found(hostBound, context);
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.7, 6);
+  expect(draft.cause).toContain('between aten::bmm and aten::argmax');
   expect(await firing(context)).toEqual(['host_bound']);
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
   // Another process can delay a program, but it does not cause casts.

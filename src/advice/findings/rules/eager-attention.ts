@@ -195,7 +195,7 @@ async function fusedMs(
   for (const op of necessaryOps(model, shape).filter(({ class: opClass }) => opClass === 'attention')) {
     const peak = roofs.roofFlops(op.dtype).value;
     if (peak === null) return { expected: withoutModel * time, high: 0.5 * withoutModel * time };
-    const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);
+    const bytes = Object.values(op.bytes).reduce((sum, value) => sum + value, 0);
     seconds += Math.max(op.flops / peak, bytes / bandwidth);
   }
   return {

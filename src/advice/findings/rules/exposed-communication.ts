@@ -148,10 +148,10 @@ function remaining(
 ): Promise<FoundDraft> | string {
   const { own } = waits;
   const lost = (link && isMember(link, own.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
-  const left = Math.max(0, Math.min(stage.comm_ms, own.exposed_ms - own.exposed_waiting_ms - lost));
-  return left < minShare * stage.wall_ms
-    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles'].filter(Boolean).join(' and ')}, ${part(left, stage.wall_ms)} is exposed`
-    : exchange(context, { ...stage, comm_ms: left }, waits);
+  const exchangeMs = Math.max(0, Math.min(stage.comm_ms, own.exposed_ms - own.exposed_waiting_ms - lost));
+  return exchangeMs < minShare * stage.wall_ms
+    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
+    : exchange(context, { ...stage, comm_ms: exchangeMs }, waits);
 }
 
 async function exchange(

@@ -146,7 +146,7 @@ async function alignedMs(
   for (const op of necessaryOps(model, shape).filter(({ class: opClass }) => opClass === 'gemm')) {
     const peak = roofs.roofFlops(op.dtype).value;
     if (peak === null) return null;
-    const bytes = Object.values(op.bytes).reduce((sum, one) => sum + one, 0);
+    const bytes = Object.values(op.bytes).reduce((sum, value) => sum + value, 0);
     seconds += Math.max(op.flops / peak, bytes / bandwidth) / alignedEfficiency;
   }
   const all = gemms.reduce((sum, gemm) => sum + gemm.ms, 0);
@@ -164,7 +164,7 @@ async function quantized(
   const capability = factOf(context.manifest.hardware, device, 'compute_capability');
   if (sms === null || typeof capability !== 'string') return 'the number of multiprocessors is not known';
   const product = (text: string | null) =>
-    (text ?? '').split(',').reduce((size, one) => size * Number(one), 1);
+    (text ?? '').split(',').reduce((size, factor) => size * Number(factor), 1);
   const partlyFilled = gemms.flatMap((gemm) => {
     const launch = {
       blocks: product(gemm.grid),

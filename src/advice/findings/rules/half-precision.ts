@@ -161,7 +161,7 @@ async function ratio(context: FindingContext, { kind }: StageFacts, dtype: Wide)
     necessaryOps({ architecture: model.architecture, storage: floatStorage(type) }, shape)
       .filter(({ class: opClass }) => opClass === 'gemm')
       .reduce((sum, op) => {
-        const bytes = Object.values(op.bytes).reduce((total, one) => total + one, 0);
+        const bytes = Object.values(op.bytes).reduce((total, value) => total + value, 0);
         return sum + Math.max(op.flops / peak, bytes / bandwidth);
       }, 0);
   const now = time('float32', wide);

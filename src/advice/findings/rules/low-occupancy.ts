@@ -147,7 +147,7 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   const { theoretical, achieved, limited_by: by } = occupancy;
   if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
   // Without this limiter the next resource limits the warps.
-  const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks: one }) => one))];
+  const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks }) => blocks))];
   const target = Math.min(100, (theoretical.value * next) / tightest);
   const text = `${formatQuantity(theoretical.value, '%')} of an SM's warps fit${achieved.value === null ? '' : ` (${formatQuantity(achieved.value, '%')} reached)`}, by ${by.join(' and ')}`;
   const peak = isScattered(kernel) ? scatteredPeak : nearPeak;

@@ -69,7 +69,7 @@ async function timesOf(context: FindingContext, { points }: ServingResult) {
   }>(timesSql, (rows) =>
     rows
       .map(({ execution_id, ttft_ms, requests_per_s }) => {
-        const point = points.find((one) => one.execution_id === execution_id);
+        const point = points.find((candidate) => candidate.execution_id === execution_id);
         return `${point ? loadLabel(point.load) : execution_id}: TTFT ${ms(ttft_ms)}, ${formatQuantity(requests_per_s, 'req/s')}`;
       })
       .join('; '),
@@ -108,7 +108,7 @@ async function queued(
 /** Throughput at this load compared with the lowest one. */
 function flatRate(point: ServingPoint, { points }: ServingResult): string {
   const lowest = points.toSorted((x, y) => level(x) - level(y))[0]!;
-  const [low, high] = [lowest, point].map((one) => one.throughput.output_tokens_per_s.value);
+  const [low, high] = [lowest, point].map((load) => load.throughput.output_tokens_per_s.value);
   if (lowest === point || low === null || high === null || !low || !high) return '';
   return ` From ${loadLabel(lowest.load)} to ${loadLabel(point.load)} throughput went from ${formatQuantity(low, 'tok/s')} to ${formatQuantity(high, 'tok/s')}.`;
 }

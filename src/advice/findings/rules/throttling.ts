@@ -92,7 +92,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   };
   const hits = await stagesHit(context, lowered);
   const found = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
-    const waterfall = context.waterfalls.find((one) => one.kind === kind);
+    const waterfall = context.waterfalls.find((candidate) => candidate.kind === kind);
     const measured = waterfall && headlineTime(waterfall).value;
     if (!waterfall || !measured) return [];
     const kernels = waterfall.bars.filter(({ id }) => isKernelBar(id));

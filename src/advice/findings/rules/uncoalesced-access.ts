@@ -71,8 +71,8 @@ export const uncoalescedAccess = counterRule(
           ? 1
           : Math.min(1, requestedBytes / row.dram_read_bytes);
       const dram = ((row.dram_percent ?? 0) / streamPercent) * dramBytes;
-      const left = Math.max(1 - wasted * busy, dram, (row.sm_percent ?? 0) / 100);
-      const expected = Math.max(0, 1 - left);
+      const remaining = Math.max(1 - wasted * busy, dram, (row.sm_percent ?? 0) / 100);
+      const expected = Math.max(0, 1 - remaining);
       return { low: expected / 2, expected, high: Math.max(expected, wasted) };
     },
     evidence: ({ kernel_name: name, excess }) =>

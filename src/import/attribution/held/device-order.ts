@@ -11,11 +11,11 @@ export interface DeviceOfRank {
 export function devicesOfRanks(kernels: HeldEvents, copies: HeldEvents): DeviceOfRank[] {
   const ofKernel = deviceKeys(kernels);
   const ofCopy = deviceKeys(copies);
-  const keys = new Map([...ofKernel, ...ofCopy].map((one) => [one.key, one]));
+  const keys = new Map([...ofKernel, ...ofCopy].map((device) => [device.key, device]));
   const devices = [...keys.values()].sort((a, b) => a.rank - b.rank || a.device - b.device);
   return devices.map(({ key }) => ({
-    kernels: Uint8Array.from(ofKernel, (one) => Number(one.key === key)),
-    copies: Uint8Array.from(ofCopy, (one) => Number(one.key === key)),
+    kernels: Uint8Array.from(ofKernel, (device) => Number(device.key === key)),
+    copies: Uint8Array.from(ofCopy, (device) => Number(device.key === key)),
   }));
 }
 

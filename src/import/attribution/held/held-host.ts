@@ -77,18 +77,18 @@ export function sweepHeldHost(
     const { process, thread, number, rank, name } = owners[code]!;
     const startNs = ranges.start_ns[row]!;
     const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
-    const one = openRange(opened, process, thread, range, labels[code]!);
-    if (thread) topIs(number, one);
+    const stage = openRange(opened, process, thread, range, labels[code]!);
+    if (thread) topIs(number, stage);
     const { own } = stages;
     const at = stages.rows++;
     stages.shape[at] = code;
-    own.parent_id[at] = one.parent ? one.parent.id : Number.NaN;
-    own.phase_id[at] = one.phase ? one.phase.id : Number.NaN;
-    own.step_index[at] = one.step ?? Number.NaN;
-    own.iteration[at] = one.iteration ?? Number.NaN;
+    own.parent_id[at] = stage.parent ? stage.parent.id : Number.NaN;
+    own.phase_id[at] = stage.phase ? stage.phase.id : Number.NaN;
+    own.step_index[at] = stage.step ?? Number.NaN;
+    own.iteration[at] = stage.iteration ?? Number.NaN;
     own.start_ns[at] = startNs;
-    own.end_ns[at] = one.endNs;
-    if (one.warmup) own.warmup[at] = 1;
+    own.end_ns[at] = stage.endNs;
+    if (stage.warmup) own.warmup[at] = 1;
   }
 
   const found: Found = { stage: null, by: 0 };

@@ -38,11 +38,11 @@ function marks(
   isMark: (label: StageName) => boolean,
 ): MarkedRange[] {
   const labels = Array.from(shapes['name'] ?? [], (code) => label(code));
-  const wanted = labels.map(isMark);
+  const isWanted = labels.map(isMark);
   const found: MarkedRange[] = [];
   for (let row = 0; row < rows; row++) {
     const code = shape[row]!;
-    if (!wanted[code] || Number.isNaN(end[row]!)) continue;
+    if (!isWanted[code] || Number.isNaN(end[row]!)) continue;
     found.push({ pid: shapes['pid']![code]!, startNs: start[row]!, endNs: end[row]!, label: labels[code]! });
   }
   return found;
