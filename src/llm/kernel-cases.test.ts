@@ -8,8 +8,8 @@ import { stageWork } from './work.js';
 import { totalWork } from './work-totals.js';
 
 test('FLOPs and bytes of each kernel, by hand', () => {
-  const work = (...of: Parameters<typeof kernelWork>) => {
-    const { flops, bytes } = kernelWork(...of);
+  const work = (...args: Parameters<typeof kernelWork>) => {
+    const { flops, bytes } = kernelWork(...args);
     return [flops, bytes];
   };
   // 2·2·3·4 = 48; (8 + 12 + 6)·2 bytes

@@ -43,7 +43,7 @@ function headsOf(hidden: number): { heads: number; kv_heads: number; head_dim: n
 /** 3.5 × hidden like Llama 3 (4096 → 14336), in multiples of 64. */
 const intermediateOf = (hidden: number): number => Math.max(64, Math.round((3.5 * hidden) / 64) * 64);
 
-const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
+const paramsOf: Record<KernelName, (sizes: Sizes) => Record<string, number>[]> = {
   gemm: ({ batch, seq, hidden }) => [{ m: batch * seq, n: hidden, k: hidden }],
   linear: ({ batch, seq, hidden }) => [
     { tokens: batch * seq, in_features: hidden, out_features: intermediateOf(hidden), bias: 1 },

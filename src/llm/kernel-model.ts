@@ -143,25 +143,25 @@ function attention(
   { batchSize, newTokens, contextTokens }: StageShape,
   as: As,
 ): Measured {
-  const of = layer?.attention;
-  if (!of || of.kind !== 'grouped')
+  const attention = layer?.attention;
+  if (!attention || attention.kind !== 'grouped')
     return without(
-      of?.kind === 'recurrent'
-        ? `${of.form}: no kernel of the suite has its form`
+      attention?.kind === 'recurrent'
+        ? `${attention.form}: no kernel of the suite has its form`
         : 'latent attention (MLA): no kernel of the suite has its form',
     );
-  if (of.chunked) return without('attention in chunks: no kernel of the suite has its form');
+  if (attention.chunked) return without('attention in chunks: no kernel of the suite has its form');
   const all = newTokens + contextTokens;
-  const context = of.window === null ? all : Math.min(all, of.window);
+  const context = attention.window === null ? all : Math.min(all, attention.window);
   if (context < newTokens)
     return without(
-      `a window of ${of.window} inside ${newTokens} new tokens: the suite measures whole causal attention`,
+      `a window of ${attention.window} inside ${newTokens} new tokens: the suite measures whole causal attention`,
     );
   return as('attention', {
     batch: batchSize,
-    heads: of.headCount,
-    kv_heads: of.kvHeadCount,
-    head_dim: of.headDim,
+    heads: attention.headCount,
+    kv_heads: attention.kvHeadCount,
+    head_dim: attention.headDim,
     new_tokens: newTokens,
     context,
   });
@@ -172,16 +172,16 @@ function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: Stag
   const { activations_in: read, activations_out: written } = op.bytes;
   const tokens = shape.batchSize * (op.layer === null ? 1 : shape.newTokens);
   if (op.name === 'qk_norm') {
-    const of = layer?.attention;
-    if (!of || of.kind !== 'grouped' || of.qkNorm !== 'rmsnorm' || of.qkNormWide)
+    const attention = layer?.attention;
+    if (!attention || attention.kind !== 'grouped' || attention.qkNorm !== 'rmsnorm' || attention.qkNormWide)
       return without(
-        of?.kind === 'grouped' && of.qkNormWide
+        attention?.kind === 'grouped' && attention.qkNormWide
           ? 'a norm over all heads of two widths at once'
           : 'LayerNorm alone: the suite has it together with GELU',
       );
     return as('rmsnorm', {
-      tokens: tokens * (of.headCount + of.kvHeadCount),
-      hidden: of.headDim,
+      tokens: tokens * (attention.headCount + attention.kvHeadCount),
+      hidden: attention.headDim,
       residual: 0,
     });
   }
@@ -193,11 +193,16 @@ function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: Stag
 }
 
 function elementwise(op: NecessaryOp, layer: Layer | null, tokens: number, as: As): Measured {
-  const { attention: of, mlp } = layer ?? {};
-  if (op.name === 'rotary' && of && of.kind !== 'recurrent')
-    return of.kind === 'grouped'
-      ? as('rope', { tokens, heads: of.headCount, kv_heads: of.kvHeadCount, head_dim: of.rotaryDim })
-      : as('rope', { tokens, heads: of.headCount, kv_heads: 1, head_dim: of.ropeDim });
+  const { attention, mlp } = layer ?? {};
+  if (op.name === 'rotary' && attention && attention.kind !== 'recurrent')
+    return attention.kind === 'grouped'
+      ? as('rope', {
+          tokens,
+          heads: attention.headCount,
+          kv_heads: attention.kvHeadCount,
+          head_dim: attention.rotaryDim,
+        })
+      : as('rope', { tokens, heads: attention.headCount, kv_heads: 1, head_dim: attention.ropeDim });
   if (op.name === 'swiglu' && mlp?.kind === 'dense')
     return as('swiglu', { tokens, intermediate: mlp.intermediateSize });
   if (op.name === 'experts_swiglu' && mlp?.kind === 'moe')

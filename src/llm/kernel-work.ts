@@ -35,24 +35,29 @@ const p = (params: Params, name: string): number => {
  * multiplication, division, comparison, exponential, root and error function as one, which gives them a position on the
  * roofline far below the ridge.
  */
-const elementsOf: Record<KernelName, (of: Params) => Elements> = {
+const elementsOf: Record<KernelName, (params: Params) => Elements> = {
   /** out[m, n] = a[m, k] · b[k, n]: 2·m·n·k. */
-  gemm: (of) => product(p(of, 'm'), p(of, 'n'), p(of, 'k'), 0),
+  gemm: (params) => product(p(params, 'm'), p(params, 'n'), p(params, 'k'), 0),
   /** Like gemm, with a bias of `out_features`. */
-  linear: (of) =>
+  linear: (params) =>
     product(
-      p(of, 'tokens'),
-      p(of, 'out_features'),
-      p(of, 'in_features'),
-      p(of, 'bias') * p(of, 'out_features'),
+      p(params, 'tokens'),
+      p(params, 'out_features'),
+      p(params, 'in_features'),
+      p(params, 'bias') * p(params, 'out_features'),
     ),
   /** Stride 1, padding ⌊kernel/2⌋, no bias: 2·B·Cout·H′·W′·Cin·k² (Goodfellow et al., Deep Learning, 9.1). */
-  conv2d: (of) => {
-    const [b, cin, cout, k] = [p(of, 'batch'), p(of, 'channels'), p(of, 'out_channels'), p(of, 'kernel')];
-    const pixels = convSide(p(of, 'height'), k) * convSide(p(of, 'width'), k);
+  conv2d: (params) => {
+    const [b, cin, cout, k] = [
+      p(params, 'batch'),
+      p(params, 'channels'),
+      p(params, 'out_channels'),
+      p(params, 'kernel'),
+    ];
+    const pixels = convSide(p(params, 'height'), k) * convSide(p(params, 'width'), k);
     return {
       flops: 2 * b * cout * pixels * cin * k * k,
-      inputs: b * cin * p(of, 'height') * p(of, 'width') + cout * cin * k * k,
+      inputs: b * cin * p(params, 'height') * p(params, 'width') + cout * cin * k * k,
       outputs: b * cout * pixels,
     };
   },
@@ -60,8 +65,14 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
    * Four gates, each an input and a recurrent product per step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber
    * 1997; torch.nn.LSTM). Two biases per gate; reads the sequence, writes the last layer's outputs and all last states.
    */
-  lstm: (of) => {
-    const [b, s, i, h, l] = [p(of, 'batch'), p(of, 'seq'), p(of, 'input'), p(of, 'hidden'), p(of, 'layers')];
+  lstm: (params) => {
+    const [b, s, i, h, l] = [
+      p(params, 'batch'),
+      p(params, 'seq'),
+      p(params, 'input'),
+      p(params, 'hidden'),
+      p(params, 'layers'),
+    ];
     const matrices = 4 * h * (i + h) + (l - 1) * 4 * h * 2 * h;
     return {
       flops: 2 * b * s * matrices,
@@ -73,17 +84,22 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
    * Per element: LayerNorm 7 (mean, center, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, ×
    * ½).
    */
-  'layernorm-gelu': (of) => {
-    const [t, h] = [p(of, 'tokens'), p(of, 'hidden')];
+  'layernorm-gelu': (params) => {
+    const [t, h] = [p(params, 'tokens'), p(params, 'hidden')];
     return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };
   },
   /**
    * Causal: 4·heads·head_dim per query and visible key, docs/concepts/llm-arithmetic.md; keys and values of the context
    * are read once.
    */
-  attention: (of) => {
-    const [b, h, kv, d] = [p(of, 'batch'), p(of, 'heads'), p(of, 'kv_heads'), p(of, 'head_dim')];
-    const [t, c] = [p(of, 'new_tokens'), p(of, 'context')];
+  attention: (params) => {
+    const [b, h, kv, d] = [
+      p(params, 'batch'),
+      p(params, 'heads'),
+      p(params, 'kv_heads'),
+      p(params, 'head_dim'),
+    ];
+    const [t, c] = [p(params, 'new_tokens'), p(params, 'context')];
     const pairs = attendedKeys(
       { phase: 'prefill', batchSize: b, newTokens: t, contextTokens: Math.max(0, c - t) },
       c,
@@ -95,43 +111,43 @@ const elementsOf: Record<KernelName, (of: Params) => Elements> = {
     };
   },
   /** Per element 5: maximum, subtract, exp, sum, divide. */
-  softmax: (of) => {
-    const n = p(of, 'rows') * p(of, 'columns');
+  softmax: (params) => {
+    const n = p(params, 'rows') * p(params, 'columns');
     return { flops: 5 * n, inputs: n, outputs: n };
   },
   /**
    * Per element 4: square, sum, × 1/rms, × weight. With a residual one addition more, and its result is written too.
    */
-  rmsnorm: (of) => {
-    const [t, h, residual] = [p(of, 'tokens'), p(of, 'hidden'), p(of, 'residual')];
+  rmsnorm: (params) => {
+    const [t, h, residual] = [p(params, 'tokens'), p(params, 'hidden'), p(params, 'residual')];
     const n = t * h;
     return { flops: (4 + residual) * n, inputs: n * (1 + residual) + h, outputs: n * (1 + residual) };
   },
   /** Per element 4: exp, + 1, divide, × up, for gate · sigmoid(gate) · up (Shazeer 2020, arXiv 2002.05202). */
-  swiglu: (of) => {
-    const n = p(of, 'tokens') * p(of, 'intermediate');
+  swiglu: (params) => {
+    const n = p(params, 'tokens') * p(params, 'intermediate');
     return { flops: 4 * n, inputs: 2 * n, outputs: n };
   },
   /** Per element two products and a sum (RoFormer, arXiv 2104.09864); the tables of cos and sin stay in the caches. */
-  rope: (of) => {
-    const n = p(of, 'tokens') * (p(of, 'heads') + p(of, 'kv_heads')) * p(of, 'head_dim');
+  rope: (params) => {
+    const n = p(params, 'tokens') * (p(params, 'heads') + p(params, 'kv_heads')) * p(params, 'head_dim');
     return { flops: 3 * n, inputs: n, outputs: n };
   },
   /** No FLOPs: one row of the table per token. */
-  embedding: (of) => {
-    const n = p(of, 'tokens') * p(of, 'hidden');
+  embedding: (params) => {
+    const n = p(params, 'tokens') * p(params, 'hidden');
     return {
       flops: 0,
       inputs: n,
       outputs: n,
-      otherBytes: 8 * p(of, 'tokens'),
-      held: p(of, 'vocab') * p(of, 'hidden'),
+      otherBytes: 8 * p(params, 'tokens'),
+      held: p(params, 'vocab') * p(params, 'hidden'),
     };
   },
   /** argmax: one comparison per logit; writes a token id (8 bytes). */
-  sampling: (of) => {
-    const n = p(of, 'batch') * p(of, 'vocab');
-    return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * p(of, 'batch') };
+  sampling: (params) => {
+    const n = p(params, 'batch') * p(params, 'vocab');
+    return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * p(params, 'batch') };
   },
 };
 

@@ -69,10 +69,10 @@ export function layerTable(a: Architecture, shape: StageShape, storage: Storage)
     const members = new Set(group.layers);
     const inGroup = rows.filter(({ layer }) => layer !== null && members.has(layer));
     group.total = addUp(inGroup);
-    group.modules = [...groupByModule(inGroup)].map(([module, of]) => ({
+    group.modules = [...groupByModule(inGroup)].map(([module, moduleRows]) => ({
       module,
-      class: of[0]?.class ?? 'other',
-      ...addUp(of),
+      class: moduleRows[0]?.class ?? 'other',
+      ...addUp(moduleRows),
     }));
   }
   return {

@@ -6,7 +6,7 @@ import { findPreset } from './presets.js';
 import { floatStorage } from './storage.js';
 
 const a = readArchitecture(findPreset('llama-3.2-1b')!.config);
-const of = (outputLen: number, change: Partial<MemoryRequest> = {}) =>
+const contextOf = (outputLen: number, change: Partial<MemoryRequest> = {}) =>
   contextPart(
     withDefaults(a, {
       batchSize: 1,
@@ -30,7 +30,7 @@ test.each([
   { tokens: 64, recorded: [698.8] },
   { tokens: 512, recorded: [736.8] },
 ])('$tokens tokens: fused attention in 16 bits', ({ tokens, recorded }) => {
-  for (const found of recorded) expect(Math.abs(mib(of(tokens)) - found)).toBeLessThan(0.5);
+  for (const found of recorded) expect(Math.abs(mib(contextOf(tokens)) - found)).toBeLessThan(0.5);
 });
 
 // Consecutive samples (decode steps begun, from 0) between which the driver's count rose by 2 MiB in the first repeat.
@@ -75,7 +75,7 @@ test.each([
     ],
   },
 ])('predicts each chunk that the driver allocated within 3 steps of its samples: $model', ({ taken }) => {
-  const pieces = (steps: number) => (mib(of(Math.max(0, steps) + 1)) - mib(of(0))) / 2;
+  const pieces = (steps: number) => (mib(contextOf(Math.max(0, steps) + 1)) - mib(contextOf(0))) / 2;
   for (const [before, [from, to]] of taken.entries()) {
     expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
     expect(pieces(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
@@ -83,14 +83,16 @@ test.each([
 });
 
 test('float32 and unfused attention have no plans (686.8 MiB recorded for both), and a static cache has one length', () => {
-  expect(mib(of(48, { storage: floatStorage('float32') }))).toBe(687);
-  expect(mib(of(16, { attention: 'eager' }))).toBe(687);
-  expect(mib(of(512, { cache: 'static' }))).toBe(695);
+  expect(mib(contextOf(48, { storage: floatStorage('float32') }))).toBe(687);
+  expect(mib(contextOf(16, { attention: 'eager' }))).toBe(687);
+  expect(mib(contextOf(512, { cache: 'static' }))).toBe(695);
 });
 
 test('has lower confidence beyond the measured steps and on other GPUs', () => {
-  expect(of(512).confidence).toBe('medium');
-  expect(of(4096).confidence).toBe('low');
-  const a10g = of(512, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } });
-  expect(a10g).toEqual(of(8, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } }));
+  expect(contextOf(512).confidence).toBe('medium');
+  expect(contextOf(4096).confidence).toBe('low');
+  const a10g = contextOf(512, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } });
+  expect(a10g).toEqual(
+    contextOf(8, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } }),
+  );
 });

@@ -121,7 +121,7 @@ function linesOf(found: readonly Place[]): MemoryLine[] {
   return estimatedComponents.flatMap((component): MemoryLine[] => {
     const parts = found.map((place) => place.parts[component]);
     const gpuBytes = parts.map((part) => part?.bytes ?? 0);
-    const bytes = gpuBytes.reduce((sum, of) => sum + of, 0);
+    const bytes = gpuBytes.reduce((sum, onGpu) => sum + onGpu, 0);
     const first = parts.find((part): part is Part => part !== undefined);
     if (!first || bytes === 0) return [];
     return [{ component, gpuBytes, bytes, formula: first.formula, confidence: first.confidence }];

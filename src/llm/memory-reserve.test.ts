@@ -59,18 +59,18 @@ describe('reservedBytes', () => {
 
   it.each(measured)(
     "%s %s, batch %i, %i + %i, equals torch's reserve",
-    (id, dtype, batch, input, output, of, attention) => {
+    (id, dtype, batch, input, output, expected, attention) => {
       const found = reserve(id, dtype, [batch, input, output], { attention });
-      expect(found[0]).toBe(of[0]);
-      near(found, of);
+      expect(found[0]).toBe(expected[0]);
+      near(found, expected);
     },
   );
 
   it.each([
     ['llama-3.1-8b', 8, 1024, 24, [8162, 9572, 9572, 9572]],
     ['qwen2.5-14b', 4, 1024, 12, [14_832, 15_822, 15_822, 15_822]],
-  ] as const)('%s on two H200s, batch %i, %i + %i', (id, batch, input, output, of) => {
-    near(reserve(id, 'bfloat16', [batch, input, output], { tensor: 2 }), [...of]);
+  ] as const)('%s on two H200s, batch %i, %i + %i', (id, batch, input, output, expected) => {
+    near(reserve(id, 'bfloat16', [batch, input, output], { tensor: 2 }), [...expected]);
   });
 });
 

@@ -121,6 +121,6 @@ export function normOp(stage: Stage, t: Tensor, rows: number, reads: number, wri
   });
 }
 
-export function sum<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
+export function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {
+  return items.reduce((total, item) => total + valueOf(item), 0);
 }

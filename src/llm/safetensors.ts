@@ -118,7 +118,7 @@ export function weightsOfFiles(
     parameters: quantized ? null : parameters,
     tensors: counted,
     byDtype,
-    leftOut: [...excluded].map(([what, of]) => ({ what, bytes: of })),
+    leftOut: [...excluded].map(([what, bytes]) => ({ what, bytes: bytes })),
   };
 }
 

@@ -100,13 +100,14 @@ test('an event stream cut at every byte reads the same', () => {
 });
 
 test('an event that is not a chunk fails its request, and an event has a size limit', () => {
-  const of = (data: string) => readEvent(data);
+  const eventOf = (data: string) => readEvent(data);
   for (const data of ['null', '[]', '5', '"x"', '{'])
-    expect(of(data)).toMatchObject({ text: '', error: { kind: 'malformed', text: data } });
+    expect(eventOf(data)).toMatchObject({ text: '', error: { kind: 'malformed', text: data } });
   for (const data of ['{"choices":null}', '{"choices":[null]}', '{"choices":[{"text":5}]}', '{"usage":7}'])
-    expect(of(data)).toMatchObject({ text: '', usage: null, error: null });
+    expect(eventOf(data)).toMatchObject({ text: '', usage: null, error: null });
   expect(
-    of('{"choices":[{"delta":{"content":{},"tool_calls":[null,{"function":{"arguments":"{}"}}]}}]}').text,
+    eventOf('{"choices":[{"delta":{"content":{},"tool_calls":[null,{"function":{"arguments":"{}"}}]}}]}')
+      .text,
   ).toBe('{}');
   for (const usage of [
     '{"completion_tokens":1e15}',
@@ -114,7 +115,7 @@ test('an event that is not a chunk fails its request, and an event has a size li
     '{"completion_tokens":1.5}',
     '{"prompt_tokens":"9"}',
   ])
-    expect(of(`{"choices":[],"usage":${usage}}`).error?.kind).toBe('malformed');
+    expect(eventOf(`{"choices":[],"usage":${usage}}`).error?.kind).toBe('malformed');
   const errors: (string | undefined)[] = [];
   const reader = eventReader(({ error }) => errors.push(error?.kind));
   const mebibyte = Buffer.alloc(2 ** 20, 'A');

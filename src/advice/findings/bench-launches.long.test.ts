@@ -69,11 +69,11 @@ const bigger = benchPoint(['latency'], 8, 128, 5);
 function bench(change: Case = {}): Promise<Session> {
   const { step_ms: step = 9.31, busy_ms: busy = 2.2344, cores = 1, args = {}, workload = {} } = change;
   const counted = change.kernels === undefined ? kernels : change.kernels;
-  const repeat = (of: typeof point, iteration: number, execution = 'clean') => ({
+  const repeat = (repeatedPoint: typeof point, iteration: number, execution = 'clean') => ({
     execution,
-    point: of.point,
-    batch: of.batch_size,
-    inputLen: of.input_len,
+    point: repeatedPoint.point,
+    batch: repeatedPoint.batch_size,
+    inputLen: repeatedPoint.input_len,
     pid: 1,
     launch: 0,
     iteration,
@@ -235,8 +235,8 @@ test.each<[string, Case, 'not_fired' | 'not_applicable', string]>([
 });
 
 test('the change names the option of the engine in use', async () => {
-  const change = async (of: Case) => {
-    const found = await outcome(of);
+  const change = async (benchCase: Case) => {
+    const found = await outcome(benchCase);
     if (found.outcome !== 'fired') throw new Error(found.why);
     return found.findings[0]!.change;
   };

@@ -81,7 +81,8 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
   const ownMs = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
   const [slow, ...otherRanks] = ranks.toSorted((a, b) => ownMs(b) - ownMs(a)) as [RankTime, ...RankTime[]];
-  const excess = (of: (rank: RankTime) => number) => Math.max(0, of(slow) - lowerMedian(otherRanks.map(of)));
+  const excess = (msOf: (rank: RankTime) => number) =>
+    Math.max(0, msOf(slow) - lowerMedian(otherRanks.map(msOf)));
   const blocks = lowerMedian(otherRanks.map((time) => time.blocks ?? 0));
   const moreWork = blocks > 0 && (slow.blocks ?? 0) >= minMoreWork * blocks;
   const compute = excess(({ compute_ms }) => compute_ms);

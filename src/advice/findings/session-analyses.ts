@@ -30,7 +30,7 @@ interface Analyses {
 
 const made = new WeakMap<Session, Analyses>();
 
-function of({ session }: FindingContext): Analyses {
+function analysesOf({ session }: FindingContext): Analyses {
   const known = made.get(session) ?? {};
   made.set(session, known);
   return known;
@@ -38,7 +38,7 @@ function of({ session }: FindingContext): Analyses {
 
 /** Distributions and flags of a benchmark. */
 export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
-  const known = of(context);
+  const known = analysesOf(context);
   known.bench ??=
     holds(context.manifest, 'bench') && context.manifest.workload
       ? analyzeBench(context.session)
@@ -48,7 +48,7 @@ export function benchOf(context: FindingContext): Promise<With<BenchResult> | nu
 
 /** Hardware counters by kernel. */
 export function countersOf(context: FindingContext): Promise<CountersResult | null> {
-  const known = of(context);
+  const known = analysesOf(context);
   known.counters ??= context.has('counters')
     ? analyzeCounters(context.session).then(({ data }) => data)
     : Promise.resolve(null);
@@ -57,7 +57,7 @@ export function countersOf(context: FindingContext): Promise<CountersResult | nu
 
 /** Clocks, power, idle times: for every session with samples, not only `inferscope monitor`. */
 export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
-  const known = of(context);
+  const known = analysesOf(context);
   known.monitor ??= context.has('telemetry')
     ? analyzeMonitor(context.session).then(({ data }) => data, withoutSamples)
     : Promise.resolve(null);
@@ -75,14 +75,14 @@ export async function boundOfStage(
   context: FindingContext,
   kind: string,
 ): Promise<UtilizationStage['bound']> {
-  const known = of(context);
+  const known = analysesOf(context);
   known.recorded ??= recordedUtilization(context.session, context.database);
   return (await known.recorded).find((stage) => stage.kind === kind)?.bound ?? null;
 }
 
 /** A load test: its points and issues. */
 export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
-  const known = of(context);
+  const known = analysesOf(context);
   known.serving ??= holds(context.manifest, 'load') ? analyzeServing(context.session) : Promise.resolve(null);
   return known.serving;
 }

@@ -127,13 +127,13 @@ function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure
   });
 }
 
-const scaled = (of: Figure, scale: number): Figure =>
+const scaled = (time: Figure, scale: number): Figure =>
   scale === 1
-    ? of
+    ? time
     : mapFigure(
-        of,
+        time,
         'ms',
-        of.value === null ? '' : `${of.source}, × ${formatSetting(scale)}`,
+        time.value === null ? '' : `${time.source}, × ${formatSetting(scale)}`,
         (ms) => ms * scale,
       );
 

@@ -17,7 +17,7 @@ import { plural, formatQuantity, formatNs } from '../../vocabulary/format.js';
 /** Idle bars of the state by the change that would remove them, without profiler overhead. */
 function causesOf(state: StageState): IdleCauses | null {
   const { facts, bars, kernels, waterfall } = state;
-  const of = (...heads: BarHead[]) =>
+  const barsMs = (...heads: BarHead[]) =>
     [...bars].reduce(
       (sum, [id, ms]) => sum + (isBarOf(id, ...heads) && !isEdgeBar(id) ? Math.max(0, ms) : 0),
       0,
@@ -25,10 +25,10 @@ function causesOf(state: StageState): IdleCauses | null {
   if (facts) {
     return idleCauses(
       withHostParts(facts, {
-        host_ms: of('host'),
-        launch_overhead_ms: of('launch_overhead'),
-        launch_latency_ms: of('launch_latency'),
-        synchronization_ms: of('synchronization'),
+        host_ms: barsMs('host'),
+        launch_overhead_ms: barsMs('launch_overhead'),
+        launch_latency_ms: barsMs('launch_latency'),
+        synchronization_ms: barsMs('synchronization'),
       }),
     );
   }

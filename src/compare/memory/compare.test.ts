@@ -76,8 +76,9 @@ test('differences in GB and percent, by point, component and GPU, counted by han
   const found = compareMemory(side('a.json', foreign), side('b.json', ours));
   memoryCompareDocumentSchema.parse(found);
   const { data } = found;
-  const rows = (of: readonly { name: string; change_gb: number | null; change_share: number | null }[]) =>
-    of.map(({ name, change_gb, change_share }) => [name, change_gb, change_share]);
+  const rows = (
+    entries: readonly { name: string; change_gb: number | null; change_share: number | null }[],
+  ) => entries.map(({ name, change_gb, change_share }) => [name, change_gb, change_share]);
   expect(rows(data.points)).toEqual([
     ['baseline', 0, 0],
     ['post_warmup', null, null],

@@ -125,10 +125,10 @@ function pointsOf(pair: Pair<ComparedProfile>): MemoryChange[] {
   ].filter(({ base_gb, now_gb }) => base_gb !== null || now_gb !== null);
 }
 
-const both = <T>(pair: Pair<ComparedProfile>, of: (profile: ComparedProfile, side: 0 | 1) => T): Pair<T> => [
-  of(pair[0], 0),
-  of(pair[1], 1),
-];
+const both = <T>(
+  pair: Pair<ComparedProfile>,
+  valueOf: (profile: ComparedProfile, side: 0 | 1) => T,
+): Pair<T> => [valueOf(pair[0], 0), valueOf(pair[1], 1)];
 
 interface Component {
   gb: number;

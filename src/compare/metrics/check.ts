@@ -79,7 +79,7 @@ function comparisonOf(pair: MetricPair, decision: Decision | null, tolerance: nu
 
 function verdictOf(
   { base, now, welch: test }: MetricPair,
-  of: {
+  facts: {
     change: number | null;
     decision: Decision | null;
     tolerance: number;
@@ -87,16 +87,16 @@ function verdictOf(
   },
 ): BaselineVerdict {
   if (!base || !now) return 'missing';
-  if (!test || of.change === null) return 'no_spread';
-  if (of.decision === null) return 'within_process';
-  const worse = of.better === 'lower' ? of.change : -of.change;
-  if (of.decision.real) {
-    if (worse > of.tolerance) return 'regression';
+  if (!test || facts.change === null) return 'no_spread';
+  if (facts.decision === null) return 'within_process';
+  const worse = facts.better === 'lower' ? facts.change : -facts.change;
+  if (facts.decision.real) {
+    if (worse > facts.tolerance) return 'regression';
     return worse > 0 ? 'within_tolerance' : 'improvement';
   }
   const [low, high] = test.ci95.map((ratio) => ratio - 1) as [number, number];
-  if (Math.max(Math.abs(low), Math.abs(high)) <= of.tolerance) return 'unchanged';
-  return (of.better === 'lower' ? high : -low) <= of.tolerance ? 'no_worse' : 'inconclusive';
+  if (Math.max(Math.abs(low), Math.abs(high)) <= facts.tolerance) return 'unchanged';
+  return (facts.better === 'lower' ? high : -low) <= facts.tolerance ? 'no_worse' : 'inconclusive';
 }
 
 function wordsOf(comparison: Omit<BaselineComparison, 'text'>, tolerance: number): string {
@@ -143,17 +143,17 @@ function headlineOf(
   comparisons: readonly BaselineComparison[],
   tolerance: number,
 ): string {
-  const of = (...verdicts: BaselineVerdict[]) =>
+  const withVerdict = (...verdicts: BaselineVerdict[]) =>
     comparisons.filter(({ verdict }) => verdicts.includes(verdict));
   const names = (list: readonly BaselineComparison[]) => list.map(({ id }) => id).join(', ');
   const some = (list: readonly BaselineComparison[]) =>
     list.length > 3 ? plural(list.length, 'metric') : names(list);
-  const better = of('improvement');
+  const better = withVerdict('improvement');
   const gained = better.length > 0 ? ` Better: ${names(better)}.` : '';
-  if (result === 'regression') return `Regression: ${names(of('regression'))}.${gained}`;
+  if (result === 'regression') return `Regression: ${names(withVerdict('regression'))}.${gained}`;
   if (result === 'passed') return `No metric became worse by more than ${formatPercent(tolerance)}.${gained}`;
-  const silent = of('no_spread', 'within_process');
-  const open = of('inconclusive');
+  const silent = withVerdict('no_spread', 'within_process');
+  const open = withVerdict('inconclusive');
   const why = [
     silent.length > 0 ? `no spread between launches is known for ${some(silent)}` : '',
     open.length > 0 ? `the launches scatter too much for ${some(open)}` : '',

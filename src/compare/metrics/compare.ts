@@ -179,12 +179,13 @@ function headlineOf(
   gates: readonly CompareGate[],
   comparisons: readonly ComparedMetric[],
 ): string {
-  const of = (verdict: CompareVerdict) => comparisons.filter((comparison) => comparison.verdict === verdict);
+  const withVerdict = (verdict: CompareVerdict) =>
+    comparisons.filter((comparison) => comparison.verdict === verdict);
   const named = (list: readonly ComparedMetric[]) =>
     list.map((comparison) => `${comparison.id} (${formatSigned(comparison.change!, 'ratio')})`).join(', ');
   const found = [
-    ...(of('worse').length > 0 ? [`Worse: ${named(of('worse'))}.`] : []),
-    ...(of('better').length > 0 ? [`Better: ${named(of('better'))}.`] : []),
+    ...(withVerdict('worse').length > 0 ? [`Worse: ${named(withVerdict('worse'))}.`] : []),
+    ...(withVerdict('better').length > 0 ? [`Better: ${named(withVerdict('better'))}.`] : []),
   ];
   const words = found.length > 0 ? found.join(' ') : silence(comparisons);
   if (result === 'no_gate') return words;

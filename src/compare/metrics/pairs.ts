@@ -30,8 +30,9 @@ export function pairsOf(
   now: readonly SampledMetric[],
   nothingInCommon: (some: [string, string]) => { what: string; why: string; fix: string },
 ): MetricPair[] {
-  const of = (side: readonly SampledMetric[], id: string) => side.find((metric) => metric.id === id) ?? null;
-  if (!base.some(({ id }) => of(now, id))) {
+  const metricById = (side: readonly SampledMetric[], id: string) =>
+    side.find((metric) => metric.id === id) ?? null;
+  if (!base.some(({ id }) => metricById(now, id))) {
     const some = (side: readonly SampledMetric[]) =>
       side
         .slice(0, 4)
@@ -40,7 +41,7 @@ export function pairsOf(
     throw new InferscopeError('E_USAGE', nothingInCommon([some(base), some(now)]));
   }
   const ids = [...new Set([...base, ...now].map(({ id }) => id))];
-  return ids.map((id) => pairOf(id, of(base, id), of(now, id)));
+  return ids.map((id) => pairOf(id, metricById(base, id), metricById(now, id)));
 }
 
 function pairOf(id: string, base: SampledMetric | null, now: SampledMetric | null): MetricPair {

@@ -59,8 +59,8 @@ describe('captures of the same model with eager attention and with SDPA', () => 
   test('waterfalls: bars of each side sum to its time, and their changes to the gain', async () => {
     const [decode] = found.data.waterfalls;
     expect([decode!.phase, decode!.profiled]).toEqual(['decode', true]);
-    const sum = (of: (bar: (typeof decode & object)['bars'][number]) => number) =>
-      decode!.bars.reduce((all, bar) => all + of(bar), 0);
+    const sum = (valueOf: (bar: (typeof decode & object)['bars'][number]) => number) =>
+      decode!.bars.reduce((all, bar) => all + valueOf(bar), 0);
     const [from, to] = decode!.times_ms.map((time) => time!.value!);
     expect(sum(({ values }) => values[0]!)).toBeCloseTo(from!, 6);
     expect(sum(({ values }) => values[1]!)).toBeCloseTo(to!, 6);

@@ -132,8 +132,8 @@ function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure)
       ? idleIn(duration.value, rest.busy_ms)
       : null;
   const unknown = missing('no_tokens', 'how many tokens the stage computes is not known');
-  const rate = (unit: string, source: string, of: (ms: number) => number) =>
-    tokens ? mapFigure(duration, unit, source, of) : unknown;
+  const rate = (unit: string, source: string, perMs: (ms: number) => number) =>
+    tokens ? mapFigure(duration, unit, source, perMs) : unknown;
   return {
     ...rest,
     idle_ms: idle?.idle ?? null,
@@ -160,8 +160,8 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     namedSides.map(({ session }) => session.user.name ?? session.id).join(', ');
   const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
   for (const phase of unique(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
-    const having = (of: (stage: Side['stages'][number]) => boolean): Side[] =>
-      sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase && of(stage)));
+    const having = (condition: (stage: Side['stages'][number]) => boolean): Side[] =>
+      sides.filter(({ stages }) => stages.some((stage) => stage.phase === phase && condition(stage)));
     const lacking = having(({ is_clean }) => is_clean === false);
     const clean = having(({ is_clean }) => is_clean === true);
     if (lacking.length === 0 || clean.length === 0) continue;

@@ -19,27 +19,28 @@ export interface KernelNodes {
 }
 
 type Params = Readonly<Record<string, number>>;
-type Build = (at: string, of: (name: string) => number) => KernelNodes;
+type Build = (at: string, size: (name: string) => number) => KernelNodes;
 
 /** Operations by the runtime's own kernels, fused as in the embedded engine's models (llama-graph.ts). */
 const builders: Record<KernelName, Build> = {
-  gemm: (at, of) => product(at, of('m'), of('n'), of('k'), false),
-  linear: (at, of) => product(at, of('tokens'), of('out_features'), of('in_features'), of('bias') === 1),
-  conv2d: (at, of) => {
-    const [cin, cout, k] = [of('channels'), of('out_channels'), of('kernel')];
+  gemm: (at, size) => product(at, size('m'), size('n'), size('k'), false),
+  linear: (at, size) =>
+    product(at, size('tokens'), size('out_features'), size('in_features'), size('bias') === 1),
+  conv2d: (at, size) => {
+    const [cin, cout, k] = [size('channels'), size('out_channels'), size('kernel')];
     const pad = Math.floor(k / 2);
-    const x = floats(`${at}x`, [of('batch'), cin, of('height'), of('width')]);
+    const x = floats(`${at}x`, [size('batch'), cin, size('height'), size('width')]);
     const w = floats(`${at}w`, [cout, cin, k, k], (cin * k * k) ** -0.5);
-    const shape = [of('batch'), cout, convSide(of('height'), k), convSide(of('width'), k)];
+    const shape = [size('batch'), cout, convSide(size('height'), k), convSide(size('width'), k)];
     return singleNode(at, 'Conv', { inputs: [x], constants: [w], shape }, reference.conv2d(x, w, pad), {
       pads: { ints: [pad, pad, pad, pad] },
       kernel_shape: { ints: [k, k] },
     });
   },
   lstm,
-  'layernorm-gelu': (at, of) => {
-    const hidden = of('hidden');
-    const x = floats(`${at}x`, [of('tokens'), hidden]);
+  'layernorm-gelu': (at, size) => {
+    const hidden = size('hidden');
+    const x = floats(`${at}x`, [size('tokens'), hidden]);
     const [scale, bias] = [floats(`${at}s`, [hidden]), floats(`${at}b`, [hidden])];
     const normed = `${at}n`;
     const made = singleNode(
@@ -54,17 +55,17 @@ const builders: Record<KernelName, Build> = {
     return made;
   },
   attention,
-  softmax: (at, of) => {
-    const x = floats(`${at}x`, [of('rows'), of('columns')], 3);
+  softmax: (at, size) => {
+    const x = floats(`${at}x`, [size('rows'), size('columns')], 3);
     return singleNode(at, 'Softmax', { inputs: [x], constants: [], shape: x.shape }, reference.softmax(x), {
       axis: { int: -1 },
     });
   },
-  rmsnorm: (at, of) => {
-    const hidden = of('hidden');
-    const x = floats(`${at}x`, [1, of('tokens'), hidden]);
+  rmsnorm: (at, size) => {
+    const hidden = size('hidden');
+    const x = floats(`${at}x`, [1, size('tokens'), hidden]);
     const scale = floats(`${at}s`, [hidden]);
-    if (of('residual') === 0) {
+    if (size('residual') === 0) {
       const expected = reference.rmsnorm(x, null, scale);
       return singleNode(
         at,
@@ -92,8 +93,8 @@ const builders: Record<KernelName, Build> = {
     made.inPlace.push({ output: value(`${at}sum`, x.shape), input: '' });
     return made;
   },
-  swiglu: (at, of) => {
-    const shape = [of('tokens'), of('intermediate')];
+  swiglu: (at, size) => {
+    const shape = [size('tokens'), size('intermediate')];
     const [gate, up] = [floats(`${at}g`, shape), floats(`${at}u`, shape)];
     const made = singleNode(
       at,
@@ -109,8 +110,8 @@ const builders: Record<KernelName, Build> = {
     );
     return made;
   },
-  rope: (at, of) => {
-    const [tokens, heads, dim] = [of('tokens'), of('heads') + of('kv_heads'), of('head_dim')];
+  rope: (at, size) => {
+    const [tokens, heads, dim] = [size('tokens'), size('heads') + size('kv_heads'), size('head_dim')];
     const x = floats(`${at}x`, [1, tokens, heads * dim]);
     const positions = whole(
       `${at}p`,
@@ -127,11 +128,11 @@ const builders: Record<KernelName, Build> = {
       'com.microsoft',
     );
   },
-  embedding: (at, of) => {
+  embedding: (at, size) => {
     // One table for all copies, as in a model; it is fed, not packed.
-    const table = floats('table', [of('vocab'), of('hidden')]);
-    const tokens = ids(`${at}i`, [of('tokens')], of('vocab'));
-    const shape = [of('tokens'), of('hidden')];
+    const table = floats('table', [size('vocab'), size('hidden')]);
+    const tokens = ids(`${at}i`, [size('tokens')], size('vocab'));
+    const shape = [size('tokens'), size('hidden')];
     return singleNode(
       at,
       'Gather',
@@ -142,12 +143,12 @@ const builders: Record<KernelName, Build> = {
       },
     );
   },
-  sampling: (at, of) => {
-    const x = floats(`${at}x`, [of('batch'), of('vocab')]);
+  sampling: (at, size) => {
+    const x = floats(`${at}x`, [size('batch'), size('vocab')]);
     const made = singleNode(
       at,
       'ArgMax',
-      { inputs: [x], constants: [], shape: [of('batch')] },
+      { inputs: [x], constants: [], shape: [size('batch')] },
       reference.argmax(x),
       {
         axis: { int: -1 },
@@ -206,8 +207,8 @@ function product(at: string, m: number, n: number, k: number, bias: boolean): Ke
   const x = floats(`${at}x`, [m, k]);
   const w = floats(`${at}w`, [k, n], k ** -0.5);
   const b = bias ? floats(`${at}b`, [n]) : null;
-  const of = { inputs: [x], constants: b ? [w, b] : [w], shape: [m, n] };
-  return singleNode(at, b ? 'Gemm' : 'MatMul', of, reference.product(x, w, b), {});
+  const size = { inputs: [x], constants: b ? [w, b] : [w], shape: [m, n] };
+  return singleNode(at, b ? 'Gemm' : 'MatMul', size, reference.product(x, w, b), {});
 }
 
 /** Query heads over the runtime's own key/value cache, written in place (decoder-signature.ts). */
@@ -237,12 +238,12 @@ function attention(at: string, of: (name: string) => number): KernelNodes {
   return made;
 }
 
-function lstm(at: string, of: (name: string) => number): KernelNodes {
-  const [batch, seq, hidden, layers] = [of('batch'), of('seq'), of('hidden'), of('layers')];
-  const x = floats(`${at}x`, [seq, batch, of('input')]);
+function lstm(at: string, size: (name: string) => number): KernelNodes {
+  const [batch, seq, hidden, layers] = [size('batch'), size('seq'), size('hidden'), size('layers')];
+  const x = floats(`${at}x`, [seq, batch, size('input')]);
   const nodes: OnnxNode[] = [];
   const weights = Array.from({ length: layers }, (_, layer) => {
-    const width = layer === 0 ? of('input') : hidden;
+    const width = layer === 0 ? size('input') : hidden;
     return {
       w: floats(`${at}w${layer}`, [1, 4 * hidden, width], width ** -0.5),
       r: floats(`${at}r${layer}`, [1, 4 * hidden, hidden], hidden ** -0.5),

@@ -146,9 +146,9 @@ export function argmax(x: HostArray): Element {
  */
 export function attention(
   arrays: Record<'query' | 'key' | 'val' | 'keys' | 'values', HostArray>,
-  of: { heads: number; kv: number; dim: number; fresh: number; context: number },
+  sizes: { heads: number; kv: number; dim: number; fresh: number; context: number },
 ): Element {
-  const { heads, kv, dim, fresh, context } = of;
+  const { heads, kv, dim, fresh, context } = sizes;
   const past = context - fresh;
   const find = (
     cache: HostArray,
@@ -200,7 +200,7 @@ export function lstm(
 
   function layers(): Float64Array {
     let input = Float64Array.from({ length: sizeOf(x.shape) }, (_, i) => at(x, i));
-    for (const of of weights) input = layer(input, of);
+    for (const layerWeights of weights) input = layer(input, layerWeights);
     return input;
   }
 

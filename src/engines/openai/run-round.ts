@@ -153,11 +153,11 @@ function clockLine(): RecordBody {
 function requestLine(
   batch: Batch,
   { point, batch_size, input_len, output_len }: BenchPoint,
-  of: { iteration: number; launch: number; warmup: boolean },
+  position: { iteration: number; launch: number; warmup: boolean },
 ): RecordBody {
   return {
     type: 'request',
-    ...of,
+    ...position,
     t_ns: batch.begin_ns,
     batch_size,
     input_len: batch.input_tokens ?? input_len,

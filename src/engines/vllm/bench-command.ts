@@ -45,23 +45,23 @@ export function benchArguments(
   verb: BenchVerb,
   { batch_size, input_len, output_len }: BenchPoint,
   order: Pick<BenchOrder, 'repeats' | 'warmup' | 'dtype' | 'seed' | 'engine_args'>,
-  of: { model: string; weights: 'random' | 'trained'; tokenizer: string | null; output: string },
+  model: { model: string; weights: 'random' | 'trained'; tokenizer: string | null; output: string },
 ): string[] {
   const flags: Record<string, string | number> = {
-    model: of.model,
+    model: model.model,
     seed: order.seed,
     'input-len': input_len,
     'output-len': output_len,
     ...(verb === 'latency'
       ? { 'batch-size': batch_size, 'num-iters': order.repeats, 'num-iters-warmup': order.warmup.max }
       : { 'dataset-name': 'random', 'num-prompts': batch_size, 'max-num-seqs': batch_size }),
-    ...(of.weights === 'random' ? { 'load-format': 'dummy' } : {}),
+    ...(model.weights === 'random' ? { 'load-format': 'dummy' } : {}),
     // Only the random prompts of throughput need a tokenizer.
     ...(verb === 'latency' ? { 'disable-detokenize': 'true', 'skip-tokenizer-init': 'true' } : {}),
-    ...(verb === 'throughput' && of.tokenizer !== null ? { tokenizer: of.tokenizer } : {}),
+    ...(verb === 'throughput' && model.tokenizer !== null ? { tokenizer: model.tokenizer } : {}),
     ...(order.dtype === null ? {} : { dtype: order.dtype }),
     ...order.engine_args,
-    'output-json': of.output,
+    'output-json': model.output,
   };
   return ['bench', verb, ...Object.entries(flags).flatMap(([key, value]) => flag(key, String(value)))];
 }

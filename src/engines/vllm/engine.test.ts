@@ -165,21 +165,21 @@ describe('the model as passed to vLLM', () => {
 });
 
 describe("vLLM's own commands", () => {
-  const of = { model: '/m', weights: 'random' as const, tokenizer: null, output: '/o.json' };
+  const benchModel = { model: '/m', weights: 'random' as const, tokenizer: null, output: '/o.json' };
   test('latency runs the batch; flags are those of vllm bench latency --help', () => {
-    expect(benchArguments('latency', point, order, of).join(' ')).toBe(
+    expect(benchArguments('latency', point, order, benchModel).join(' ')).toBe(
       'bench latency --model /m --seed 3 --input-len 128 --output-len 64 --batch-size 4 --num-iters 5 --num-iters-warmup 6 ' +
         '--load-format dummy --disable-detokenize --skip-tokenizer-init --dtype float16 --enforce-eager ' +
         '--gpu-memory-utilization 0.8 --no-enable-prefix-caching --output-json /o.json',
     );
   });
   test('throughput runs as many prompts as the batch, all at a time', () => {
-    const args = benchArguments('throughput', point, { ...order, dtype: null, engine_args: {} }, of);
+    const args = benchArguments('throughput', point, { ...order, dtype: null, engine_args: {} }, benchModel);
     expect(args.join(' ')).toBe(
       'bench throughput --model /m --seed 3 --input-len 128 --output-len 64 --dataset-name random --num-prompts 4 ' +
         '--max-num-seqs 4 --load-format dummy --output-json /o.json',
     );
-    const withTokenizer = benchArguments('throughput', point, order, { ...of, tokenizer: '/t' });
+    const withTokenizer = benchArguments('throughput', point, order, { ...benchModel, tokenizer: '/t' });
     expect(withTokenizer.join(' ')).toContain(' --tokenizer /t ');
   });
   test("says that vLLM's own commands do not sample greedily", () => {

@@ -165,14 +165,14 @@ test('idle and bound report what is missing', () => {
 });
 
 test('idle time by batch: 2 ms of work in steps of 10 and 12 ms', () => {
-  const of = (batch: number, tpot: number) => {
+  const pointAt = (batch: number, tpot: number) => {
     const { point } = benchPoint([], batch, 8, 11);
     const work = [
       { point, launch: 0, kind: 'decode', stages: 10, kernels: 10, kernel_ns: 2e7, busy_ns: 2e7 },
     ];
     return pointOf(['throughput'], [batch, 8, 11], [[10, tpot]], { work });
   };
-  const idle = answer([of(1, 10), of(8, 12)], 'idle');
+  const idle = answer([pointAt(1, 10), pointAt(8, 12)], 'idle');
   close(idle.figures['idle_share_batch_1'], 0.8);
   close(idle.figures['idle_ms_batch_8'], 10);
   expect(idle.answer).toContain('at batch 1 80 % of a decode step (8.00 ms of 10.0 ms)');

@@ -190,7 +190,7 @@ function regimesAnswer(point: BenchPointResult): BenchAnswer {
   if (!prefill.value || !decode.value) {
     return notEnough('regimes', question, 'both need a timed repeat with two or more output tokens');
   }
-  const bound = (of: string | null) => (of === null ? '' : ` (${of}-bound)`);
+  const bound = (limiter: string | null) => (limiter === null ? '' : ` (${limiter}-bound)`);
   return {
     id: 'regimes',
     question,

@@ -133,8 +133,8 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     ['decode MBU', ({ model_utilization }) => model_utilization.decode_mbu, 1],
   ];
   const raised: boolean[] = [];
-  const parts = measures.flatMap(([name, of, unit]) => {
-    const [from, to] = [of(first.point), of(last.point)];
+  const parts = measures.flatMap(([name, measure, unit]) => {
+    const [from, to] = [measure(first.point), measure(last.point)];
     if (from.value === null || to.value === null) return [];
     const key = name.toLowerCase().replaceAll(' ', '_');
     figures[`${key}_batch_${first.batch}`] = from;

@@ -36,8 +36,8 @@ export function leastSquares(xs: readonly number[], ys: readonly number[], degre
   return { coefficients, rss, unscaled };
 }
 
-const sum = (values: readonly number[], of: (value: number) => number): number =>
-  values.reduce((total, value) => total + of(value), 0);
+const sum = (values: readonly number[], valueOf: (value: number) => number): number =>
+  values.reduce((total, value) => total + valueOf(value), 0);
 
 export function valueAt(coefficients: readonly number[], x: number): number {
   return coefficients.reduce((total, c, power) => total + c * x ** power, 0);

@@ -38,7 +38,7 @@ test('energy and utilization: over periods of one point of at least a second', a
     { ...repeat, pid: 1, launch: 0, iteration: 0, at: 0 },
     { ...repeat, pid: 1, launch: 0, iteration: 1, at: 1000 },
   ]);
-  const of =
+  const sampleOf =
     (metric: string) =>
     (t_ms: number, value: number): Row<'telemetry'> => ({
       t_ns: t_ms * million,
@@ -46,8 +46,8 @@ test('energy and utilization: over periods of one point of at least a second', a
       metric,
       value,
     });
-  const energy = of('energy_j');
-  const busy = of('utilization_percent');
+  const energy = sampleOf('energy_j');
+  const busy = sampleOf('utilization_percent');
   // 200 J in 1.6 s between samples of an unbroken period: 125 W. The sample at 5 s is in no repeat.
   const telemetry = [energy(200, 5000), energy(900, 5080), energy(1800, 5200), energy(5000, 9000)];
   // Settled from 1 s into the period: 30 and 40 %, without the first second.
@@ -70,7 +70,7 @@ test('energy and utilization: over periods of one point of at least a second', a
 
 test('a CPU run: measured roofs, and a warning only if a GPU was expected', async () => {
   const workload = { ...gpuWorkload(), device: 'cpu', threads: 2, model: tinyWorkload().model };
-  const of = async (command: string[], engine = workload.engine) => {
+  const variantOf = async (command: string[], engine = workload.engine) => {
     const session = await gpuSession({
       workload: { ...workload, engine },
       roofline: handRoofline(),
@@ -78,7 +78,7 @@ test('a CPU run: measured roofs, and a warning only if a GPU was expected', asyn
     });
     return (await analyzeBench(session)).data.variants[0]!;
   };
-  const accident = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers']);
+  const accident = await variantOf(['inferscope', 'bench', 'latency', '--engine', 'transformers']);
   const [point] = accident.points;
   expect(codes(accident)).toEqual(['cpu_by_accident warning', 'out_of_memory warning']);
   expect(reasonOf(point!.machine.gpu_utilization_percent)).toBe('no_gpu');
@@ -87,10 +87,17 @@ test('a CPU run: measured roofs, and a warning only if a GPU was expected', asyn
   expect(point!.expected.tpot).toMatchObject({
     how: expect.stringContaining('high = 2 × Σ over operations') as string,
   });
-  const intended = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
+  const intended = await variantOf([
+    'inferscope',
+    'bench',
+    'latency',
+    '--engine',
+    'transformers',
+    '--device=cpu',
+  ]);
   expect(codes(intended)).toEqual(['out_of_memory warning']);
   // A build for GPUs would not have started.
-  const vllm = await of(['inferscope', 'bench', 'latency', '--engine', 'vllm'], {
+  const vllm = await variantOf(['inferscope', 'bench', 'latency', '--engine', 'vllm'], {
     ...workload.engine,
     name: 'vllm',
   });

@@ -68,8 +68,8 @@ function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
 }
 
 const named = (rows: readonly { scope: string }[]): string => rows.map(({ scope }) => scope).join(' + ');
-const total = <T>(rows: readonly T[], of: (row: T) => number): number =>
-  rows.reduce((sum, row) => sum + of(row), 0);
+const total = <T>(rows: readonly T[], valueOf: (row: T) => number): number =>
+  rows.reduce((sum, row) => sum + valueOf(row), 0);
 
 function gpuFigures(
   samples: readonly SampledMetric[],
@@ -78,9 +78,10 @@ function gpuFigures(
   none: MissingFigure,
 ): { none: MissingFigure; utilization: Figure; clock: Figure; power: Figure } {
   if (none.reason.code === 'no_gpu') return { none, utilization: none, clock: none, power: none };
-  const of = (metric: string) => samples.filter((row) => row.metric === metric && gpus.includes(row.scope));
-  const busy = of('utilization_percent');
-  const clock = of('sm_clock_mhz');
+  const gpuSamples = (metric: string) =>
+    samples.filter((row) => row.metric === metric && gpus.includes(row.scope));
+  const busy = gpuSamples('utilization_percent');
+  const clock = gpuSamples('sm_clock_mhz');
   return {
     none,
     utilization: busy.length === 0 ? none : utilizationOf(busy),
@@ -95,8 +96,8 @@ function gpuFigures(
           ),
     power: powerOf(
       energy.filter(({ scope }) => gpus.includes(scope)),
-      of('power_instant_w'),
-      of('power_w'),
+      gpuSamples('power_instant_w'),
+      gpuSamples('power_w'),
       none,
     ),
   };

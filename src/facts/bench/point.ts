@@ -172,11 +172,11 @@ export function latencies(
   const overSteps = (
     names: string[],
     source: string,
-    of: (step: BenchRows['steps'][number]) => number | null,
+    valueOf: (step: BenchRows['steps'][number]) => number | null,
     otherwise: MissingFigure,
   ) => {
-    const known = steps.filter((step) => of(step) !== null);
-    const repeat = (step: BenchRows['steps'][number]) => ({ launch: step.launch, value: of(step)! });
+    const known = steps.filter((step) => valueOf(step) !== null);
+    const repeat = (step: BenchRows['steps'][number]) => ({ launch: step.launch, value: valueOf(step)! });
     return benchDistribution(
       known.map(repeat),
       'ms',
@@ -282,14 +282,14 @@ function deviceWork(
     kind: string,
     unit: string,
     source: string,
-    of: (row: DeviceWorkRow) => number,
+    valueOf: (row: DeviceWorkRow) => number,
     names: string[],
   ): Figure => {
     const kindRows = rows.filter((row) => row.kind === kind);
     return kindRows.length === 0
       ? because([...names, 'device_work'], unwatched)
       : meanOverLaunches(
-          kindRows.map((row) => ({ launch: row.launch, value: of(row) / row.stages })),
+          kindRows.map((row) => ({ launch: row.launch, value: valueOf(row) / row.stages })),
           unit,
           source,
         );

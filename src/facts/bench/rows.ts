@@ -79,29 +79,29 @@ export const repeatRows = (
   );
 
 export async function benchRows(database: SessionDatabase, executionId: string): Promise<BenchRows> {
-  const of = <T extends object>(sql: string) => database.query<T>(sql, [executionId]);
+  const executionRows = <T extends object>(sql: string) => database.query<T>(sql, [executionId]);
   const firstRank = `execution_id = $1 AND coalesce(rank, 0) = 0`;
   return {
     iterations: (await repeatRows(database, executionId)).flatMap((row) =>
       row.point === null ? [] : [{ ...row, point: row.point }],
     ),
-    points: await of(
+    points: await executionRows(
       `SELECT point, launch, outcome, text, warmup_iterations, stable, interleaved, memory_bytes, memory_source
        FROM points WHERE ${firstRank} ORDER BY launch`,
     ),
     steps: await decodeSteps(database, executionId),
-    prefills: await of(
+    prefills: await executionRows(
       `SELECT i.point, i.launch, sum(s.device_dur_ns) / 1e6 AS device_ms
        FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
        WHERE s.execution_id = $1 AND s.kind = 'prefill' AND NOT s.warmup AND s.device_dur_ns IS NOT NULL
          AND coalesce(i.rank, 0) = 0
        GROUP BY i.point, i.launch, s.pid, s.iteration ORDER BY s.iteration`,
     ),
-    work: await of(
+    work: await executionRows(
       `SELECT point, launch, kind, stages, kernels, kernel_ns, busy_ns FROM device_work
        WHERE ${firstRank} AND stages > 0 ORDER BY launch`,
     ),
-    memory: await of(
+    memory: await executionRows(
       `SELECT i.point, m.device, m.kind, max(m.bytes) AS bytes
        FROM memory m JOIN iterations i ON m.execution_id = i.execution_id AND NOT i.warmup AND m.t_ns BETWEEN i.start_ns AND i.end_ns
        WHERE m.execution_id = $1 AND m.kind IN ('used', 'rss') AND i.point IS NOT NULL GROUP BY ALL`,

@@ -30,9 +30,9 @@ export function referencePoint(points: readonly BenchPointResult[]): BenchPointR
 }
 
 /** Independent values of a metric: the mean of each process launch; of a single launch its repeats. */
-export function unitsOf(point: BenchPointResult, of: (repeat: Timed) => number | null): number[] {
+export function unitsOf(point: BenchPointResult, valueOf: (repeat: Timed) => number | null): number[] {
   const known = (point.repeats ?? []).flatMap((repeat) => {
-    const value = of(repeat);
+    const value = valueOf(repeat);
     return value === null ? [] : [{ launch: repeat.launch, value }];
   });
   const launches = [...new Set(known.map(({ launch }) => launch))];

@@ -15,7 +15,7 @@ export const b8 = benchPoint(['throughput'], 8, 4, 3);
  */
 export function rows(): Rows {
   const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25, inputLen: 4 };
-  const of = (
+  const repeat = (
     pid: number,
     launch: number,
     first: number,
@@ -33,8 +33,8 @@ export function rows(): Rows {
       ];
     });
   const made = repetitions([
-    ...of(100, 0, 0, 100, [9, 11], [4, 6]),
-    ...of(101, 1, 6, 3000, [19, 21], [8, 10]),
+    ...repeat(100, 0, 0, 100, [9, 11], [4, 6]),
+    ...repeat(101, 1, 6, 3000, [19, 21], [8, 10]),
   ]);
   const inFirst = new Set(
     made.iterations!.filter(({ point }) => point === b2.point).map((iteration) => iteration.iteration),

@@ -106,21 +106,23 @@ test.each<[string, string, (nth: number, rank: number) => number]>([
   ['always the same, by less than a twentieth', 'not_fired', (_nth, rank) => 500_000 - 20_000 * rank],
   ['always the same', 'fired', (_nth, rank) => 500_000 - 100_000 * rank],
 ])('with two ranks, the last rank is %s: %s', async (_who, outcome, dur_ns) => {
-  const of = (rank: number) => rows(20, (nth) => ({ rank, dur_ns: dur_ns(nth, rank) }));
-  expect(await fault(await sessionOf(testHome(), { collectives: [...of(0), ...of(1)] }))).toBe(outcome);
+  const rankRows = (rank: number) => rows(20, (nth) => ({ rank, dur_ns: dur_ns(nth, rank) }));
+  expect(await fault(await sessionOf(testHome(), { collectives: [...rankRows(0), ...rankRows(1)] }))).toBe(
+    outcome,
+  );
 });
 
 test('with too few calls, one rank, or host clocks no rank is named as the cause', async () => {
-  const of = (count: number, more: Row<'collectives'>, ranks = [0, 1]) =>
+  const sessionWith = (count: number, more: Row<'collectives'>, ranks = [0, 1]) =>
     sessionOf(testHome(), {
       collectives: ranks.flatMap((rank) =>
         rows(count, () => ({ rank, dur_ns: 500_000 - 100_000 * rank, ...more })),
       ),
     });
-  expect(await fault(await of(19, {}))).toBe('not_applicable');
-  expect(await fault(await of(30, {}, [0]))).toBe('not_applicable');
-  expect(await fault(await of(30, { timed_by: 'kernel_cpu' }))).toBe('not_applicable');
-  expect(await fault(await of(30, { operation: 'Broadcast' }))).toBe('not_applicable');
+  expect(await fault(await sessionWith(19, {}))).toBe('not_applicable');
+  expect(await fault(await sessionWith(30, {}, [0]))).toBe('not_applicable');
+  expect(await fault(await sessionWith(30, { timed_by: 'kernel_cpu' }))).toBe('not_applicable');
+  expect(await fault(await sessionWith(30, { operation: 'Broadcast' }))).toBe('not_applicable');
 });
 
 test('a log imported twice counts once, and another definition of bandwidth is stated', async () => {
@@ -136,7 +138,7 @@ test('a log imported twice counts once, and another definition of bandwidth is s
 });
 
 test("a bus bandwidth above the link's is reported as an error; switches may halve the traffic of an all-reduce", async () => {
-  const of = async (bytesPerSecond: number, operation: string) => {
+  const shareOfLink = async (bytesPerSecond: number, operation: string) => {
     // With 2 ranks the bus carries the bytes of the call for every operation.
     const bytes = bytesPerSecond / 1e3;
     const call = (rank: number) => rows(1, () => ({ rank, operation, bytes, dur_ns: 1_000_000 }));
@@ -150,12 +152,12 @@ test("a bus bandwidth above the link's is reported as an error; switches may hal
     return { share: found.groups[0]!.of_link.value, codes: issues.map(({ code }) => code) };
   };
   // NVLink of an H100: 450 GB/s in one direction.
-  expect(await of(225e9, 'AllGather')).toEqual({ share: 0.5, codes: [] });
-  expect(await of(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
+  expect(await shareOfLink(225e9, 'AllGather')).toEqual({ share: 0.5, codes: [] });
+  expect(await shareOfLink(495e9, 'AllGather')).toEqual({ share: 1.1, codes: ['collectives_over_link'] });
 });
 
 test("over several hosts the link is the sum of one host's network adapters", async () => {
-  const of = async (hosts: [string, string], adapters?: string) => {
+  const groupOver = async (hosts: [string, string], adapters?: string) => {
     // 100 GB/s: with 2 ranks the bus carries the bytes of the call.
     const call = (rank: number) =>
       rows(1, () => ({ rank, nodes: null, host: hosts[rank]!, device: 0, bytes: 1e8, dur_ns: 1_000_000 }));
@@ -168,11 +170,14 @@ test("over several hosts the link is the sum of one host's network adapters", as
     if (adapters !== undefined) session.manifest.hardware['network_adapters'] = adapters;
     return (await analyzeCollectives(session)).data.groups[0]!;
   };
-  expect((await of(['a', 'a'])).of_link.value).toBeCloseTo(100 / 450, 12);
-  const twoHosts = await of(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
+  expect((await groupOver(['a', 'a'])).of_link.value).toBeCloseTo(100 / 450, 12);
+  const twoHosts = await groupOver(['a', 'b'], '15b3:1021 15b3:1021 15b3:1021 15b3:1021');
   // Four ports of 400 Gbit/s.
   expect([twoHosts.nodes, twoHosts.of_link.value]).toEqual([2, 0.5]);
-  expect((await of(['a', 'b'])).of_link).toMatchObject({ value: null, reason: { code: 'no_network' } });
+  expect((await groupOver(['a', 'b'])).of_link).toMatchObject({
+    value: null,
+    reason: { code: 'no_network' },
+  });
 });
 
 test('waits summed over calls equal the skew of the groups', async () => {

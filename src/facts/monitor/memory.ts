@@ -13,17 +13,17 @@ export async function memoryOf(
     [scope],
   );
   const none = missing('no_memory', 'The source does not have the memory in use.');
-  const of = (value: number | undefined): Figure =>
+  const bytesFigure = (value: number | undefined): Figure =>
     value === undefined ? none : figure(value, 'B', 'memory in use on the device', { n: used!.n });
   return {
     total_bytes:
       total && total.bytes !== null
         ? figure(total.bytes, 'B', 'telemetry: memory_total_bytes')
         : missing('no_memory_total', 'The source does not have the memory size.'),
-    first_bytes: of(used?.first),
-    peak_bytes: of(used?.max),
-    last_bytes: of(used?.last),
-    growth_bytes: of(used && used.last - used.first),
+    first_bytes: bytesFigure(used?.first),
+    peak_bytes: bytesFigure(used?.max),
+    last_bytes: bytesFigure(used?.last),
+    growth_bytes: bytesFigure(used && used.last - used.first),
   };
 }
 

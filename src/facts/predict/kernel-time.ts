@@ -19,7 +19,7 @@ interface Wanted {
 }
 
 /** Roofline limit of a kernel on the device, ns: max(F/P, B/BW). */
-export type Roof = (of: { kernel: string; dtype: string; flops: number; bytes: number }) => number;
+export type Roof = (kernel: { kernel: string; dtype: string; flops: number; bytes: number }) => number;
 
 /**
  * Share of memory bandwidth that elementwise kernels outside the table usually reach. With these and a table, 24

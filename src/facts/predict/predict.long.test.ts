@@ -143,7 +143,7 @@ test("with a table: the model's own cases are measured ones, and no prediction i
     sample: 'measured',
   });
   // 32 layers × (QKV, attention, O, gate + up, down) and lm_head, sampling: 2 µs each on top of 1/0.7 of the roofs.
-  const products = standard.ops.filter(({ class: of }) => of === 'gemm' || of === 'attention');
+  const products = standard.ops.filter(({ class: opClass }) => opClass === 'gemm' || opClass === 'attention');
   const expected = products.reduce((sum, { count, roofline_us }) => sum + count * (2 + roofline_us / 0.7), 0);
   const got = products.reduce((sum, { count, predicted_us }) => sum + count * predicted_us!, 0);
   expect(got / expected).toBeCloseTo(1, 3);

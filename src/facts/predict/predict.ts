@@ -253,8 +253,8 @@ function comparison(
 }
 
 function errorOf(stages: readonly PredictStage[], by: 'table' | 'launched'): PredictResult['error'] {
-  const errors = (of: readonly PredictStage[]) =>
-    of
+  const errors = (stages: readonly PredictStage[]) =>
+    stages
       .flatMap(({ measured }) =>
         measured.flatMap((comparison) => {
           const { value } = comparison[`${by}_ratio`];

@@ -72,14 +72,14 @@ test("unfused: equals nsys's counts for Hugging Face’s Llama on an H200", () =
 });
 
 test('unfused products keep their FLOPs and weights, and each reads the input', () => {
-  const of = (fusion: StagePlan['fusion']) =>
+  const productsOf = (fusion: StagePlan['fusion']) =>
     stageKernels(tiny, { ...step, fusion }).filter(({ op }) => op === 'qkv_proj');
-  expect(of('none').map(({ params, count }) => [params, count])).toEqual([
+  expect(productsOf('none').map(({ params, count }) => [params, count])).toEqual([
     [{ m: 2, n: 64, k: 64 }, 2],
     [{ m: 2, n: 32, k: 64 }, 4],
   ]);
   const sum = (what: 'flops' | 'bytes', fusion: StagePlan['fusion']) =>
-    of(fusion).reduce((total, kernel) => total + kernel[what] * kernel.count, 0);
+    productsOf(fusion).reduce((total, kernel) => total + kernel[what] * kernel.count, 0);
   expect(sum('flops', 'none')).toBe(sum('flops', 'standard'));
   expect(sum('bytes', 'none') - sum('bytes', 'standard')).toBe(2 * 2 * 512);
 });

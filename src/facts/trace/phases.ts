@@ -242,14 +242,17 @@ function launchedBy(
     ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
     : 'count(*)';
   const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time, ${launches} AS launches`;
-  const of = (columns: string, table: string) => {
+  const countsSql = (columns: string, table: string) => {
     if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
     const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;
     return what === 'steps'
       ? steps
       : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
   };
-  return { kernels: of(kernels, 'focus_kernels'), copies: of('count(*) AS copies', 'focus_copies') };
+  return {
+    kernels: countsSql(kernels, 'focus_kernels'),
+    copies: countsSql('count(*) AS copies', 'focus_copies'),
+  };
 }
 
 async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<PhaseInstance[]> {

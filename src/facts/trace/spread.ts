@@ -19,17 +19,17 @@ export function spreadColumns(expression: string, prefix = '', type?: ValueType)
 /** The Spread in a row's columns, in schema order and without other columns; null if the count is 0. */
 export function spreadOf(row: object, prefix = ''): Spread | null {
   const values = row as Record<string, number | null>;
-  const of = (key: string) => values[`${prefix}${key}`];
-  const count = of('count') ?? 0;
+  const column = (key: string) => values[`${prefix}${key}`];
+  const count = column('count') ?? 0;
   if (count === 0) return null;
   return {
     count,
-    total_ns: of('total_ns') ?? 0,
-    mean_ns: (of('total_ns') ?? 0) / count,
-    median_ns: of('median_ns') ?? 0,
-    min_ns: of('min_ns') ?? 0,
-    max_ns: of('max_ns') ?? 0,
-    sd_ns: of('sd_ns') ?? null,
+    total_ns: column('total_ns') ?? 0,
+    mean_ns: (column('total_ns') ?? 0) / count,
+    median_ns: column('median_ns') ?? 0,
+    min_ns: column('min_ns') ?? 0,
+    max_ns: column('max_ns') ?? 0,
+    sd_ns: column('sd_ns') ?? null,
   };
 }
 

@@ -89,7 +89,7 @@ type Seen = Omit<Observation, 'model'>;
 function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   if (row.status !== 'compared' || !estimate) return [];
   const gpus = estimate.gpus.length;
-  const of = (component: string): number | null => {
+  const measuredBytes = (component: string): number | null => {
     const bytes = measured.components.get(component);
     return bytes === undefined || measured.notMeasured.has(component) ? null : bytes / gpus;
   };
@@ -109,7 +109,7 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
           },
         ];
   const factor = (constant: string, component: string): Seen[] => {
-    const right = of(component);
+    const right = measuredBytes(component);
     const now = estimated(component);
     return right === null || now <= 0
       ? []
@@ -126,7 +126,7 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   };
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
   const context = byArchitecture(cudaContext, architecture);
-  const contextBytes = of('cuda_context');
+  const contextBytes = measuredBytes('cuda_context');
   // Memory that attention adds is not part of the constant.
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
   const common = constantOf(
@@ -138,19 +138,20 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
     const name = nonTorchKind(estimate.request);
     return [
       ...common,
-      ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),
+      ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], measuredBytes('framework_overhead')),
       // No constant is needed if tensors are counted.
       ...(estimated('cuda_graphs') === vllmGraphs.bytes
-        ? constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs'))
+        ? constantOf('vllmGraphs', vllmGraphs, measuredBytes('cuda_graphs'))
         : factor('CUDA graphs (vllm)', 'cuda_graphs')),
       ...factor('activations (vllm)', 'activations'),
     ];
   }
   if (estimate.request.device === 'cpu' && row.engine !== 'onnx')
-    return constantOf('pythonWithTorch', pythonWithTorch, of('framework_overhead'));
-  if (row.engine === 'onnx') return constantOf('onnxRuntime', onnxRuntime, of('framework_overhead'));
+    return constantOf('pythonWithTorch', pythonWithTorch, measuredBytes('framework_overhead'));
+  if (row.engine === 'onnx')
+    return constantOf('onnxRuntime', onnxRuntime, measuredBytes('framework_overhead'));
   const workspace = byArchitecture(cublasWorkspace, architecture);
-  const framework = of('framework_overhead');
+  const framework = measuredBytes('framework_overhead');
   return [
     ...common,
     ...(gpus > 1

@@ -15,19 +15,19 @@ export async function keepOps(
 ): Promise<void> {
   const texts = await textsByCode(workbench);
   const slices = await slicesOf(workbench, 'trace_ops', 'op_id');
-  const of = (column: string) => ({ sql: `o."${column}"` });
-  const text = (column: string) => ({ ...of(column), texts });
+  const opColumn = (column: string) => ({ sql: `o."${column}"` });
+  const text = (column: string) => ({ ...opColumn(column), texts });
   await keepScanned(
     workbench,
     context,
     'ops',
     {
-      start_ns: of('start_ns'),
-      dur_ns: of('dur_ns'),
-      pid: of('pid'),
-      tid: of('tid'),
-      rank: of('rank'),
-      op_id: of('op_id'),
+      start_ns: opColumn('start_ns'),
+      dur_ns: opColumn('dur_ns'),
+      pid: opColumn('pid'),
+      tid: opColumn('tid'),
+      rank: opColumn('rank'),
+      op_id: opColumn('op_id'),
       parent_op_id: { sql: 'a.parent_op_id' },
       stage_id: { sql: 'a.stage_id' },
       self_dur_ns: { sql: 'a.self_dur_ns' },
@@ -36,7 +36,7 @@ export async function keepOps(
       op_type: text('op_type'),
       input_shapes: text('input_shapes'),
       input_types: text('input_types'),
-      allocated_bytes: of('allocated_bytes'),
+      allocated_bytes: opColumn('allocated_bytes'),
       device_dur_ns: { sql: 'd.device_dur_ns' },
     },
     slices.map((slice) => {

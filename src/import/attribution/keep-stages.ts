@@ -20,15 +20,15 @@ export async function keepStages(
     'warmup',
     'confidence',
   ];
-  const of = (alias: string, names: readonly string[]) =>
+  const columnsOf = (alias: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, { sql: `${alias}.${name}` }]));
   await keepScanned(
     workbench,
     context,
     'stages',
     {
-      ...of('s', [...numbers, ...sizes]),
-      ...of('d', ['device', 'device_start_ns', 'device_end_ns']),
+      ...columnsOf('s', [...numbers, ...sizes]),
+      ...columnsOf('d', ['device', 'device_start_ns', 'device_end_ns']),
       kind: { sql: 's.kind', texts: stageKinds },
       raw_name: { sql: 's.name', texts: await textsByCode(workbench) },
     },

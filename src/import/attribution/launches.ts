@@ -28,11 +28,11 @@ async function neighbours(workbench: Workbench, table: string): Promise<{ back: 
 /** Joins trace_api with the host sweep's result per row into attr_api; drops both. */
 export async function joinCalls(workbench: Workbench): Promise<void> {
   const n = attributions.length;
-  const of = await integersOf(workbench, 'trace_api', 'a');
+  const asInteger = await integersOf(workbench, 'trace_api', 'a');
   await workbench.run(
-    `CREATE TABLE attr_api AS SELECT ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns,
-       ${of('pid')} AS pid, ${of('tid')} AS tid, ${of('rank', 'INTEGER')} AS rank, ${of('correlation')} AS correlation,
-       ${of('name', 'INTEGER')} AS name, ${of('api', 'INTEGER')} AS api,
+    `CREATE TABLE attr_api AS SELECT ${asInteger('start_ns')} AS start_ns, ${asInteger('dur_ns')} AS dur_ns,
+       ${asInteger('pid')} AS pid, ${asInteger('tid')} AS tid, ${asInteger('rank', 'INTEGER')} AS rank, ${asInteger('correlation')} AS correlation,
+       ${asInteger('name', 'INTEGER')} AS name, ${asInteger('api', 'INTEGER')} AS api,
        nullif(floor(c.place / ${n}), 0)::INTEGER AS stage_id, CASE WHEN c.place > 0 THEN c.place % ${n} END::UTINYINT AS attributed_by,
        ${integer('c.op_id')} AS op_id, ${integer('c.op_class', 'UTINYINT')} AS op_class
      FROM trace_api a POSITIONAL JOIN attr_calls c`,
@@ -94,27 +94,27 @@ async function joinLaunch(
   calls: string,
   graphLaunches: ReadonlySet<number>,
 ): Promise<void> {
-  const of = await integersOf(workbench, `trace_${table}`, 'k');
-  const columnsSql = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
+  const asInteger = await integersOf(workbench, `trace_${table}`, 'k');
+  const columnsSql = launchColumns[table].map((column) => `${asInteger(column, 'INTEGER')} AS "${column}"`);
   const ofGraph = `coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
   const opaque = table === 'kernels' ? ' AND k.opaque_graph IS DISTINCT FROM 1' : '';
-  const node = `coalesce(${of('graph_node')}, CASE WHEN ${ofGraph}${opaque} THEN ${nodeWithoutId} END)`;
+  const node = `coalesce(${asInteger('graph_node')}, CASE WHEN ${ofGraph}${opaque} THEN ${nodeWithoutId} END)`;
   if (table === 'kernels') {
-    const inGraph = `${of('graph_node')} IS NOT NULL OR ${ofGraph}`;
-    const opClass = `CASE WHEN ${of('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
-    columnsSql.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
+    const inGraph = `${asInteger('graph_node')} IS NOT NULL OR ${ofGraph}`;
+    const opClass = `CASE WHEN ${asInteger('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
+    columnsSql.push(`${asInteger('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
     columnsSql.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
-  } else columnsSql.push(`${of('bytes')} AS bytes`);
+  } else columnsSql.push(`${asInteger('bytes')} AS bytes`);
   const select = (among: string, candidates: string, operators: string) => `SELECT k.rowid AS activity,
-       ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
-       ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
-       ${of('context')} AS context, ${of('stream')} AS stream,
-       ${of('correlation')} AS correlation, ${node} AS graph_node, ${columnsSql.join(', ')},
+       ${asInteger('start_ns')} AS start_ns, ${asInteger('dur_ns')} AS dur_ns, ${asInteger('pid')} AS pid,
+       ${asInteger('rank', 'INTEGER')} AS rank, ${asInteger('device', 'INTEGER')} AS device,
+       ${asInteger('context')} AS context, ${asInteger('stream')} AS stream,
+       ${asInteger('correlation')} AS correlation, ${node} AS graph_node, ${columnsSql.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
-       coalesce(${of('op_id')}, a.op_id) AS op_id
+       coalesce(${asInteger('op_id')}, a.op_id) AS op_id
      FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k
-     LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}
-     LEFT JOIN (SELECT op_id, of_kernels FROM attr_ops WHERE ${operators}) o ON o.op_id = ${of('op_id')}`;
+     LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${asInteger('pid')} AND a.correlation = ${asInteger('correlation')}
+     LEFT JOIN (SELECT op_id, of_kernels FROM attr_ops WHERE ${operators}) o ON o.op_id = ${asInteger('op_id')}`;
   await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false', 'false')}`);
   const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
   const operators = await slices('op_id');

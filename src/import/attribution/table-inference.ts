@@ -147,15 +147,15 @@ async function callsOf(workbench: Workbench, pid: number, ids: Float64Array) {
           tid: columns['tid']![i]!,
         });
   }
-  const of = (value: (call: { start: number; dur: number; tid: number }) => number) =>
+  const callColumn = (value: (call: { start: number; dur: number; tid: number }) => number) =>
     Float64Array.from(ids, (id) => {
       const call = calls.get(id);
       return call ? value(call) : Number.NaN;
     });
   return {
-    start_ns: of(({ start }) => start),
-    end_ns: of(({ start, dur }) => start + dur),
-    tid: of(({ tid }) => tid),
+    start_ns: callColumn(({ start }) => start),
+    end_ns: callColumn(({ start, dur }) => start + dur),
+    tid: callColumn(({ tid }) => tid),
   };
 }
 

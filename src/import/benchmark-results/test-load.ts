@@ -34,19 +34,19 @@ export async function loaded(path: string, zero?: bigint): Promise<LoadedResults
     host: 'h',
     zero: { realtime_ns: zero ?? facts.realtime_zero_ns, monotonic_ns: null },
   });
-  const of = (point: number) => rows.metrics.filter((metric) => metric.point === point);
+  const pointMetrics = (point: number) => rows.metrics.filter((metric) => metric.point === point);
   return {
     importer: importer.name,
     facts,
     issues,
     ...rows,
     value(name, statistic, from = 'file', point = 0) {
-      const found = of(point).filter(
+      const found = pointMetrics(point).filter(
         (row) => row.name === name && row.statistic === statistic && row.source!.startsWith(from),
       );
       if (found.length !== 1) throw new Error(`${found.length} of ${name} ${statistic} ${from}`);
       return found[0]!.value!;
     },
-    names: (point = 0) => [...new Set(of(point).map(({ name }) => name!))].sort(),
+    names: (point = 0) => [...new Set(pointMetrics(point).map(({ name }) => name!))].sort(),
   };
 }

@@ -79,13 +79,13 @@ function vllmServe(runs: readonly JsonObject[]): ResultFile {
 
 const backendOf = (run: JsonObject): string | null => textOf(run['endpoint_type']) ?? textOf(run['backend']);
 
-function labelOf(run: JsonObject, index: number, of: number): string {
+function labelOf(run: JsonObject, index: number, count: number): string {
   const rate = run['request_rate'];
   const parts = [
     typeof rate === 'number' || typeof rate === 'string' ? `rate ${String(rate)}` : null,
     typeof run['max_concurrency'] === 'number' ? `concurrency ${run['max_concurrency']}` : null,
   ].filter((part) => part !== null);
-  return parts.join(', ') || (of > 1 ? `run ${index}` : 'serve');
+  return parts.join(', ') || (count > 1 ? `run ${index}` : 'serve');
 }
 
 /** "20260509-150232" is when the run ended, local time. */

@@ -54,7 +54,7 @@ export async function keepCollectiveCalls(
   calls.sort((a, b) => a.start_ns - b.start_ns);
   const texts = [...new Set(calls.flatMap(({ communicator, operation }) => [communicator, operation]))];
   const codes = new Map(texts.map((text, code) => [text, code]));
-  const column = (of: (call: Call) => number) => Float64Array.from(calls, of);
+  const column = (valueOf: (call: Call) => number) => Float64Array.from(calls, valueOf);
   const numbers = new Map<string, number>();
   const columns = {
     start_ns: column((call) => call.start_ns),

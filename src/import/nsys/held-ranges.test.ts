@@ -75,9 +75,14 @@ test('ranges in memory equal the table of ranges, in file order', async () => {
     expect(read.unsound).toBe(await unsoundRows(workbench, { nvtx: 'events' }));
     expect(read.unsound).toBe(3);
     return Array.from({ length: rows }, (_, row) => {
-      const of = (column: string) => value(shapes[column]![shape[row]!]!);
-      const [pid, tid, rank, wide] = [of('pid'), of('tid'), of('rank'), of('process_wide')];
-      const name = of('name');
+      const shapeValue = (column: string) => value(shapes[column]![shape[row]!]!);
+      const [pid, tid, rank, wide] = [
+        shapeValue('pid'),
+        shapeValue('tid'),
+        shapeValue('rank'),
+        shapeValue('process_wide'),
+      ];
+      const name = shapeValue('name');
       return [start_ns[row], value(end_ns[row]!), pid, tid, rank, wide, name === null ? null : names[name]];
     });
   });

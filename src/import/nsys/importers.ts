@@ -164,9 +164,9 @@ const meansOf =
   (file: SqliteFile): ReadMeans =>
   (table, { time, keys, value }, overNs) => {
     const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
-    for (const [at, sampleValue, ...of] of readRows(file, table, [time, value, ...keys])) {
+    for (const [at, sampleValue, ...keyValues] of readRows(file, table, [time, value, ...keys])) {
       const from = Number(at) - (Number(at) % overNs);
-      const key = of.join(' ');
+      const key = keyValues.join(' ');
       const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };
       row.sum += Number(sampleValue);
       row.n++;

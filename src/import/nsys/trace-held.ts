@@ -149,7 +149,7 @@ async function unnamedShapes(
   { shapes, strings }: NsysTables,
   kind: EventKind,
 ): Promise<number[]> {
-  const ids = named.find(([of]) => of === kind)?.[1];
+  const ids = named.find(([namedKind]) => namedKind === kind)?.[1];
   if (!ids) return [];
   const found = await workbench.query<{ shape: number }>(
     `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)}`,

@@ -158,13 +158,13 @@ describe.each(oracle)('$path against nsys stats', ({ path, stats }) => {
     const key = (row: object) => JSON.stringify(row);
     const averages = ours.map((given) => {
       const row = given as Record<string, number>;
-      const of = (sum: number, n: number) => (n === 0 ? '' : (sum / n).toFixed(1));
+      const meanText = (sum: number, n: number) => (n === 0 ? '' : (sum / n).toFixed(1));
       return {
         ...row,
-        total: of(row['total']!, row['n']!),
-        api: of(row['api']!, row['n']!),
-        queue: of(row['queue']!, row['queued']!),
-        kernel_ns: of(row['kernel_ns']!, row['n']!),
+        total: meanText(row['total']!, row['n']!),
+        api: meanText(row['api']!, row['n']!),
+        queue: meanText(row['queue']!, row['queued']!),
+        kernel_ns: meanText(row['kernel_ns']!, row['n']!),
       };
     });
     expect(averages.map(key).sort()).toEqual(nsysRows.map(key).sort());

@@ -111,14 +111,14 @@ test('statistics of a running server', async () => {
       ].join('\n'),
     ),
   );
-  const of = (metric: string, scope = 'server') =>
+  const series = (metric: string, scope = 'server') =>
     telemetry
       .filter((row) => row.metric === metric && row.scope === scope)
       .map(({ value, t_ns }) => [t_ns! / 1e9, value]);
-  expect(of('prompt_tokens_per_s')).toEqual([[5, 115.2]]);
-  expect(of('requests_waiting')).toEqual([[5, 2]]);
-  expect(of('kv_cache_usage_ratio')[0]![1]).toBeCloseTo(0.026, 9);
-  expect(of('kv_cache_usage_ratio', 'server1')).toEqual([[15, 0.125]]);
+  expect(series('prompt_tokens_per_s')).toEqual([[5, 115.2]]);
+  expect(series('requests_waiting')).toEqual([[5, 2]]);
+  expect(series('kv_cache_usage_ratio')[0]![1]).toBeCloseTo(0.026, 9);
+  expect(series('kv_cache_usage_ratio', 'server1')).toEqual([[15, 0.125]]);
 });
 
 test('a long log: lines across chunks, carriage returns, and a secret in a stored line', async () => {
@@ -137,16 +137,20 @@ test('a long log: lines across chunks, carriage returns, and a secret in a store
 });
 
 test('client keys, which a server prints with its arguments, are secrets', async () => {
-  const of = (line: string) => vllmLogImporter.secrets(written(line));
+  const secretsOf = (line: string) => vllmLogImporter.secrets(written(line));
   expect(
-    await of(
+    await secretsOf(
       "INFO 06-10 [cli_args.py:325] non-default args: {'port': 1, 'api_key': ['first-key', 'second-key'], 'hf_token': 'hf_third'}",
     ),
   ).toEqual(['first-key', 'second-key', 'hf_third']);
   expect(
-    await of("INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key='fourth', ssl_keyfile=None)"),
+    await secretsOf(
+      "INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key='fourth', ssl_keyfile=None)",
+    ),
   ).toEqual(['fourth']);
-  expect(await of('INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key=None)')).toEqual([]);
+  expect(await secretsOf('INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key=None)')).toEqual(
+    [],
+  );
 });
 
 describe('unusable logs', () => {
@@ -175,11 +179,12 @@ describe('unusable logs', () => {
 
 test('a server on a CPU: its statistics every ten seconds', async () => {
   const { telemetry, memory } = await load(fixture('v0.32.0-cpu-server'));
-  const of = (metric: string) => telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
-  expect(of('requests_waiting')).toEqual([4, 0, 0, 0, 0, 0]);
-  expect(of('requests_running')[0]).toBe(3);
+  const series = (metric: string) =>
+    telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
+  expect(series('requests_waiting')).toEqual([4, 0, 0, 0, 0, 0]);
+  expect(series('requests_running')[0]).toBe(3);
   // 4 of its 4096 blocks, as printed.
-  expect(of('kv_cache_usage_ratio')[0]).toBeCloseTo(0.001, 12);
-  expect(of('generation_tokens_per_s')).toEqual([38, 44.6, 0, 19.2, 0, 8.4]);
+  expect(series('kv_cache_usage_ratio')[0]).toBeCloseTo(0.001, 12);
+  expect(series('generation_tokens_per_s')).toEqual([38, 44.6, 0, 19.2, 0, 8.4]);
   expect(memory.map(({ kind }) => kind)).toEqual(['kv_cache', 'device_total']);
 });

@@ -53,8 +53,8 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
       .join('; '),
   );
   // Places that occur in most steps count with their usual time; others are the interpreter lock or another process.
-  const usual = rows.filter(({ of_steps: of, stretches }) =>
-    instances >= minInstances ? of >= minSteps : stretches >= minTimes,
+  const usual = rows.filter(({ of_steps: stepShare, stretches }) =>
+    instances >= minInstances ? stepShare >= minSteps : stretches >= minTimes,
   );
   const scattered = rows.filter((row) => !usual.includes(row));
   const inMost =

@@ -138,7 +138,7 @@ describe('several devices', () => {
 
   test('a rank that is late once, at the start: the exchange is measured without that wait', async () => {
     const rows = twoRanks([0, 0], () => [40, 40, 40, 40]);
-    const first = rows.kernels.find(({ rank, class: of }) => rank === 0 && of === 'communication')!;
+    const first = rows.kernels.find(({ rank, class: opClass }) => rank === 0 && opClass === 'communication')!;
     const once = rows.kernels.map((row) =>
       row === first ? { ...row, dur_ns: 2_040_000, exclusive_ns: 2_040_000 } : row,
     );

@@ -111,14 +111,16 @@ const steps = ['profiled', 'clean'].map((execution_id, i) => ({
 
 test('few repeats of a timeline: one instance, a wide interval', async () => {
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
-  const of = (change: Partial<StageWaterfall>) => outcome(fewRepeats, session, [stage(change)]);
-  expect(await of({})).toMatchObject({ outcome: 'not_fired' });
-  expect(fired(await of({ instances: 1 }))[0]!.title).toBe('Too few repeats: decode was measured once');
+  const outcomeWith = (change: Partial<StageWaterfall>) => outcome(fewRepeats, session, [stage(change)]);
+  expect(await outcomeWith({})).toMatchObject({ outcome: 'not_fired' });
+  expect(fired(await outcomeWith({ instances: 1 }))[0]!.title).toBe(
+    'Too few repeats: decode was measured once',
+  );
   expect(
-    fired(await of({ measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [7, 13] }) }))[0]!.title,
+    fired(await outcomeWith({ measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [7, 13] }) }))[0]!.title,
   ).toContain('± 30 %');
   // Loading happens only once.
-  expect(await of({ kind: 'load', instances: 1 })).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcomeWith({ kind: 'load', instances: 1 })).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(fewRepeats, session)).toMatchObject({ outcome: 'not_applicable' });
 });
 

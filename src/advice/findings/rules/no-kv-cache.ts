@@ -92,8 +92,8 @@ const normRows = (kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
    FROM own_kernels JOIN phase_of p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
 
-const rowsSql = (of: RowsOf, context: FindingContext, kind: string): string =>
-  `WITH step AS (${of === 'steps' ? stageRows(kind) : of === 'products' ? productRows(context, kind) : normRows(kind)}),
+const rowsSql = (source: RowsOf, context: FindingContext, kind: string): string =>
+  `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'products' ? productRows(context, kind) : normRows(kind)}),
    pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),
    usual AS (SELECT more, count(*) AS n FROM pair WHERE more > 0 GROUP BY more ORDER BY n DESC, more LIMIT 1)
    SELECT count(*) AS steps, arg_min(token_rows, at_ns)::DOUBLE AS first_rows, arg_max(token_rows, at_ns)::DOUBLE AS last_rows, avg(token_rows) AS mean_rows,
@@ -109,20 +109,20 @@ async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft 
 }
 
 async function judgeBy(
-  of: RowsOf,
+  source: RowsOf,
   context: FindingContext,
   { kind, wall_ms: wall, work_ms: work }: Stage,
 ): Promise<FoundDraft | string> {
-  const { rows, evidence } = await context.evidence<Row>(rowsSql(of, context, kind), ([row]) =>
+  const { rows, evidence } = await context.evidence<Row>(rowsSql(source, context, kind), ([row]) =>
     row
-      ? `rows of the ${of}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
+      ? `rows of the ${source}: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, +${row.grows_by ?? 0} per step`
       : 'no products',
   );
   const [row] = rows;
   if (!row || row.steps < minSteps) return `${row?.steps ?? 0} steps with known rows`;
   const batch = row.grows_by ?? 0;
   if (batch <= 0 || (row.of_pairs ?? 0) < minPairs || row.mean_rows < minTokens * batch)
-    return `its ${of} have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
+    return `its ${source} have ${plural(row.mean_rows, 'row')}, without growth from step to step`;
   const { roofs } = context;
   const balance =
     context.scope && roofs
@@ -137,7 +137,7 @@ async function judgeBy(
     stage: phase,
     title: `No KV cache: ${everyInstance(phase)} recomputes ${plural(tokens, 'token')} of each sequence`,
     at_stake_ms: gain,
-    cause: `The ${of === 'steps' ? 'recorded sizes' : of} of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
+    cause: `The ${source === 'steps' ? 'recorded sizes' : source} of ${instanceWord(phase)} have ${count(row.mean_rows)} rows on average, +${count(batch)} per step: all tokens so far go through the whole model to generate one. With a KV cache, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
     change: {
       kind: 'code',
       text: 'Keep keys and values of the tokens so far, and pass only the new token to the model.',

@@ -81,8 +81,8 @@ async function finding(
   );
   const name = nameOf(slow.time);
   const otherRanks = ranks.filter((rank) => rank !== slow.time);
-  const mean = (of: (rank: RankTime) => number) =>
-    otherRanks.reduce((sum, time) => sum + of(time), 0) / otherRanks.length;
+  const mean = (valueOf: (rank: RankTime) => number) =>
+    otherRanks.reduce((sum, time) => sum + valueOf(time), 0) / otherRanks.length;
   const usual = mean(({ compute_ms }) => compute_ms);
   const work =
     slow.time.blocks === null

@@ -101,14 +101,18 @@ export function ofShapes(
   };
 }
 
-/** A value from the combination of another row: `of` has that row, −1 for null. */
-export function ofShapesAt(of: Int32Array, shape: Int32Array, values: Float64Array | undefined): HeldColumn {
+/** A value from the combination of another row, given by `otherRow` (−1: null). */
+export function ofShapesAt(
+  otherRow: Int32Array,
+  shape: Int32Array,
+  values: Float64Array | undefined,
+): HeldColumn {
   const scratch = ints();
   const source: CodeSource = {
     codes(from, count) {
       const into = scratch(count);
       for (let i = 0; i < count; i++) {
-        const row = of[from + i]!;
+        const row = otherRow[from + i]!;
         into[i] = row < 0 ? -1 : shape[row]!;
       }
       return into;

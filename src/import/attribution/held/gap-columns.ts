@@ -68,14 +68,14 @@ function shapeColumn(
   name: string,
   kernels: HeldEvents,
   copies: HeldEvents,
-  of: (row: number) => Launched,
+  launchedOf: (row: number) => Launched,
   at: (row: number) => number,
 ): HeldColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
   const shared = sameInAll(Float64Array.from(values));
   if (shared !== undefined) return shared;
   return computed((row) => {
-    const { events } = of(row);
+    const { events } = launchedOf(row);
     return events.shapes[name]![events.shape[at(row)]!]!;
   });
 }

@@ -47,7 +47,7 @@ const nameOf = (text: string) => names.indexOf(text);
 function randomCapture(seed: number): Capture {
   let state = seed;
   const below = (n: number) => (state = (state * 48271) % 2147483647) % n;
-  const pick = <T>(of: readonly T[]): T => of[below(of.length)]!;
+  const pick = <T>(values: readonly T[]): T => values[below(values.length)]!;
   const ranges: Row[] = [];
   for (let i = 0; i < 120; i++) {
     const start_ns = below(9_000);
@@ -222,17 +222,17 @@ async function fillTables(workbench: Workbench, capture: Capture): Promise<void>
   await workbench.createNames('trace_names', names);
 }
 
-/** Each row is a combination, except rows that are equal in all columns of `of`. */
-function combined(rows: readonly Row[], of: readonly string[]) {
+/** Each row is a combination, except rows that are equal in all of `columns`. */
+function combined(rows: readonly Row[], columns: readonly string[]) {
   const codes = new Map<string, number>();
   const firsts: Row[] = [];
   const shape = Int32Array.from(rows, (row) => {
-    const key = of.map((name) => row[name]).join(',');
+    const key = columns.map((name) => row[name]).join(',');
     if (!codes.has(key)) codes.set(key, firsts.push(row) - 1);
     return codes.get(key)!;
   });
   const shapes = Object.fromEntries(
-    of.map((name) => [name, Float64Array.from(firsts, (row) => row[name] ?? Number.NaN)]),
+    columns.map((name) => [name, Float64Array.from(firsts, (row) => row[name] ?? Number.NaN)]),
   );
   return { shape, shapes };
 }
@@ -295,13 +295,13 @@ test('for any overlap, events in memory are attributed like those in tables', as
       expect.arrayContaining(['ranges_overlapping', 'calls_clipped', 'orphans', 'correlation_shared']),
     );
     for (const table of ['kernels', 'copies', 'api_calls', 'stages', 'gaps']) {
-      const of = (path: string) =>
+      const tableRows = (path: string) =>
         database.query(
           `SELECT * EXCLUDE (capture_id) FROM ${table} WHERE capture_id = '${path}-${seed}' ORDER BY ALL`,
         );
-      const rows = await of('held');
+      const rows = await tableRows('held');
       expect(rows.length).toBeGreaterThan(10);
-      expect(rows).toEqual(await of('tables'));
+      expect(rows).toEqual(await tableRows('tables'));
     }
     const [unnamed] = await database.query<{ n: number }>(
       `SELECT count(*) AS n FROM kernels WHERE capture_id = 'held-${seed}' AND graph_node = 0`,
@@ -326,9 +326,9 @@ test('unmarked steps are inferred equally from events in memory and in tables', 
   expect(issues[1]).toEqual(issues[0]);
   expect(issues[0]!.find(({ code }) => code === 'steps_inferred')!.text).toContain('2 prefill, 12 decode');
   for (const table of ['kernels', 'api_calls', 'stages', 'gaps']) {
-    const of = (path: string) =>
+    const tableRows = (path: string) =>
       database.query(`SELECT * EXCLUDE (capture_id) FROM ${table} WHERE capture_id = '${path}' ORDER BY ALL`);
-    expect(await of('held')).toEqual(await of('tables'));
+    expect(await tableRows('held')).toEqual(await tableRows('tables'));
   }
   const steps = await database.query<{ n: number }>(
     `SELECT pid, kind, batch_size, new_tokens, confidence, count(*) AS n, sum(kernels) AS kernels FROM stages

@@ -46,7 +46,7 @@ function swept(input: {
   const priority = Uint8Array.from({ length: 20 }, (_, code) =>
     Number(input.communication?.includes(code) ?? false),
   );
-  const of = (part: HeldEvents, call: Int32Array) => ({
+  const withCalls = (part: HeldEvents, call: Int32Array) => ({
     events: part,
     call,
     place: new Int32Array(part.rows),
@@ -54,8 +54,8 @@ function swept(input: {
   const { gaps, exclusive, launch, graphNode } = sweepHeldDevices(
     host,
     calls,
-    of(kernels, Int32Array.from(input.launchedBy ?? orphans(kernels.rows))),
-    of(copies, orphans(copies.rows)),
+    withCalls(kernels, Int32Array.from(input.launchedBy ?? orphans(kernels.rows))),
+    withCalls(copies, orphans(copies.rows)),
     priority,
   );
   return {

@@ -213,11 +213,11 @@ function threadWaits(host: Host, { shapes }: HeldEvents) {
 /** A stream belongs to its process and context. */
 function streamNumbers(kernels: HeldEvents, copies: HeldEvents) {
   const numbers = new Map<string, number>();
-  const of = ({ shapes }: HeldEvents) =>
+  const numbersOf = ({ shapes }: HeldEvents) =>
     Int32Array.from(shapes['pid'] ?? [], (pid, code) => {
       const key = `${pid},${shapes['context']![code]},${shapes['stream']![code]}`;
       if (!numbers.has(key)) numbers.set(key, numbers.size);
       return numbers.get(key)!;
     });
-  return { kernels: of(kernels), copies: of(copies) };
+  return { kernels: numbersOf(kernels), copies: numbersOf(copies) };
 }

@@ -131,14 +131,14 @@ export function sweepHeldHost(
 
 /** Columns that follow from the names of combinations, for all their stages. */
 function labelColumns(labels: readonly StageName[]): Columns {
-  const of = (value: (label: StageName) => number | null) =>
+  const labelColumn = (value: (label: StageName) => number | null) =>
     Float64Array.from(labels, (label) => value(label) ?? Number.NaN);
   return {
-    kind: of(({ kind }) => stageKinds.indexOf(kind)),
-    batch_size: of((label) => label.batch_size),
-    new_tokens: of((label) => label.new_tokens),
-    context_tokens_sum: of((label) => label.context_tokens_sum),
-    confidence: of((label) => label.confidence),
+    kind: labelColumn(({ kind }) => stageKinds.indexOf(kind)),
+    batch_size: labelColumn((label) => label.batch_size),
+    new_tokens: labelColumn((label) => label.new_tokens),
+    context_tokens_sum: labelColumn((label) => label.context_tokens_sum),
+    confidence: labelColumn((label) => label.confidence),
   };
 }
 

@@ -82,12 +82,12 @@ async function* processes(
       // oxlint-disable-next-line require-await
       async launches(wanted) {
         const found = wanted.map((row) => callOf[at[row]!]!);
-        const of = (value: (call: number) => number) =>
+        const callColumn = (value: (call: number) => number) =>
           Float64Array.from(found, (call) => (call < 0 ? Number.NaN : value(call)));
         return {
-          start_ns: of((call) => calls.start_ns[call]!),
-          end_ns: of((call) => calls.start_ns[call]! + calls.dur_ns[call]!),
-          tid: of((call) => calls.shapes['tid']![calls.shape[call]!]!),
+          start_ns: callColumn((call) => calls.start_ns[call]!),
+          end_ns: callColumn((call) => calls.start_ns[call]! + calls.dur_ns[call]!),
+          tid: callColumn((call) => calls.shapes['tid']![calls.shape[call]!]!),
         };
       },
     };
