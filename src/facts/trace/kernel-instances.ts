@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { OpClass } from '../../model/classes.js';
-import { kernelLooks } from './kernels.js';
+import { kernelProperties } from './kernels.js';
 import { type NamedDurations, namedDurations } from './named-durations.js';
 import type { TraceScope } from './scope.js';
 
@@ -16,18 +16,18 @@ export interface NamedKernel extends NamedDurations {
 export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
   const { database } = scope;
   await scope.need('own_kernels', 'kernel_cells');
-  const looks = new Map((await kernelLooks(database)).map((kernelLook) => [kernelLook.name, kernelLook]));
+  const properties = new Map((await kernelProperties(database)).map((row) => [row.name, row]));
   const found = await namedDurations(
     database,
     `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM own_kernels)`,
   );
   const total = found.reduce((sum, { total_ns }) => sum + total_ns, 0);
   return found.map((durations): NamedKernel => {
-    const look = looks.get(durations.name);
+    const known = properties.get(durations.name);
     return {
       ...durations,
-      short_name: look?.short_name ?? durations.name,
-      class: look?.class ?? 'other',
+      short_name: known?.short_name ?? durations.name,
+      class: known?.class ?? 'other',
       share: total > 0 ? durations.total_ns / total : 0,
     };
   });

@@ -32,7 +32,7 @@ export async function kernels(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );
   const total = all?.total_ns ?? 0;
-  const rows = await kernelLooks(database, rowsShown);
+  const rows = await kernelProperties(database, rowsShown);
   const [unlaunched] = await database.query<{ n: number }>(
     'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
   );
@@ -80,7 +80,10 @@ export async function kernels(
  * Properties of the kernels of each name, the most time first.
  * @param most maximum number of names; default all
  */
-export async function kernelLooks(database: TraceScope['database'], most?: number): Promise<KernelRow[]> {
+export async function kernelProperties(
+  database: TraceScope['database'],
+  most?: number,
+): Promise<KernelRow[]> {
   // A generic name has the class of each launch's operator. The class with the most time is shown.
   return database.query<KernelRow>(
     `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, arg_max(class, (class_ns, class)) AS class,
