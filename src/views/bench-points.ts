@@ -62,6 +62,7 @@ export function pointsSection(data: BenchResult): Section {
   return {
     id: 'points',
     title: 'Points',
+    asked: true,
     blocks: [
       { t: 'text', level: 2, text: protocolText(data) },
       { ...latencyTable(data, rows), level: single ? 2 : 1 },
@@ -102,7 +103,7 @@ const latencyTable = (data: BenchResult, rows: readonly PointRow[]): Block =>
       outputRate,
     ],
     rows,
-    { brief: 6 },
+    { brief: 12 },
   );
 
 const outputRate = figureColumn(

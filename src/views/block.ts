@@ -151,6 +151,8 @@ export interface Section {
   half?: boolean;
   /** The same values are in an explanation's stage rows: left out of a summary with such rows. */
   restated?: boolean;
+  /** What the command was asked for: whole in a summary, after the lines that a summary may have. */
+  asked?: true;
   /** The blocks have their own titles: a terminal prints none above them. */
   untitled?: boolean;
   blocks: readonly Block[];

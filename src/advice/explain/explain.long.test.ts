@@ -77,7 +77,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
     const busy = cores === 1;
     const { preface, sentences } = (await explainSession(session)).data;
     expect(preface).toEqual(
-      busy ? [expect.stringMatching(/^This machine was busy \(other processes kept 0\.50 cores busy\)/)] : [],
+      busy ? [expect.stringMatching(/^This machine was busy \(other processes used 0\.50 CPU cores\)/)] : [],
     );
     expect(sentences[0]).toContain('the roofline limit is');
     // On a busy machine median and fastest tenth describe the program better than the mean.

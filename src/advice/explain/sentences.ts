@@ -81,7 +81,7 @@ function busySentence({ signs }: MachineLoad): string {
   const reached = signs.filter((sign) => sign.reached);
   const words = reached.map(({ id, value }) => {
     // Counted over the whole machine: can exceed the usable cores if this process has an affinity or a quota.
-    if (id === 'other_processes') return `other processes kept ${formatNumber(value, 2)} cores busy`;
+    if (id === 'other_processes') return `other processes used ${formatNumber(value, 2)} CPU cores`;
     if (id === 'steal')
       return `the hypervisor gave ${formatQuantity(value, '%')} of its CPU time to other machines`;
     return `medians of launches differ by ${formatPercent(value)}`;

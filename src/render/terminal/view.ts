@@ -33,11 +33,19 @@ export function terminalView(view: View, { width, level = 1, explain = null }: T
   const fits = (text: string) => text.split('\n').length <= summaryLines;
   const whole = viewText(view, { width, level, explain });
   if (explain === null || level > 1 || fits(whole)) return whole;
-  let left: Less | null = { view, level: 0 };
+  const [asked, others] = [true, false].map((isAsked) =>
+    view.sections.filter((section) => (section.asked ?? false) === isAsked),
+  ) as [Section[], Section[]];
+  let left: Less | null = { view: { ...view, sections: others }, level: 0 };
   let text = whole;
   for (; left !== null && !fits(text); left = less(left))
     text = viewText(left.view, { width, explain, level: left.level });
-  return text;
+  const table = viewLines(
+    withoutRepeats({ ...view, lead: [], sections: asked }, explain),
+    readingWidth(width),
+    1,
+  );
+  return [text, ...(table.length === 0 ? [] : [printed(table)])].join('\n');
 }
 
 function viewText(
@@ -60,8 +68,10 @@ function viewText(
       : [...viewLines(explanation, width, level), '', ...viewLines(shown, width, level)]),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
-  return asTyped(withPlainSpaces(once.join('\n').trimEnd()));
+  return printed(once);
 }
+
+const printed = (lines: readonly string[]): string => asTyped(withPlainSpaces(lines.join('\n').trimEnd()));
 
 /** Blocks without a view's title, for what is printed among other things. */
 export const terminalBlocks = (blocks: readonly Block[], columns: number): string =>
