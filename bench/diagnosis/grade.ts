@@ -138,8 +138,8 @@ export interface Row {
   error: number | null;
 }
 
-/** Half-width of the 95 % interval of a median, over the median, up to which walls are compared. */
-const steady = 0.1;
+/** Half-width of the 95 % interval of a gain, over the gain, up to which an expected gain is compared with it. */
+const gainKnown = 0.25;
 
 /** Median with its 95 % interval by order statistics: for 12 values the 3rd and the 10th (binomial, 96.1 %). */
 export function medianOf(values: readonly number[]): Median {
@@ -237,10 +237,14 @@ function achievedBy(
   const of = (variant: Variant) =>
     medianOf(timing.pairs.map((pair) => pair[variant].wall_ms * scale(variant)));
   const wall = { fault: of('fault'), fixed: of('fixed') };
-  const width = ({ median, low, high }: Median) => Math.max(high - median, median - low) / median;
-  if (width(wall.fault) < steady && width(wall.fixed) < steady) {
-    return { wall, gain: wall.fault.median - wall.fixed.median, graded_on: 'wall' };
-  }
+  // Both variants of a pair ran one after the other, so that slow seconds of the machine are in both.
+  const {
+    median: gain,
+    low,
+    high,
+  } = medianOf(timing.pairs.map(({ fault, fixed }) => fault.wall_ms - fixed.wall_ms * scale('fixed')));
+  if (Math.max(high - gain, gain - low) <= gainKnown * Math.abs(gain))
+    return { wall, gain, graded_on: 'wall' };
   if (!timing.device || host) return { wall, gain: null, graded_on: null };
   const device = (variant: Variant) =>
     (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) * scale(variant);

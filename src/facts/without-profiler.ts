@@ -1,4 +1,4 @@
-import { betweenCalls, isBarOf, isHostBar, isRuntimeBar } from '../model/bars.js';
+import { betweenCalls, isBarOf, isHostBar, isPageableCopyBar, isRuntimeBar } from '../model/bars.js';
 
 interface Part {
   id: string;
@@ -15,11 +15,13 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
   (id) => isHostBar(id) && !isRuntimeBar(id) && !betweenCalls.includes(id),
   (id) => isBarOf(id, 'launch_overhead'),
   (id) => isBarOf(id, 'launch_latency', 'synchronization'),
+  // The host moves pageable memory through a buffer of the driver; kernels and other copies take as long with a profiler as without.
+  isPageableCopyBar,
 ];
 
 /**
- * Removes profiler overhead from bars: host first, then launches, then waits for them. The remainder, or extra time of
- * the clean execution, goes to `unattributed`, so the bars always sum to the clean time.
+ * Removes profiler overhead from bars: host first, then launches, then waits for them, then copies of pageable memory. The
+ * remainder, or extra time of the clean execution, goes to `unattributed`, so the bars always sum to the clean time.
  * @param overheadMs W minus the clean time; 0 without one
  */
 export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {

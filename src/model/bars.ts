@@ -68,6 +68,10 @@ export const betweenCalls: readonly string[] = ['host.loop', 'host.sampling'];
 export const isCopyBar = (id: string, direction: 'htod' | 'dtoh'): boolean =>
   isBarOf(id, 'exposed_copy') && barParts(id).tail.startsWith(direction);
 
+/** Copies from or to pageable memory, which the host makes piece by piece. */
+export const isPageableCopyBar = (id: string): boolean =>
+  isBarOf(id, 'exposed_copy') && barParts(id).tail.endsWith('_pageable');
+
 const classHeads = ['kernels', 'inefficiency', 'nonessential'] as const;
 
 /** The class of a bar's kernels or, on a CPU, of its operators; null for bars without a class. */

@@ -52,22 +52,25 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
       all.filter(({ finding }) => finding.stage === stage.kind),
       stage,
     );
-  return stepsFirst(all.map(({ finding }) => finding));
+  return stepsFirst(all, totalMs(stages)).map(({ finding }) => finding);
 }
 
 /**
- * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten a
- * stage noticeably, regardless of size.
+ * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten the
+ * run noticeably, regardless of size.
  */
-function stepsFirst(all: readonly Finding[]): Finding[] {
-  const ofToken = ({ gain }: Finding) => gain?.per === 'token';
+function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
+  const ofToken = ({ finding }: Ranked) => finding.gain?.per === 'token';
   const steps = all.filter((finding) => !ofToken(finding));
   const last = steps.findLastIndex(
-    ({ at_stake_share, gain, hidden_by }) =>
-      (at_stake_share ?? 0) >= mediumShare && hidden_by === null && gain !== null,
+    ({ finding: { gain, hidden_by }, certain_ms }) =>
+      certain_ms >= mediumShare * runMs && hidden_by === null && gain !== null,
   );
   return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
 }
+
+const totalMs = (stages: readonly StageTime[]): number =>
+  stages.reduce((sum, { instances, time_ms }) => sum + instances * time_ms, 0);
 
 const order = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
@@ -119,7 +122,7 @@ function barSum(stage: StageTime, bars: readonly string[]): number {
 }
 
 function runShare(ms: number, stages: readonly StageTime[]): number | null {
-  const run = stages.reduce((sum, { instances, time_ms }) => sum + instances * time_ms, 0);
+  const run = totalMs(stages);
   return run > 0 ? ms / (run + ms) : null;
 }
 

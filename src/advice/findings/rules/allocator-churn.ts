@@ -19,7 +19,8 @@ export const allocatorChurn = stageRule(
       gain: 'The idle time behind those calls; low end 70 % of it.',
       change:
         'Keep memory in the caching allocator: no `empty_cache()` in the loop, buffers allocated before it.',
-      withheld: 'less than 5 % of the stage is affected',
+      withheld:
+        'less than 5 % of the stage is affected, or it has a single instance that allocates and frees nothing',
     },
     references: [
       {
@@ -38,9 +39,19 @@ export const allocatorChurn = stageRule(
     if (stake < minShare * stage.wall_ms) {
       return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and idle the device for ${part(stake, stage.wall_ms)}`;
     }
+    if (stage.instances === 1 && !(await frees(context, stage)))
+      return 'the only recorded instance allocates memory and frees none, as a pool does that grows once';
     return finding(context, stage, stake);
   },
 );
+
+/** Whether the stage gives memory back to the driver. */
+async function frees({ database }: FindingContext, { kind }: StageFacts): Promise<boolean> {
+  const calls = await database.query(
+    `SELECT 1 FROM finding_waits WHERE kind = '${kind}' AND cause = 'allocator' AND regexp_matches(name, '^(cuda|hip)Free|^cuMem(Free|Unmap|Release)') LIMIT 1`,
+  );
+  return calls.length > 0;
+}
 
 async function finding(context: FindingContext, stage: StageFacts, stake: number): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;

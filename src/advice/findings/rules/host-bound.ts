@@ -40,7 +40,7 @@ export const hostBound: Rule = stageRule(
     const causes = idleCauses(stage);
     // Time in which the launching thread waited for a core is not computation: it belongs to preempted_host.
     const waited = (await runDelay(context, stage))?.delay_ms ?? 0;
-    const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
+    const host = Math.max(0, causes.host - glueOf(stage, causes) - behindWaits(stage) - waited);
     if (host < minShare * stage.wall_ms) {
       return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
     }
@@ -76,6 +76,22 @@ function glueOf(stage: StageFacts, causes: IdleCauses): number {
   return launchBound && stretchesOfDispatch(stage, causes) > 0
     ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
     : 0;
+}
+
+/**
+ * The model's own Python between two launches of a stage in which the host waits for longer than it computes: without the waits, which
+ * synchronization_every_step names, it would be ahead of the device, and this time would be hidden.
+ */
+function behindWaits({
+  wall_ms,
+  busy_ms,
+  waits,
+  inside_ms,
+  prepared_ms,
+  inside_compile_ms,
+}: StageFacts): number {
+  const waitedMs = waits.synchronize.ms + waits.read.ms;
+  return wall_ms - waitedMs < busy_ms ? inside_ms - prepared_ms - inside_compile_ms : 0;
 }
 
 async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {

@@ -16,6 +16,24 @@ const differing = 0.5;
 /** Time of argmax on the device (H200, 64 × 128 256: two short kernels). */
 const onDeviceMs = 0.03;
 
+interface Back {
+  bytes: number;
+  ms: number;
+  /** Whether they are most of what is copied to the device. */
+  most: boolean;
+}
+
+/** Per mean instance. */
+interface Found {
+  n: number;
+  bytes: number;
+  ms: number;
+  /** Host work right after the copies, ms. */
+  after: number;
+  back: Back | null;
+  stake: number;
+}
+
 /** Logits or states are copied to the host in every step, for sampling, logging or checks there. */
 export const logitsToHost = stageRule(
   {
@@ -24,7 +42,7 @@ export const logitsToHost = stageRule(
     docs: {
       finds: 'Logits, probabilities or hidden states are copied to the host in every step.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The exposed copy and the host work right after it, minus the time to sample on the GPU.',
+      gain: 'The exposed copy, the host work right after it and copies of as many bytes back to the GPU, minus the time to sample on the GPU.',
       change: 'Sample on the GPU and copy only token ids.',
       withheld:
         'less than 5 % of the stage is affected, less than 32 KiB per step, or steps that generate no tokens',
@@ -62,13 +80,33 @@ export const logitsToHost = stageRule(
     const idle = idleCauses(stage);
     // Gaps as recorded, limited to the long host gaps without the profiler.
     const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
-    const stake = copies.ms + after + idle.wait.read;
+    const back = await copiedBack(context, stage);
+    const stake = copies.ms + after + idle.wait.read + (back?.ms ?? 0);
     if (stake < minShare * stage.wall_ms) {
       return `${mib(copies.bytes)} per step are copied to the host and cost ${part(stake, stage.wall_ms)}`;
     }
-    return finding(context, stage, { ...copies, after, stake });
+    return finding(context, stage, { ...copies, after, back, stake });
   },
 );
+
+/**
+ * Copies to the device of as many bytes as were copied from it: logits that the host changed. Null where none go back.
+ * @returns per mean instance: bytes, and ms that they and the waits for them delay it
+ */
+async function copiedBack(context: FindingContext, stage: StageFacts): Promise<Back | null> {
+  const [found] = await context.database.query<{ bytes: number; others: number; ms: number }>(
+    `SELECT coalesce(sum(bytes) FILTER (same), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(bytes) FILTER (NOT same), 0)::DOUBLE / ${stage.instances} AS others,
+            coalesce(sum(exclusive_ns) FILTER (same), 0) / 1e6 / ${stage.instances} AS ms
+     FROM (SELECT bytes, exclusive_ns, bytes IN (SELECT bytes FROM (${largeCopiesSql(stage)})) AS same FROM step_copies WHERE phase = '${stage.kind}' AND kind = 'HtoD')`,
+  );
+  if (!found || found.bytes === 0) return null;
+  const { bytes, ms: exposed, others } = found;
+  return {
+    bytes,
+    ms: exposed + (idleCauses(stage).wait.copy * bytes) / (bytes + others),
+    most: bytes > others,
+  };
+}
 
 /** Bytes of a batch's hidden states or logits, the smaller of the two, at 16 bits per value; null if unknown. */
 async function leastBytes(context: FindingContext, kind: 'decode' | 'mixed'): Promise<number | null> {
@@ -86,13 +124,7 @@ const largeCopiesSql = ({ kind }: StageFacts): string =>
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  {
-    n,
-    bytes,
-    ms: exposed,
-    after,
-    stake,
-  }: { n: number; bytes: number; ms: number; after: number; stake: number },
+  { n, bytes, ms: exposed, after, back, stake }: Found,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const { evidence } = await context.evidence<{
@@ -117,7 +149,7 @@ async function finding(
     stage: kind,
     title: `Logits copied to the host: ${mib(bytes)} in ${everyInstance(kind)}, which delays it by ${part(stake, wall)}`,
     at_stake_ms: stake,
-    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}. Token ids would take 8 bytes per sequence.`,
+    cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${mib(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {
       kind: 'code',
       text: 'Sample on the device and copy only token ids, or copy nothing until the text is needed.',
@@ -131,10 +163,12 @@ async function finding(
     ),
     confidence: 'high',
     removes: 'idle',
+    covers: back?.most ? ['host_copies'] : [],
     bars: barsOf(context, kind, [
       'exposed_copy.dtoh',
       'exposed_copy.dtoh_pageable',
       'exposed_copy.dtoh_pinned',
+      ...(back ? ['exposed_copy.htod', 'exposed_copy.htod_pageable', 'exposed_copy.htod_pinned'] : []),
       'host',
       'synchronization',
     ]),
