@@ -33,7 +33,7 @@ export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
   other: {
     bytes: 450 * mib,
     confidence: 'low',
-    source: '300 to 600 MiB is what public reports of idle torch processes show',
+    source: '300 to 600 MiB in public reports of idle torch processes',
     runs: null,
   },
 };
@@ -105,7 +105,7 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
   other: {
     bytes: 450 * mib,
     confidence: 'low',
-    source: '300 to 600 MiB is what public reports of idle torch processes show',
+    source: '300 to 600 MiB in public reports of idle torch processes',
     runs: null,
   },
 };

@@ -224,7 +224,7 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
       : grows
         ? ' with the KV cache of all tokens'
         : '';
-  const of: Part[] = ['needs ', bytes(needed), `${least}, has `, bytes(total)];
+  const of: Part[] = ['needs ', bytes(needed), `${least}, the GPU has `, bytes(total)];
   if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
   const spare = total - needed;
   if (spare >= 0) return ['no: ', ...of, ', of which vLLM may use less (gpu_memory_utilization)'];

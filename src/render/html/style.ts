@@ -19,7 +19,7 @@ const stacked = (table: string): string => `
   ${table} td { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .0625rem .25rem .0625rem 0; white-space: normal; overflow-wrap: anywhere; text-align: right; }
   ${table} td:first-child { font-weight: 600; text-align: left; } ${table} td.number:first-child { justify-content: start; } ${table} td.number:first-child::before { content: attr(data-head); }
   ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
-  ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
+  ${table} td:empty { display: none; } ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
 
 /** The page's whole style: system fonts, light and dark, 375 px and up, paper. */
 export const style = `
@@ -142,6 +142,8 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 }
 /* So is it in a box that it does not fit. */
 @media screen { .findings td.wraps { min-width: 0; }${stacked('table.lists')} }
+/* A short table is shown whole: as a list it would be cut after a few rows. */
+.scroll:not(:has(tr:nth-child(13))) { max-height: none !important; }
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }

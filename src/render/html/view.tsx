@@ -274,8 +274,8 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
         <ul class="next">
           {block.items.map(({ command, why }) => (
             <li>
-              {why}
               <code>{command}</code>
+              {why}
             </li>
           ))}
         </ul>
