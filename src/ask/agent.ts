@@ -24,26 +24,26 @@ export interface AskOptions {
   context: ToolContext;
   redact: Redactor;
   signal: AbortSignal;
-  /** Replaces the default tools. */
+  /** Replaces the default limits. */
   limits?: Partial<AskLimits>;
-  /** The conversation that is continued. */
+  /** Earlier messages and queries to continue from. */
   before?: { messages: ModelMessage[]; queries: RecordedQuery[] };
   onQuery?: (query: RecordedQuery) => void;
-  /** Notes for the user about the answer. */
+  /** Called with notes for the user about the answer. */
   onNote?: (text: string) => void;
 }
 
 type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
-  /** Queries of this answer only. */
+  /** Only the queries of this answer. */
   queries: RecordedQuery[];
-  /** Question, calls, results and answer, to continue with. */
+  /** Question, calls, results and answer, for the next question. */
   messages: ModelMessage[];
 };
 
 const defaultSteps: Record<AskMode, number> = { question: 10, deeper: 30, narrative: 4, comparison: 6 };
 
 /**
- * Asks the model, which may call the read-only tools, and checks every number of its answer against what they returned.
+ * Asks the model, which may call the read-only tools, and checks every number of its answer against their results.
  * @throws errors from modelFailure; E_MODEL_ACCESS without a key
  */
 export async function ask(options: AskOptions): Promise<Asked> {
@@ -90,7 +90,7 @@ export async function ask(options: AskOptions): Promise<Asked> {
   };
 }
 
-/** The document of an answer by the model. */
+/** The document of a model's answer. */
 export function modelAnswer(
   session: Session,
   { model }: ModelSettings,
@@ -171,11 +171,11 @@ async function replies(
   }
 }
 
-/** As the provider counts them; 0 where it does not. */
+/** As counted by the provider; 0 if it does not report them. */
 const tokensOf = (steps: readonly { usage: LanguageModelUsage }[]): number =>
   steps.reduce((sum, { usage }) => sum + (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0), 0);
 
-/** Cost of the tokens that the provider counted, at the configured prices. */
+/** Cost of the counted tokens at the configured prices. */
 function costOf(settings: ModelSettings, input: number | undefined, output: number | undefined): Figure {
   const { inputUsdPerMillion: priceIn, outputUsdPerMillion: priceOut } = settings;
   if (priceIn === null || priceOut === null)
@@ -195,7 +195,7 @@ function costOf(settings: ModelSettings, input: number | undefined, output: numb
 const captureVerbs =
   /^inferscope (?:run|profile|bench|memory|monitor|roofline|kernels)\b[^\n;&|`$<>]*(?:<[\w ]+>[^\n;&|`$<>]*)*$/;
 
-/** The line that --deeper asks for; anything but a plain command line of ours is left where it is. */
+/** The command line proposed for --deeper; null unless it is a plain inferscope command line. */
 export function proposedCapture(answer: string): string | null {
   const line = /^\W*Next capture:\W*?(inferscope [^\n`*]+)/im.exec(answer)?.[1]?.trim();
   return line !== undefined && captureVerbs.test(line) ? line : null;

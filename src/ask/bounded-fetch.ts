@@ -4,16 +4,16 @@ import { formatSetting } from '../vocabulary/format.js';
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Trying again does not help; the SDK tries again after any TypeError of fetch. */
+/** Whether the server is unreachable: retrying does not help, but the SDK retries after any TypeError of fetch. */
 function nobodyThere(error: unknown): boolean {
   const { cause } = error as { cause?: unknown };
   return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(systemErrorCode(cause) ?? '');
 }
 
 /**
- * A fetch with a time limit per reply, bodies counted and bounded, and redirects refused: the request holds the key and
- * the session's data, which are for the configured server only.
- * @throws E_SERVER_RESPONSE for a redirect; reading a longer body than replyBytes fails with the same
+ * A fetch with a time limit per reply, a size limit per body, and without redirects: the request contains the key and the session's data,
+ * which are only for the configured server.
+ * @throws E_SERVER_RESPONSE for a redirect; reading a body longer than replyBytes fails with the same code
  */
 export function boundedFetch(send: Fetch, timeoutMs: number, budget: AskBudget): Fetch {
   return async (input, init) => {

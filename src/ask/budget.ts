@@ -8,7 +8,7 @@ export interface AskLimits {
   replyBytes: number;
   /** Length limit of the answer. */
   answerCharacters: number;
-  /** Once one of these is used up, the next reply must be the answer. */
+  /** After one of these is used up, the next reply must be the answer. */
   seconds: number;
   tokens: number;
   /** Sent and received. */
@@ -35,7 +35,7 @@ export class AskBudget {
     this.limits = { ...defaultAskLimits, ...limits };
   }
 
-  /** The used-up budget in words; null while all have some left. */
+  /** Name of the used-up limit; null if none is. */
   usedUp(tokens: number): string | null {
     const { seconds, tokens: maxTokens, bytes } = this.limits;
     if (performance.now() - this.#started >= seconds * 1000) return formatSetting(seconds, 's');

@@ -6,31 +6,31 @@ import { numbersIn, type WrittenNumber } from './written-numbers.js';
 
 /** Small whole numbers (ordinals, pairs) are not checked. */
 const trivial = new Set([0, 1, 2]);
-/** With more values in the cited queries, any number equals the ratio of some pair. */
+/** With more values in the cited queries, every number equals the ratio of some pair. */
 const maxForPairs = 40;
-/** Markers of rounded numbers: "about 3 ms". */
+/** Factor by which a value may differ from a rounded number ("about 3 ms"). */
 const slack = 1.02;
-/** A number is accepted only if a random one with the same size and digits would match less often than this. */
+/** A number is accepted only if a random number of the same size and digits would match less often than this. */
 const byChance = { cited: 0.9, elsewhere: 0.15 };
-/** Values this near to a number are looked at: between four fifths and five quarters of it. */
+/** Range of values considered around a number: from 1/1.25 to 1.25 times it. */
 const nearby = 1.25;
-/** With fewer steps of its last digit in this range, chance cannot be estimated: two digits of a percentage. */
+/** With fewer steps of its last digit in this range, chance cannot be estimated, as for two digits of a percentage. */
 const fewestSteps = 6;
-/** Whole numbers up to this match anything, so only the cited query is required. */
+/** Whole numbers up to this match by chance, so only the cited query is required. */
 const smallCount = 100;
 
 interface CheckedAnswer {
-  /** The answer with " (unverified)" after every number that no query returned, and " (no such query)" in invalid citations. */
+  /** The answer with " (unverified)" after every unverified number, and " (no such query)" in invalid citations. */
   text: string;
   claims: Claim[];
 }
 
 /**
- * Checks the numbers of an answer against those that tools returned. A number is accepted if it is one of the values of the queries
- * that its sentence cites, in its unit and to the digits shown, or the ratio, difference, sum or relative change of two of
- * them; without a citation, and for what is worked out, only where it would hardly agree by chance: with hundreds of values
- * some number fits anything. A value of no known unit answers for no unit. Numbers of the question itself are no claims.
- * Takes time in proportion to the answer: values are looked up, sentences and pairs of values are made once.
+ * Checks the numbers of an answer against those that tools returned. A number is accepted if it is a value of the queries that its sentence
+ * cites, in its unit and to the digits shown, or the ratio, difference, sum or relative change of two of them. Without a citation, and for
+ * computed numbers, it is accepted only if a match by chance is unlikely, since with hundreds of values some number always matches. A value
+ * of unknown unit verifies no number with a unit. Numbers of the question are not claims. Takes linear time in the length of the answer:
+ * values are indexed, and sentences and pairs of values are computed once.
  * @param queries ids that can be cited; null for those of the values
  */
 export function checkClaims(
@@ -78,7 +78,7 @@ const dimensions: readonly Dimension[] = [
   ...(['flop', 'rate', 'frequency', 'power', 'energy', 'temperature', 'money', 'plain', 'unknown'] as const),
 ];
 
-/** Whether a bare number is one of the values in some unit that values are written in, and would hardly be by chance. */
+/** Whether a bare number is one of the values in a usual unit, and a match by chance is unlikely. */
 export function agreesWith(value: number, known: ValueIndex, question: readonly KnownValue[]): boolean {
   const digits = /^[\d.]+/.exec(String(value))?.[0] ?? '';
   const rounding = 0.5 * 10 ** -(digits.split('.')[1]?.length ?? 0);
@@ -99,23 +99,23 @@ export function agreesWith(value: number, known: ValueIndex, question: readonly 
   return steps / stepsNearby(value, rounding) <= most;
 }
 
-/** "1." or "2)" at the beginning of a line. */
+/** Whether it is "1." or "2)" at the start of a line. */
 function isOrdinal(answer: string, { start, end, unit }: WrittenNumber): boolean {
   if (unit !== null || !/^[.)]\s/.test(answer.slice(end, end + 2))) return false;
-  // List marks are short; what stands further from the line's beginning is text.
+  // List marks are short; further from the start of the line is text.
   const before = answer.slice(Math.max(0, start - 40), start);
   const line = before.lastIndexOf('\n');
   return (line >= 0 || start <= 40) && /^\s*(?:[-*#]+\s*)?$/.test(before.slice(line + 1));
 }
 
-/** What a sentence cites, and what can be worked out of that. */
+/** Queries that a sentence cites, and the results that can be computed from their values. */
 interface Citation {
   queries: string[];
   others: string[];
   worked: Map<Dimension, WorkedValues>;
 }
 
-/** [q1], [q2, q3] in the sentence of a number, or right behind its full stop. */
+/** [q1], [q2, q3] in the sentence of a number, or right after its full stop. */
 function citations(answer: string, index: ValueIndex): (number: WrittenNumber) => Citation {
   const ends = [...answer.matchAll(/[.!?](?=\s|$)|\n/g)].map(({ index: at }) => at);
   const bySentence = new Map<string, Citation>();
@@ -161,17 +161,17 @@ function claimOf(number: WrittenNumber, known: ValueIndex, asked: ValueIndex, ci
   return worked ? claim(worked.how, worked.queries) : claim(null, []);
 }
 
-/** What may answer for a number: values of its dimension; without a unit what is counted, and shares. */
+/** Dimensions of values that may verify a number; without a unit these are counts and shares. */
 const dimensionsOf = ({ unit }: WrittenNumber): readonly Dimension[] =>
   unit === null ? ['plain', 'unknown', 'ratio'] : [unit.dimension];
 
-/** From and to, in base units. */
+/** Lower and upper bound, in base units. */
 const span = (value: number, around: number, scale: number): [number, number] => [
   (Math.abs(value) - around) * scale,
   (Math.abs(value) + around) * scale,
 ];
 
-/** The first query with a value that the number may be a rounding of. */
+/** The first query with a value that rounds to the number. */
 function holdsIn(number: WrittenNumber, known: ValueIndex, queries: readonly string[]): string | null {
   const within = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
   const found = known
@@ -180,7 +180,7 @@ function holdsIn(number: WrittenNumber, known: ValueIndex, queries: readonly str
   return found?.query ?? null;
 }
 
-/** The query that returned the value, unless there are so many that one of them had to match. */
+/** The query that returned the value, unless there are so many values that one had to match. */
 function returnedBy(
   number: WrittenNumber,
   known: ValueIndex,
@@ -206,11 +206,11 @@ interface Worked {
 
 interface WorkedValues {
   all: Worked[];
-  /** Theirs, ascending. */
+  /** Their magnitudes, ascending. */
   magnitudes: number[];
 }
 
-/** Ratios, differences, sums and relative changes of two values of one dimension, by dimension and magnitude. */
+/** Ratios, differences, sums and relative changes of pairs of values of one dimension, by dimension and magnitude. */
 function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
   const all = new Map<Dimension, Worked[]>();
   if (values.length > maxForPairs) return new Map();
@@ -254,14 +254,14 @@ function distinct(values: readonly KnownValue[]): KnownValue[] {
   return [...seen.values()];
 }
 
-/** Whether more than this share of the numbers of its size and digits agree with one of the values. */
+/** Whether more than this share of numbers of its size and digits match one of the values. */
 function agreesByChance(number: WrittenNumber, lists: readonly (readonly number[])[], most: number): boolean {
   const { rounding, unit } = number;
   const value = Math.abs(number.value);
   return takenNearby(lists, value, rounding, unit?.scale ?? 1, most) / stepsNearby(value, rounding) > most;
 }
 
-/** Steps of the last digit nearby that some value takes. */
+/** Number of steps of the last digit near the number that some value takes. */
 function takenNearby(
   lists: readonly (readonly number[])[],
   value: number,

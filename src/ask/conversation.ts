@@ -10,14 +10,14 @@ import type { RecordedQuery } from './recorder.js';
 import type { Redactor } from './redactor.js';
 import { writeWhole } from '../model/whole-file.js';
 
-/** Below derived/, which is the user's and outside the checksums. */
+/** File below derived/, which belongs to the user and has no checksum. */
 const conversationFile = 'conversation.json';
 
 const turnSchema = z.object({
   at: z.string(),
   question: z.string(),
   model: z.string(),
-  /** As it was shown, unverified numbers marked. */
+  /** As shown, with unverified numbers marked. */
   answer: z.string(),
   queries: z.array(askedQuerySchema.extend({ data: z.unknown() })),
   messages: z.array(z.custom<ModelMessage>(isTurnsMessage)),
@@ -28,7 +28,7 @@ const conversationSchema = z.object({
   turns: z.array(turnSchema),
 });
 
-/** The file cannot contain instructions; the rest is checked before it is sent. */
+/** Only these roles are accepted, so that the file cannot contain instructions; the rest is checked before it is sent. */
 function isTurnsMessage(value: unknown): boolean {
   const role = (value as { role?: unknown } | null)?.role;
   return role === 'user' || role === 'assistant' || role === 'tool';
@@ -36,7 +36,7 @@ function isTurnsMessage(value: unknown): boolean {
 
 type Turn = z.infer<typeof turnSchema>;
 
-/** Turns of the session's conversation, the oldest first; none where there is no file, or it cannot be used. */
+/** Turns of the session's conversation, oldest first; empty without a valid file. */
 export async function readConversation({ folder, sha256 }: Session): Promise<Turn[]> {
   try {
     const text = await readFile(join(folder, 'derived', conversationFile), 'utf8');

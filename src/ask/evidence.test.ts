@@ -17,7 +17,7 @@ const verified = (text: string, ...queries: RecordedQuery[]) =>
     (claim) => claim.verified,
   );
 
-test('a number cannot be made a result by asking for it, or by having it quoted in an error', () => {
+test('a number is not verified by querying it, or by having it quoted in an error', () => {
   expect(
     verified('4711 launches', query('q1', 'SELECT 4711 AS launches', { rows: [{ launches: 4711 }] })),
   ).toEqual([false]);
@@ -30,7 +30,7 @@ test('a number cannot be made a result by asking for it, or by having it quoted 
   expect(verified('4711 launches', failed)).toEqual([false]);
 });
 
-test('arithmetic on what was returned is a result', () => {
+test('arithmetic on returned values is a result', () => {
   const worked = query('q2', 'SELECT 100 * (23.3 - 2.2) / 23.3 AS idle_percent', {
     rows: [{ idle_percent: 90.558 }],
   });
@@ -41,7 +41,7 @@ test('arithmetic on what was returned is a result', () => {
   expect(verified('67.0 % idle', measured, invented)).toEqual([false]);
 });
 
-describe('whoever asks cannot make a number by', () => {
+describe('a query cannot verify a number by', () => {
   const rows = (columns: Record<string, unknown>) => ({ rows: [columns] });
   test.each<[string, string, Record<string, unknown>, string]>([
     [
@@ -65,7 +65,7 @@ describe('whoever asks cannot make a number by', () => {
     expect(verified(text, query('q2', sql, rows(columns)))).toEqual([false]);
   });
 
-  test('what it is made of says the unit', () => {
+  test('the unit comes from the expression, not from the column name', () => {
     const of = (sql: string, columns: Record<string, unknown>, text: string) =>
       expect([text, verified(text, query('q2', sql, rows(columns)))]).toEqual([text, [true]]);
     of('SELECT avg(dur_ns) / 1e6 AS mean FROM kernels', { mean: 42.7 }, '42.7 ms [q2]');
@@ -85,7 +85,7 @@ describe('whoever asks cannot make a number by', () => {
   });
 });
 
-test('a name that holds a number says nothing, wherever a sentence of ours quotes it', () => {
+test('a number in a name verifies nothing, even if one of our sentences quotes the name', () => {
   const finding = {
     ...query('q0', '', { title: 'gemm takes 42.7 ms has 1 block for 132 SMs' }),
     tool: 'findings',

@@ -4,14 +4,14 @@ import { ValueIndex, type KnownValue } from './value-index.js';
 import { sqlUnits, withoutTexts } from './sql-units.js';
 import { valuesOf } from './values.js';
 
-/** Tools that return our texts or the program's; other tools return names and documentation. */
+/** Tools that return our texts or output of programs; other tools return names and documentation. */
 const textTools = new Set(['findings', 'waterfall', 'comparison', 'program_output', 'model_arithmetic']);
 
 /**
- * Numbers that an answer may state: those that queries returned. A failed query returned nothing (its message may quote the
- * query). Constants in a query are not measurements: numbers of its own text do not count, and a query that computes with a
- * number that was not returned before is not evidence.
- * @param names texts chosen by programs that contain numbers; they do not count
+ * Numbers that an answer may state: those that queries returned. A failed query returned nothing (its message may quote the query).
+ * Constants in a query are not measurements: numbers in its own text do not count, and a query that computes with a number that was not
+ * returned before is not evidence.
+ * @param names texts with numbers, chosen by programs; they do not count
  */
 export function evidenceOf(
   queries: readonly RecordedQuery[],
@@ -26,7 +26,7 @@ export function evidenceOf(
       known.add(valuesOf(data, id, { texts: textTools.has(tool), names }));
       continue;
     }
-    // 2**30 and 10^6 are numbers of their own.
+    // 2**30 and 10^6 count as one number each.
     const sql = withoutTexts(input ?? '').replaceAll(
       /\b(?:2|10)\s*(?:\*\*|\^)\s*\d+|\bpow(?:er)?\(\s*(?:2|10)\s*,\s*\d+\s*\)/gi,
       '1024',
@@ -45,7 +45,7 @@ export function evidenceOf(
   return known.of(known.queries);
 }
 
-/** Changing a unit: powers of ten, of 1024, seconds of a minute and an hour, bits of a byte. */
+/** Whether a number converts units: powers of ten or 1024, seconds per minute and hour, bits per byte. */
 const isConversion = (value: number): boolean =>
   [0, 1, 2, 8, 60, 3600].includes(value) ||
   (value > 0 && (Number.isInteger(Math.log10(value)) || Number.isInteger(Math.log2(value) / 10)));
@@ -53,8 +53,7 @@ const isConversion = (value: number): boolean =>
 const number = String.raw`(?<![\w.$])(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)(?![\w.])`;
 const numbered = (text: string): number => Number(text.replaceAll('_', ''));
 
-/**
- * Operands of + − * /. In floor(x / n) * n, n is a bucket width and not part of the result. */
+/** Operands of + − * /. In floor(x / n) * n, n is a bucket width and not part of the result. */
 function calculatedWith(sql: string): number[] {
   const isSign = (operator: string, at: number): boolean =>
     operator === '-' &&
@@ -63,7 +62,7 @@ function calculatedWith(sql: string): number[] {
     ({ index, 1: operator, 2: text }) => (isSign(operator!, index) ? [] : [numbered(text!)]),
   );
   const behind = [...sql.matchAll(new RegExp(String.raw`${number}\s*(\)?)\s*[-+*/]`, 'gi'))].flatMap(
-    // quantile_cont(x, 0.99) / 1e6: an argument.
+    // quantile_cont(x, 0.99) / 1e6: 0.99 is an argument.
     ({ index, 1: text, 2: closed }) => (closed && /,\s*$/.test(sql.slice(0, index)) ? [] : [numbered(text!)]),
   );
   const width = new RegExp(String.raw`/\s*${number}\s*\)\s*\*\s*${number}`, 'gi');
@@ -73,7 +72,7 @@ function calculatedWith(sql: string): number[] {
   return [...new Set([...before, ...behind])].filter((value) => !buckets.has(value));
 }
 
-/** Numbers that a query could hand through: not those it compares with or limits by. */
+/** Numbers that a query could return unchanged, without those it compares with or limits by. */
 function literals(sql: string): number[] {
   return [...sql.matchAll(new RegExp(number, 'gi'))]
     .filter(

@@ -15,7 +15,7 @@ interface FirstRequest {
 /** Aborts the request before it is sent. */
 class NotSent extends Error {}
 
-/** The first request exactly as `ask` would send it; nothing is sent. The key is in a header, which is not shown. */
+/** The first request exactly as `ask` would send it, without sending it. The key is in a header, which is not shown. */
 export async function firstRequest(
   options: Pick<AskOptions, 'mode' | 'question' | 'opening' | 'tools' | 'context' | 'redact' | 'before'> & {
     settings: ModelSettings;

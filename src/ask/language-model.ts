@@ -4,15 +4,15 @@ import type { AskBudget } from './budget.js';
 import type { ModelSettings } from './model-settings.js';
 
 /**
- * The configured model as the `ai` SDK takes it, within the limits of the budget. Loads the provider's package.
- * @param onDropped number of tool calls of a reply beyond callsPerReply; neither run nor sent back
+ * The configured model for the `ai` SDK, within the limits of the budget. Loads the provider's package.
+ * @param onDropped called with the number of tool calls above callsPerReply in a reply; they are neither run nor sent back
  */
 export async function languageModel(
   settings: ModelSettings,
   budget: AskBudget,
   { send = globalThis.fetch, onDropped }: { send?: Fetch; onDropped?: (calls: number) => void } = {},
 ): Promise<LanguageModel> {
-  // The SDK writes what it thinks of a request to stdout.
+  // Without this the SDK writes warnings about a request to stdout.
   (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
   const fetch = boundedFetch(send, settings.timeoutMs, budget);
   const [model, { wrapLanguageModel }] = await Promise.all([providerModel(settings, fetch), import('ai')]);
@@ -34,7 +34,7 @@ async function providerModel({ provider, baseUrl: baseURL, apiKey, model }: Mode
   return named.chatModel(model);
 }
 
-/** The SDK refuses a reply with token counts that are not numbers: the answer is used, and its counts are unknown. */
+/** The SDK rejects a reply with token counts that are not numbers: removes them, so that the answer can be used. */
 async function withoutWrongCounts(reply: Response): Promise<Response> {
   if (!reply.ok) return reply;
   const { status, headers } = reply;
@@ -60,7 +60,7 @@ function fewerCalls(
     specificationVersion: 'v3',
     async wrapGenerate({ doGenerate, params }) {
       const reply = await doGenerate();
-      // Some servers let the model call tools all the same.
+      // Some servers let the model call tools anyway.
       const most = params.toolChoice?.type === 'none' ? 0 : callsPerReply;
       let calls = 0;
       const content = reply.content.filter(({ type }) => type !== 'tool-call' || ++calls <= most);

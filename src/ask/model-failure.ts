@@ -6,9 +6,9 @@ import { formatSetting } from '../vocabulary/format.js';
 const without = '--model none answers from the session alone.';
 
 /**
- * What went wrong between us and the model, in three parts.
- * @returns E_INTERRUPTED, E_TIMEOUT, E_MODEL_ACCESS (401, 403), E_SERVER_RESPONSE (429, 5xx, anything else that came
- *   back), E_SERVER_UNREACHABLE; errors of ours as they are
+ * Converts an error of a model request to ours.
+ * @returns E_INTERRUPTED, E_TIMEOUT, E_MODEL_ACCESS (401, 403), E_SERVER_RESPONSE (429, 5xx, any other reply), E_SERVER_UNREACHABLE; our
+ * own errors unchanged
  */
 export async function modelFailure(
   error: unknown,
@@ -19,7 +19,7 @@ export async function modelFailure(
   const { baseUrl, model, timeoutMs, apiKeyEnv, apiKey } = settings;
   const { host } = new URL(baseUrl);
   const last = RetryError.isInstance(error) ? error.lastError : error;
-  // The SDK wraps what reading a reply throws.
+  // The SDK wraps errors thrown while reading a reply.
   const ours = causes(last).find((cause) => cause instanceof InferscopeError);
   if (ours) return ours;
   if (interrupted) {
@@ -71,7 +71,7 @@ export async function modelFailure(
   );
 }
 
-/** Servers that do not support tools answer with a 4xx that mentions tools. */
+/** Whether the server rejects tools: it then answers with a 4xx that mentions tools. */
 export async function refusesTools(error: unknown): Promise<boolean> {
   const { APICallError, RetryError } = await import('ai');
   const last = RetryError.isInstance(error) ? error.lastError : error;
@@ -83,7 +83,7 @@ export async function refusesTools(error: unknown): Promise<boolean> {
   );
 }
 
-/** More was sent than the model can read. */
+/** Error texts for a prompt that is longer than the model's context. */
 const tooLong =
   /\b(?:context|too long|too many tokens|maximum (?:number of )?tokens|prompt is too|token limit|max_model_len)\b/i;
 
@@ -95,7 +95,7 @@ function unreachable(host: string, baseUrl: string, error: unknown): InferscopeE
   });
 }
 
-/** The error and everything that caused it. */
+/** The error and its chain of causes. */
 function causes(error: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let current = error; current && chain.length < 8; current = (current as { cause?: unknown }).cause)
@@ -115,7 +115,7 @@ const isNetwork = (error: unknown): boolean =>
     /^(ECONN|ENOTFOUND|EAI_|EHOST|ENET|EPIPE|CERT_|UND_ERR)/.test(systemErrorCode(cause) ?? ''),
   );
 
-/** The message in an error body, of either provider. */
+/** The message in an error body of either provider. */
 function saidBy(body: string | undefined): string | null {
   if (!body) return null;
   try {
@@ -125,7 +125,7 @@ function saidBy(body: string | undefined): string | null {
     const text = [stated, message].find((candidate) => typeof candidate === 'string');
     if (typeof text === 'string') return text.slice(0, 400);
   } catch {
-    // Not JSON: a proxy's page.
+    // Not JSON: an error page of a proxy.
   }
   return body.replaceAll(/\s+/g, ' ').slice(0, 200);
 }

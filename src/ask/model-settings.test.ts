@@ -10,12 +10,12 @@ const user = {
   from: 'user' as const,
 };
 
-test('no configured model, or --model none: no request is sent', () => {
+test('without a configured model, or with --model none, there is none', () => {
   expect(modelSettings(undefined, { OPENAI_API_KEY: 'k' }, [])).toBeNull();
   expect(modelSettings('none', { INFERSCOPE_AI_MODEL: 'm' }, [project])).toBeNull();
 });
 
-test('flag > environment > project > user, setting by setting', () => {
+test('takes each setting from flag > environment > project > user', () => {
   const env = { INFERSCOPE_AI_MODEL: 'of-env', INFERSCOPE_AI_PROVIDER: 'openai-compatible' };
   expect(modelSettings('of-flag', env, [project, user])!.model).toBe('of-flag');
   expect(modelSettings(undefined, env, [project, user])).toMatchObject({
@@ -33,7 +33,7 @@ test('flag > environment > project > user, setting by setting', () => {
   });
 });
 
-test("a project's file does not send the user's key to a server of its choice, nor is that asked unasked", () => {
+test("a project's file cannot send the user's key to its own server, and that server is not queried automatically", () => {
   const env = { OPENAI_API_KEY: 'secret' };
   const found = modelSettings(undefined, env, [project])!;
   expect([found.apiKey, mayAskUnasked(found)]).toEqual([null, false]);
@@ -47,7 +47,7 @@ test("a project's file does not send the user's key to a server of its choice, n
   expect(mayAskUnasked(modelSettings(undefined, {}, [local])!)).toBe(true);
 });
 
-test('wrong settings say what would be right', () => {
+test('invalid settings are errors that state valid ones', () => {
   expect(() => modelSettings('m', { INFERSCOPE_AI_PROVIDER: 'gpt' }, [])).toThrow(
     'INFERSCOPE_AI_PROVIDER is "gpt"',
   );

@@ -8,7 +8,7 @@ interface AiSection {
   provider?: AiProvider | undefined;
   base_url?: string | undefined;
   model?: string | undefined;
-  /** Name of the environment variable that holds the key; keys themselves are never in a file. */
+  /** Name of the environment variable with the key; keys are never in a file. */
   api_key_env?: string | undefined;
   timeout_ms?: number | undefined;
   max_steps?: number | undefined;
@@ -16,7 +16,7 @@ interface AiSection {
   output_usd_per_million?: number | undefined;
 }
 
-/** Where a setting came from; a project's file is written by whoever wrote the project. */
+/** Source of a setting; a project's file is not trusted, since others may have written it. */
 type AiSource = 'flag' | 'environment' | 'project' | 'user' | 'default';
 
 export interface ModelSettings {
@@ -25,11 +25,11 @@ export interface ModelSettings {
   baseUrlFrom: AiSource;
   model: string;
   apiKey: string | null;
-  /** Variable that the key is in, or would be. */
+  /** Name of the environment variable of the key. */
   apiKeyEnv: string;
-  /** For one reply of the model. */
+  /** Per reply of the model. */
   timeoutMs: number;
-  /** Replies for one question; null leaves it to the command. */
+  /** Maximum replies per question; null uses the command's default. */
   maxSteps: number | null;
   inputUsdPerMillion: number | null;
   outputUsdPerMillion: number | null;
@@ -43,10 +43,9 @@ const defaults: Record<AiProvider, { baseUrl: string; apiKeyEnv: string }> = {
 };
 
 /**
- * The model to ask: flag > environment > project's file > user's file, setting by setting. Null when none names a model,
- * or the flag says "none".
+ * The model to use: each setting from flag > environment > project's file > user's file. Null if none names a model, or with --model none.
  * @param sections nearest first
- * @throws E_USAGE for an unknown provider or a URL that is none
+ * @throws E_USAGE for an unknown provider or an invalid URL
  */
 export function modelSettings(
   flag: string | undefined,
@@ -89,7 +88,7 @@ export function mayAskUnasked({ baseUrl, baseUrlFrom }: ModelSettings): boolean 
   return baseUrlFrom !== 'project' || isLoopback(baseUrl);
 }
 
-/** @throws E_MODEL_ACCESS when the provider's own service is to be asked without a key */
+/** @throws E_MODEL_ACCESS for a request to the provider's own service without a key */
 export function requireKey({ apiKey, apiKeyEnv, baseUrl, provider }: ModelSettings): void {
   if (apiKey !== null || (provider === 'openai-compatible' && baseUrl !== defaults[provider].baseUrl)) return;
   throw new InferscopeError('E_MODEL_ACCESS', {

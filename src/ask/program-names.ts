@@ -4,12 +4,12 @@ import { numbersIn } from './written-numbers.js';
 
 /** Columns with texts chosen by programs and files. */
 const nameColumns = new Set(['name', 'short_name', 'raw_name']);
-/** More of them than any program has; what is left out can only make a number look returned. */
+/** Maximum names, more than any program has; a name beyond it could only make a number look verified. */
 const maxNames = 5000;
 
 /**
- * Names that hold numbers: a kernel or a range may be called "takes 42 ms", and our sentences quote names. Longest first, so
- * that a name inside another is taken out with it.
+ * Names that contain numbers: a kernel or a range may be called "takes 42 ms", and our sentences quote names. Longest first, so that a name
+ * inside another one is removed with it.
  */
 export async function programNames({ manifest, user, connect }: Session): Promise<string[]> {
   const stated = [manifest.title, user.name ?? ''];

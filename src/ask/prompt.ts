@@ -45,7 +45,7 @@ const questions: Record<AskMode, string> = {
 
 export const defaultQuestion = (mode: AskMode): string => questions[mode];
 
-/** What a session is, without its machine. */
+/** Facts about a session without those of its machine. */
 function sessionFacts({ id, user, manifest }: Pick<Session, 'id' | 'user' | 'manifest'>) {
   const { kind, title, status, workload, executions, captures } = manifest;
   return {
@@ -75,10 +75,10 @@ function withoutConfig(workload: NonNullable<ManifestData['workload']>) {
   return { ...rest, model: { ...known, model_type: config['model_type'] ?? null } };
 }
 
-/** Limits of what the prompt holds of a large benchmark or comparison; the model's tools read the rest. */
+/** Maximum entries in the prompt for a large benchmark or comparison; the model's tools can read the rest. */
 const most = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10, environment: 40 };
 
-/** What the model is given with the question: [q0]. */
+/** Data sent with the question: [q0]. */
 export function openingData(session: Session, explained: ExplainResult) {
   const { stages, findings } = explained;
   const left = { stages: stages.length - most.stages, findings: findings.length - most.findings };
@@ -92,7 +92,7 @@ export function openingData(session: Session, explained: ExplainResult) {
   };
 }
 
-/** The same of a comparison. */
+/** Data of a comparison, sent with the question. */
 export function comparisonData(found: CompareResult) {
   return {
     ...found,
@@ -104,7 +104,7 @@ export function comparisonData(found: CompareResult) {
 }
 
 /**
- * Data in an envelope that nothing in it can close: < is written as JSON's own escape.
+ * Wraps data in an envelope that the data cannot close: < is written as a JSON escape.
  * @param query id to cite it by
  */
 export function wrapped(query: string, data: unknown): string {

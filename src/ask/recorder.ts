@@ -6,10 +6,10 @@ import { wrapped } from './prompt.js';
 import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
-/** Characters of one result; a model that needs more asks for less at a time. */
+/** Maximum characters of one result; a model that needs more must query less at a time. */
 const maxCharacters = 24_000;
 
-/** A query with the redacted result that the model received; only these numbers may be stated. */
+/** A query with the redacted result that the model received; an answer may state only these numbers. */
 export interface RecordedQuery extends AskedQuery {
   data: unknown;
 }
@@ -18,12 +18,12 @@ interface Recorder {
   queries: RecordedQuery[];
   /** Runs one tool; failures are returned to the model, which may retry. @returns the text for the model */
   call(tool: AskTool, input: unknown): Promise<string>;
-  /** What the model asked in a way that no tool takes. */
+  /** Records a call with an unknown tool or invalid input. */
   refused(tool: string, input: unknown, error: unknown): void;
 }
 
 /**
- * @param callsAtOnce every call of SQL is a process
+ * @param callsAtOnce maximum concurrent calls: each SQL call is a process
  * @param before number of queries of the conversation so far
  */
 export function recorder(
@@ -70,7 +70,7 @@ export function recorder(
 const whyOf = (error: unknown): string =>
   error instanceof InferscopeError ? `${error.parts.what}: ${error.parts.why}` : messageOf(error);
 
-/** Whole entries of the longest list go first, so that what is left is still JSON. */
+/** Shortens the longest list by whole entries until the result fits, so that it stays valid JSON. */
 function cut(data: unknown): unknown {
   let left = data;
   for (let size = sizeOf(left); size > maxCharacters; size = sizeOf(left)) {
@@ -91,7 +91,7 @@ function longestList(data: unknown): [string, unknown[]] | null {
   return lists.sort((a, b) => sizeOf(b[1]) - sizeOf(a[1]))[0] ?? null;
 }
 
-/** The tools in the form of the `ai` SDK, each reporting to the recorder. */
+/** The tools as the `ai` SDK expects them, each reporting to the recorder. */
 export async function toolSet(tools: readonly AskTool[], record: Recorder): Promise<ToolSet> {
   const { tool: define } = await import('ai');
   return Object.fromEntries(
@@ -106,7 +106,7 @@ export async function toolSet(tools: readonly AskTool[], record: Recorder): Prom
   );
 }
 
-/** Without what was returned: what a document says of it. */
+/** The query without its result, as documents list it. */
 export function withoutData({ id, tool, input, rows, error }: RecordedQuery): AskedQuery {
   return { id, tool, input, rows, error };
 }

@@ -3,11 +3,11 @@ import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import type { Session } from '../session/open.js';
 import type { Allowed } from './allowable.js';
 
-/** What is known about where a session was made. */
+/** Names of the machine and program that made a session. */
 export interface Surroundings {
   hosts: readonly string[];
   users: readonly string[];
-  /** First parts of names of operators that look like paths: "layers.3" of /layers.3/attn/qkv. */
+  /** First parts of operator names that look like paths: "layers.3" of /layers.3/attn/qkv. */
   operatorRoots: ReadonlySet<string>;
   /** Values of environment variables. */
   values: readonly string[];
@@ -16,11 +16,11 @@ export interface Surroundings {
 
 export interface Redactor {
   text(text: string): string;
-  /** Every text of a JSON value; keys and numbers stay. */
+  /** Redacts every text of a JSON value; keys and numbers stay. */
   json<T>(value: T): T;
 }
 
-/** First parts of absolute paths on the machines that people run models on. */
+/** First parts of absolute paths that are common on machines that run models. */
 const folders = new Set(
   'app bin boot checkpoints cluster code content data datasets dbfs dev efs etc export fsx gpfs home homes kaggle lib lib32 lib64 lustre media mnt models net nfs nix opt private proc project projects repo run sbin scratch shared snap srv storage sw sys tmp user users usr var volume volumes vol work workdir workspace workspaces root hpc'.split(
     ' ',
@@ -28,15 +28,15 @@ const folders = new Set(
 );
 const fileEnding =
   /\.(?:py|pyc|ipynb|so(?:\.\d+)*|json|jsonl|ya?ml|toml|txt|log|csv|sh|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|safetensors|onnx|gguf|ptx?h?|bin|nsys-rep|ncu-rep|sqlite|parquet|gz|zip|html|md)$/i;
-/** Names of source files are kept: they show which line to change. */
+/** Names of source files are not redacted: they show which line to change. */
 const sourceFile = /\.(?:py|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|sh|so(?:\.\d+)*)$/i;
-/** Not behind a letter (tokens/s, W/m), a slash or a dot (./x, ../x). */
+/** Not after a letter (tokens/s, W/m), a slash or a dot (./x, ../x). */
 const posixPath = /(?<![\w/.\]%])(~?)\/(?!\/)([^\s"'`<>|;,()[\]{}:=*?]+)/g;
 const fileUrl = /\bfile:\/\/\S+/gi;
 const windowsPath = /(?<![\w])(?:[A-Za-z]:\\|\\\\)[^\s"'`<>|;,()]+/g;
 const urlHost = /\b((?:https?|wss?|grpc|tcp|ssh|ftp):\/\/)([^\s/:"'<>@]+)/gi;
 const ipv4 = /(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\d)/g;
-/** Eight groups, or a gap and a digit in it: namespaces of C++ (at::native) are none. */
+/** Eight groups, or a gap with a digit: C++ namespaces (at::native) do not match. */
 const ipv6 =
   /(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?=[0-9a-f:]*\d)(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6}|fe80::[0-9a-f:]+|::1)(?![\w:])/gi;
 const mac = /(?<![\w:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])/gi;
@@ -46,8 +46,8 @@ const email = /\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g;
 
 /**
- * Replaces what is not allowed to leave: [path], [host], [user], [address], [value]. What looks like a secret goes in
- * every case. Names of operators that are spelled like paths stay where the session has such operators.
+ * Replaces data that may not be sent: [path], [host], [user], [address], [value]. Anything that looks like a secret is always replaced.
+ * Operator names that look like paths stay if the session has such operators.
  */
 export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): Redactor {
   const hosts = wholeWords(around.hosts);
@@ -79,7 +79,7 @@ export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): R
     if (typeof value === 'string') return cleanText(value, /version/i.test(key));
     if (Array.isArray(value)) return value.map((item) => walk(item, key));
     if (value === null || typeof value !== 'object') return value;
-    // Keys may be names out of the session, too.
+    // Keys may also be names from the session.
     return Object.fromEntries(
       Object.entries(value).map(([name, item]) => [cleanText(name, true), walk(item, name)]),
     );
@@ -102,7 +102,7 @@ function shortened(path: string): string {
   return sourceFile.test(name) && path.includes('/') ? `[path]/${name}` : '[path]';
 }
 
-/** Names that are words of their own; short ones would hide ordinary words. */
+/** Matches the names as whole words; short ones would match ordinary words. */
 function wholeWords(names: readonly string[]): RegExp | null {
   const longNames = [...new Set(names)]
     .filter((name) => name.length >= 3)
@@ -112,7 +112,7 @@ function wholeWords(names: readonly string[]): RegExp | null {
   return new RegExp(`(?<![\\w-])(?:${quoted.join('|')})(?![\\w-])`, 'gi');
 }
 
-/** Names that say nothing about anybody. */
+/** User names that identify nobody. */
 const everybody = new Set([
   'root',
   'localhost',
@@ -125,7 +125,7 @@ const everybody = new Set([
   'imported',
 ]);
 
-/** Hosts, users and operators that a session itself names, and those of this machine. */
+/** Hosts, users and operators of the sessions and of this machine. */
 export async function surroundingsOf(
   sessions: readonly Session[],
   env: Readonly<Record<string, string | undefined>>,
@@ -165,12 +165,12 @@ function ownName(): string | undefined {
   try {
     return userInfo().username;
   } catch {
-    // A container's user id without a name.
+    // A container's user id may have no name.
     return undefined;
   }
 }
 
-/** @returns hosts of the tables; adds the first parts of operators' names */
+/** @returns hosts in the tables; adds the first parts of operator names */
 async function namesIn({ manifest, connect }: Session, operatorRoots: Set<string>): Promise<string[]> {
   const { tables } = await import('../model/tables.js');
   const filled = Object.entries(manifest.tables)

@@ -8,9 +8,9 @@ import type { ToolContext } from './tools/tool.js';
 const limits = { timeoutS: 10, maxRows: 200, memoryLimitBytes: 2 ** 30 };
 
 /**
- * What the tools may look at: these sessions, SQL in a process of its own.
+ * The sessions that tools may read, with SQL in a child process.
  * @param sqlChild the built sql-child.js
- * @param salt hides the names of hosts in SQL, by which rows of one host still join
+ * @param salt hides host names in SQL, where rows of one host still join
  */
 export function sessionContext(
   sessions: readonly Session[],

@@ -4,7 +4,7 @@ import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../facts/roofs.js';
 import type { MachineRoofline } from '../model/documents/roofline.js';
 import type { Session } from '../session/open.js';
 
-/** Roofs of the session's device: a GPU's, or those measured on its CPU; null if neither is known. */
+/** Rooflines of the session's device: of a GPU, or measured on its CPU; null if unknown. */
 export async function sessionRoofs(
   session: Session,
 ): Promise<{ gpu: GpuRoofs | null; machine: MachineRoofline | null }> {

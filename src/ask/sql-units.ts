@@ -4,14 +4,14 @@ const plain: Unit = { dimension: 'plain', scale: 1 };
 const ratio: Unit = { dimension: 'ratio', scale: 1 };
 
 /**
- * The units of a query's columns, by what they are made of: avg(dur_ns) / 1e6 is milliseconds whatever it is called.
- * What is not understood keeps the unit that its own name says.
- * @returns the unit of a column by its name; null where nothing says it
+ * The units of a query's columns, from their expressions: avg(dur_ns) / 1e6 is milliseconds whatever it is called. Other expressions keep
+ * the unit in the column's name.
+ * @returns the unit of a column by its name; null if unknown
  */
 export function sqlUnits(sql: string): (column: string) => Unit | null {
   const known = new Map<string, Unit>();
   const aliases = aliased(withoutTexts(sql));
-  // A second time for what is made of columns that a later subquery names.
+  // A second pass for expressions with columns that a later subquery defines.
   for (let pass = 0; pass < 2; pass++) {
     for (const { name, expression } of aliases) {
       const unit = unitOfExpression(expression, known);
@@ -22,11 +22,11 @@ export function sqlUnits(sql: string): (column: string) => Unit | null {
     known.get(column.toLowerCase()) ?? unitOfKey(column) ?? unitOfExpression(column.toLowerCase(), known);
 }
 
-/** Strings and comments of a query as spaces: they hold names, not numbers. */
+/** Replaces strings and comments of a query by spaces: they contain names, not numbers. */
 export const withoutTexts = (sql: string): string =>
   sql.replaceAll(/'(?:[^']|'')*'|--[^\n]*|\/\*[^]*?\*\//g, (text) => ' '.repeat(text.length));
 
-/** "expression AS name": back to the comma or bracket that the expression begins after, or its SELECT. */
+/** All "expression AS name": the expression starts after a comma or bracket, or its SELECT. */
 function aliased(sql: string): { name: string; expression: string }[] {
   return [...sql.matchAll(/\bAS\s+"?(\w+)"?/gi)].map(({ index, 1: name }) => {
     let depth = 0;
@@ -96,7 +96,7 @@ function numberIn(text: string): number | null {
   return /^[\d_.]+(?:e[+-]?\d+)?$/i.test(bare) ? Number(bare.replaceAll('_', '')) : null;
 }
 
-/** Whether the first bracket of "f(…)" is closed by the last character. */
+/** Whether the last character closes the first bracket of "f(…)". */
 function closes(text: string): boolean {
   let depth = 0;
   for (const [at, character] of [...text].entries()) {
@@ -119,7 +119,7 @@ function firstArgument(text: string): string {
   return text;
 }
 
-/** The operator that is worked out last, outside brackets: + and − before * and /, the rightmost of its kind. */
+/** The operator that is evaluated last, outside brackets: + and − before * and /, the rightmost of its kind. */
 function lastOperator(text: string): [string, string, string] | null {
   for (const kind of ['+-', '*/']) {
     let depth = 0;
@@ -129,7 +129,7 @@ function lastOperator(text: string): [string, string, string] | null {
       else if (character === '(') depth--;
       else if (depth === 0 && kind.includes(character)) {
         const before = text.slice(0, at).trimEnd();
-        // The sign of an exponent (1e-6), a sign behind another operator, a power.
+        // Skips the sign of an exponent (1e-6), a sign after another operator, and a power.
         if (/\d[eE]$/.test(text.slice(0, at)) || /[-+*/(,]$/.test(before) || text[at + 1] === '*') continue;
         return [before, character, text.slice(at + 1).trim()];
       }

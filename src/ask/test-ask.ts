@@ -24,7 +24,7 @@ const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): Mode
   ...change,
 });
 
-/** Three decode steps of 100 µs with one kernel of 40 µs each, named by the caller. */
+/** A session with three decode steps of 100 µs, each with one kernel of 40 µs and the given name. */
 export function smallSession(name = 'gemm_kernel'): Promise<Session> {
   const steps = [0, 1, 2];
   return sessionOf({
@@ -49,7 +49,7 @@ function surroundings(session: Session, env: Record<string, string>): ReturnType
   return found;
 }
 
-/** Tools over a session; SQL runs in this process (test/cli has the real one). */
+/** Tools for a session; SQL runs in this process (test/cli tests the child process). */
 export function contextOf(session: Session): ToolContext {
   return {
     sessions: [session],

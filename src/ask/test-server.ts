@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as a model's server got it. */
+/** A request as the server received it. */
 interface SeenRequest {
   path: string;
   headers: IncomingMessage['headers'];
@@ -13,7 +13,7 @@ interface SeenRequest {
   };
 }
 
-/** What the server answers next. */
+/** A reply of the server. */
 export type Reply =
   | { text: string }
   | { calls: { name: string; arguments: string }[] }
@@ -29,8 +29,8 @@ export interface TestServer {
 }
 
 /**
- * A server with an OpenAI-compatible and an Anthropic endpoint that answers by a script, one entry per request (the last
- * one again and again), and counts 100 tokens in and 10 out for every reply.
+ * A server with an OpenAI-compatible and an Anthropic endpoint that answers by a script, one entry per request (the last one repeatedly),
+ * and counts 100 tokens in and 10 out per reply.
  */
 export async function testServer(script: (Reply | ((request: SeenRequest) => Reply))[]): Promise<TestServer> {
   const seen: SeenRequest[] = [];
@@ -66,7 +66,7 @@ function answer(response: ServerResponse, reply: Reply, path: string, n: number)
   }
   if ('status' in reply) {
     const error = JSON.stringify({ error: { message: reply.message, type: 'scripted' } });
-    // Retries wait as long as the server says.
+    // Retries wait as long as the server requests.
     const headers = { 'content-type': 'application/json', 'retry-after-ms': '1', ...reply.headers };
     response.writeHead(reply.status, headers).end(error);
     return;

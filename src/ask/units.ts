@@ -1,4 +1,4 @@
-/** What a number measures. unknown: nothing said so, and then it answers for no unit. */
+/** What a number measures. unknown: it verifies no number with a unit. */
 export type Dimension =
   | 'time'
   | 'ratio'
@@ -32,7 +32,7 @@ const prefixed = (prefixes: Readonly<Record<string, number>>, dimension: Unit['d
     { dimension, scale },
   ]);
 
-/** Units as people write them after a number, symbols and words. */
+/** Units as written after a number, as symbols and words. */
 const written: readonly [string, Unit][] = [
   ...all('time', 1, 'ns', 'nanosecond', 'nanoseconds'),
   ...all('time', 1e3, 'µs', 'μs', 'us', 'microsecond', 'microseconds'),
@@ -84,18 +84,18 @@ const written: readonly [string, Unit][] = [
 
 const units: Readonly<Record<string, Unit>> = Object.fromEntries(written);
 
-/** "Milliseconds", "gb": spelled otherwise they are no other unit. The first spelling wins. */
+/** Units in lower case ("milliseconds", "gb"); the first spelling wins. */
 const lowerCase = new Map(written.toReversed().map(([word, unit]) => [word.toLowerCase(), unit]));
 
 export const unitOf = (word: string): Unit => units[word] ?? lowerCase.get(word.toLowerCase())!;
 
-/** Alternatives of a pattern, the longest first. */
+/** Alternatives for a pattern, longest first. */
 export const unitPattern = [...new Set(written.map(([word]) => word))]
   .sort((a, b) => b.length - a.length)
   .map((word) => word.replaceAll(' ', String.raw`[\s\u00a0]`))
   .join('|');
 
-/** By how the columns of tables and the keys of documents end. */
+/** Units by the suffixes of table columns and document keys. */
 const suffixes: readonly [RegExp, Unit][] = [
   [/(?:^|_)ns$/, { dimension: 'time', scale: 1 }],
   [/(?:^|_)us$/, { dimension: 'time', scale: 1e3 }],
@@ -125,7 +125,7 @@ const suffixes: readonly [RegExp, Unit][] = [
   ],
 ];
 
-/** The unit that a column's or key's own name says; null where it says none. */
+/** The unit in the name of a column or key; null without one. */
 export const unitOfKey = (key: string): Unit | null =>
   suffixes.find(([pattern]) => pattern.test(key.toLowerCase()))?.[1] ?? null;
 

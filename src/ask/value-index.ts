@@ -1,13 +1,13 @@
 import type { Dimension } from './units.js';
 
-/** A number that a tool returned, in the base unit of its dimension: ns, a ratio, bytes, operations a second, or as it is. */
+/** A number that a tool returned, in the base unit of its dimension: ns, a ratio, bytes, operations per second, or unchanged. */
 export interface KnownValue {
   value: number;
   dimension: Dimension;
   query: string;
 }
 
-/** Magnitudes of one query and dimension, ascending, without repeats. */
+/** Magnitudes of one query and dimension, ascending, without duplicates. */
 interface Magnitudes {
   query: string;
   list: readonly number[];
@@ -18,7 +18,7 @@ interface OfQuery {
   sorted: Map<Dimension, number[]> | null;
 }
 
-/** Known values by query and dimension, so that looking one up does not read all of them. */
+/** Known values by query and dimension, so that a lookup does not read all of them. */
 export class ValueIndex {
   readonly #byQuery = new Map<string, OfQuery>();
 
@@ -64,7 +64,7 @@ function sortedByDimension(values: readonly KnownValue[]): Map<Dimension, number
   return new Map([...sets].map(([dimension, indices]) => [dimension, [...indices].sort((a, b) => a - b)]));
 }
 
-/** Index of the first element of an ascending list that is not below the value; its length where all are. */
+/** Index of the first element of an ascending list that is not below the value; the list's length if all are. */
 export function firstFrom(list: readonly number[], value: number): number {
   let low = 0;
   let high = list.length;

@@ -3,20 +3,20 @@ import { numbersIn } from './written-numbers.js';
 import type { KnownValue } from './value-index.js';
 
 interface ValuesOptions {
-  /** Whether numbers inside texts count: sentences of ours say theirs, names of kernels and files only look like it. */
+  /** Whether numbers inside texts count: our sentences state figures, names of kernels and files only contain digits. */
   texts?: boolean;
-  /** The unit of a key; null where nothing says it. */
+  /** The unit of a key; null if unknown. */
   unitOf?: (key: string) => Unit | null;
-  /** Texts that programs and files chose (names): numbers in them are not figures of ours. */
+  /** Texts chosen by programs and files (names): numbers in them are not our figures. */
   names?: readonly string[];
-  /** Numbers that do not count, because they are from the question. */
+  /** Numbers that do not count because they are from the question. */
   without?: (value: number) => boolean;
 }
 
-/** A number alone, as 128-bit integers and decimals come. */
+/** A text that is only a number, as 128-bit integers and decimals are returned. */
 const numeric = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 
-/** Every number of a tool's answer; findings say theirs in sentences, a number without a unit there is a plain one. */
+/** Every number of a tool's result, including those in sentences of findings, where a number without a unit is a plain one. */
 export function valuesOf(
   answer: unknown,
   query: string,

@@ -6,20 +6,20 @@ export interface WrittenNumber {
   text: string;
   start: number;
   end: number;
-  /** In the unit it is written in. */
+  /** In the written unit. */
   value: number;
   unit: Unit | null;
-  /** Half a step of its last digit, in the unit it is written in. */
+  /** Half a step of its last digit, in the written unit. */
   rounding: number;
 }
 
-/** "3.7M kernels", "12k launches": letters that stand right behind the number. */
+/** Suffixes directly after a number: "3.7M kernels", "12k launches". */
 const short: Readonly<Record<string, number>> = { k: 1e3, K: 1e3, M: 1e6, G: 1e9 };
 
 /**
- * Not inside names (float16, H200, sm_90, 4096x4096 goes number by number), not [q1], not versions. A hyphen before it is
- * a range's ("10-23 ms") where a digit stands before, a name's ("GPT-2") where a letter does. [3] is a footnote.
- * Its digits are bounded: nobody writes more, and trying every end of a long run takes time with the square of its length.
+ * Not inside names (float16, H200, sm_90; 4096x4096 is read number by number), not [q1], not versions. A hyphen before the number is a
+ * range after a digit ("10-23 ms") and part of a name after a letter ("GPT-2"). [3] is a footnote. The number of digits is limited, since
+ * trying every end of a long run takes quadratic time.
  */
 const numberPattern = new RegExp(
   String.raw`(?<![\p{L}\p{Nd}_.])(?<![\p{L}_][-/])(?<!\[(?=\d+\]))([-−+]?)(\d{1,3}(?:[ ,'\u00a0\u2009\u202f]\d{3}){1,8}(?!\d)|\d{1,40})(?!\d)(\.\d{1,40}(?!\d))?(e[+-]?\d{1,4})?(?![\d.]{0,80}\.\d)` +
@@ -27,10 +27,10 @@ const numberPattern = new RegExp(
   'giu',
 );
 
-/** Numbers of a text. In code (backticks) only those that carry a unit: the others are arguments, sizes and indices. */
+/** Numbers of a text. In code (backticks) only those with a unit: others are arguments, sizes and indices. */
 export function numbersIn(text: string): WrittenNumber[] {
   const plain = asciiDigits(text).replaceAll(moments, (moment) => ' '.repeat(moment.length));
-  // An odd number of backticks before it.
+  // An odd number of backticks before the position.
   const ticks = [...plain.matchAll(/`/g)].map(({ index }) => index);
   const inCode = (at: number) => firstFrom(ticks, at) % 2 === 1 && at < (ticks.at(-1) ?? 0);
   const found = [...[...plain.matchAll(numberPattern)].map(digitsOf), ...wordsOf(plain)]
@@ -43,11 +43,11 @@ export function numbersIn(text: string): WrittenNumber[] {
 const moments =
   /\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d{2}(?::\d{2})?\b/g;
 
-/** Digits of other scripts are digits too; each takes as much room as before. */
+/** Converts digits of other scripts to ASCII; each keeps its width. */
 const asciiDigits = (text: string): string =>
   text.replaceAll(/(?![0-9])\p{Nd}/gu, (digit) => {
     const zero = digit.codePointAt(0)!;
-    // Every script's digits are consecutive from a multiple of 16, or of 16 plus 6.
+    // The digits of every script are consecutive from a multiple of 16, or of 16 plus 6.
     const value = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].find(
       (n) => !/^\p{Nd}$/u.test(String.fromCodePoint(zero - n - 1)),
     );
@@ -71,7 +71,7 @@ function digitsOf(match: RegExpExecArray): Omit<WrittenNumber, 'text'> {
 
 const billions: Unit = { dimension: 'plain', scale: 1e9 };
 
-/** "1.1B parameters", "an 8B model" are no bytes. */
+/** "1.1B parameters", "an 8B model" are counts and not bytes. */
 const isCount = ({ 0: whole, index, input }: RegExpExecArray): boolean =>
   whole.endsWith('B') &&
   /^\d*(?:\.\d+)?\s?B$/.test(whole) &&
@@ -83,7 +83,7 @@ const small =
   );
 const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 const numeral = [...small, ...tens, 'hundred'].join('|');
-/** "twenty-three milliseconds", "ten times": a number in words that measures something. */
+/** "twenty-three milliseconds", "ten times": a number in words with a unit. */
 const wordPattern = new RegExp(
   String.raw`(?<![\p{L}\p{Nd}_-])((?:${numeral})(?:[\s-](?:and[\s-])?(?:${numeral})){0,7})[\s\u00a0-](${unitPattern}|times)(?![\p{L}\p{Nd}_])`,
   'giu',
@@ -110,7 +110,7 @@ function wordsOf(text: string): Omit<WrittenNumber, 'text'>[] {
   });
 }
 
-/** "10 to 23 ms", "10–23 ms", "between 10 and 23 ms": both are of the unit that stands behind the second. */
+/** "10 to 23 ms", "10–23 ms", "between 10 and 23 ms": both numbers have the unit after the second one. */
 function ranges(found: readonly WrittenNumber[], text: string): WrittenNumber[] {
   return found.map((writtenNumber, at) => {
     const next = found[at + 1];

@@ -13,7 +13,7 @@ export function fieldOf(value: Json, name: string): Json {
   return typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined;
 }
 
-/** `path` of keys into nested objects; undefined where the path ends ("usage": "N/A"). */
+/** Value at a path of keys in nested objects; undefined if the path ends early ("usage": "N/A"). */
 export function at(value: Json, ...path: string[]): Json {
   return path.reduce<Json>((inner, name) => fieldOf(inner, name), value);
 }

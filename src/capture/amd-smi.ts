@@ -77,10 +77,10 @@ function fastest(clocks: Json, name: RegExp): number | null {
   return reported.length === 0 ? null : Math.max(...reported);
 }
 
-/** GT/s per lane → PCIe generation. */
+/** PCIe generation by GT/s per lane. */
 const generations: Record<number, number> = { 2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6 };
 
-/** NVML's bits for what AMD's firmware names: power limit, external brake, heat of socket, regulators and memory. */
+/** NVML's bits for the violations in AMD's firmware: power limit, external brake, heat of socket, regulators and memory. */
 const violationBits: Record<string, number> = {
   ppt_violation_status: 0x4,
   prochot_violation_status: 0x80,
@@ -89,7 +89,7 @@ const violationBits: Record<string, number> = {
   hbm_thermal_violation_status: 0x40,
 };
 
-/** MI300 and newer: `"throttle": {"ppt_violation_status": "NOT ACTIVE", …}`. Null where none is reported. */
+/** MI300 and newer: `"throttle": {"ppt_violation_status": "NOT ACTIVE", …}`. Null if none is reported. */
 function violations(throttle: Json): number | null {
   let bits: number | null = null;
   for (const [name, bit] of Object.entries(violationBits)) {

@@ -12,7 +12,7 @@ const folder = resolve('test/fixtures/amd-smi-from-docs');
 const fixture = (name: string) => toolJson(readFileSync(join(folder, name), 'utf8'));
 const mebibyte = 2 ** 20;
 
-test('quantities in the forms that AMD prints', () => {
+test('reads quantities in all formats that AMD prints', () => {
   expect(quantity({ value: 42, unit: '%' })).toEqual({ value: 42, unit: '%' });
   expect(quantity('(1090Mhz)')).toEqual({ value: 1090, unit: 'Mhz' });
   expect(quantity('22.0')).toEqual({ value: 22, unit: '' });
@@ -50,7 +50,7 @@ describe('amd-smi', () => {
     expect(Object.values(second!.sample).every((value) => value === null)).toBe(true);
   });
 
-  test('a Radeon behind a warning: throttled without a reason, an energy counter that stands still is none', () => {
+  test('a Radeon after a warning: throttled without a reason; a constant energy counter is ignored', () => {
     const [gpu] = amdSmiMetric(fixture('metric-radeon.txt'));
     expect(gpu!.sample).toMatchObject({
       utilizationPercent: 42,
@@ -62,7 +62,7 @@ describe('amd-smi', () => {
     expect(gpu!.details).toMatchObject({ fanPercent: 49.8, pcieLinkGen: 1, pcieLinkWidth: 8 });
   });
 
-  test('names, limits, processes', () => {
+  test('reads names, limits and processes', () => {
     expect(amdSmiStatic(fixture('static.json'))).toEqual([
       { index: 0, name: 'AMD Instinct MI300X', powerLimitW: 700 },
     ]);
@@ -75,7 +75,7 @@ describe('amd-smi', () => {
   });
 });
 
-test('rocm-smi: the headings of two generations', () => {
+test('rocm-smi: reads the headings of two generations', () => {
   const cards = rocmSmiCards(fixture('rocm-smi.json'));
   expect(cards).toHaveLength(2);
   expect(cards[0]).toMatchObject({
@@ -95,7 +95,7 @@ test('rocm-smi: the headings of two generations', () => {
   expect(cards[1]).toMatchObject({ name: null, sample: { powerW: 550, utilizationPercent: null } });
 });
 
-describe('outputs that others recorded', () => {
+describe('outputs recorded by other users', () => {
   const recorded = (name: string) =>
     toolJson(readFileSync(resolve('test/fixtures/amd-smi-recorded', name), 'utf8'));
 
@@ -107,7 +107,7 @@ describe('outputs that others recorded', () => {
     expect(gpu!.sample).toMatchObject({ utilizationPercent: 91, smClockMhz: 2774, throttleBits: 0x8 });
   });
 
-  test('amd-smi: memory by process, on the GPU it names', () => {
+  test('amd-smi: memory by process, on the GPU that it names', () => {
     expect([...amdSmiProcesses(recorded('process-mi350x.json'))]).toEqual([
       [
         4,
@@ -136,12 +136,12 @@ describe('outputs that others recorded', () => {
       [0, 'Rembrandt [Radeon 680M]', 536_870_912, 482_263_040],
       [0, null, 308_902_100_992, 200_804_560_896],
     ]);
-    // Its own percentage of the same moment.
+    // rocm-smi's own percentage at the same moment.
     expect(Math.trunc((29_225_381_888 / 34_208_743_424) * 100)).toBe(85);
     expect(cards.map(({ sample }) => sample.powerW)).toEqual([19, 12.134, 9.215, 266]);
   });
 
-  test('rocm-smi: memory by process; the one process holds all but the driver’s share', () => {
+  test('rocm-smi: memory by process; the only process uses all memory except the driver’s share', () => {
     const document = recorded('rocm-smi-mi350x.txt');
     const processes = rocmSmiProcesses(document);
     expect(processes).toEqual([
@@ -160,7 +160,7 @@ describe('outputs that others recorded', () => {
 describe('a tool on PATH', () => {
   const place = mkdtempSync(join(tmpdir(), 'inferscope-amd-'));
   afterAll(() => rmSync(place, { recursive: true }));
-  /** Prints the fixtures, as the program of that name would. */
+  /** Creates a program with this name that prints the fixtures. */
   function tool(name: string, lines: string[]): string {
     const path = join(place, name);
     writeFileSync(path, ['#!/bin/sh', ...lines].join('\n'));
@@ -168,7 +168,7 @@ describe('a tool on PATH', () => {
     return path;
   }
 
-  test('is read in the background; the same reading twice is one sample', async () => {
+  test('is read in the background; an equal reading is not a new sample', async () => {
     const path = tool('amd-smi', [
       'case $1 in',
       `metric) cat ${folder}/metric-mi300x.json;;`,
@@ -182,14 +182,14 @@ describe('a tool on PATH', () => {
       [1, null, null],
     ]);
     const sampler = startDeviceSampler(gpus, { execution_id: 'e', capture_id: 'c', host: 'h' }, 50, true);
-    // Until all that is read in the background has come.
+    // Waits until all background readings have arrived.
     await expect
       .poll(() => sampler.latest().every(({ details }) => details !== null), { timeout: 60_000 })
       .toBe(true);
     const { telemetry, memory, issues } = sampler.stop();
     gpus.close();
     const of = (metric: string) => telemetry.filter((row) => row.metric === metric);
-    // As many as the tool answered in that time: no reading is repeated.
+    // One row per answer of the tool: no reading is repeated.
     const alike = (metric: string) => {
       const rows = of(metric);
       expect(new Set(rows.map(({ t_ns }) => t_ns)).size).toBe(rows.length);
@@ -220,7 +220,7 @@ describe('a tool on PATH', () => {
     ]);
   });
 
-  test('that has no GPU says so', async () => {
+  test('without a GPU gives a reason', async () => {
     const path = tool('rocm-smi', ['echo "ERROR: Driver not initialized" >&2', 'exit 2']);
     await expect(openAmd({ name: 'rocm-smi', path })).rejects.toThrow('Driver not initialized');
   });

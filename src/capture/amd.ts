@@ -14,7 +14,7 @@ import {
   type GpuSample,
 } from './telemetry-gpu.js';
 
-/** Both tools are Python programs that take about a second: one reading per second, in sequence. */
+/** Both tools are Python programs that take about a second, so they are read once per second, in sequence. */
 const periodMs = 1000;
 const timeoutMs = 10_000;
 /** Listing processes needs a separate program. */

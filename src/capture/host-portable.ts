@@ -1,7 +1,7 @@
 import os from 'node:os';
 import type { HostReader } from './host.js';
 
-/** Milliseconds of os.cpus() in the ticks that /proc/stat would have. */
+/** Milliseconds of os.cpus() per /proc/stat tick. */
 const msPerTick = 10;
 
 /** Node's portable figures: core times, and the memory of this process. */

@@ -16,8 +16,8 @@ const otherWindowNs = 1e9;
 type Keys = Row<'telemetry'>;
 
 /**
- * Rows of one recording, times as sampled.
- * @param goesOn the first sample is the last one of the previous part: only rates since it are new
+ * Rows of one recording, with times as sampled.
+ * @param goesOn whether the first sample is the last one of the previous part, so that only rates since then are new
  */
 export function hostTelemetryRows(
   samples: HostSample[],
@@ -98,7 +98,7 @@ interface OtherLoad {
 
 /** Busy time minus that of the watched tree and of inferscope, in cores. */
 export function otherLoad(all: HostSample[]): OtherLoad {
-  // After its exit the watched process is in no reading: its time must not be attributed to other processes.
+  // After its exit the watched process has no readings: its time must not be attributed to other processes.
   const samples = all.filter(({ reading }) => reading.tree !== null);
   const windows: OtherLoad['windows'] = [];
   const between = (from: HostSample, to: HostSample) => {
@@ -122,7 +122,7 @@ export function otherLoad(all: HostSample[]): OtherLoad {
   return { windows, mean: whole.others, max: Math.max(...windows.map((window) => window.others)) };
 }
 
-/** Memory of the tree at each sample, and the kernel's own peak of each process once. */
+/** Memory of the tree at each sample, and the kernel's peak of each process once. */
 export function hostMemoryRows(samples: HostSample[], keys: Keys, goesOn = false): Row<'memory'>[] {
   const rows: Row<'memory'>[] = [];
   // Pages shared between processes of the tree are counted once in each: the sum is then an upper bound.

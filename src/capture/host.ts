@@ -16,7 +16,7 @@ import type { IssueCode } from '../model/issue-codes.js';
 /** Raw counters; the sampler computes differences. */
 export interface HostReading {
   cores: CoreTicks[];
-  /** MHz per core, in the order of `cores`; null where no clock can be read or no reading was due. */
+  /** MHz per core, in the order of `cores`; null if clocks cannot be read or no reading was due. */
   clockMhz: number[] | null;
   /** The watched process and its descendants; null when none is running or readable. */
   tree: { cpuNs: number; memory: ProcessMemory | null } | null;
@@ -24,7 +24,9 @@ export interface HostReading {
   runDelayNs: ReadonlyMap<number, number>;
   /** VmHWM of each process of the tree, at the last reading; processes are added and never removed. */
   peaks: ReadonlyMap<number, number>;
-  /** Time that tasks of the whole machine waited, ns since boot, by metric of the table `telemetry`. Empty where the kernel does not count it. */
+  /**
+   * Time that tasks of the whole machine waited, ns since boot, by metric of the table `telemetry`. Empty if the kernel does not count it.
+   */
   pressureNs: Readonly<Record<string, number>>;
   /** CPU time of this process; 0 when it belongs to the tree. */
   ownCpuNs: number;
@@ -33,7 +35,7 @@ export interface HostReading {
 export interface HostReader {
   read(nowNs: number): HostReading;
   close(): void;
-  /** Reasons why something is not read, for the recording's issues. */
+  /** Reasons why some values are not read, for the recording's issues. */
   notes: { code: IssueCode; text: string }[];
 }
 
@@ -42,9 +44,9 @@ const treeScanNs = 250e6;
 /** Limit for large trees (data loader workers): the first processes are the ones that launch kernels. */
 const maxThreads = 64;
 /**
- * How often /proc/cpuinfo is read for clocks, where there is no cpufreq: at 10 Hz (a little sooner, so that a timer's
- * jitter does not skip a sample). Where the CPU has APERF/MPERF counters, kernels of 4.14 to 5.17 sleep 10 ms in that
- * read while they measure (arch/x86/kernel/cpu/aperfmperf.c): once a second then.
+ * Interval of reading clocks from /proc/cpuinfo, on machines without cpufreq: at 10 Hz (a little sooner, so that timer jitter does not skip
+ * a sample). On CPUs with APERF/MPERF counters, kernels 4.14 to 5.17 sleep 10 ms in that read while they measure
+ * (arch/x86/kernel/cpu/aperfmperf.c): there once a second.
  */
 const cpuinfoScanNs = 90e6;
 const measuringCpuinfoScanNs = 1e9;

@@ -9,7 +9,7 @@ export interface NvmlCall {
   async(...args: [...Argument[], (error: unknown, code: number) => void]): void;
 }
 
-/** The first of `names` in this driver's library. Handles are passed as integers: nvmlDevice_t is opaque. */
+/** Binds the first of `names` that this driver's library has. Handles are passed as integers: nvmlDevice_t is opaque. */
 export function bind(library: LibraryHandle, names: string[], parameters: string[]): NvmlCall | null {
   for (const name of names) {
     try {
@@ -21,7 +21,7 @@ export function bind(library: LibraryHandle, names: string[], parameters: string
   return null;
 }
 
-/** Signatures are those of nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
+/** Signatures as in nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
 export function bindDeviceCalls(library: LibraryHandle) {
   const one = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
   const typed = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
@@ -34,7 +34,7 @@ export function bindDeviceCalls(library: LibraryHandle) {
     capability: pair('nvmlDeviceGetCudaComputeCapability'),
     memoryV2: one('nvmlDeviceGetMemoryInfo_v2'), // 510
     memoryV1: one('nvmlDeviceGetMemoryInfo'),
-    powerLimit: one('nvmlDeviceGetEnforcedPowerLimit'), // the limit in force, of all that apply
+    powerLimit: one('nvmlDeviceGetEnforcedPowerLimit'), // the effective limit, of all that apply
     powerDefaultLimit: one('nvmlDeviceGetPowerManagementDefaultLimit'),
     maxClock: typed('nvmlDeviceGetMaxClockInfo'),
     mig: pair('nvmlDeviceGetMigMode'), // 450
@@ -45,19 +45,19 @@ export function bindDeviceCalls(library: LibraryHandle) {
     fields: typed('nvmlDeviceGetFieldValues'),
     clock: typed('nvmlDeviceGetClockInfo'),
     utilization: one('nvmlDeviceGetUtilizationRates'),
-    temperature: typed('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still there
+    temperature: typed('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still available
     temperatureV: one('nvmlDeviceGetTemperatureV'), // 570
     throttle: one('nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'), // 535, older
     processes: pair('nvmlDeviceGetComputeRunningProcesses_v3', 'nvmlDeviceGetComputeRunningProcesses_v2'), // 510, 450
     pcieThroughput: typed('nvmlDeviceGetPcieThroughput'), // takes 20 ms
     pcieGen: one('nvmlDeviceGetCurrPcieLinkGeneration'),
     pcieWidth: one('nvmlDeviceGetCurrPcieLinkWidth'),
-    fan: one('nvmlDeviceGetFanSpeed'), // boards cooled by the chassis refuse
+    fan: one('nvmlDeviceGetFanSpeed'), // not supported by boards cooled by the chassis
   };
 }
 export type DeviceCalls = ReturnType<typeof bindDeviceCalls>;
 
-/** An out-parameter, allocated once and read at fixed offsets: a sample at 50 Hz allocates nothing. */
+/** An out-parameter buffer, allocated once and read at fixed offsets, so that a sample at 50 Hz allocates nothing. */
 export class Words {
   readonly bytes: Uint8Array;
   private readonly view: DataView;

@@ -43,8 +43,8 @@ export function nvmlReturnName(code: number): string {
   return returnNames[code] ?? `NVML_ERROR_${code}`;
 }
 
-/** Permanent answers for the life of the process: retrying at 50 Hz would only cost time. */
+/** Whether an error is permanent for the life of the process, so that retrying at 50 Hz would only cost time. */
 export function isPermanent(code: number): boolean {
-  // not supported, no permission, function not found, struct version refused, deprecated
+  // not supported, no permission, function not found, struct version rejected, deprecated
   return code === 3 || code === 4 || code === 13 || code === 25 || code === 26;
 }

@@ -27,7 +27,7 @@ const pciBusIdOffset = 36;
 export function openDevice(index: number, handle: bigint, calls: DeviceCalls): GpuDevice {
   const words = new Words();
   const second = new Words();
-  /** NVML's errors by field; a field that an older call then answered is not in `missing`. */
+  /** NVML's errors by field; a field that an older call answered is not in `missing`. */
   const refusals: Record<string, string> = {};
 
   /** Calls NVML and reads the buffer; null on failure, with NVML's code stored under `field`. */
@@ -37,7 +37,7 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
     refusals[field] = nvmlReturnName(code);
     return null;
   }
-  /** The same for a sampled field: once the answer is permanent, the call is not made again. */
+  /** The same for a sampled field: after a permanent error the call is not repeated. */
   function sampled(field: string, call: NvmlCall | null, args: Argument[]): () => boolean {
     let dead = call === null;
     if (dead) refusals[field] = nvmlReturnName(nvmlFunctionNotFound);
@@ -91,7 +91,7 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
     return temperatureV() ? words.i32(8) : null;
   }
 
-  /** The field has its own return code after that of the call. */
+  /** The field has its own return code in addition to that of the call. */
   function readInstantPower(): number | null {
     if (instantRefused) return null;
     const called = calls.fields

@@ -3,9 +3,9 @@ import { Words } from './nvml-calls.js';
 import { counterRate, processList } from './nvml-details.js';
 import { FieldValues } from './nvml-fields.js';
 
-/** Layouts of nvml.h, filled by hand as the driver would. */
+/** Layouts of nvml.h, filled as the driver does. */
 
-test('nvmlFieldValue_t: 40 bytes, value and answer by type', () => {
+test('nvmlFieldValue_t: 40 bytes, value and return code by type', () => {
   const fields = new FieldValues([
     [186, 0],
     [197, 0],
@@ -25,7 +25,7 @@ test('nvmlFieldValue_t: 40 bytes, value and answer by type', () => {
   expect(fields.at(2)).toEqual({ value: null, code: 3 });
 });
 
-test('nvmlProcessInfo_t: 24 bytes; a process with two contexts once, unreported memory is null', () => {
+test('nvmlProcessInfo_t: 24 bytes; a process with two contexts is listed once, unreported memory is null', () => {
   const words = new Words(4 * 24);
   const view = new DataView(words.bytes.buffer);
   const put = (at: number, pid: number, used: bigint) => {
@@ -41,7 +41,7 @@ test('nvmlProcessInfo_t: 24 bytes; a process with two contexts once, unreported 
   ]);
 });
 
-test('a counter is a rate from its second reading on, and begins again when it falls', () => {
+test('a counter gives a rate from its second reading on, and restarts if it decreases', () => {
   const rate = counterRate(1024);
   expect(rate(1000, 0)).toBeNull();
   // 2000 KiB in half a second

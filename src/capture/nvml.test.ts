@@ -5,20 +5,20 @@ import { cudaVersion } from '../model/cuda-version.js';
 import { nvmlReturnName } from './nvml-codes.js';
 import { openNvml } from './nvml.js';
 
-test('no NVML library is a reason, not a crash', async () => {
+test('a missing NVML library gives a reason instead of a crash', async () => {
   const { nvml, reason } = await openNvml(['libnvidia-ml-of-no-machine.so.1']);
   expect(nvml).toBeNull();
   expect(reason).toMatchObject({ code: 'library_missing' });
   expect(reason?.text).toContain('libnvidia-ml-of-no-machine.so.1');
 });
 
-test.runIf(process.platform === 'linux')('a library that is not NVML is a reason too', async () => {
+test.runIf(process.platform === 'linux')('a library that is not NVML gives a reason', async () => {
   const { nvml, reason } = await openNvml(['libm.so.6']);
   expect(nvml).toBeNull();
   expect(reason?.code).toBe('symbol_missing');
 });
 
-test('codes as nvml.h has them', () => {
+test('error codes equal those of nvml.h', () => {
   expect(nvmlReturnName(9)).toBe('NVML_ERROR_DRIVER_NOT_LOADED');
   expect(nvmlReturnName(18)).toBe('NVML_ERROR_LIB_RM_VERSION_MISMATCH');
   expect(nvmlReturnName(77)).toBe('NVML_ERROR_77');
@@ -26,7 +26,7 @@ test('codes as nvml.h has them', () => {
   expect(cudaVersion(13000)).toBe('13.0');
 });
 
-test('idling is named and is no throttling', () => {
+test('idle is a named reason, but not throttling', () => {
   expect(throttleReasonNames(0x1)).toEqual(['gpu_idle']);
   expect((0x1 & limitingBits) !== 0).toBe(false);
   expect(throttleReasonNames(0x44)).toEqual(['sw_power_cap', 'hw_thermal_slowdown']);
@@ -36,7 +36,7 @@ test('idling is named and is no throttling', () => {
 
 const { nvml, reason } = await openNvml();
 
-/** Runs where there is an NVIDIA GPU: nvidia-smi, which reads the same driver by another way, is the oracle. */
+/** Runs only with an NVIDIA GPU: nvidia-smi, which reads the same driver in another way, is the reference. */
 describe.runIf(nvml)(`a real GPU${reason ? ` (skipped: ${reason.code})` : ''}`, () => {
   const smi = (query: string) =>
     execFileSync('nvidia-smi', ['-i', '0', `--query-gpu=${query}`, '--format=csv,noheader,nounits'], {
@@ -45,7 +45,7 @@ describe.runIf(nvml)(`a real GPU${reason ? ` (skipped: ${reason.code})` : ''}`, 
       .trim()
       .split(', ');
 
-  test('what does not change is what nvidia-smi says', () => {
+  test('constant values equal those of nvidia-smi', () => {
     const device = nvml!.devices[0]!;
     const [name, uuid, bus, total, driver, limit, capability, smMax] = smi(
       'name,uuid,pci.bus_id,memory.total,driver_version,enforced.power.limit,compute_cap,clocks.max.sm',
@@ -60,7 +60,7 @@ describe.runIf(nvml)(`a real GPU${reason ? ` (skipped: ${reason.code})` : ''}`, 
     expect(device.maxSmClockMhz).toBe(Number(smMax));
   });
 
-  test('a sample lies near what nvidia-smi says and every null has a reason', () => {
+  test("a sample is close to nvidia-smi's, and every null has a reason", () => {
     const device = nvml!.devices[0]!;
     const [used, temperature] = smi('memory.used,temperature.gpu').map(Number);
     const sample = device.sample();

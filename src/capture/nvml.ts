@@ -19,7 +19,7 @@ interface Nvml {
   close(): void;
 }
 
-/** Why NVML cannot be used: koffi or the library did not load, or nvmlInit refused. */
+/** Why NVML cannot be used: koffi or the library did not load, or nvmlInit failed. */
 export interface NvmlReason {
   code: 'library_missing' | 'koffi_failed' | 'symbol_missing' | 'no_permission' | 'init_failed';
   text: string;

@@ -7,7 +7,7 @@ import { passOnRecord } from './outer-run.js';
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-outer-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('whole lines go to the record of the run around, each once', () => {
+test('passes on complete lines to the record of the surrounding run, each once', () => {
   const [own, outer] = [join(folder, 'own.jsonl'), join(folder, 'outer.jsonl')];
   const env = { INFERSCOPE_RECORD: outer };
   writeFileSync(outer, '{"of":"others"}\n');
@@ -19,7 +19,7 @@ test('whole lines go to the record of the run around, each once', () => {
   expect(readFileSync(outer, 'utf8')).toBe('{"of":"others"}\n{"n":1}\n{"n":2}\n{"n":"é"}\n');
 });
 
-test('nothing without a run around, of a record that is not there, or of the record itself', () => {
+test('does nothing without a surrounding run, for a missing record, or for the surrounding record itself', () => {
   const aloneLog = join(folder, 'alone.jsonl');
   writeFileSync(aloneLog, '{"n":1}\n');
   expect(passOnRecord(aloneLog, 0, {})).toBe(0);

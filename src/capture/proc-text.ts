@@ -10,7 +10,7 @@ export interface CoreTicks {
   /** The kernel's number of this core; offline cores leave holes. */
   id: number;
   busy: number;
-  /** Time that the hypervisor gave to others while this core was runnable. */
+  /** Time that the hypervisor gave to other guests while this core was runnable. */
   steal: number;
   total: number;
 }
@@ -36,7 +36,7 @@ export function parseProcStat(text: string): CoreTicks[] {
 
 export interface ProcessMemory {
   rssBytes: number;
-  /** Null where the system does not distinguish the two (outside Linux). */
+  /** Null if the system does not distinguish the two (outside Linux). */
   anonymousBytes: number | null;
   /** File mappings and shared memory: rss − anonymous. */
   fileBytes: number | null;
@@ -77,8 +77,8 @@ export function parsePressure(text: string): { some: number | null; full: number
 }
 
 /**
- * `1046919544 1050566466 264` of /proc/<pid>/task/<tid>/schedstat: ns on a core, ns ready to run but waiting for one, and how
- * often it ran (Documentation/scheduler/sched-stats). Null where the kernel does not count (CONFIG_SCHED_INFO).
+ * Reads `1046919544 1050566466 264` of /proc/<pid>/task/<tid>/schedstat: ns on a core, ns runnable but waiting for one, and number of runs
+ * (Documentation/scheduler/sched-stats). Null if the kernel does not count (CONFIG_SCHED_INFO).
  */
 export function parseSchedstat(text: string): { cpuNs: number; delayNs: number } | null {
   const [cpuNs, delayNs] = text.trim().split(' ', 2).map(Number);

@@ -1,18 +1,18 @@
 /**
- * A GPU as seen by the sampler, independent of the source: NVML, amd-smi or rocm-smi. Every field is null where the source has
- * no value, and `missing` has the reason.
+ * A GPU for the sampler, independent of the source: NVML, amd-smi or rocm-smi. Every field is null if the source has no value, and
+ * `missing` has the reason.
  */
 
 /** Values read in every sample: fast enough for 50 Hz. */
 export interface GpuSample {
-  /** Allocated by processes, without the driver's own share where the driver separates it (NVIDIA 510+). */
+  /** Allocated by processes, without the driver's share if the driver separates it (NVIDIA 510+). */
   memoryUsedBytes: number | null;
   memoryFreeBytes: number | null;
-  /** Used by driver and firmware; null where it is inside memoryUsedBytes (NVIDIA before 510, AMD). */
+  /** Used by driver and firmware; null if included in memoryUsedBytes (NVIDIA before 510, AMD). */
   memoryReservedBytes: number | null;
   /** nvmlDeviceGetPowerUsage: mean over the last second on Ampere (except GA100) and newer, instantaneous before. */
   powerW: number | null;
-  /** Instantaneous, where the driver reports it (NVML_FI_DEV_POWER_INSTANT). */
+  /** Instantaneous, if the driver reports it (NVML_FI_DEV_POWER_INSTANT). */
   powerInstantW: number | null;
   smClockMhz: number | null;
   memoryClockMhz: number | null;
@@ -30,7 +30,7 @@ export interface GpuDetails {
   /** Sent by and received by the GPU, 10^6 bytes per second: since the last reading, or over 20 ms (see `pcieWindow`). */
   pcieTxMbPerS: number | null;
   pcieRxMbPerS: number | null;
-  /** between_readings: by byte counters. ms_20: nvmlDeviceGetPcieThroughput, a sample of 20 ms each. */
+  /** between_readings: from byte counters. ms_20: nvmlDeviceGetPcieThroughput, which samples for 20 ms. */
   pcieWindow: 'between_readings' | 'ms_20' | null;
   pcieLinkGen: number | null;
   pcieLinkWidth: number | null;
@@ -39,16 +39,16 @@ export interface GpuDetails {
   nvlinkRxMbPerS: number | null;
   fanPercent: number | null;
   memoryTemperatureC: number | null;
-  /** The limit in force, of all that apply. */
+  /** The effective limit, of all that apply. */
   powerLimitW: number | null;
-  /** Null where the source does not list them; an empty list in a container may mean that they are hidden. */
+  /** Null if the source does not list them; an empty list in a container may mean that they are hidden. */
   processes: GpuProcess[] | null;
 }
 
 export interface GpuProcess {
-  /** As the driver counts processes: in a container this may be the host's process id. */
+  /** Process id of the driver: in a container this may be the host's process id. */
   pid: number;
-  /** Null where the driver does not report it (WDDM, some containers). */
+  /** Null if the driver does not report it (WDDM, some containers). */
   usedBytes: number | null;
 }
 
@@ -65,9 +65,12 @@ export interface GpuDevice {
   powerDefaultLimitW: number | null;
   maxSmClockMhz: number | null;
   maxMemoryClockMhz: number | null;
-  /** Null where the GPU has no MIG. */
+  /** Null if the GPU has no MIG. */
   migEnabled: boolean | null;
-  /** Instances of a partitioned GPU; empty without MIG. They have memory and processes; the rest is the whole GPU's. */
+  /**
+   * Instances of a partitioned GPU; empty without MIG. They have their own memory and processes; other values are only those of the whole
+   * GPU.
+   */
   migDevices: GpuDevice[];
   /** Reason for every null field, by field name. */
   missing: Record<string, string>;

@@ -5,7 +5,7 @@ import { gpuFacts } from './telemetry-gpus.js';
 const device = (index: number, name: string) =>
   ({ index, name, memoryTotalBytes: 150_754_820_096 }) as GpuDevice;
 
-test('GPUs have the names in the manifest that captures of nsys and PyTorch give them', () => {
+test('the manifest has the same GPU names as captures of nsys and PyTorch', () => {
   const alike = [device(0, 'NVIDIA H200'), device(1, 'NVIDIA H200')];
   expect(gpuFacts({ devices: alike, driverVersion: '580.159.03' })).toEqual({
     hardware: { gpu_count: 2, gpu_name: 'NVIDIA H200', gpu_memory_bytes: 150_754_820_096 },

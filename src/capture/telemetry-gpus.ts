@@ -27,7 +27,7 @@ export interface GpuFacts {
   software: Record<string, string>;
 }
 
-/** gpu_name of the first; for the others only where they differ. No serial number, no bus id. */
+/** gpu_name of the first GPU; for others only facts that differ. No serial number, no bus id. */
 export function gpuFacts(gpus: Pick<Gpus, 'devices' | 'driverVersion'> | null): GpuFacts {
   const facts: GpuFacts = { hardware: {}, software: {} };
   const [first] = gpus?.devices ?? [];
@@ -41,7 +41,7 @@ export function gpuFacts(gpus: Pick<Gpus, 'devices' | 'driverVersion'> | null): 
   return facts;
 }
 
-/** NVML first; where it is missing, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
+/** NVML first; if it is missing, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
 export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOpened> {
   const { nvml, reason } = await openNvml();
   if (nvml && nvml.devices.length > 0) {

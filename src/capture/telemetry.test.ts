@@ -33,7 +33,7 @@ ctxt 1517979
     expect(parseProcStat('')).toEqual([]);
   });
 
-  test('/proc/<pid>/status', () => {
+  test('/proc/<pid>/status: resident, anonymous and peak memory', () => {
     const status =
       'Name:\tcat\nVmPeak:\t    3060 kB\nVmHWM:\t    1608 kB\nVmRSS:\t    1600 kB\nRssAnon:\t     112 kB\nRssFile:\t    1480 kB\nRssShmem:\t       8 kB\nThreads:\t1\n';
     expect(parseStatusMemory(status)).toEqual({
@@ -82,7 +82,7 @@ describe('arithmetic of a recording, by hand', () => {
   });
   const samples = [sample(0, [0, 0], 0, 0, 0), sample(2e9, [150, 100], 200, 1.5e9, 0.2e9)];
 
-  test('utilization, cores busy, and the rest is other processes', () => {
+  test('computes utilization, busy cores, and the load of other processes', () => {
     const load = otherLoad(samples);
     // (1.5 + 1.0) s busy − 1.5 − 0.2 = 0.8 s in 2 s
     expect(load.mean).toBeCloseTo(0.4, 12);
@@ -103,7 +103,7 @@ describe('arithmetic of a recording, by hand', () => {
     expect(value('cpu0', 'clock_mhz')).toBeUndefined();
   });
 
-  test('issues: not idle, late, costly', () => {
+  test('reports a machine that is not idle, late samples, and costly samples', () => {
     const about = { costUs: { mean: 3000, max: 3000 }, periodNs: 50e6, pid: 1 };
     const issues = hostIssues(samples, { ...about, missedSamples: 8, others: otherLoad(samples) });
     expect(issues.map((issue) => issue.code)).toEqual(['machine_not_idle', 'late_samples', 'sampling_cost']);
@@ -130,7 +130,7 @@ afterEach(() => children.splice(0).forEach((child) => child.kill('SIGTERM')));
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe.runIf(process.platform === 'linux')('a real child process', () => {
-  test('its memory, its CPU time and its descendants are seen', async () => {
+  test('samples its memory, its CPU time and its descendants', async () => {
     const child = spawn(process.execPath, ['-e', workload], { stdio: ['pipe', 'pipe', 'inherit'] });
     children.push(child);
     await new Promise((resolve) => child.stdout!.once('data', resolve));
@@ -142,7 +142,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const startedNs = Number(process.hrtime.bigint());
     const sampler = startHostSampler({ pid: child.pid!, hz: 20, keys: { execution_id: 'x' } });
     child.stdin!.write('go');
-    // Enough kernel ticks (10 ms each) to compare shares of a core, however busy the machine is.
+    // Enough kernel ticks (10 ms each) to compare shares of a core, on a busy machine too.
     await vi.waitFor(() => expect(kernelTicks() - ticksBefore).toBeGreaterThan(60), { timeout: 60_000 });
     await wait(1000);
     const recording = sampler.stop();
@@ -160,7 +160,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const peak = Number(of('peak_rss').find((row) => row.pid === child.pid)?.bytes);
     expect(Math.abs(peak - hwm)).toBeLessThan(8 * MiB);
 
-    // The kernel's own count of the child's time is the oracle: on a busy machine it gets less than a core.
+    // The kernel's count of the child's time is the reference: on a busy machine it gets less than a core.
     const busy = meanOf(recording, 'process', 'cores_busy');
     expect(Math.abs(busy - usedCores)).toBeLessThan(0.15);
     expect(meanOf(recording, 'host', 'utilization_percent')).toBeGreaterThan(
@@ -177,12 +177,12 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
       expect(Number(row.t_ns)).toBeGreaterThanOrEqual(startedNs);
       expect(row.execution_id).toBe('x');
     }
-    // What was missed is counted, not hidden: with it there are 20 a second, the first and the last besides.
+    // Missed samples are counted: together there are 20 per second, plus the first and the last.
     const due = recording.samples + recording.missedSamples;
     expect(Math.abs(due - 20 * spanS)).toBeLessThan(0.1 * due + 2);
   });
 
-  test('a process that ends while it is watched leaves its rows and no error', async () => {
+  test('a process that exits while it is watched leaves its rows and no error', async () => {
     const child = spawn(process.execPath, ['-e', 'console.log("up"); process.stdin.resume()']);
     const exited = new Promise((resolve) => child.once('exit', resolve));
     await new Promise((resolve) => child.stdout.once('data', resolve));
@@ -194,7 +194,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     expect(recording.issues.map((issue) => issue.code)).not.toContain('process_unreadable');
   });
 
-  test('a process that never was is an issue', async () => {
+  test('a process that never existed is an issue', async () => {
     const sampler = startHostSampler({ pid: 2 ** 22 + 1 });
     await wait(60);
     const recording = sampler.stop();
@@ -203,7 +203,7 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     expect(recording.telemetry.some((row) => row.scope === 'cpu0')).toBe(true);
   });
 
-  test('an event loop that is blocked for 300 ms misses samples and says so', async () => {
+  test('an event loop that is blocked for 300 ms misses samples and reports that', async () => {
     const sampler = startHostSampler({ pid: process.pid, hz: 20 });
     await wait(60);
     const until = Date.now() + 300;
@@ -231,15 +231,15 @@ test.runIf(existsSync(pressureFile))(
       const began = times[times.indexOf(Number(t_ns)) - 1]!;
       return sum + ((Number(t_ns) - began) / 1e9) * (Number(value) / 100);
     }, 0);
-    // The recording lies inside the two readings. What a late sample has above 100 % is cut.
+    // The recording is between the two readings. A late sample's value above 100 % is cut.
     expect(sampledS).toBeLessThanOrEqual(waited + 1e-3);
     expect(sampledS).toBeGreaterThanOrEqual(waited / 2 - 0.1);
   },
 );
 
 const schedstat = (pid: number) => parseSchedstat(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8'));
-test('the line of schedstat; without accounting there is none', () => {
-  // A loop on a core that it shared with another for 2 s, Linux 6.18.
+test('reads a line of schedstat; null without accounting', () => {
+  // A loop that shared its core for 2 s, Linux 6.18.
   expect(parseSchedstat('1046919544 1050566466 264\n')).toEqual({ cpuNs: 1046919544, delayNs: 1050566466 });
   expect(parseSchedstat('0 0 0\n')).toBeNull();
   expect(parseSchedstat('')).toBeNull();
@@ -269,16 +269,16 @@ test.runIf(existsSync('/proc/self/schedstat'))(
       (sum, { t_ns, value }) => sum + ((t_ns! - times[times.indexOf(t_ns!) - 1]!) * value!) / 100,
       0,
     );
-    // The recording holds the two readings; before them the programs start.
+    // The recording includes the two readings; the programs start before them.
     expect(sampledNs).toBeGreaterThanOrEqual(after.delayNs - before.delayNs);
     expect(sampledNs).toBeLessThanOrEqual(schedstatLimit(after.delayNs));
   },
 );
-/** Limit over the life of the thread until shortly after the second reading. */
+/** Upper limit: over the life of the thread until shortly after the second reading. */
 const schedstatLimit = (delayNs: number): number => delayNs + 0.5e9;
 
 describe('values from Node on every system', () => {
-  test('core times in the same ticks, own memory; no split of it', () => {
+  test('core times in the same ticks, own memory without its parts', () => {
     const reader = openPortableHost(process.pid);
     const reading = reader.read(0);
     expect(reading.cores).toHaveLength(os.cpus().length);
@@ -288,7 +288,7 @@ describe('values from Node on every system', () => {
     expect(reading.tree!.memory!.anonymousBytes).toBeNull();
   });
 
-  test('another process is missing with the reason', () => {
+  test('another process is missing, with the reason', () => {
     const reader = openPortableHost(1);
     expect(reader.read(0).tree).toBeNull();
     expect(reader.notes.map((note) => note.code)).toContain('process_unreadable');

@@ -17,9 +17,10 @@ interface HostSamplerOptions {
 
 export interface HostRecording {
   /**
-   * Scopes: `cpu0`… and `host` (utilization_percent, steal_percent, cpu_pressure_some_percent, …), `process` (the watched tree:
-   * cores_busy, rss_bytes), `thread<pid>` (run_delay_percent of the main thread of each process of the tree), `other_processes` (cores_busy: all that is neither the tree nor inferscope) and
-   * `inferscope` (cores_busy of the process that samples). t_ns is the end of the interval a rate is over.
+   * Scopes: `cpu0`… and `host` (utilization_percent, steal_percent, cpu_pressure_some_percent, …), `process` (the watched tree: cores_busy,
+   * rss_bytes), `thread<pid>` (run_delay_percent of the main thread of each process of the tree), `other_processes` (cores_busy of all
+   * processes except the tree and inferscope) and `inferscope` (cores_busy of the sampling process). t_ns is the end of the interval of a
+   * rate.
    */
   telemetry: Row<'telemetry'>[];
   /** kind rss, anonymous, file of the whole tree at each sample; peak_rss (VmHWM) once per process, at the end. */

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { systemErrorCode } from './errors.js';
 
-/** Whether a process of this id runs, also one of another user. */
+/** Whether a process with this id runs, including those of other users. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

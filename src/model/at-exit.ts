@@ -2,18 +2,18 @@ import process from 'node:process';
 
 const waiting = new Set<() => void>();
 
-// One listener for all: Node warns of a leak at eleven on one event.
+// One listener for all actions: Node warns of a leak at eleven listeners of one event.
 process.once('exit', () => {
   for (const action of waiting) {
     try {
       action();
     } catch {
-      // The others still have to be done; what a folder leaves behind the next run removes.
+      // The other actions must still run; the next run removes a leftover folder.
     }
   }
 });
 
-/** Runs `action`, which must be synchronous, when this process exits. @returns what takes it back */
+/** Runs `action`, which must be synchronous, when this process exits. @returns function that cancels it */
 export function atExit(action: () => void): () => void {
   const listener = () => action();
   waiting.add(listener);

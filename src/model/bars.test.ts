@@ -11,7 +11,7 @@ import {
 } from './bars.js';
 import { barIdSchema } from './documents/bar-id.js';
 
-test('a bar belongs to one family, and to a class where it is one of kernels', () => {
+test('a bar belongs to one family, and a bar of kernels to a class', () => {
   const families = barHeads.map((head) => [isKernelBar(head), isExposedBar(head), isIdleBar(head)]);
   expect(families.every((of) => of.filter(Boolean).length <= 1)).toBe(true);
   const alone = barHeads.filter((head) => !isKernelBar(head) && !isExposedBar(head) && !isIdleBar(head));

@@ -1,4 +1,4 @@
-/** Heads of the waterfall's bars, from what the hardware allows to what was measured; after a dot may stand what of it. */
+/** Heads of the waterfall's bar ids, from the roofline to the measured time; a dot and a subdivision may follow. */
 export const barHeads = [
   'roofline',
   'serial',
@@ -17,7 +17,7 @@ export const barHeads = [
 ] as const;
 export type BarHead = (typeof barHeads)[number];
 
-/** Parts of an idle interval, in the order in which they follow each other. */
+/** Parts of an idle interval in time order. */
 export const gapParts = [
   'synchronization',
   'host',
@@ -38,30 +38,30 @@ export const isBarOf = (id: string, ...heads: readonly BarHead[]): boolean => {
   return head !== null && heads.includes(head);
 };
 
-/** Its place in the waterfall's order. */
+/** Position of a bar in the waterfall. */
 export const barRank = (id: string): number => {
   const { head } = barParts(id);
   return head === null ? -1 : barHeads.indexOf(head);
 };
 
-/** Whether a bar is one of these, or a part of one. */
+/** Whether a bar is one of these or a part of one. */
 export const isAmong = (id: string, names: readonly string[]): boolean =>
   names.includes(id) || names.includes(barParts(id).head ?? '');
 
-/** Bars of the host's time, by cause or as a whole. */
+/** Whether a bar is host time, by cause or as a whole. */
 export const isHostBar = (id: string): boolean => isBarOf(id, 'host');
 
-/** Before the first and after the last activity of a capture. */
+/** Whether a bar is before the first or after the last activity of a capture. */
 export const isEdgeBar = (id: string): boolean => id === 'host.start_up' || id === 'host.shut_down';
 
-/** What the host does in it; the bar as a whole by its own id. */
+/** The cause of a host bar; its id for the bar as a whole. */
 export const hostPart = (id: string): string => barParts(id).tail || id;
 
-/** Between a runtime's operators, and around its calls. */
+/** Whether a bar is between a runtime's operators, or around its calls. */
 export const isRuntimeBar = (id: string): boolean =>
   id === 'host.runtime_dispatch' || id === 'host.runtime_call';
 
-/** What the host does between two calls: sampling, and the loop around them. */
+/** Host time between two calls: sampling, and the loop around them. */
 export const betweenCalls: readonly string[] = ['host.loop', 'host.sampling'];
 
 /** Whether a bar shows exposed copies in this direction, pageable or pinned. */
@@ -81,9 +81,9 @@ export const classOfBar = (id: string): string | null =>
 /** Bars of kernels. */
 export const isKernelBar = (id: string): boolean => isBarOf(id, 'roofline', 'serial', ...classHeads);
 
-/** Bars of copies and communication that no kernel hides. */
+/** Whether a bar is exposed copies or exposed communication. */
 export const isExposedBar = (id: string): boolean => isBarOf(id, 'exposed_comm', 'exposed_copy');
 
-/** Bars of a device that waits for the host, or for work of its own. */
+/** Whether a bar is time in which the device waits for the host or for its own earlier work. */
 export const isIdleBar = (id: string): boolean =>
   isBarOf(id, 'host', 'synchronization', 'launch_overhead', 'launch_latency', 'device_dependency');

@@ -1,4 +1,4 @@
-/** Kernel and operator classes; one color each throughout every presentation. */
+/** Kernel and operator classes; each has the same color everywhere. */
 export const opClasses = [
   'gemm',
   'attention',
@@ -6,12 +6,12 @@ export const opClasses = [
   'elementwise',
   'copy',
   'embedding',
-  /** Mixture of experts: choosing experts, sorting tokens by expert, summing the results. */
+  /** Mixture of experts: selecting experts, sorting tokens by expert, summing the results. */
   'moe_routing',
   'sampling',
   'communication',
   'quantization',
-  /** A whole CUDA graph recorded as one row: what ran inside is not known. */
+  /** A CUDA graph recorded as one row: its kernels are unknown. */
   'graph',
   'other',
 ] as const;

@@ -5,13 +5,13 @@ export function monotonicNs(): number {
   return Number(process.hrtime.bigint());
 }
 
-/** CLOCK_REALTIME in ns as a decimal string; Node reads it to the microsecond. */
+/** CLOCK_REALTIME in ns as a decimal string; Node reads it with µs resolution. */
 export function realtimeNs(): string {
   const ms = performance.timeOrigin + performance.now();
   return `${BigInt(Math.round(ms * 1000)) * 1000n}`;
 }
 
-/** Both clocks at one moment: ties monotonic times to the wall. */
+/** Both clocks at one moment, to convert monotonic times to wall-clock times. */
 export interface ClockPair {
   monotonic_ns: string;
   realtime_ns: string;
@@ -22,5 +22,5 @@ export const clockPair = (): ClockPair => ({
   realtime_ns: realtimeNs(),
 });
 
-/** How samples and records are timed, as a capture of the manifest says it. */
+/** Clock of samples and records, as in the manifest's captures. */
 export const monotonicClock = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };

@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** A code of a table (issues, reasons). Documents of a newer version may have others; these pass, and their text says what is meant. */
+/** A code of a table (issues, reasons). Unknown codes of newer versions are accepted, since their text explains them. */
 export const codeSchema = <T extends string>(): z.ZodType<T, T> => z.string() as unknown as z.ZodType<T, T>;

@@ -1,15 +1,15 @@
-/** Operation of a send together with the receive of the other rank. */
+/** Operation of a send merged with the receive of the other rank. */
 export const sendAndRecv = 'Send and Recv';
 
 /** In a ring's all-reduce each link carries 2(n − 1)/n of the data (nccl-tests, doc/PERFORMANCE.md). */
 export const busFactor = (ranks: number): number => (2 * (ranks - 1)) / ranks;
 
 /**
- * What nccl-tests (doc/PERFORMANCE.md) divides by the time: `algorithm` bytes for the algorithm bandwidth, `bus` bytes for
- * the bus bandwidth, which a link's rate bounds whatever the operation and the number of ranks.
- * @param bytes count × size of the type as the call has it: of AllGather and ReduceScatter the part of one rank, of AllToAll what
+ * The bytes that nccl-tests (doc/PERFORMANCE.md) divides by the time: `algorithm` for the algorithm bandwidth, `bus` for the
+ * bus bandwidth, which is limited by the link's rate for any operation and number of ranks.
+ * @param bytes count × size of the type as in the call: for AllGather and ReduceScatter the part of one rank, for AllToAll what
  * a rank sends to all
- * @returns null for operations it does not define
+ * @returns null for operations without a definition there
  */
 export function collectiveTraffic(
   operation: string,
@@ -38,8 +38,8 @@ export function collectiveTraffic(
 }
 
 /**
- * SQL of a workbench's table that importers fill with the calls that their captures record, before each has its rank and its kernel's
- * time. `on_host`: times are of the call, the kernels must be found.
+ * SQL of a workbench table that importers fill with recorded calls, before each has its rank and its kernel's time. `on_host`: times are of
+ * the call, and the kernels must be found.
  */
 export const recordedCallsSql = `CREATE TABLE IF NOT EXISTS recorded_calls (
   capture_id VARCHAR, pid BIGINT, on_host BOOLEAN, start_ns BIGINT, dur_ns BIGINT, device INTEGER, communicator VARCHAR, communicator_name VARCHAR,

@@ -1,6 +1,6 @@
-/** Types of a table's columns, each with what it means. */
+/** Types of a table's columns, and columns with their descriptions. */
 export type ColumnType = 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'VARCHAR' | 'BOOLEAN';
-/** What a row has for a column. */
+/** JS type of a column's values. */
 export type JsOf<T extends ColumnType> = T extends 'VARCHAR'
   ? string
   : T extends 'BOOLEAN'

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { gpuRooflineSchema } from './documents/gpu-roofline.js';
 
-/** What of a workload a user can give: parts of `workload` by their names there, and roofs of the GPU. */
+/** Parts of a workload that a user can give, by their names there, and rooflines of the GPU. */
 export const givenParts = ['model', 'dtype', 'batch_size', 'input_len'] as const;
 
 export const contextSchema = z.object({
@@ -15,5 +15,5 @@ export const contextSchema = z.object({
   roofline: gpuRooflineSchema.optional().describe('Measured peaks of the GPU that was recorded.'),
 });
 
-/** What a user says of a session's workload, in place of what was recorded. */
+/** What a user states about a session's workload, replacing recorded values. */
 export type Context = z.infer<typeof contextSchema>;

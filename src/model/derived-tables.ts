@@ -2,9 +2,9 @@ import { big, type Column, flag, int, num, type Table, text } from './columns.js
 import { type TableName, tables } from './tables.js';
 
 /**
- * Tables that analyses make of a session's recorded ones: of a timeline for one rank on one device of one capture, of collectives
- * for all ranks. Users read them with
- * `inferscope sql`, as the queries behind bars and findings do. Here is what their rows are; facts/derived makes them.
+ * Tables that analyses derive from a session's recorded tables: those of a timeline are for one rank on one device of one capture, those of
+ * collectives for all ranks. Users read them with `inferscope sql`, as do the queries behind bars and findings. Their rows are defined
+ * here; facts/derived computes them.
  */
 
 const phase = {

@@ -19,7 +19,7 @@ export const issueSchema = z.object({
 });
 export type Issue = z.infer<typeof issueSchema>;
 
-/** The envelope of every JSON document: an addition is a minor, readers refuse a newer major. */
+/** The envelope of every JSON document: an addition is a minor version, and readers reject a newer major version. */
 export function documentSchema<T extends z.ZodType>(name: string, version: string, data: T) {
   const [major] = version.split('.');
   return z.object({
@@ -43,7 +43,7 @@ export function document<T>(name: string, version: string, data: T, issues: Issu
 
 /**
  * Major version of a document's `schema` string.
- * @throws E_RECORD_FILE when the text is not of the form inferscope/<name>/<major>.<minor>
+ * @throws E_RECORD_FILE unless the text has the form inferscope/<name>/<major>.<minor>
  */
 export function schemaMajor(schema: unknown, name: string): number {
   const match = typeof schema === 'string' ? /^inferscope\/([\w-]+)\/(\d+)\.(\d+)$/.exec(schema) : null;

@@ -1,8 +1,8 @@
 import { InferscopeError } from './errors.js';
 
 /**
- * Full dtype names are printed; the short forms people type are accepted. nvfp4 and mxfp4 are both 4-bit floats (E2M1), with
- * a scale for 16 and for 32 of them: hardware has the one, the other or both.
+ * Full dtype names are printed; common short forms are accepted. nvfp4 and mxfp4 are both 4-bit floats (E2M1), with one scale per 16 and
+ * per 32 values; hardware supports one or both.
  */
 export const dtypes = ['float32', 'float16', 'bfloat16', 'float8', 'int8', 'int4', 'nvfp4', 'mxfp4'] as const;
 export type DType = (typeof dtypes)[number];
@@ -36,7 +36,7 @@ export function parseDType(text: string): DType {
   });
 }
 
-/** Bytes one element takes, scales and zero points of quantized formats not included. */
+/** Bytes per element, without scales and zero points of quantized formats. */
 export const bytesPerElement: Record<DType, number> = {
   float32: 4,
   float16: 2,

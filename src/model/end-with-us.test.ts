@@ -11,7 +11,7 @@ import { watch } from './end-with-us.js';
 const folder = mkdtempSync(join(tmpdir(), 'end-with-us-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The shell that watches, as a process that is about to be killed holds it. */
+/** The watching shell, with its pipe held as by a process that is about to be killed. */
 function watcher() {
   const shell = spawn('/bin/sh', ['-c', watch], { stdio: ['pipe', 'ignore', 'ignore'] });
   return { shell, ended: new Promise((resolve) => shell.once('exit', resolve)) };
@@ -56,7 +56,7 @@ test.runIf(process.platform === 'linux')(
     const otherChild = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: randomUUID() });
     await Promise.all([firstLine(child), firstLine(otherChild)]);
     const { shell, ended } = watcher();
-    // A pipe of its own: closed when every process that holds it has ended.
+    // A separate pipe that closes when every process that holds it has exited.
     const closed = once(child.stdout!, 'close');
     shell.stdin.end(`= ${mark}\n`);
     await ended;
@@ -68,7 +68,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test.runIf(process.platform !== 'win32')('a mark is not looked for once its pid has come', async () => {
+test.runIf(process.platform !== 'win32')('a mark is not searched after its pid is known', async () => {
   const mark = randomUUID();
   const child = sleeper('echo up; sleep 300', { INFERSCOPE_STARTED: mark });
   await firstLine(child);
@@ -81,7 +81,7 @@ test.runIf(process.platform !== 'win32')('a mark is not looked for once its pid 
   await gone;
 });
 
-test.runIf(process.platform !== 'win32')('a command that was taken back is not run', async () => {
+test.runIf(process.platform !== 'win32')('a canceled command is not run', async () => {
   const { shell, ended } = watcher();
   const file = join(folder, 'not done');
   shell.stdin.end(`! touch '${file}'\n! \n`);
@@ -89,7 +89,7 @@ test.runIf(process.platform !== 'win32')('a command that was taken back is not r
   expect(existsSync(file)).toBe(false);
 });
 
-/** A zombie that nobody has waited for has ended. */
+/** A zombie that nobody has waited for counts as exited. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 
 /**
- * Children end with this process, also when it is killed (SIGKILL, out of memory) and while a native call blocks its event
- * loop: a shell of 1 MB waits on a pipe that only this process holds. When the pipe closes it ends the processes on its
- * list and all below them, SIGTERM first, SIGKILL 2 s later. The list is kept by lines on the pipe: "+ pid", "- pid";
- * "! command" is run too, for what no signal reaches from here (a process in a container).
+ * Children end with this process, even if it is killed (SIGKILL, out of memory) or a native call blocks its event loop: a
+ * shell of 1 MB waits on a pipe that only this process holds. When the pipe closes, the shell ends the processes on its list
+ * and all their descendants, by SIGTERM, then SIGKILL 2 s later. Lines on the pipe maintain the list: "+ pid", "- pid";
+ * "! command" is run too, for processes that no signal reaches from here (in a container).
  *
- * A process exists for some milliseconds before its pid can be written. "= mark" comes before it is started, with the mark
- * in its environment; where no pid follows, the shell looks for the mark in /proc (Linux).
- * Each process is stopped before those below it are listed, so that it cannot start another one in between.
+ * A process exists for some milliseconds before its pid can be written. "= mark" is therefore written before it starts, with
+ * the mark in its environment; if no pid follows, the shell searches the mark in /proc (Linux).
+ * Each process is stopped before its children are listed, so that it cannot start another one in between.
  * On Windows libuv's job object does all this.
  */
 export const watch = `
@@ -63,12 +63,12 @@ let pipe: NodeJS.WritableStream | null = null;
 function watcher(): NodeJS.WritableStream {
   if (pipe) return pipe;
   const shell = spawn('/bin/sh', ['-c', watch], {
-    // A session of its own: what ends this process's group must not end the watcher.
+    // A new session, so that a signal to this process's group does not end the watcher.
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     cwd: '/',
   });
-  // Without a shell (an image without a system) children live on, as they would without this.
+  // Without a shell (an image without a system) children stay alive, as they would without this watcher.
   shell.on('error', () => {});
   shell.stdin.on('error', () => {});
   shell.unref();
@@ -78,8 +78,7 @@ function watcher(): NodeJS.WritableStream {
 }
 
 /**
- * Starts a child that ends when this process does, however that ends. Every process that we start and wait for is started
- * by this.
+ * Starts a child that ends when this process does, for any reason. Every process that we start and wait for is started by this.
  * @param start spawns it, with the mark added to its environment
  */
 export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(start: (mark: Mark) => T): T {

@@ -6,7 +6,7 @@ import type { ReasonCode } from './reason-codes.js';
 export const engineNames = ['onnx', 'transformers', 'vllm', 'openai'] as const;
 export type EngineName = (typeof engineNames)[number];
 
-/** What the user asked for, the same for every engine; null is the engine's own choice. */
+/** The user's request, the same for every engine; null uses the engine's default. */
 export interface EngineRequest {
   model: string;
   weights: 'random' | 'trained' | null;
@@ -15,57 +15,57 @@ export interface EngineRequest {
   threads: number | null;
   /** --engine-arg key=value, of one variant. */
   engineArgs: Record<string, string>;
-  /** Base URL of engine openai. */
+  /** Base URL for engine openai. */
   url: string | null;
-  /** Interpreter of engines in Python; null finds one. */
+  /** Interpreter for engines in Python; null searches one. */
   python: string | null;
-  /** Shapes that will be measured; an engine that writes its model refuses them first when none can run. */
+  /** Shapes that will be measured; an engine that writes its model first rejects them if none can run. */
   points?: readonly BenchPoint[];
 }
 
 export interface LaunchControl {
   /** The process appends its record lines here (INFERSCOPE_RECORD). */
   recordPath: string;
-  /** Folder for what the launch leaves behind, logs included. */
+  /** Folder for output of the launch, including logs. */
   scratch: string;
   signal: AbortSignal;
   onProgress: (progress: BenchProgress) => void;
 }
 
 export interface EngineLaunch {
-  /** Process to watch for memory and CPU; null where the engine runs elsewhere. */
+  /** Process to watch for memory and CPU; null if the engine runs elsewhere. */
   pid: number | null;
   /**
-   * Ends when the process is gone. Never rejects: what a launch recorded before it failed stays of use.
-   * `log` is what it said, for the artifacts; null where it said nothing.
+   * Resolves when the process has exited. Never rejects: records of a failed launch are still useful. `log` is its output, for the
+   * artifacts; null without output.
    */
   ended: Promise<{ failure: unknown; log: string | null }>;
 }
 
-/** One engine with one model, ready to be launched as often as the statistics ask. */
+/** One engine with one model, ready to be launched any number of times. */
 export interface PreparedEngine {
   name: EngineName;
-  /** Manifest's workload, without sizes (null there). */
+  /** The manifest's workload without sizes (null there). */
   workload: Workload;
-  /** Most tokens of a sequence, prompt and output; null when not known. */
+  /** Maximum tokens of a sequence, prompt and output; null if unknown. */
   maxContext: number | null;
-  /** Figures that this engine cannot measure, by name (device_time, memory, idle_share, kv_occupancy, …), and why. */
+  /** Figures that this engine cannot measure, by name (device_time, memory, idle_share, kv_occupancy, …), with the reason. */
   cannot: Record<string, { code: ReasonCode; text: string }>;
-  /** What of the engine itself bends the figures of these points; kept with the session. */
+  /** Issues of the engine itself that affect the figures of these points; saved in the session. */
   issues?(points: readonly BenchPoint[]): Issue[];
-  /** How next tokens are chosen, where it is not greedily without an end token. */
+  /** How next tokens are chosen, unless greedily without an end token. */
   sampling?: string;
-  /** Timed repeats of a point in a launch, where that is the engine's own number whatever is ordered. */
+  /** Timed repeats of a point per launch, if the engine fixes them whatever is requested. */
   repeats?: number;
-  /** How a point is warmed up, where it is not until it is stable; `most` is what may be ordered. */
+  /** How a point is warmed up, unless until it is stable; `most` is the requested maximum. */
   warmup?(most: number): string;
-  /** Why a point is not worth starting; null when it is. */
+  /** Why a point cannot run; null if it can. */
   refuses(point: BenchPoint): string | null;
   launch(order: BenchOrder, control: LaunchControl): EngineLaunch;
 }
 
 /**
- * An engine: finds what it needs, resolves the model, and refuses what it cannot run before anything is measured.
+ * An engine: finds its requirements, resolves the model, and rejects what it cannot run before anything is measured.
  * @throws E_ENGINE_MISSING, E_MODEL_NOT_FOUND, E_USAGE, E_DTYPE, E_LENGTHS, …
  */
 export interface Engine {

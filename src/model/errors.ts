@@ -1,4 +1,4 @@
-/** Few exit codes, each with its meaning; 1 never means a fault of inferscope itself. */
+/** Exit codes; 1 is never an internal error of inferscope. */
 export const exitCodes = {
   0: 'success',
   1: 'a check or gate failed',
@@ -10,7 +10,7 @@ export const exitCodes = {
   130: 'interrupted',
 } as const;
 
-/** Every failure a user can meet has a stable code, and every code belongs to one exit code. */
+/** Every error has a stable code, and every code has one exit code. */
 export const exitCodeOf = {
   E_CHECK_FAILED: 1,
 
@@ -63,7 +63,7 @@ export const exitCodeOf = {
 
 export type ErrorCode = keyof typeof exitCodeOf;
 
-/** When each error occurs; the message itself has the file, the cause and what to type. */
+/** When each error occurs; the message itself has the file, the cause and the fix. */
 export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   E_CHECK_FAILED:
     'a check or gate that was asked for failed, e.g. in `doctor`, `baseline check` or `bench compare`',
@@ -111,15 +111,15 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
 };
 
 export interface ErrorParts {
-  /** What broke, one line, naming the file, flag or session. */
+  /** What failed, in one line, with the file, flag or session. */
   what: string;
-  /** Why: the cause, with the figures that show it. */
+  /** The cause, with the figures that show it. */
   why: string;
   /** What to type or change. */
   fix: string;
 }
 
-/** A known failure in three parts. Thrown anywhere, caught once, in `cli/`. */
+/** A known error in three parts. Thrown anywhere, caught once, in `cli/`. */
 export class InferscopeError extends Error {
   readonly code: ErrorCode;
   readonly parts: ErrorParts;
@@ -136,7 +136,7 @@ export class InferscopeError extends Error {
   }
 }
 
-/** Narrows an unknown thrown value to a Node system error such as ENOSPC. */
+/** Code of a Node system error such as ENOSPC; null for other values. */
 export function systemErrorCode(error: unknown): string | null {
   if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string') {
     return error.code;
@@ -144,10 +144,10 @@ export function systemErrorCode(error: unknown): string | null {
   return null;
 }
 
-/** No space or no quota is left. */
+/** Whether no space or no quota is left. */
 export function isDiskFull(error: unknown): boolean {
   const code = systemErrorCode(error);
-  // DuckDB passes strerror's text on, without the code.
+  // DuckDB passes on strerror's text without the code.
   return (
     code === 'ENOSPC' ||
     code === 'EDQUOT' ||

@@ -1,6 +1,6 @@
 import type { Figure } from './figure.js';
 
-/** A row of the figures that a table over many documents shows, units in their names; `label`: of several, which one. */
+/** A row of figures in a table over many documents, with units in the names; `label` identifies one of several points. */
 export interface FigureRow {
   label: string | null;
   values: Record<string, number | null>;

@@ -9,8 +9,8 @@ export const intervalOverSchema = z
   );
 
 /**
- * A measured or derived number as every JSON document carries it. Missing is null with a reason, never 0.
- * `ci95` is the 95 % confidence interval [low, high] of `value`, over repeats, in the same unit.
+ * A measured or derived number in a JSON document. Missing is null with a reason, never 0. `ci95` is the 95 % confidence interval [low,
+ * high] of `value` over repeats, in the same unit.
  */
 const measuredFigureSchema = z.object({
   value: z.number(),
@@ -46,21 +46,21 @@ export function missing(code: ReasonCode, text: string): MissingFigure {
   return { value: null, reason: { code, text } };
 }
 
-/** A monotone `f` over the value and its interval; a missing figure passes through with its reason. */
+/** A monotone `f` of the value and its interval; a missing figure keeps its reason. */
 export function mapFigure(from: Figure, unit: string, source: string, f: (value: number) => number): Figure {
   if (from.value === null) return from;
   const bounds = from.ci95?.map(f).sort((x, y) => x - y);
   const value = f(from.value);
   return figure(value, unit, source, {
     ...(from.n === undefined ? {} : { n: from.n }),
-    // An interval that reaches over a pole of `f` (1 / x around 0) has no image of its own.
+    // An interval across a pole of `f` (1 / x around 0) has no single interval as image.
     ...(bounds?.every(Number.isFinite) && bounds[0]! <= value && value <= bounds[1]!
       ? { ci95: [bounds[0]!, bounds[1]!], ...(from.ci95_over && { ci95_over: from.ci95_over }) }
       : {}),
   });
 }
 
-/** Whether a number can be part of a whole, 0 to 1: bars of two passes that took different times may not be. */
+/** Whether a number is between 0 and 1: shares of bars from two passes with different times may not be. */
 const isShare = (share: number): boolean => share >= 0 && share <= 1;
 
 /** A bar's share of the measured time: 0 if it rounds to 0.0 %; null if it is not between 0 and 1. */

@@ -1,12 +1,12 @@
 import { InferscopeError } from './errors.js';
 
-/** Combinations of one command; more are more than finish, and than fit in memory as a list. */
+/** Maximum combinations of one command; more would neither finish nor fit in memory as a list. */
 const maxCombinations = 10_000;
 
 /**
- * Refuses a grid before it is expanded: dry runs and plans hold every combination.
- * @param sizes number of values by axis, as it is typed
- * @param of plural of what a combination is: runs, cases, points
+ * Rejects a grid before it is expanded, since dry runs and plans contain every combination.
+ * @param sizes number of values by axis, as typed
+ * @param of plural noun for combinations: runs, cases, points
  * @throws E_USAGE with the count
  */
 export function checkGrid(

@@ -1,6 +1,6 @@
 /**
- * Half width of a 95 % interval, what stands behind "±": from the value to the farther end, since the end of a quantity that
- * cannot be negative is cut at 0. Null without an interval.
+ * Half width of a 95 % interval for "±": from the value to the farther end, since the lower end of a non-negative quantity is cut at 0.
+ * Null without an interval.
  */
 export function halfInterval({
   value,

@@ -3,23 +3,23 @@ import type { TracePhase } from './documents/trace.js';
 import { isExposedBar, isKernelBar } from './bars.js';
 import { type Figure, figure } from './figure.js';
 
-/** For a stage or phase with known times with a profiler, without one, or both. */
+/** A stage or phase with its time with a profiler, without one, or both. */
 type Timed = Pick<StageWaterfall, 'clean_ms' | 'measured_ms'>;
 
 /**
- * The time that every surface leads with: that of the execution without a profiler where there is one, else W.
- * `source` trace and operators have their W under the profiler; the others have no profiler in it.
+ * The headline time of all surfaces: that of the execution without a profiler if there is one, else W. For `source` trace and operators W
+ * is under the profiler; others have no profiler.
  */
 export const headlineTime = ({ clean_ms, measured_ms }: Timed): Figure =>
   clean_ms.value === null ? measured_ms : clean_ms;
 
-/** Whether the time that leads was taken under a profiler. */
+/** Whether the headline time was measured under a profiler. */
 export const isProfiled = ({ source, clean_ms }: Pick<StageWaterfall, 'source' | 'clean_ms'>): boolean =>
   (source === 'trace' || source === 'operators') && clean_ms.value === null;
 
 const ofProfiler = 'profiler_overhead';
 
-/** The bars that share the headline time, and what the profiler added after it; `share` is of the sum of the former. */
+/** The bars that sum to the headline time, and the profiler overhead after it; `share` is of that sum. */
 export function explainedBars<B extends { id: string; ms: number }>(
   bars: readonly B[],
 ): { bars: B[]; profiler: B | null; ms: number } {
@@ -31,7 +31,7 @@ export function explainedBars<B extends { id: string; ms: number }>(
   };
 }
 
-/** The time that leads of a phase of a timeline, ms, and whether it was taken under the profiler. */
+/** The headline time of a phase of a timeline, ms, and whether it was measured under the profiler. */
 export function phaseTime({
   clean_ms,
   wall,
@@ -48,14 +48,14 @@ export function phaseTime({
 }
 
 /**
- * What of a time a device is idle, in the time's unit and as a share. It works as long with a profiler as without, so all
- * that a profiler adds is idle time.
+ * Idle time of a device within a time, in the same unit and as a share. The device works equally long with and without a profiler, so all
+ * profiler overhead is idle time.
  */
 export function idleIn(time: number, busy: number): { idle: number; share: number } {
   const idle = Math.max(0, time - busy);
   return { idle, share: time > 0 ? idle / time : 0 };
 }
 
-/** Kernels and copies of a mean instance, ms: what neither the host nor the profiler reaches. */
+/** Kernels and copies per mean instance, ms, which neither the host nor the profiler affects. */
 export const busyMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
   bars.reduce((sum, { id, ms }) => sum + (isKernelBar(id) || isExposedBar(id) ? ms : 0), 0);

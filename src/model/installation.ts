@@ -7,7 +7,7 @@ import { shellWord } from './shell.js';
 const dependencies: Readonly<Record<string, string>> = packageJson.dependencies;
 const optionalDependencies: Readonly<Record<string, string>> = packageJson.peerDependencies;
 
-/** Folder of the installed package: the nearest package.json above this module, in dist/ as in src/. */
+/** Folder of the installed package: the nearest package.json above this module, in dist/ or src/. */
 export function packageRoot(): string {
   const moduleFolder = dirname(fileURLToPath(import.meta.url));
   let folder = moduleFolder;
@@ -19,15 +19,15 @@ export function packageRoot(): string {
   return folder;
 }
 
-/** Path of a built entry that is started as a process of its own, e.g. `sql-child`. */
+/** Path of a built entry that runs as its own process, e.g. `sql-child`. */
 export function childEntry(name: string): string {
   return join(packageRoot(), 'dist', `${name}.js`);
 }
 
 /**
- * The command that adds a missing package where this installation looks for it: a checkout, a project's node_modules, the
- * cache of npx, or the global folder. Without install scripts: that of onnxruntime-node downloads CUDA libraries from outside
- * the registry, which inferscope does not use.
+ * The command that adds a missing package where this installation searches it: a checkout, a project's node_modules, the cache of npx, or
+ * the global folder. Without install scripts: that of onnxruntime-node downloads CUDA libraries from outside the registry, which inferscope
+ * does not use.
  */
 export function installCommand(name: string): string {
   const root = packageRoot();

@@ -2,11 +2,11 @@ import type { ErrorCode } from './errors.js';
 
 interface Meaning {
   means: string;
-  /** What to do about it; none where it only explains a number. */
+  /** What to do about it; missing if the issue only explains a number. */
   fix?: string;
 }
 
-/** Why a number is doubtful, lost or left out. An issue has one of these codes, and a text with its numbers and names. */
+/** Why a number is doubtful, lost or left out: an issue has one of these codes and a text with numbers and names. */
 export const issueCodes = {
   // Host and machine during a recording.
   machine_not_idle: {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bareKernelName } from './kernel-name.js';
 
-// As ncu and Kineto print them.
+// As printed by ncu and Kineto.
 test.each([
   [
     'void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::Half, float>(int, float)',

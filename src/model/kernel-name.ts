@@ -1,4 +1,4 @@
-/** A demangled name without "void", unnamed namespaces, template arguments and parameters. */
+/** A demangled name without "void", anonymous namespaces, template arguments and parameters. */
 export function bareKernelName(name: string): string {
   let depth = 0;
   let bare = '';

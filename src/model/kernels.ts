@@ -1,10 +1,10 @@
 /**
- * What the roofline and kernels commands ask of a process that runs operations (PyTorch on a GPU, ONNX Runtime on a
- * CPU). The order travels as JSON; what was measured comes back as `microbenchmark` lines of the record file.
+ * What the roofline and kernels commands send to a process that runs operations (PyTorch on a GPU, ONNX Runtime on a CPU). The order is
+ * JSON; measurements come back as `microbenchmark` lines of the record file.
  */
 import type { EngineLaunch } from './engine.js';
 
-/** Operations of LLMs and their neighbors. */
+/** Operations of LLMs and related models. */
 export const kernelNames = [
   'gemm',
   'linear',
@@ -21,7 +21,7 @@ export const kernelNames = [
 ] as const;
 export type KernelName = (typeof kernelNames)[number];
 
-/** What a machine's roofline is made of, besides GEMMs. */
+/** Probes of a machine's roofline other than GEMMs. */
 const probeNames = [
   'copy',
   'read',
@@ -50,12 +50,12 @@ export interface KernelCase {
   /** Unique in an order. */
   case: string;
   kernel: KernelName | ProbeName;
-  /** Where the framework has several: flash, efficient, cudnn, math; null is the framework's own choice. */
+  /** Backend, if the framework has several: flash, efficient, cudnn, math; null is the framework's default. */
   backend: string | null;
-  /** Names of src/model/dtype.ts, and tfloat32 for float32 matrices on tensor cores. */
+  /** Names in src/model/dtype.ts, and tfloat32 for float32 matrices on tensor cores. */
   dtype: string;
   params: Record<string, number>;
-  /** Floating-point operations of one run; matrix multiplications count 2 a multiply-add. */
+  /** Floating-point operations per run; a multiply-add counts 2. */
   flops: number;
   /** Bytes that one run must move: each input and output once. */
   bytes: number;
@@ -66,31 +66,31 @@ export interface KernelOrder {
   execution_id: string;
   device: string | null;
   cases: KernelCase[];
-  /** Timed runs of each case, at least; more until the interval is narrow, `max_runs` or `max_seconds` at the latest. */
+  /** Minimum timed runs of each case; more until the interval is narrow, up to `max_runs` or `max_seconds`. */
   runs: number;
   max_runs: number;
   max_seconds: number;
-  /** Half of the 95 % interval of the mean, as a share of it, at which a case is measured well enough. */
+  /** Half width of the mean's 95 % interval, as a share of the mean, at which a case is measured well enough. */
   narrow: number;
   /** auto: operations shorter than their launch are replayed from a CUDA graph. */
   graph: 'auto' | 'always' | 'never';
   /** Compare each case once with a float64 reference. */
   check: boolean;
   seed: number;
-  /** After all are timed, each runs a few more times under the framework's profiler, which writes to `folder`. */
+  /** After all cases are timed, each runs a few more times under the framework's profiler, which writes to `folder`. */
   trace?: KernelTrace | null;
 }
 
 export interface KernelTrace {
   folder: string;
-  /** Runs of each case that are watched; each is a range `case:<case>` of its own. */
+  /** Profiled runs of each case; each is a range `case:<case>`. */
   runs: number;
 }
 
-/** `case` was started (done: cases finished before it), or, with done = total, was the last one and is finished. */
+/** `case` was started (done: cases finished before it) or, if done = total, was the last one and has finished. */
 export type KernelProgress = { type: 'case'; case: string; done: number; total: number };
 
-/** What the framework says of the device that it measures; null where it does not say it. */
+/** Facts about the measured device reported by the framework; null if not reported. */
 export interface KernelDevice {
   name: string;
   /** cuda:0, cpu */
@@ -104,25 +104,25 @@ export interface KernelDevice {
 }
 
 export interface KernelControl {
-  /** `microbenchmark` lines are appended here, each case's when it is done. */
+  /** `microbenchmark` lines are appended here after each case. */
   recordPath: string;
-  /** Folder for what the launch leaves behind. */
+  /** Folder for output of the launch. */
   scratch: string;
-  /** On abort the case at work is ended soon, and all that are open are recorded as stopped. */
+  /** On abort the current case is ended soon, and all remaining ones are recorded as stopped. */
   signal: AbortSignal;
   onProgress: (progress: KernelProgress) => void;
   onDevice: (device: KernelDevice) => void;
 }
 
 /**
- * What runs an order: PyTorch (src/capture/kernels/runner.ts) or ONNX Runtime. `launch` may throw when the process
- * cannot be started; cases that fail are lines of the record and no failure of the launch. Aborting `control.signal`
- * is how a hung launch is ended, too: it must be gone within seconds of it, if need be by SIGKILL.
+ * Runs an order: PyTorch (src/capture/kernels/runner.ts) or ONNX Runtime. `launch` may throw if the process cannot be started; failed cases
+ * are lines of the record and do not fail the launch. Aborting `control.signal` must also end a hung launch within seconds, by SIGKILL if
+ * necessary.
  */
 export interface KernelRunner {
   name: 'pytorch' | 'onnxruntime';
   version: string | null;
-  /** cpu, cuda:0; as sessions name it. */
+  /** Device as named in sessions: cpu, cuda:0. */
   device: string;
   launch(order: KernelOrder, control: KernelControl): EngineLaunch;
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { inLanes } from './lanes.js';
 
-test('no more at a time than there are lanes, and every item once', async () => {
+test('runs at most as many items at a time as there are lanes, and every item once', async () => {
   let running = 0;
   let most = 0;
   const done: number[] = [];
@@ -15,7 +15,7 @@ test('no more at a time than there are lanes, and every item once', async () => 
   expect([most, done]).toEqual([2, [5, 6, 7, 8, 9]]);
 });
 
-test('after a failure nothing starts, and what had started ends first', async () => {
+test('after a failure starts no item and waits for running ones', async () => {
   const begun: number[] = [];
   let ended = false;
   const failing = inLanes([0, 1, 2, 3], 2, async (item) => {

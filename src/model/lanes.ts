@@ -1,4 +1,4 @@
-/** Gives each item to `work`, so many at a time, in their order. @throws the first failure, when what had begun has ended */
+/** Calls `work` for each item in order, at most `lanes` at a time. @throws the first failure, after running items have ended */
 export async function inLanes<T>(
   items: readonly T[],
   lanes: number,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { launchedRank } from './launched-rank.js';
 
-// Variables as torchrun 2.11, Open MPI 4.1, Slurm 22.05 and MPICH set them.
+// Variables set by torchrun 2.11, Open MPI 4.1, Slurm 22.05 and MPICH.
 const slurm = { SLURM_JOB_ID: '7', SLURM_PROCID: '3', SLURM_LOCALID: '1', SLURM_NTASKS: '4' };
 const step = { SLURM_STEP_ID: '0', SLURM_STEP_NUM_TASKS: '4' };
 
-test('each launcher names the rank, the size and the start', () => {
+test('reads rank, size and start from each launcher', () => {
   expect(launchedRank({ ...slurm, ...step })).toMatchObject({
     rank: 3,
     worldSize: 4,
@@ -37,12 +37,12 @@ test('each launcher names the rank, the size and the start', () => {
   expect(launchedRank({ PMI_RANK: '1', PMI_SIZE: '2' })).toMatchObject({ rank: 1, job: null });
 });
 
-test('torchrun below srun: the rank is that of torchrun, and two steps of a job are two starts', () => {
+test("torchrun under srun: the rank is torchrun's, and two steps of a job are two starts", () => {
   const inner = { RANK: '5', WORLD_SIZE: '8', MASTER_PORT: '29500', MASTER_ADDR: 'node1' };
   expect(launchedRank({ ...slurm, ...step, ...inner })).toMatchObject({ rank: 5, job: '29500-node1-7-0' });
 });
 
-test("a batch script and a shell of salloc are no ranks, although they have Slurm's variables", () => {
+test("a batch script and a shell of salloc are not ranks, although they have Slurm's variables", () => {
   expect(launchedRank(slurm)).toBeNull();
   expect(launchedRank({})).toBeNull();
   expect(launchedRank({ RANK: 'first', WORLD_SIZE: '2' })).toBeNull();

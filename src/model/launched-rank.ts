@@ -1,13 +1,13 @@
-/** A process of several that a launcher started. */
+/** One of several processes started by a launcher. */
 export interface LaunchedRank {
   rank: number;
-  /** Processes of the job; null where the launcher does not say. */
+  /** Number of processes of the job; null if unknown. */
   worldSize: number | null;
-  /** Among the processes of its host. */
+  /** Rank among the processes of its host. */
   localRank: number | null;
-  /** The same for all ranks of one start, different for another start; null where the launcher has no such name. */
+  /** Name of the start, equal for all its ranks and different for another start; null if the launcher has none. */
   job: string | null;
-  /** How its start is typed, where it is not seen; null where the variables can be of anything. */
+  /** The launcher's command line, if it cannot be read from a process; null if several launchers set these variables. */
   typed: string[] | null;
 }
 
@@ -16,13 +16,13 @@ interface Launcher {
   rank: string;
   size: string;
   local: string;
-  /** Variables that name the start together; the first must be there. */
+  /** Variables that together name the start; the first is required. */
   job: readonly string[];
-  /** Without it these are the variables of a shell that starts ranks, not of a rank: Slurm's batch script, a shell of salloc. */
+  /** Without this variable it is a shell that starts ranks, not a rank: Slurm's batch script, a shell of salloc. */
   needs?: string;
 }
 
-/** The innermost launcher comes first: torchrun is started below srun, not the other way round. */
+/** The innermost launcher first: torchrun is started by srun, not the other way round. */
 const launchers: readonly Launcher[] = [
   {
     rank: 'RANK',
@@ -55,7 +55,7 @@ const launchers: readonly Launcher[] = [
   },
 ];
 
-/** What torchrun, mpirun, srun or mpiexec tell a process through its environment; null for a process of its own. */
+/** The rank that torchrun, mpirun, srun or mpiexec passes in the environment; null without a launcher. */
 export function launchedRank(env: Readonly<Record<string, string | undefined>>): LaunchedRank | null {
   const numberOf = (name: string): number | null => {
     const value = env[name];

@@ -5,7 +5,7 @@ const launcherArguments = ['run', '--name', 'job', '--', 'python', 'train.py'];
 const torchrun = { RANK: '1', WORLD_SIZE: '8', MASTER_ADDR: 'node1', MASTER_PORT: '29500' };
 const slurm = { SLURM_PROCID: '1', SLURM_STEP_NUM_TASKS: '4', SLURM_STEP_ID: '0', SLURM_JOB_ID: '7' };
 
-/** Processes above, the nearest first. */
+/** Parent processes, nearest first. */
 const above = (...lines: string[]) => {
   const words = lines.map((line) => line.split(' '));
   return () => {
@@ -14,7 +14,7 @@ const above = (...lines: string[]) => {
   };
 };
 
-test('what was typed before the command is in the command line of a process above', () => {
+test("finds the launcher's words in the command line of a parent process", () => {
   const line = `/usr/bin/python3.12 /usr/local/bin/torchrun --nproc-per-node 8 --no-python inferscope ${launcherArguments.join(' ')}`;
   expect(launcherWords(launcherArguments, torchrun, above(line, '-bash'))).toEqual([
     'torchrun',
@@ -31,14 +31,14 @@ test('what was typed before the command is in the command line of a process abov
   ]);
 });
 
-test('of a launcher above a launcher the outer one was typed', () => {
+test('for nested launchers returns the outer one', () => {
   const inner = `torchrun --nproc-per-node 8 inferscope ${launcherArguments.join(' ')}`;
   expect(launcherWords(launcherArguments, torchrun, above(inner, `mpirun -n 2 ${inner}`))).toEqual(
     'mpirun -n 2 torchrun --nproc-per-node 8'.split(' '),
   );
 });
 
-test('srun is on another host; without a launcher there is nothing', () => {
+test('srun is on another host; without a launcher the result is empty', () => {
   expect(launcherWords(launcherArguments, slurm, above('slurmstepd: [7.0]'))).toEqual(['srun', '--ntasks=4']);
   expect(launcherWords(launcherArguments, torchrun, above('/bin/kubelet'))).toEqual([]);
   expect(

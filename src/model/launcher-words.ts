@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import process from 'node:process';
 import { launchedRank } from './launched-rank.js';
 
-/** A process and its parent, as the system lists them; null where it does not. */
+/** A process with its command line and parent; null if the system does not list it. */
 interface Listed {
   words: string[];
   parent: number;
@@ -12,7 +12,7 @@ interface Listed {
 function listed(pid: number): Listed | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Field 4; the command in field 2 may hold spaces and brackets.
+    // Field 4; the command in field 2 may contain spaces and brackets.
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
     return { words: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1), parent };
   } catch {
@@ -21,10 +21,10 @@ function listed(pid: number): Listed | null {
 }
 
 /**
- * What was typed before this command by whoever started the ranks of a job: `torchrun --nproc-per-node 8 --no-python`. It is in the command
- * line of a process above this one; srun's is on the host where it was typed, so that its ranks know only how many they are.
+ * The words typed before this command to start the ranks of a job, such as `torchrun --nproc-per-node 8 --no-python`, from the command line
+ * of a parent process. srun's command line is on the host where it was typed, so its ranks know only their number.
  * @param own words of this command, without the program that runs them
- * @returns nothing for a process that no launcher started
+ * @returns nothing for a process without a launcher
  */
 export function launcherWords(
   own: readonly string[],
@@ -41,7 +41,7 @@ export function launcherWords(
   return typed;
 }
 
-/** What a command line has before the program that takes these last words; interpreters of scripts are left out. */
+/** The words of a command line before the program that takes these last words, without interpreters of scripts. */
 function wordsBefore(words: readonly string[], own: readonly string[]): string[] {
   const at = words.length - own.length;
   if (at < 2 || !own.every((word, i) => words[at + i] === word)) return [];

@@ -1,6 +1,6 @@
 /**
- * Libraries that mark their own calls with NVTX, each in a domain of its name: `NCCL:ncclAllReduce`. No stages of the
- * program: what runs inside belongs to the stage around them.
+ * NVTX domains of libraries that mark their own calls: `NCCL:ncclAllReduce`. They are not stages of the program: their content belongs to
+ * the enclosing stage.
  */
 const domains = [
   'NCCL',
@@ -20,5 +20,5 @@ const domains = [
   'TensorRT',
 ];
 
-/** At the start of a range's name, for JavaScript and for DuckDB's regular expressions alike; case does not count. */
+/** Pattern for the start of a range's name, in JavaScript and DuckDB syntax; case-insensitive. */
 export const libraryRange = `(?:lib)?(?:${domains.join('|')}):`;

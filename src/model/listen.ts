@@ -4,7 +4,7 @@ import { InferscopeError, systemErrorCode } from './errors.js';
 
 /**
  * Listens for HTTP requests.
- * @param port 0 takes a free one
+ * @param port 0 chooses a free one
  * @throws E_USAGE when the port is taken or the address is not this machine's
  */
 export async function listen(

@@ -4,7 +4,7 @@ import { documentSchema } from './document.js';
 import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 import { subjects } from './subjects.js';
 
-/** sha256 and size of a kept file; `path` is relative to the session folder, with forward slashes. */
+/** sha256 and size of a saved file; `path` is relative to the session folder, with forward slashes. */
 const keptFileSchema = z.object({
   path: z.string(),
   bytes: z.number().int(),
@@ -52,14 +52,14 @@ const captureSchema = z.object({
     ),
 });
 
-/** A fact about the machine or the software; null is "could not be read", with the reason in `issues`. */
+/** A fact about the machine or the software; null means it could not be read, with the reason in `issues`. */
 const fact = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 export const workloadSchema = z.object({
   model: z
     .object({
       name: z.string(),
-      /** config.json as the workload used it. */
+      /** config.json as used by the workload. */
       config: z.record(z.string(), z.unknown()),
       dtype: z.string(),
       quantization: z.string().nullable(),
@@ -124,7 +124,7 @@ export type Capture = z.infer<typeof captureSchema>;
 export type Workload = z.infer<typeof workloadSchema>;
 export type ManifestData = z.infer<typeof manifestDataSchema>;
 
-/** What people add afterwards: outside the checksums, replaced atomically. */
+/** Data added by users afterwards: without a checksum, replaced atomically. */
 export const userDataSchema = z.object({
   name: z.string().nullable(),
   tags: z.array(z.string()),

@@ -1,4 +1,4 @@
-/** Components of what a run takes that the calculator knows, in the order in which they are shown. */
+/** Memory components that the calculator estimates, in display order. */
 export const estimatedComponents = [
   'model_weights',
   'kv_cache',
@@ -9,7 +9,7 @@ export const estimatedComponents = [
   'allocator_reserve',
 ] as const;
 
-/** And those that only a measurement has. */
+/** With the components that only a measurement has. */
 export const memoryComponents = [...estimatedComponents, 'other_processes', 'residual'] as const;
 
 export type EstimatedComponent = (typeof estimatedComponents)[number];

@@ -4,8 +4,8 @@ import { memoryProfileSchema } from './documents/memory-profile.js';
 const given = z.number().nullable();
 
 /**
- * What only the run of `inferscope memory` knows (artifact memory-plan.json): what was requested, when each stage
- * started, and which processes belong to the engine. All t_ns are ns since the session's start, when sampling started.
+ * Facts known only during a run of `inferscope memory` (artifact memory-plan.json): the request, when each stage started, and the processes
+ * of the engine. All t_ns are ns since the session's start, when sampling started.
  */
 export const memoryPlanSchema = z.object({
   v: z.literal(1),

@@ -1,4 +1,4 @@
-/** No machine has as many bytes; in GB it is far below. */
+/** Larger sizes are impossible, in bytes as in GB. */
 const most = 1e18;
 
 interface Sizes {
@@ -6,7 +6,7 @@ interface Sizes {
   memory_breakdown?: unknown;
 }
 
-/** The first size of a memory profile that no memory has: below zero at a point, or beyond every machine. Null without. */
+/** The first impossible size of a memory profile: negative at a point, or larger than any machine's memory. Null without one. */
 export function impossibleSize({ memory_measurements, memory_breakdown }: Sizes): string | null {
   for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
     if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))

@@ -11,16 +11,16 @@ export interface ResultMetric {
 }
 
 /**
- * `metrics.source` starts with a code: `recomputed`, then from what, or `file: ` and the field. These are the only readers of it;
- * sessions of every version have it.
+ * `metrics.source` starts with a code: `recomputed` and what from, or `file: ` and the field. Only these functions read it; sessions of
+ * every version have it.
  */
 const [recomputedCode, fileCode] = ['recomputed', 'file: '];
 
-/** SQL: the row was computed from the requests of its file, not written by the tool. */
+/** SQL: whether a row was computed from the requests of its file, not written by the tool. */
 export const isRecomputedSql = `starts_with(source, '${recomputedCode}')`;
 
 export const isRecomputed = (source: string): boolean => source.startsWith(recomputedCode);
 
-/** Field of the tool's file; the source itself where it names none. */
+/** Field of the tool's file; the source itself if it names no field. */
 export const fieldOf = (source: string): string =>
   source.startsWith(fileCode) ? source.slice(fileCode.length) : source;

@@ -10,7 +10,7 @@ interface MetricsPage {
 
 const timeoutMs = 2000;
 
-/** The page as it is now; null where there is none: that is the rule for hosted APIs, and the caller says so. */
+/** Fetches the page; null if there is none, as for most hosted APIs. */
 export async function metricsPage(url: string): Promise<MetricsPage | null> {
   const began = monotonicNs();
   try {
@@ -21,7 +21,7 @@ export async function metricsPage(url: string): Promise<MetricsPage | null> {
   }
 }
 
-/** Takes pages from now until stop(), which takes a last one; never two at once. */
+/** Fetches pages periodically until stop(), which fetches a last one; never two at once. */
 export function sampleMetrics(
   url: string,
   take: (page: MetricsPage | null) => void,

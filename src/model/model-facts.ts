@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a program shows of a model that is neither in its config nor in its weights. */
+/** Facts about a model at run time that are neither in its config nor in its weights. */
 export const modelFactsSchema = z.object({
   class: z.string().nullable().default(null),
   attention: z

@@ -8,18 +8,18 @@ test.each([
   ['rofline', 'roofline'],
   ['sqll', 'sql'],
   ['memory-porfile', 'memory-profile'],
-  // Three letters, three changes: nobody meant that.
+  // Three changes in three letters are another word.
   ['foo', null],
   ['quantization', null],
 ])('%s means %s', (word, meant) => {
   expect(nearest(word, names)).toBe(meant);
 });
 
-test('no names: no nearest one', () => {
+test('without names there is no nearest one', () => {
   expect(nearest('x', [])).toBeNull();
 });
 
-test('some of many: those that start with the typed text, nearest first, else the first', () => {
+test('of many names lists those that start with the typed text, nearest first, else the first ones', () => {
   const models = ['llama-24m', 'llama-3.1-8b', 'mistral-7b', 'qwen3-8b'];
   expect(someOf(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b, …');
   expect(someOf(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');

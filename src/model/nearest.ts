@@ -1,6 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/** The name that was probably meant: the first that starts with it, else at most two letters or a fifth of the word away. */
+/** The name that was probably meant: the first with this prefix, else one at most two letters or a fifth of the word away. */
 export function nearest(word: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
   const longer = names.find((name) => word.length > 3 && name.startsWith(word));
@@ -9,7 +9,7 @@ export function nearest(word: string, names: readonly string[]): string | null {
   return distance(word, found) <= Math.max(2, word.length * 0.2) ? found : null;
 }
 
-/** Up to six of many names for a message: the nearest to what was typed, else the first; "…" where there are more. */
+/** Up to `most` names for an error message: those nearest to the typed word, else the first; "…" if there are more. */
 export function someOf(names: readonly string[], typed: string, most = 6): string {
   const word = typed.toLowerCase();
   const near = names.filter((name) => name.startsWith(word.slice(0, 4)));

@@ -1,8 +1,7 @@
 /**
- * Environment of every process of ours that loads a library which reports its use: nothing leaves the machine. Each is the
- * library's own switch (read on 2026-11-23): ONNX Runtime 1.30 (a device id, CPU and model names, to a database in
- * ~/.cache/Microsoft and to its maker), vLLM's usage statistics, huggingface_hub's and Ray's. A user's program under `run`
- * keeps the environment it was given.
+ * Environment that disables usage reports of libraries in every process of ours, so that nothing leaves the machine. Each variable is the
+ * library's own switch (as of 2026-11-23): ONNX Runtime 1.30 (sends a device id, CPU and model names), vLLM's usage statistics,
+ * huggingface_hub and Ray. A user's program under `run` keeps its environment.
  */
 export const noTelemetry = {
   ORT_DISABLE_TELEMETRY: '1',

@@ -5,8 +5,8 @@ import process from 'node:process';
 import { isAlive } from './alive.js';
 
 /**
- * Names of temporary folders say which process made them, so that what a killed process left can be distinguished from
- * what another one is writing: <pid>-<process start>-<boot and pid namespace>.
+ * Names of temporary folders identify the process that made them, so that leftovers of a killed process can be distinguished from folders
+ * in use: <pid>-<process start>-<boot and pid namespace>.
  */
 export const ownerPattern = String.raw`(\d+)-(\d+)-([0-9a-f]{8})`;
 
@@ -14,7 +14,7 @@ export function ownerTag(): string {
   return `${process.pid}-${processStart(process.pid) ?? '0'}-${pidSpace()}`;
 }
 
-/** Whether the process of a tag has exited; null for one of another machine, boot or container. */
+/** Whether the process of a tag has exited; null if it is on another machine, boot or container. */
 export function ownerIsGone(pid: string, start: string, space: string): boolean | null {
   if (space !== pidSpace()) return null;
   if (!isAlive(Number(pid))) return true;
@@ -22,11 +22,11 @@ export function ownerIsGone(pid: string, start: string, space: string): boolean 
   return running !== null && start !== '0' && running !== start;
 }
 
-/** Clock ticks from boot to the process's start: distinguishes a process from a later one with the same pid. */
+/** Clock ticks from boot to the process's start, which distinguish it from a later process with the same pid. */
 function processStart(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Field 22; the command in field 2 may hold spaces and brackets, so count from its closing bracket.
+    // Field 22; the command in field 2 may contain spaces and brackets, so count from its closing bracket.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
   } catch {
     return null;
@@ -41,7 +41,7 @@ function readOr(read: () => string, otherwise: string): string {
   }
 }
 
-/** Equal for two processes only when they see each other's process ids. */
+/** Equal for two processes only if they see each other's process ids. */
 function pidSpace(): string {
   const boot = readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'), 'no-boot-id');
   const namespace = readOr(() => readlinkSync('/proc/self/ns/pid'), 'no-namespace');

@@ -3,7 +3,7 @@ import { parseJson } from './parse-json.js';
 
 const nested = (levels: number): string => `{"a": ${'['.repeat(levels)}${']'.repeat(levels)}}`;
 
-test('reads what JSON.parse reads, and refuses what is nested too deep for a recursion', () => {
+test('reads the same as JSON.parse, and rejects text nested too deeply for recursion', () => {
   expect(parseJson('{"a": [1, {"b": null}], "c": "[[["}')).toEqual({ a: [1, { b: null }], c: '[[[' });
   expect(parseJson('5')).toBe(5);
   expect(parseJson(nested(200))).toHaveProperty('a');

@@ -1,9 +1,9 @@
-/** No document of a user is nested a tenth as deep; JSON.stringify and schemas recurse, and overflow at some thousands. */
+/** Maximum nesting, ten times that of any real document; JSON.stringify and schemas recurse and overflow at some thousands. */
 const deepestLevel = 256;
 
 /**
- * JSON.parse for files that a user gives.
- * @throws SyntaxError where the text is not JSON, or is nested too deep to be checked and written again
+ * JSON.parse for files given by a user.
+ * @throws SyntaxError if the text is not JSON, or is nested too deeply to be checked and written again
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);

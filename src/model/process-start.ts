@@ -4,18 +4,18 @@ import { endWithUs, type Mark } from './end-with-us.js';
 import { InferscopeError, messageOf, systemErrorCode } from './errors.js';
 import { packageRoot } from './installation.js';
 
-/** How a process of our own ended before its work: what spawn threw, or its exit code and what it wrote to stderr. */
+/** How a process of ours failed before its work: the exception of spawn, or its exit code and stderr. */
 export type FailedStart = { thrown: unknown } | { exitCode: number | null | undefined; stderr: string };
 
-/** What the system refuses while it has too many processes, files or too little memory. */
+/** System errors for too many processes or files, or too little memory. */
 const exhausted = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
 
 /**
- * Starts a process of our own, which ends when this one does.
- * @param work names it after "the process that", e.g. "runs the query"
+ * Starts a process of ours, which ends when this one does.
+ * @param work completes "the process that …", e.g. "runs the query"
  * @param entry its program file
  * @param spawn starts it, with the mark added to its environment
- * @throws E_PROCESS_START where the system gives no process
+ * @throws E_PROCESS_START if the system cannot start it
  */
 export async function startOwn<T extends ChildProcess>(
   work: string,
@@ -24,7 +24,7 @@ export async function startOwn<T extends ChildProcess>(
 ): Promise<T> {
   try {
     const child = endWithUs(spawn);
-    // The reason comes as an event.
+    // The reason is reported as an event.
     if (child.pid === undefined) throw (await once(child, 'error'))[0];
     return child;
   } catch (thrown) {
@@ -33,8 +33,8 @@ export async function startOwn<T extends ChildProcess>(
 }
 
 /**
- * The error of a process of our own that did not start: its program file is missing or belongs to another build, or the system
- * gave no process. It says nothing about the work, so it must not be taken for a failure of that.
+ * The error of a process of ours that did not start: its program file is missing or from another build, or the system could not start it.
+ * It says nothing about the work, so it must not be reported as a failure of the work.
  * @returns E_PROCESS_START
  */
 export function notStarted(work: string, entry: string, failed: FailedStart): InferscopeError {

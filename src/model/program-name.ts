@@ -4,7 +4,7 @@ import process from 'node:process';
 import { parseJson } from './parse-json.js';
 import { shellWord } from './shell.js';
 
-/** As `inferscope --help` lists them; "inferscope reads" is not a command. */
+/** Commands in `inferscope --help`; "inferscope reads" is not a command. */
 const verbs =
   'analyze|baseline|bench|completion|doctor|estimate|explain|export|gemm|import|kernels|memory|monitor|predict|profile|report|roofline|run|schema|serve|session|setup|sql|sweep|ui|validate';
 const command = new RegExp(
@@ -13,22 +13,22 @@ const command = new RegExp(
 );
 
 /**
- * How this program was started, to be typed again: `inferscope`, or through npx, which puts no command on the PATH:
- * `npx inferscope` of an installed package, `npx ./inferscope-0.1.0.tgz` of a file.
- * @param script the path that node was given, process.argv[1]
+ * How the user starts this program: `inferscope`, or through npx, which adds no command to the PATH: `npx inferscope` for an installed
+ * package, `npx ./inferscope-0.1.0.tgz` for a file.
+ * @param script process.argv[1], the script's path
  */
 export function programName(
   env: NodeJS.ProcessEnv = process.env,
   script: string = process.argv[1] ?? '',
 ): string {
-  // What npx starts hands its variables on.
+  // Programs started by npx inherit its variables.
   if (env['npm_lifecycle_event'] !== 'npx' || basename(dirname(script)) !== '.bin') return 'inferscope';
   const [cache] = /^.*[/\\]_npx[/\\][^/\\]+(?=[/\\])/.exec(dirname(script)) ?? [];
   const [spec] = cache === undefined ? [] : packagesOf(cache);
   return `npx ${spec === undefined ? 'inferscope' : shellWord(spec)}`;
 }
 
-/** What npx was given, as it notes in its cache. */
+/** The packages given to npx, which it stores in its cache. */
 function packagesOf(cache: string): readonly string[] {
   try {
     const noted = parseJson(readFileSync(join(cache, 'package.json'), 'utf8')) as {
@@ -42,7 +42,7 @@ function packagesOf(cache: string): readonly string[] {
 
 let own: string | null = null;
 
-/** `text` with its commands as this user types them. */
+/** `text` with its commands as this user starts them. */
 export function asTyped(text: string, name: string = (own ??= programName())): string {
   return name === 'inferscope' ? text : text.replaceAll(command, () => name);
 }

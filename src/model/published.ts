@@ -52,9 +52,8 @@ interface Entry {
 }
 
 /**
- * Every JSON document inferscope writes, by the name in its `schema` field, and where it is found: the command that prints
- * it, or the file it is. `record` is one line of a record file. `of`: what is shown together with others as one;
- * `figures`: what a table over many documents shows.
+ * Every JSON document that inferscope writes, by the name in its `schema` field, with the command that prints it or the file. `record` is
+ * one line of a record file. `of`: documents that are shown together; `figures`: figures for tables over many documents.
  */
 export const published = {
   session: { schema: manifestSchema, where: '`session.json` of a session: its manifest' },
@@ -160,7 +159,7 @@ export const publishedNames = Object.keys(published) as (keyof Published)[];
 export const jsonSchema = (name: keyof Published): string =>
   `${JSON.stringify(z.toJSONSchema(published[name].schema, { io: 'input' }), null, 2)}\n`;
 
-/** The figures of any document; none where its kind has no table over many. */
+/** The figures of any document; empty if its kind has no such table. */
 export function figuresOfDocument({ schema, data }: Document<unknown>): FigureRow[] {
   const known = Object.entries<Entry>(published).find(([name]) => schema.startsWith(`inferscope/${name}/`));
   return known?.[1].figures?.(data as never) ?? [];

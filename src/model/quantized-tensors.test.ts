@@ -13,7 +13,7 @@ const linear = (more: Partial<ModelTensor>): ModelTensor => ({
   ...more,
 });
 
-test('weights that hold fewer bytes than their dtype are quantized', () => {
+test('weights with fewer bytes than their dtype are quantized', () => {
   expect(quantizedTensors([linear({})], 'bfloat16')).toBeNull();
   expect(quantizedTensors([linear({ type: 'Int8Tensor', bytes: 128 * 64 + 256 })], 'bfloat16')).toEqual({
     name: 'Int8Tensor',
@@ -21,7 +21,7 @@ test('weights that hold fewer bytes than their dtype are quantized', () => {
   });
   const packed = linear({ module: 'Linear4bit', dtype: 'uint8', bytes: (128 * 64) / 2 });
   expect(quantizedTensors([packed], 'float16')).toEqual({ name: 'Linear4bit', bytesPerWeight: 0.5 });
-  // What is tied counts nowhere, and adapters are no weights of the model.
+  // A tied weight has no bytes of its own, and adapters are not weights of the model.
   const adapter = linear({ path: 'layers.*.lora_A.default', bytes: 1 });
   expect(quantizedTensors([linear({}), adapter, linear({ bytes: 0 })], 'bfloat16')).toBeNull();
   expect(quantizedTensors([linear({})], 'unknown')).toBeNull();

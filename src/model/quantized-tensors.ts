@@ -1,12 +1,12 @@
 import { bytesPerElement, dtypes } from './dtype.js';
 import type { ModelTensor } from './model-facts.js';
 
-/** Scales, zero points and paddings of float weights stay below this share. */
+/** Scales, zero points and padding of float weights are below this share. */
 const tolerance = 0.02;
 
 /**
- * How a program stores the linear layers of its model, where that is not `dtype`: by the bytes that they hold.
- * @returns null where they are plain
+ * Storage format of the linear layers of a program's model if it is not `dtype`, by their bytes.
+ * @returns null if they are not quantized
  */
 export function quantizedTensors(
   tensors: readonly ModelTensor[],

@@ -20,7 +20,7 @@ export const rankClockSchema = z.object({
     .describe("From its first to its last collective, ns since the session's start; absent without any."),
 });
 
-/** What became of each file of `import --ranks`, or of each rank of a job that `run` recorded; kept with the session as ranks.json. */
+/** Outcome of each file of `import --ranks`, or of each rank of a job that `run` recorded; saved in the session as ranks.json. */
 export const rankFilesSchema = z.object({
   world_size: z.number().int().nullable().describe('Ranks of the job, where a file states it.'),
   files: z.array(
@@ -39,7 +39,7 @@ export const rankFilesSchema = z.object({
 export type RankFiles = z.infer<typeof rankFilesSchema>;
 export type RankClockFacts = z.infer<typeof rankClockSchema>;
 
-/** Ranks of a job that are not there. */
+/** Missing ranks of a job. */
 export const missingRanks = (worldSize: number, isThere: (rank: number) => boolean): number[] =>
   Array.from({ length: worldSize }, (_, rank) => rank).filter((rank) => !isThere(rank));
 

@@ -1,4 +1,4 @@
-/** Why a figure is missing: instead of a value it has one of these codes, and a text with the names that it is about. */
+/** Why a figure is missing: it has one of these codes instead of a value, and a text with the names involved. */
 export const reasonCodes = {
   // Not recorded or reported.
   not_told: { means: 'the engine, framework or server does not report it' },
@@ -95,7 +95,7 @@ export const reasonCodes = {
   },
   split_k: { means: 'the kernel splits K: the number of its blocks is not in its name' },
 
-  // Model, sizes and roofs.
+  // Model, sizes and rooflines.
   no_model: { means: 'the session does not record its model', fix: 'state it with --model' },
   unknown_architecture: { means: 'the architecture of the model is not supported' },
   unknown_storage: { means: 'how the engine stores and computes the weights is not known' },
@@ -119,7 +119,7 @@ export const reasonCodes = {
   tensor_not_counted: { means: 'the tensor pipe was busy, and no counter has its operations' },
   disk_unknown: { means: 'the rate of the disk is not known' },
 
-  // Outcomes of a case that was tried.
+  // Outcomes of a case that was run.
   failed: { means: 'it failed' },
   out_of_memory: { means: 'it ran out of memory' },
   stopped: { means: 'it was stopped' },

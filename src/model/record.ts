@@ -4,9 +4,9 @@ import { caseOutcomes } from './kernels.js';
 import { modelFactsSchema, modelTensorSchema } from './model-facts.js';
 
 /**
- * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
- * t_ns is CLOCK_MONOTONIC (Python time.monotonic_ns(), Node process.hrtime.bigint()), an integer that stays
- * exact as a double for 104 days of uptime. docs/reference/recording-protocol.md shows each line by example.
+ * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file. t_ns is CLOCK_MONOTONIC (Python
+ * time.monotonic_ns(), Node process.hrtime.bigint()), an integer that is exact as a double for 104 days of uptime.
+ * docs/reference/recording-protocol.md has an example of each line.
  */
 const common = {
   v: z.literal(1),
@@ -122,7 +122,7 @@ const requestLineSchema = z.object({
   point: z.string().nullable().default(null).describe('BenchPoint.point of a benchmark.'),
 });
 
-/** How a point of a benchmark ended in a launch; t_ns is when. */
+/** How a point of a benchmark ended in a launch, at t_ns. */
 const pointLineSchema = z.object({
   ...common,
   type: z.literal('point'),
@@ -145,8 +145,8 @@ const pointLineSchema = z.object({
 });
 
 /**
- * Device work of the stages of one kind in one iteration that the framework's profiler watched (after the timed ones).
- * kernel_ns is the sum of durations, busy_ns the union of their intervals, both over `stages` stages of that kind.
+ * Device work of the stages of one kind in one iteration under the framework's profiler (after the timed ones). kernel_ns is the sum of
+ * durations, busy_ns the union of their intervals, both over `stages` stages of that kind.
  */
 const deviceWorkLineSchema = z.object({
   ...common,
@@ -174,7 +174,7 @@ const memoryLineSchema = z.object({
   blocks: z.number().int().nullable().default(null).describe('Of kind allocation: blocks that were alive.'),
 });
 
-/** What an engine or a server knows about itself at a moment, by the names of server-metrics: kv_cache_usage_ratio, … */
+/** Metrics of an engine or a server at one moment, by the names in server-metrics: kv_cache_usage_ratio, … */
 const telemetryLineSchema = z.object({
   ...common,
   type: z.literal('telemetry'),
@@ -190,7 +190,7 @@ const errorLineSchema = z.object({
   text: z.string(),
 });
 
-/** One case of a KernelOrder: t_ns to end_ns is the timed part. */
+/** One case of a KernelOrder, timed from t_ns to end_ns. */
 export const microbenchmarkLineSchema = z.object({
   ...common,
   type: z.literal('microbenchmark'),
@@ -232,7 +232,7 @@ export const microbenchmarkLineSchema = z.object({
     .describe('Against float64: largest |x − reference| over the largest |reference|.'),
 });
 
-/** A command of ours that ran inside kept a session of its own. */
+/** An inferscope command inside the program saved its own session. */
 const sessionLineSchema = z.object({
   ...common,
   type: z.literal('session'),
@@ -254,13 +254,13 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   sessionLineSchema,
 ]);
 
-/** Types this version knows; lines of others are counted and left out. */
+/** Line types of this version; lines of other types are counted and skipped. */
 export const recordLineTypes: readonly string[] = recordLineSchema.options.map(
   (option) => option.shape.type.value,
 );
 
 export type RecordLine = z.infer<typeof recordLineSchema>;
-/** As writers give it: fields with a default may be left out. */
+/** As writers provide it: fields with a default may be missing. */
 export type RecordLineInput = z.input<typeof recordLineSchema>;
 export type MicrobenchmarkLine = z.infer<typeof microbenchmarkLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;

@@ -26,7 +26,7 @@ test.each([
     ['env', `HF_TOKEN=${hf}`, 'python'],
     ['env', 'HF_TOKEN=***', 'python'],
   ],
-  // The value may hold spaces, so all behind the sign goes; inside a longer text it ends at the space.
+  // The value may contain spaces, so all after the sign is hidden; inside a longer text it ends at the space.
   [
     ['env', 'DB_PASSWORD=two words'],
     ['env', 'DB_PASSWORD=***'],
@@ -75,7 +75,7 @@ test.each([
   expect(redactCommand(command)).toEqual(expected);
 });
 
-test('options of language models that speak of tokens and keys stay', () => {
+test('options of language models with "token" or "key" in their name stay', () => {
   const command = [
     'python',
     'run.py',
@@ -100,7 +100,7 @@ test('options of language models that speak of tokens and keys stay', () => {
   expect(redactCommand(command)).toEqual(command);
 });
 
-test('values of the environment vanish from any text', () => {
+test('values of the environment are removed from any text', () => {
   const secrets = secretsOfEnvironment({
     MY_SERVICE_TOKEN: 'correct-horse',
     DB_PASSWORD: 'battery-staple-9',
@@ -117,12 +117,12 @@ test('values of the environment vanish from any text', () => {
   expect(redactText('decode:0:correct-horse', secrets)).toBe('decode:0:***');
 });
 
-test('a text without secrets comes back as it is', () => {
+test('a text without secrets is unchanged', () => {
   const text = 'aten::mm took 3 ms at https://host/path?batch=8, tokens=128 key=7 (author: x)';
   expect(redactText(text)).toBe(text);
 });
 
-test('values of options on the command line are secrets wherever else they stand', () => {
+test('values of secret options are hidden everywhere else too', () => {
   const argv = [
     'serve',
     '--api-key',
@@ -136,7 +136,7 @@ test('values of options on the command line are secrets wherever else they stand
   expect(secretsOfCommand(argv).sort()).toEqual(['abcdefgh1', 'ijklmnop2', 'qrstuvwx3', 'yzabcdef4']);
 });
 
-test('JSON: texts under secret names go, special tokens of a vocabulary and numbers stay', () => {
+test('JSON: texts under secret names are hidden; special tokens of a vocabulary and numbers stay', () => {
   const config = {
     hf_token: 'abcdefghij',
     image_token: '<image>',

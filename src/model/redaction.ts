@@ -1,21 +1,21 @@
 /**
- * Secrets never reach manifests, tables, logs, reports or messages: command lines are redacted by the shape of their
- * options, texts by known values and by tokens that are recognized on sight.
+ * Secrets never get into manifests, tables, logs, reports or messages: command lines are redacted by option names, texts by known values
+ * and by recognizable tokens.
  */
 const redacted = '***';
 
-/** Words in an option's or a variable's name that say its value is a secret: --hf-token, OPENAI_API_KEY, db.password. */
+/** Words in the name of an option or variable with a secret value: --hf-token, OPENAI_API_KEY, db.password. */
 const secretName =
   /(?:^|[-_.])(?:tokens?|api[-_]?keys?|apikey|access[-_]?keys?|secret[-_]?keys?|private[-_]?keys?|keys?|secrets?|passwords?|passwd|pwd|passphrase|credentials?|auth|authorization|bearer|cookie)$/i;
 
-/** Named like a secret, but hold counts, ids or file names of a model: --max-new-tokens 8, --tokens 64, --pad-token. */
+/** Similar names with counts, ids or file names of a model as values: --max-new-tokens 8, --tokens 64, --pad-token. */
 const harmlessName =
   /(?:^|[-_.])(?:(?:max|min|num|n|new|input|output|prompt|total|batched|context|bos|eos|pad|unk|sep|cls|mask|stop|special|draft|speculative)[-_.](?:\w+[-_.])*tokens?|tokens|keys?)$/i;
 
-/** Keys that are secrets all the same, in addition to "key" and "keys", which mostly name a column. */
+/** Names of secret keys, since "key" and "keys" alone mostly name a column. */
 const secretKeyName = /(?:api|access|secret|private|auth|account|encryption|signing)[-_]?keys?$/i;
 
-/** Tokens that are recognized on sight, whatever they are called. */
+/** Tokens with a recognizable format, whatever their name. */
 const literals: RegExp[] = [
   /\bhf_[A-Za-z0-9]{16,}\b/g, // Hugging Face
   /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}/g, // OpenAI, Anthropic, OpenRouter
@@ -33,7 +33,7 @@ const literals: RegExp[] = [
 const header =
   /\b((?:proxy-)?authorization|x-api-key|api-key|x-auth-token|cookie)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;]+/gi;
 const bearer = /\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi;
-/** `&sig=…`, `X-Amz-Signature=…`: who has a signed URL has what it leads to. */
+/** `&sig=…`, `X-Amz-Signature=…`: a signed URL gives access to its content. */
 const signature =
   /([?&;](?:amp;)?(?:sig|signature|x-(?:amz|goog|oss|cos|tos)-(?:signature|credential|security-token))=)[^\s&"'#<>]+/gi;
 /** `https://user:password@host` */
@@ -42,11 +42,11 @@ const urlCredentials = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi;
 const assignedName = /([A-Za-z][\w.-]*)=/g;
 const assignedValue = /"[^"]*"|'[^']*'|[^\s&'",;]+/y;
 
-/** Something that one of the patterns above may match. */
+/** Quick check whether one of the patterns above may match. */
 const suspicious =
   /[=@]|bearer|authorization|api-key|x-auth-token|cookie|hf_|sk-|gh[pousr]_|github_pat_|glpat-|nvapi-|xox|AKIA|AIza|eyJ/i;
 
-/** Whether a value under this option or variable name is to be kept from everyone. */
+/** Whether the value of an option or variable with this name is secret. */
 function isSecretName(name: string): boolean {
   const bare = name.replace(/^-+/, '');
   if (secretKeyName.test(bare)) return true;
@@ -54,16 +54,16 @@ function isSecretName(name: string): boolean {
 }
 
 /**
- * A command line that can be kept: values of `--token=…`, `--api-key X` and `HF_TOKEN=…`, authorization headers,
- * credentials in URLs and tokens known on sight become `***`. Everything else stays as typed.
- * @param secrets values to hide wherever they stand, e.g. secretsOfEnvironment(process.env)
+ * A command line that can be saved: values of `--token=…`, `--api-key X` and `HF_TOKEN=…`, authorization headers, credentials in URLs and
+ * recognizable tokens become `***`. Everything else stays as typed.
+ * @param secrets values to hide everywhere, e.g. secretsOfEnvironment(process.env)
  */
 export function redactCommand(argv: readonly string[], secrets: readonly string[] = []): string[] {
   let hideNext = false;
   return argv.map((word) => {
     if (hideNext) {
       hideNext = false;
-      // `--token --other`: the option was a flag after all.
+      // `--token --other`: the first option is a flag without a value.
       if (!word.startsWith('--')) return redacted;
     }
     const option = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word);
@@ -75,17 +75,14 @@ export function redactCommand(argv: readonly string[], secrets: readonly string[
   });
 }
 
-/**
- * `-pSECRET`, as mysql, sshpass and 7z take a password. Words (`-parallel`), ports (`-p8080:80`) and numbers are not.
- */
+/** A password in the form `-pSECRET`, as in mysql, sshpass and 7z. Words (`-parallel`), ports (`-p8080:80`) and numbers are not. */
 function attachedPassword(word: string): string | null {
   const value = /^-p([^\s=:/.,-]{6,})$/.exec(word)?.[1];
   return value !== undefined && /[A-Z0-9]/.test(value) && /[A-Za-z]/.test(value) ? value : null;
 }
 
 /**
- * The values that redactCommand hides by the name of their option, of at least 8 characters: a program may print them
- * again without the option.
+ * Values of at least 8 characters that redactCommand hides by the name of their option: a program may print them again without the option.
  */
 export function secretsOfCommand(argv: readonly string[]): string[] {
   const found = new Set<string>();
@@ -108,11 +105,11 @@ export function secretsOfCommand(argv: readonly string[]): string[] {
   return [...found].sort((a, b) => b.length - a.length);
 }
 
-/** A text without the given values and without what looks like a secret by itself. */
+/** A text without the given values and without recognizable secrets. */
 export function redactText(text: string, secrets: readonly string[] = []): string {
   let result = text;
   for (const secret of secrets) if (secret) result = result.replaceAll(secret, redacted);
-  // Names of ranges and kernels come by the hundred thousand, and next to none of them has a trace of a secret.
+  // Fast path: there are hundreds of thousands of range and kernel names, almost all without a trace of a secret.
   if (!suspicious.test(result)) return result;
   result = result
     .replace(
@@ -127,7 +124,7 @@ export function redactText(text: string, secrets: readonly string[] = []): strin
   return result;
 }
 
-/** What is assigned may be assignments itself (`STORE=AccountName=x;AccountKey=y`), so each `name=` is looked at. */
+/** A value may contain assignments (`STORE=AccountName=x;AccountKey=y`), so each `name=` is checked. */
 function withoutAssignments(text: string): string {
   let result = '';
   let copied = 0;
@@ -144,8 +141,8 @@ function withoutAssignments(text: string): string {
 }
 
 /**
- * A JSON value without secrets: every text of it, and texts under a key that is named like a secret. Special tokens of
- * a vocabulary (`"image_token": "<image>"`) stay.
+ * A JSON value without secrets: every text is redacted, and texts under a secret key are hidden. Special tokens of a vocabulary
+ * (`"image_token": "<image>"`) stay.
  */
 export function redactJson<T>(value: T, redact: (text: string) => string): T {
   return JSON.parse(
@@ -158,8 +155,8 @@ export function redactJson<T>(value: T, redact: (text: string) => string): T {
 }
 
 /**
- * Values of variables that are named like secrets, of at least 8 characters (shorter ones would hide ordinary words),
- * longest first so that one inside another goes whole. Paths are no secrets: SSH_AUTH_SOCK, *_KEY_FILE.
+ * Values of secret variables with at least 8 characters (shorter ones would hide ordinary words), longest first, so that one inside another
+ * is hidden completely. Paths are not secrets: SSH_AUTH_SOCK, *_KEY_FILE.
  */
 export function secretsOfEnvironment(
   env: Readonly<Record<string, string | undefined>> | Iterable<readonly [string, string]>,

@@ -2,17 +2,16 @@ import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import type { MiddlewareHandler } from 'hono';
 
-/** Why a request is refused before it is read. */
+/** Why a request is rejected before it is read. */
 interface Refusal {
   status: 403 | 415;
   message: string;
 }
 
 /**
- * Requests that a page in a browser could have made for someone else are refused: a Host that this server does not have
- * (DNS rebinding: the page's own name was pointed at this address), an Origin of another site, and a body that is not
- * declared as JSON, which a browser sends to any site without asking it first.
- * @param host what the server listens on, as typed
+ * Rejects requests that a page in a browser could make on behalf of another site: a Host that is not this server's (DNS rebinding), an
+ * Origin of another site, and a body that is not declared as JSON, which browsers send without a preflight request.
+ * @param host address that the server listens on, as typed
  */
 export function requestGuard(host: string, refuse: (refusal: Refusal) => Response): MiddlewareHandler {
   return async (context, next) => {
@@ -34,7 +33,10 @@ export function requestGuard(host: string, refuse: (refusal: Refusal) => Respons
   };
 }
 
-/** Loopback names and what --host says. On all interfaces any address: no name can be rebound to being an address. */
+/**
+ * Whether a host name is a loopback name or that of --host. On all interfaces any IP address is accepted: no name can be rebound to be an
+ * address.
+ */
 function servesName(asked: string, host: string): boolean {
   const name = asked.replace(/^\[|\]$/g, '').toLowerCase();
   const bound = host.toLowerCase();

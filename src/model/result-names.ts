@@ -1,11 +1,11 @@
-/** 20261121-093012, in UTC, as session ids have it. */
+/** 20261121-093012 in UTC, as in session ids. */
 export function stampOf(at: Date): string {
   return at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
 }
 
 /**
- * `<model>-profile_<stamp>.json`. `/` of a hub id becomes `_`, so that two owners' models of one name stay apart; of a
- * path its last name counts, of a config.json its folder's.
+ * `<model>-profile_<stamp>.json`. `/` of a hub id becomes `_`, so that models with the same name from two owners differ; for a path the
+ * last part is used, for a config.json its folder.
  */
 export function profileName(model: string, stamp: string): string {
   const trimmed = model.replaceAll('\\', '/').replace(/\/+$/, '');

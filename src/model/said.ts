@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * A sentence as its template, with {} for each argument or {unit} for one with a unit: what says the same of several launches
- * is known by it.
+ * A sentence as a template, with {} for each argument or {unit} for one with a unit: equal sentences of several launches are recognized by
+ * it.
  */
 export const saidSchema = z.object({
   template: z.string(),
@@ -10,7 +10,7 @@ export const saidSchema = z.object({
 });
 export type Said = z.infer<typeof saidSchema>;
 
-/** With another text: what it was made of no longer holds. */
+/** Replaces the text of an issue and removes its template, which no longer matches. */
 export function withText<T extends { text: string; said?: Said | undefined }>(
   { said: of, ...one }: T,
   text: string,

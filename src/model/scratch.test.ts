@@ -9,7 +9,7 @@ import { createScratch, removeAbandoned, scratchName } from './scratch.js';
 const folder = mkdtempSync(join(tmpdir(), 'scratch-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('what an exited process left is removed, and nothing else', () => {
+test('removes only leftovers of exited processes', () => {
   const gone = spawnSync(process.execPath, ['-e', '']).pid;
   const own = scratchName('inferscope-scratch');
   const abandoned = own.replace(`-${process.pid}-`, `-${gone}-`);
@@ -20,7 +20,7 @@ test('what an exited process left is removed, and nothing else', () => {
   expect(readdirSync(folder).sort()).toEqual([own, elsewhere, notOurs, 'scratch'].sort());
 });
 
-test('a scratch folder sweeps before it is made, and goes with remove()', () => {
+test('a scratch folder removes leftovers before it is created, and is removed by remove()', () => {
   const gone = spawnSync(process.execPath, ['-e', '']).pid;
   const abandoned = join(folder, scratchName('x').replace(`-${process.pid}-`, `-${gone}-`));
   mkdirSync(abandoned);

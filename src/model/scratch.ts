@@ -10,14 +10,14 @@ export interface ScratchFolder {
   remove(): void;
 }
 
-/** A name that says which process made it: <prefix>-<owner>-<random>. */
+/** A name that identifies the process that made it: <prefix>-<owner>-<random>. */
 export function scratchName(prefix: string): string {
   return `${prefix}-${ownerTag()}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
- * Removes this user's files and folders with such names below `folder` after their process has exited; those of
- * another machine, boot or container stay. What cannot be removed is left for the next one.
+ * Removes this user's files and folders with such names below `folder` after their process has exited; those of another machine, boot or
+ * container stay. What cannot be removed is left for the next call.
  */
 export function removeAbandoned(folder: string, prefix: string): void {
   const pattern = new RegExp(`^${prefix.replaceAll('.', '\\.')}-${ownerPattern}-[0-9a-f]+$`);
@@ -41,8 +41,8 @@ export function removeAbandoned(folder: string, prefix: string): void {
 }
 
 /**
- * A new empty folder below `folder`, removed by `remove` and when this process exits. What killed processes left there goes
- * first. @throws the system's error, e.g. ENOENT
+ * A new empty folder below `folder`, removed by `remove` and when this process exits. Removes leftovers of killed processes first.
+ * @throws the system's error, e.g. ENOENT
  */
 export function createScratch(folder: string, prefix: string): ScratchFolder {
   removeAbandoned(folder, prefix);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readServerMetrics } from './server-metrics.js';
 
-test('vLLM 0.26 on an H200 after three loads: what it counted is what was sent', () => {
+test('reads the metrics of vLLM 0.26 on an H200 after three loads: its counts equal what was sent', () => {
   const page = readFileSync('test/fixtures/vllm-0.26-h200/metrics.prom', 'utf8');
   const { server, reading } = readServerMetrics(page);
   expect(server).toBe('vLLM');
@@ -15,13 +15,13 @@ test('vLLM 0.26 on an H200 after three loads: what it counted is what was sent',
     preemptions_total: 0,
     prompt_tokens_total: sent * 128,
     prefix_cache_queries_total: sent * 128,
-    // One probe repeats another: 7 of its 8 blocks of 16 tokens, for the last token is always computed.
+    // One probe repeats another: 7 of its 8 blocks of 16 tokens, since the last token is always computed.
     prefix_cache_hits_total: 112,
     queue_requests_total: sent,
     prefill_requests_total: sent,
     decode_requests_total: sent,
   });
-  // 64 tokens each but for the probes, which ask for fewer.
+  // 64 tokens each except for the probes, which request fewer.
   expect(reading['generation_tokens_total']).toBe((sent - 3) * 64 + 12);
   expect(reading['decode_seconds_total']! / sent).toBeCloseTo(0.15, 2);
 });

@@ -1,7 +1,7 @@
-/** One reading of a server's own metrics under our names; a name it does not report is absent. */
+/** A server's own metrics under our names; unreported ones are absent. */
 export type ServerReading = Record<string, number>;
 
-/** Sum and count of a histogram over requests, s: their growth is a mean. */
+/** Sum and count of a histogram over requests, s: their increase gives a mean. */
 function histogram(name: string, from: readonly string[]): Record<string, { from: string[]; over: 'sum' }> {
   return {
     [`${name}_seconds_total`]: { from: from.map((source) => `${source}_sum`), over: 'sum' },
@@ -9,7 +9,7 @@ function histogram(name: string, from: readonly string[]): Record<string, { from
   };
 }
 
-/** Our name, and what each server calls it. Of several series of a name, `sum` adds them and `max` takes the largest. */
+/** Our name of a metric, and its name on each server. Several series of a name are summed (`sum`) or the largest is taken (`max`). */
 const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
   requests_running: {
     from: [
@@ -104,7 +104,7 @@ function series(text: string): Map<string, number[]> {
     if (line === '' || line.startsWith('#')) continue;
     const match = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line);
     const value = Number(match?.[2]);
-    // Counts, seconds and shares: what is below 0 or beyond whole numbers is damage, and is no reading.
+    // Counts, seconds and shares: negative or huge values are invalid and skipped.
     if (!match || !(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) continue;
     const values = found.get(match[1]!) ?? [];
     values.push(value);
@@ -113,7 +113,7 @@ function series(text: string): Map<string, number[]> {
   return found;
 }
 
-/** What a /metrics page says under our names, and which server wrote it. */
+/** The metrics of a /metrics page under our names, and the server that wrote it. */
 export function readServerMetrics(text: string): { server: string | null; reading: ServerReading } {
   const found = series(text);
   const reading: ServerReading = {};

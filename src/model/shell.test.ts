@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { shellCommand, shellWords } from './shell.js';
 
-test('words are taken apart as a shell does', () => {
+test('splits words as a shell does', () => {
   expect(
     shellWords(`  --partition=cpu --comment='two words'  --constraint="a&b" a\\ b "say \\"hi\\""`),
   ).toEqual(['--partition=cpu', '--comment=two words', '--constraint=a&b', 'a b', 'say "hi"']);
   expect(shellWords('')).toEqual([]);
 });
 
-test('what is quoted for a shell is the same again', () => {
+test('quoting and splitting words gives the same words', () => {
   const words = ['plain', 'two words', "it's", 'a"b', 'back\\slash', '$HOME'];
   expect(shellWords(shellCommand(words))).toEqual(words);
 });

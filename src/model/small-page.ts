@@ -1,13 +1,13 @@
 import type { Agent } from 'undici';
 
-/** More than any /metrics page, list of models or version has. */
+/** Maximum bytes of a page, larger than any /metrics page, list of models or version. */
 const maxPageBytes = 16 * 2 ** 20;
 
 let agent: Agent | null = null;
 
 /**
- * GETs a page of a server that nobody vouches for: it is read up to 16 MiB, and no redirect is followed.
- * @throws when there is no answer in time, or a longer one
+ * GETs a page of an untrusted server: reads at most 16 MiB and follows no redirect.
+ * @throws if there is no answer in time, or a longer one
  */
 export async function smallPage(
   url: string,

@@ -1,7 +1,7 @@
 import { type Figure, figure } from './figure.js';
 import { studentT95 } from './student-t.js';
 
-/** NaN of none, as the others here. */
+/** NaN without values, as for the other functions here. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i]!;
@@ -16,7 +16,7 @@ export function standardDeviation(values: ArrayLike<number>): number {
   return Math.sqrt(squares / (values.length - 1));
 }
 
-/** Linear interpolation between order statistics (type 7, as numpy and DuckDB's quantile_cont). `sorted` ascending, not empty. */
+/** Linear interpolation between order statistics (type 7, as in numpy and DuckDB's quantile_cont). `sorted` is ascending and not empty. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const at = (sorted.length - 1) * share;
   const low = sorted[Math.floor(at)]!;
@@ -31,21 +31,21 @@ export function median(values: readonly number[]): number {
   );
 }
 
-/** The lower of the two middle values of an even number, so that the larger of two values is beyond it; 0 of none. */
+/** The lower of the two middle values for an even number, so that the larger of two values is above it; 0 without values. */
 export function lowerMedian(values: readonly number[]): number {
   return values.toSorted((x, y) => x - y)[(values.length - 1) >> 1] ?? 0;
 }
 
 /**
- * 95 % confidence interval of the mean of `n` independent values that cannot be negative, as times, rates, bytes and counts
- * (Student's t, cut at 0); `n` at least 2. Differences have tests of their own (facts/difference).
+ * 95 % confidence interval of the mean of `n` independent non-negative values such as times, rates, bytes and counts (Student's t, cut at
+ * 0); `n` at least 2. Differences have their own tests (facts/difference).
  */
 export function interval95(center: number, sd: number, n: number): [low: number, high: number] {
   const half = (studentT95(n - 1) * sd) / Math.sqrt(n);
   return [Math.min(center, Math.max(0, center - half)), center + half];
 }
 
-/** A mean with its spread and interval where there are two values or more. */
+/** A mean with its spread and interval if there are at least two values. */
 export function meanFigure(
   { mean: center, sd, n }: { mean: number; sd: number | null; n: number },
   unit: string,

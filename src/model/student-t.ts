@@ -1,6 +1,6 @@
 /**
- * Student's t for any positive degrees of freedom, which Welch's are seldom whole.
- * P(|T| > t) = I(v / (v + t²); v/2, 1/2) with the regularised incomplete beta function (DLMF 8.17).
+ * Student's t for any positive degrees of freedom, since Welch's are seldom integers. P(|T| > t) = I(v / (v + t²); v/2, 1/2) with the
+ * regularized incomplete beta function (DLMF 8.17).
  */
 export function studentTwoSidedP(t: number, degreesOfFreedom: number): number {
   const v = degreesOfFreedom;
@@ -22,7 +22,7 @@ export function studentTwoSidedT(p: number, degreesOfFreedom: number): number {
 
 const known = new Map<number, number>();
 
-/** Half the width of a 95 % interval, in standard errors. */
+/** Half width of a 95 % interval in standard errors. */
 export function studentT95(degreesOfFreedom: number): number {
   const found = known.get(degreesOfFreedom) ?? studentTwoSidedT(0.05, degreesOfFreedom);
   known.set(degreesOfFreedom, found);

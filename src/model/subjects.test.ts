@@ -14,7 +14,7 @@ const contentOf = (kind: string, purposes: string[], artifacts: string[], ...tab
   return { kind, subjects: subjectsOf(found) };
 };
 
-// What each verb writes today (the literals are those of its recording), with the samples around it.
+// Files that each command writes, with samples.
 test.each([
   [
     'profile',
@@ -87,7 +87,7 @@ test.each([
   expect(leadOf(session)).toBe(lead);
 });
 
-test('a table without rows is no subject; of several subjects the main one decides', () => {
+test('a table without rows is not a subject; the main one of several subjects decides', () => {
   const empty = { kind: 'run', executions: [], tables: { kernels: [{ rows: 0 }] }, artifacts: [] };
   expect(subjectsOf(empty)).toEqual([]);
   const session = content('bench', ['bench-plan'], 'kernels', 'counters', 'telemetry');

@@ -1,6 +1,6 @@
 /**
- * What a session can hold, several at once, those first that it is mainly about. `counters` and `gemms` are captures of
- * their own: ncu and the BLAS logs leave no timeline.
+ * What a session can contain, possibly several, main subjects first. `counters` and `gemms` are separate captures: ncu and the BLAS logs
+ * record no timeline.
  */
 export const subjects = [
   'profile',
@@ -20,7 +20,7 @@ export const subjects = [
 ] as const;
 export type Subject = (typeof subjects)[number];
 
-/** The part of a manifest that says what the session holds. It may be unchecked. */
+/** The part of a manifest that determines the session's subjects. It may be unchecked. */
 interface Content {
   kind: string;
   executions: readonly { purpose: string }[];
@@ -35,13 +35,13 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   profile: ({ kind }) => kind === 'profile',
   validation: (content) => hasArtifact(content, 'validation'),
   memory: (content) => hasArtifact(content, 'memory-plan', 'memory-profile'),
-  // A memory profile runs one point of a benchmark, and can be compared as one.
+  // A memory profile runs one point of a benchmark and can be compared as one.
   bench: (content) => hasArtifact(content, 'bench-plan'),
   load: (content) => hasArtifact(content, 'load-plan'),
   kernels: (content) => hasArtifact(content, 'kernel-plan'),
   timeline: (content) => hasRows(content, 'kernels', 'ops'),
-  // Steps of a program that ran without a profiler; next to a timeline they are its clean times. Where ncu or BLAS logs ran as
-  // well, a clean execution recorded them.
+  // Steps of a program that ran without a profiler; with a timeline they are its clean times. If ncu or BLAS logs also ran, a clean
+  // execution recorded them.
   steps: (content) =>
     ['run', 'import'].includes(content.kind) &&
     hasRows(content, 'stages') &&
@@ -56,33 +56,33 @@ const rules: Record<Subject, (content: Content) => boolean> = {
   telemetry: (content) => hasArtifact(content, 'monitor') || hasRows(content, 'telemetry'),
 };
 
-/** Whether it is of a job, each rank with a number of its own. */
+/** Whether the session is of a job with several ranks. */
 export const isJob = (content: Pick<Content, 'artifacts'>): boolean => hasArtifact(content, 'ranks');
 
 function hasArtifact({ artifacts }: Pick<Content, 'artifacts'>, ...kinds: string[]): boolean {
   return artifacts.some((artifact) => kinds.includes(artifact?.kind));
 }
 
-/** Decides what a session holds: when it is written, and for sessions from before the field when they are read. */
+/** Subjects of a session, computed when it is written, and when sessions from before the field are read. */
 export const subjectsOf = (content: Content): Subject[] =>
   subjects.filter((subject) => rules[subject](content));
 
 export const holds = (manifest: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
   firstHeld(manifest, ...wanted) !== null;
 
-/** The first of `wanted`, in order of how central it is, that the session holds; null if none. */
+/** The first of `wanted`, in order of importance, that the session has; null if none. */
 export const firstHeld = <S extends Subject>(
   manifest: { subjects: readonly Subject[] },
   ...wanted: readonly S[]
 ): S | null =>
   manifest.subjects.find((subject): subject is S => (wanted as readonly Subject[]).includes(subject)) ?? null;
 
-/** Sessions that are made for what otherwise accompanies another measurement. */
+/** Kinds of sessions for subjects that otherwise accompany another measurement. */
 const madeFor: Partial<Record<Subject, readonly string[]>> = {
   roofline: ['roofline'],
   telemetry: ['monitor', 'import'],
 };
 
-/** What summary and report of a session show; null where it holds nothing but samples and roofs around a program. */
+/** The subject that summary and report of a session show; null for a session with only samples and rooflines. */
 export const leadOf = ({ kind, subjects: recorded }: { kind: string; subjects: readonly Subject[] }) =>
   recorded.find((subject) => madeFor[subject]?.includes(kind) ?? true) ?? null;

@@ -1,4 +1,4 @@
-/** At most `most` of `items`, evenly spread, the first and last among them: a series for a table or a page. */
+/** At most `most` of `items`, evenly spaced, including first and last: a series for a table or a page. */
 export function thinned<T>(items: readonly T[], most: number): T[] {
   if (items.length <= most) return [...items];
   const step = (items.length - 1) / (most - 1);

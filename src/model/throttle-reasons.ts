@@ -1,6 +1,6 @@
 /**
- * Bits of NVML's nvmlClocksEventReason… (nvmlClocksThrottleReason… before driver 535), as `throttle_bits` of the table
- * `telemetry` holds them. `limits`: it holds the clocks below what the GPU would run at; idling does not.
+ * Bits of NVML's nvmlClocksEventReason… (nvmlClocksThrottleReason… before driver 535), as in `throttle_bits` of the table `telemetry`.
+ * `limits`: it lowers the clocks below what the GPU would run at, which idling does not.
  */
 export const throttleReasons: readonly { bit: number; name: string; limits: boolean; words: string }[] = [
   { bit: 0x001, name: 'gpu_idle', limits: false, words: 'idle' },
@@ -14,14 +14,14 @@ export const throttleReasons: readonly { bit: number; name: string; limits: bool
   { bit: 0x100, name: 'display_clock_setting', limits: true, words: 'display clocks' },
 ];
 
-/** Names of the set bits; an idle GPU is named too, though nothing throttles it. */
+/** Names of the set bits, including idle, which does not throttle. */
 export function throttleReasonNames(bits: number): string[] {
   return throttleReasons.filter(({ bit }) => (bits & bit) !== 0).map(({ name }) => name);
 }
 
-/** A reason by its name as people read it. */
+/** Words for a reason. */
 export const throttleWords = (reason: string): string =>
   throttleReasons.find(({ name }) => name === reason)?.words ?? reason.replaceAll('_', ' ');
 
-/** The bits that take speed away. */
+/** The bits that reduce speed. */
 export const limitingBits = throttleReasons.reduce((all, { bit, limits }) => (limits ? all | bit : all), 0);

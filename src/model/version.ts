@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** inferscope's own version, as package.json states it. */
+/** inferscope's version in package.json. */
 export const toolVersion: string = packageJson.version;

@@ -1,25 +1,25 @@
-/** What a log of vLLM says about memory, with the line each figure rests on. Read by `src/import/vllm-log/`. */
+/** Memory facts in a vLLM log, each with its line. Read by `src/import/vllm-log/`. */
 
 /** A value and the line it was read from. */
 export interface VllmLogFact<Value> {
   value: Value;
-  /** The line without colors, shortened around the value when it is long. */
+  /** The line without colors; a long line is shortened around the value. */
   line: string;
-  /** From 1; a carriage return ends a line too. */
+  /** From 1; a carriage return also ends a line. */
   line_number: number;
 }
 
-/** A size. vLLM prints GiB (as "GB" up to 0.6), rounded: `value` is what it printed, in bytes. */
+/** A size. vLLM prints rounded GiB (as "GB" up to 0.6): `value` is the printed value in bytes. */
 export interface VllmLogBytes extends VllmLogFact<number> {
-  /** Half of the last digit printed, in bytes: the true value is within. 0 where bytes were printed. */
+  /** Half of the last printed digit in bytes: the true value is within. 0 if bytes were printed. */
   rounding_bytes: number;
 }
 
-/** What one worker process printed. Everything is for its own GPU. Negative values are kept. */
+/** Facts printed by one worker process about its own GPU. Negative values are kept. */
 export interface VllmRankFacts {
   /** Position in the tensor/pipeline group of its engine, from 0. */
   rank: number;
-  /** log: named in the prefix. order: the order of process ids, as vLLM spawns them. single: there is one process. */
+  /** log: named in the prefix. order: by process id, the order in which vLLM spawns them. single: only one process. */
   rank_source: 'log' | 'order' | 'single';
   /** As printed, without the process id: Worker_TP0_EP0, VllmWorkerProcess, EngineCore_DP0, or '' for the main process. */
   process: string;
@@ -27,12 +27,12 @@ export interface VllmRankFacts {
   /** Data-parallel engine it belongs to. */
   data_parallel_rank: number;
   weights: VllmLogBytes | null;
-  /** Allocated outside PyTorch: NCCL, attention workspaces, CUDA context beyond the first measurement. */
+  /** Allocated outside PyTorch: NCCL, attention workspaces, CUDA context above the first measurement. */
   non_torch: VllmLogBytes | null;
   activation_peak: VllmLogBytes | null;
   /**
-   * Whether `activation_peak` has the estimate for CUDA graphs in it. So it is wherever `consumed` is printed: there
-   * budget − consumed − activation_peak = kv_cache, with the estimate set aside too.
+   * Whether `activation_peak` includes the estimate for CUDA graphs. It does if `consumed` is printed: then budget − consumed −
+   * activation_peak = kv_cache, with the estimate subtracted too.
    */
   activation_includes_graphs: boolean;
   /** 0.6.4 only: weights and activations together. */
@@ -42,7 +42,7 @@ export interface VllmRankFacts {
   kv_cache: VllmLogBytes | null;
   /** Measured after capture. */
   cuda_graphs: VllmLogBytes | null;
-  /** Set aside for them before. */
+  /** Reserved for CUDA graphs before capture. */
   cuda_graphs_estimate: VllmLogBytes | null;
   device_total: VllmLogBytes | null;
   device_free_at_start: VllmLogBytes | null;
@@ -60,7 +60,7 @@ export interface VllmLogFacts {
   model: VllmLogFact<string> | null;
   /** bfloat16, float16, … */
   dtype: VllmLogFact<string> | null;
-  /** awq, gptq_marlin, fp8 …; value null where vLLM says None. */
+  /** awq, gptq_marlin, fp8 …; value null if vLLM prints None. */
   quantization: VllmLogFact<string | null> | null;
   /** auto means dtype. */
   kv_cache_dtype: VllmLogFact<string> | null;
@@ -73,23 +73,23 @@ export interface VllmLogFacts {
   max_num_seqs: VllmLogFact<number> | null;
   enforce_eager: VllmLogFact<boolean> | null;
   enable_prefix_caching: VllmLogFact<boolean> | null;
-  /** Tokens a block; 16 in most versions, and then not printed. */
+  /** Tokens per block; 16 in most versions, which do not print it. */
   block_size: VllmLogFact<number> | null;
   /** Blocks of the GPU's KV cache. */
   kv_cache_blocks: VllmLogFact<number> | null;
   cpu_blocks: VllmLogFact<number> | null;
-  /** As printed; the least of several, as the engine takes it. V0 prints blocks only: null. */
+  /** As printed; the minimum of several, which the engine uses. V0 prints only blocks: null. */
   kv_cache_tokens: VllmLogFact<number> | null;
-  /** Requests of `tokens` tokens that fit at once. */
+  /** Requests of `tokens` tokens that fit at the same time. */
   max_concurrency: VllmLogFact<{ tokens: number; requests: number }> | null;
-  /** Files on disk, where it says so. */
+  /** Files on disk, if printed. */
   checkpoint: VllmLogBytes | null;
   init_seconds: VllmLogFact<number> | null;
-  /** The first line in which it gives up for lack of memory. */
+  /** The first line that reports running out of memory. */
   failure: VllmLogFact<string> | null;
   ranks: VllmRankFacts[];
-  /** Engine starts in the log; these facts are those of the last one that says anything of memory. */
+  /** Engine starts in the log; these facts are those of the last start with memory figures. */
   starts: number;
-  /** Why there is nothing about memory in it; null where there is. */
+  /** Why the log has no memory figures; null if it has. */
   reason: string | null;
 }

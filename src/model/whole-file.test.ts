@@ -14,7 +14,7 @@ import { writeWhole } from './whole-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-whole-'));
 
-test('a file replaces the one before, with its folder and nothing else', () => {
+test('replaces an existing file and creates its folder', () => {
   const path = join(folder, 'a', 'b', 'x.json');
   writeWhole(path, 'first');
   writeWhole(path, 'second', { mode: 0o600, flush: true });
@@ -23,7 +23,7 @@ test('a file replaces the one before, with its folder and nothing else', () => {
   expect(readdirSync(join(folder, 'a', 'b'))).toEqual(['x.json']);
 });
 
-test('a link stays a link: what it names is written', () => {
+test('writes the target of a link, which stays a link', () => {
   const target = join(folder, 'target');
   const link = join(folder, 'link');
   writeFileSync(target, '');
@@ -33,7 +33,7 @@ test('a link stays a link: what it names is written', () => {
   expect(readFileSync(target, 'utf8')).toBe('text');
 });
 
-test('what cannot be written is an error and leaves nothing', () => {
+test('a file that cannot be written is an error and leaves nothing', () => {
   const before = readdirSync(folder).sort();
   expect(() => writeWhole(folder, 'text')).toThrow('EISDIR');
   expect(() => writeWhole(join(folder, 'target', 'x'), 'text')).toThrow('ENOTDIR');

@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path';
 import { systemErrorCode } from './errors.js';
 
 /**
- * Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT).
- * @returns the folders it made, the outermost first
+ * Node's own recursive mkdir never returns if a parent exists but accepts no folders (/proc: ENOENT).
+ * @returns the created folders, outermost first
  */
 export function makeFolder(path: string): string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [];
@@ -14,15 +14,15 @@ export function makeFolder(path: string): string[] {
     mkdirSync(path);
     made.push(path);
   } catch (error) {
-    // Another process was faster, or it is a file: then the next write says so.
+    // Another process was faster, or it is a file, which the next write reports.
     if (systemErrorCode(error) !== 'EEXIST') throw error;
   }
   return made;
 }
 
 /**
- * Writes a file and its folder, whole or not at all: under another name next to it, which then replaces what is there. A device, a
- * pipe and a link are written to as they are.
+ * Writes a file and its folder atomically: to another name in the folder, which then replaces the file. A device, a pipe and a link are
+ * written directly.
  */
 export function writeWhole(
   path: string,

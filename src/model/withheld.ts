@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Why something that was computed is not claimed. */
+/** Why a computed result is not claimed. */
 export const withheldReasonSchema = z.object({
   code: z.enum(['machine_busy', 'not_a_share', 'passes_differ']),
   text: z.string(),
@@ -23,7 +23,7 @@ export const withheldReasons = {
   },
 } as const satisfies Record<string, Reason>;
 
-/** "Withheld: runtime call (decode): …": each reason once; null where nothing is withheld. */
+/** "Withheld: runtime call (decode): …": each reason once; null if nothing is withheld. */
 export function withheldWords(
   withheld: readonly { title: string; stage: string | null; reason: Reason }[],
 ): string | null {

@@ -1,66 +1,66 @@
 import type { TableName, TableSink } from './tables.js';
 
 /**
- * Columns of many rows at once. Numbers and flags are doubles with NaN for null (exact to 2^53); texts are codes of
- * a table of names, never strings: handing a string to the database costs more than the rest of a row together.
+ * Columns of many rows. Numbers and flags are doubles with NaN for null (exact to 2^53); texts are codes of a table of names, never
+ * strings: passing a string to the database costs more than the rest of a row.
  */
 export type Columns = Record<string, Float64Array>;
 
-/** Rows of a result, in its order; columns are as the query names them. Valid until the next batch is asked for. */
+/** Rows of a result in order; columns have the query's names. Valid until the next batch is requested. */
 export interface Batch {
   rows: number;
   columns: Columns;
 }
 
-/** What makes something of the rows of a result, batch by batch in their order, on whichever thread reads them. */
+/** Processes the rows of a result batch by batch in order, on the thread that reads them. */
 export interface RowTaker<R> {
   take(batch: Batch): void;
-  /** After the last one. */
+  /** The result, after the last batch. */
   taken(): R;
 }
 
-/** Rows of files alone; every column must be numeric or boolean. */
+/** A query that reads only files; every column must be numeric or boolean. */
 export interface FileScan<T> {
   sql: string;
-  /** At least so many: fewer are an error. A thread of its own reads many. */
+  /** Minimum number of rows: fewer are an error. Many are read by another thread. */
   rows: number;
-  /** What the taker is made of. Large arrays lie in memory that threads share; the rest is copied. */
+  /** Input of the taker. Large arrays are in shared memory; the rest is copied. */
   input: T;
 }
 
-/** A table being filled in bulk. */
+/** A table that is filled in bulk. */
 export interface BulkWriter {
-  /** The first `rows` values of each column of the table; columns left out are null. Copied at once. */
+  /** Appends the first `rows` values of each column; missing columns are null. Copied at once. */
   append(columns: Columns, rows: number): void;
   /** Must be called before the table is queried. */
   close(): void;
 }
 
-/** How a column is made of what is given row by row. */
+/** How a column is made from values given row by row. */
 export interface KeptColumn {
   /** Text columns: the values are indexes into this list. */
   texts?: readonly string[];
-  /** The array it is made of; without it the one of its own name. Columns of one array are encoded once. */
+  /** Name of the array with the values; default: the column's name. Columns of one array are encoded once. */
   from?: string;
-  /** What it has at each value of that array, whole numbers from 0 on; NaN is null. Not of flags. */
+  /** Lookup table: the column's value for each integer value of that array from 0 on; NaN is null. Not for flags. */
   values?: Float64Array;
 }
 
 /**
- * Rows of a table that lies in memory, asked for part by part on whichever thread encodes them. What comes back is a
- * part of an array, or one that the next call fills again.
+ * Rows of an in-memory table, read part by part on any encoding thread. The result is a part of an array, or an array that the next call
+ * overwrites.
  */
 export interface NumberSource {
-  /** Rows `from` … `from + count`; NaN is null. Integers only where the column is one. */
+  /** Rows `from` … `from + count`; NaN is null. Integers only if the column is an integer column. */
   numbers(from: number, count: number): Float64Array;
 }
 
-/** As NumberSource, of indexes into a column's values or texts; −1 is null. */
+/** As NumberSource, with indexes into a column's values or texts; −1 is null. */
 export interface CodeSource {
   codes(from: number, count: number): Int32Array;
 }
 
-/** A column that is the same in every row is that value. Columns of one source are encoded once. */
+/** A column; one that is the same in every row is given as that value. Columns of one source are encoded once. */
 export type HeldColumn =
   | string
   | number
@@ -70,39 +70,39 @@ export type HeldColumn =
 export type HeldColumns = Record<string, HeldColumn>;
 
 /**
- * Some columns of a table that lies in memory. They are made of `input` on each thread that encodes a part of them; so
- * the large arrays of `input` lie in memory that threads share, and must not change any more; the rest is copied.
+ * Some columns of an in-memory table. Each encoding thread makes them from `input`, so the large arrays of `input` are in shared memory and
+ * must not change any more; the rest is copied.
  */
 export interface HeldPart<T> {
-  /** What other threads know `columns` by. */
+  /** Name under which other threads know `columns`. */
   name: string;
   input: T;
   columns: (input: T) => HeldColumns;
 }
 
-/** A table that lies in memory, given some columns at a time. */
+/** An in-memory table, given some columns at a time. */
 export interface HeldWriter {
-  /** Columns that are known now: a large table's are encoded by another thread from now on. */
+  /** Adds columns: for a large table other threads start to encode them. */
   add<T>(part: HeldPart<T>): void;
-  /** No more columns come: what was not given is null. */
+  /** No more columns follow; missing ones are null. */
   close(): void;
 }
 
-/** A table of the model being written into its file, without the database. */
+/** A table of the model that is written into its file without the database. */
 export interface KeptWriter {
   /**
-   * The first `rows` values of each array that columns are made of; NaN is null. Integers only where the column is one.
-   * Copied at once; settles when there is room for more.
+   * Appends the first `rows` values of each array; NaN is null. Integers only for integer columns. Copied at once; resolves when there is
+   * room for more.
    */
   append(columns: Columns, rows: number): Promise<void>;
-  /** No more rows come. The file may be finished later: see Workbench.written. */
+  /** No more rows follow. The file may be finished later: see Workbench.written. */
   close(): Promise<void>;
 }
 
 /**
- * A scratch database that trace importers load, sort, join and aggregate in, so that a trace is never held in
- * JavaScript: it keeps to a memory limit and spills to the session's own folder. SQL is DuckDB's. Implemented by
- * src/session/, which alone knows DuckDB. Several captures of a session use one workbench: prefix or drop tables.
+ * A scratch database in which trace importers load, sort, join and aggregate, so that a trace is never in JavaScript memory: it has a
+ * memory limit and spills to the session's folder. SQL is DuckDB's. Implemented by src/session/, the only user of DuckDB. Several captures
+ * of a session share one workbench: prefix or drop tables.
  */
 export interface Workbench {
   /** Runs statements in order. */
@@ -112,17 +112,17 @@ export interface Workbench {
   /** Streams a large result; every column must be numeric or boolean. */
   scan(sql: string): AsyncIterable<Batch>;
   /**
-   * Gives the rows of files to a taker, from now on. @param taker the one that the built scan-worker.js has: a thread
-   * makes its own
+   * Passes the rows of files to a taker.
+   * @param taker the one in the built scan-worker.js, since a thread creates its own
    */
   scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>): Promise<R>;
-  /** Creates a table of DOUBLE columns (cast where they are read) and fills it. */
+  /** Creates a table of DOUBLE columns (cast when they are read) and fills it. */
   createTable(name: string, columns: readonly string[]): Promise<BulkWriter>;
   /** Creates a table (code BIGINT, text VARCHAR), code = index in `texts`. */
   createNames(name: string, texts: Iterable<string>): Promise<void>;
   /**
-   * Writes rows of the model's table `table` into the session; of several tables at the same time. `select` gives columns by name, in any order and of
-   * any numeric type; those it leaves out are null. `constants` are the same in every row (execution_id, …).
+   * Writes rows of the model's table `table` into the session; several tables can be written at the same time. `select` has the columns by
+   * name, in any order and numeric type; missing ones are null. `constants` are the same in every row (execution_id, …).
    * @returns rows written
    */
   keep<T extends TableName>(
@@ -132,8 +132,7 @@ export interface Workbench {
     constants: Record<string, string | number | null>,
   ): Promise<number>;
   /**
-   * As `keep`, for rows that are in JavaScript. `columns` are announced by name; columns of the table that are neither
-   * here nor constants are null.
+   * As `keep`, for rows in JavaScript. `columns` are declared by name; columns of the table that are neither here nor constants are null.
    */
   keepColumns<T extends TableName>(
     table: T,
@@ -141,32 +140,33 @@ export interface Workbench {
     columns: Record<string, KeptColumn>,
     constants: Record<string, string | number | null>,
   ): Promise<KeptWriter>;
-  /** As `keep`, of a table that is held. */
+  /** As `keep`, for an in-memory table. */
   keepHeld<T extends TableName>(
     table: T,
     captureId: string,
     rows: number,
     constants: Record<string, string | number | null>,
   ): Promise<HeldWriter>;
-  /** SQL of the rows that were kept of these captures, after `written`; null where there are none. */
+  /** SQL of the saved rows of these captures, after `written`; null if there are none. */
   keptRows(table: TableName, captureIds: readonly string[]): string | null;
   /**
-   * Helps to encode what is held, and settles when every table that was closed is on disk. @throws what went wrong with one
+   * Helps to encode in-memory tables, and resolves when every closed table is on disk.
+   * @throws the error of a table
    */
   written(): Promise<void>;
-  /** Fewer threads also bound the memory further: sorts and joins take some for each. */
+  /** Fewer threads also reduce memory: sorts and joins need some for each. */
   limit(limits: {
     threads?: number;
     memory_bytes?: number;
-    /** What was let go of returns to the system at once, not seconds later; costs time. */
+    /** Returns freed memory to the system at once instead of seconds later; costs time. */
     return_pages?: boolean;
   }): Promise<void>;
 }
 
-/** Where an importer puts what it reads. */
+/** Where an importer writes what it reads. */
 export interface ImportTarget {
   sink: TableSink;
   workbench: Workbench;
-  /** A folder for files of its own; removed at the end. */
+  /** A folder for the importer's own files; removed at the end. */
   scratch: string;
 }

@@ -14,7 +14,7 @@ import { overlap } from './words.js';
 import { formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
 
-/** What asks for an answer of a benchmark, by its id; the words that a question happens to share come after that. */
+/** Phrases that select an answer of a benchmark, by its id; they take precedence over shared words. */
 const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
   ['latency', /\bttft\b|\btpot\b|\bitl\b|\blatenc\w*|\bfirst token\b/i],
   [
@@ -29,7 +29,7 @@ const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
   ['bound', /\b(?:memory|compute)[- ]?bound\b/i],
 ];
 
-/** Questions that a benchmark answers itself: knee, scaling, variants, what prompt and output cost. */
+/** Questions that a benchmark answers itself: knee, scaling, variants, cost of prompt and output. */
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (holds(facts.session.manifest, 'load')) return servingAnswers(facts);
   if (!holds(facts.session.manifest, 'bench')) return null;
@@ -62,7 +62,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
-/** Answers about a load test: latencies and rates of the heaviest load, and where it saturates. */
+/** Answers about a load test: latencies and rates at the highest load, and where it saturates. */
 async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { analyzeServing } = await import('../../facts/serving/serving.js');
   const found = await orNull(() => analyzeServing(facts.session));
@@ -104,7 +104,7 @@ const spreadOf = (of: Distribution): string =>
     ? `${formatQuantity(of.p50, of.unit)} at p50, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
     : `not known: ${of.reason.text}`;
 
-/** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilization?": what was measured. */
+/** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilization?": from measurements. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = holds(facts.session.manifest, 'bench') ? await benchAnswers(facts) : null;
   if (found || holds(facts.session.manifest, 'load')) return found;
@@ -119,7 +119,7 @@ export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | 
     : null;
 }
 
-/** Percentiles of requests, goodput, queues: only in sessions with requests. */
+/** Percentiles of requests, goodput, queues; null for sessions without requests. */
 export async function requestsAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = await benchAnswers(facts);
   if (

@@ -83,7 +83,7 @@ export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
   return known(first, [...rest, ...use]);
 }
 
-/** How near the roofline each stage is. */
+/** Each stage's share of its roofline. */
 function rooflineShares(facts: StoredFacts): StoredPart[] {
   return stagesAsked(facts).flatMap((stage) => {
     const { roofline_ms: roofline, roofs } = stage;
@@ -98,7 +98,7 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
   });
 }
 
-/** "Is decode memory-bound or compute-bound?": the side of its roof, and how near it is to it. */
+/** "Is decode memory-bound or compute-bound?": the limiting roofline, and the share of it. */
 export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   const rank = ({ kind }: Utilized) => leadOrder.findIndex((lead) => lead === kind);
   const stages = (await utilized(facts))
@@ -141,7 +141,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   return known(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
 }
 
-/** ": most of …" of that very point; nothing where the session has no bars of it, or several and does not say which. */
+/** ": most of …" of exactly this point; empty if the session has no bars of it, or several without a name. */
 function largestCause({ explained }: StoredFacts, kind: string, point: string | null): string {
   const matching = explained.stages.filter(
     (stage) => stage.kind === kind && (point === null || stage.point === point),

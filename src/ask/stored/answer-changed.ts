@@ -5,7 +5,7 @@ import { notKnown, orNull, partFrom, type StoredFacts, known, type TopicAnswer }
 
 const dayMs = 86_400_000;
 
-/** "What changed since yesterday?": the newest earlier session of the same program, by `session compare`. */
+/** "What changed since yesterday?": `session compare` with the newest earlier session of the same program. */
 export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const { session, question, home } = facts;
   const { manifest, id } = session;
@@ -16,7 +16,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
       one.broken === null &&
       one.kind === manifest.kind &&
       one.started_at !== null &&
-      // Captures of one program may share their start: then the earlier session is the one that was kept first.
+      // Captures of one program may have the same start: then the session that was saved first is the earlier one.
       (one.started_at < before || (one.started_at === before && one.id < id)),
   );
   const named = earlier.filter(({ name }) => name !== null && mentions(question.text, name));
@@ -45,7 +45,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   );
 }
 
-/** "Yesterday" ends where the session's own day begins; otherwise everything before the session counts. */
+/** "Yesterday" ends at the start of the session's day; without it everything before the session counts. */
 function earlierThan(text: string, startedAt: string): string {
   const start = Date.parse(startedAt);
   const midnight = Math.floor(start / dayMs) * dayMs;
@@ -60,7 +60,7 @@ const mentions = (text: string, name: string): boolean => {
   return new RegExp(`(?<![\\w-])${quoted}(?![\\w-])`, 'i').test(text);
 };
 
-/** The same program or model: titles that share most of their words. */
+/** Whether two sessions ran the same program or model: their titles share most words. */
 function isAlike(title: string | null, own: string): boolean {
   const words = (text: string) =>
     new Set(

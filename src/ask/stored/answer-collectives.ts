@@ -5,7 +5,7 @@ import { findingText } from './finding-parts.js';
 import { hasTable, type StoredFacts, type StoredPart, known, type TopicAnswer } from './stored-facts.js';
 import { formatBytes, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
-/** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null where NCCL recorded no operations itself. */
+/** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null if NCCL Inspector recorded no operations. */
 export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (!hasTable(facts, 'collectives')) return null;
   const { groups } = (await analyzeCollectives(facts.session)).data;

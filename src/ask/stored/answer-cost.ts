@@ -18,7 +18,7 @@ import {
 } from './stored-facts.js';
 import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
-/** "Is CPU scheduling, kernels or allocation the cost?": the verdict over operators, else busy and idle time of the GPU. */
+/** "Is CPU scheduling, kernels or allocation the cost?": a verdict from operators, else busy and idle time of the GPU. */
 export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
   const [first, ...rest] = [...(await ofOperators(facts)), ...ofTimeline(facts)];
   if (first) return known(first, [...rest, ...allocator(facts)]);
@@ -39,7 +39,7 @@ async function ofOperators(facts: StoredFacts): Promise<StoredPart[]> {
   return [partFrom('trace operators', `${where}${operators.text}`, operators.rows.length)];
 }
 
-/** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none. */
+/** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none of them. */
 const costs = [
   { name: 'kernels', holds: isKernelBar },
   { name: 'scheduling in the runtime', holds: isRuntimeBar },
@@ -56,7 +56,7 @@ function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
       (kind === 'decode' || kind === 'prefill') &&
       (question.stages.length === 0 || question.stages.includes(kind)),
   );
-  // Decode is most of a run.
+  // Decode first: it is most of a run.
   return asked.toSorted((a, b) => a.kind.localeCompare(b.kind, 'en')).map(engineVerdict);
 }
 
@@ -77,7 +77,7 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
     );
   const unattributed = stage.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0;
   const [first, second] = ranked;
-  // What is unexplained could lie in any part, so it must not be able to change the order.
+  // Unexplained time could be part of any cost, so it must not be able to change the order.
   const clear = first!.ms >= 0.5 * time && first!.ms - second!.ms > Math.abs(unattributed);
   const parts = [...ranked, { name: 'unattributed', ms: unattributed }].map(
     ({ name, ms }) => `${name} ${formatMs(ms)}`,
@@ -89,7 +89,7 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
   );
 }
 
-/** Idle time is the host's: the device had nothing to run. */
+/** Idle time counts as host time: the device had nothing to run. */
 function ofTimeline(facts: StoredFacts): StoredPart[] {
   return stagesAsked(facts)
     .filter(({ source, measured_ms: time }) => source === 'trace' && time.value)
@@ -113,7 +113,7 @@ function ofTimeline(facts: StoredFacts): StoredPart[] {
     });
 }
 
-/** What the rule about the allocator found, or why it could not look. */
+/** Findings of the allocator rule, or why it was not applicable. */
 const allocator = ({ explained: { rules } }: StoredFacts): StoredPart[] =>
   rules
     .filter(({ rule, outcome }) => rule === 'allocator_churn' && outcome !== 'fired')

@@ -24,7 +24,7 @@ interface Room {
   bytes: number;
 }
 
-/** "Does it fit on an A100?", "what is the largest batch that fits?": the memory calculator for the session's model. */
+/** "Does it fit on an A100?", "what is the largest batch that fits?": the memory estimate for the session's model. */
 export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer {
   const { workload } = facts.session.manifest;
   const model = workload ? workloadModel(workload) : null;
@@ -67,10 +67,10 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   return known(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
 }
 
-/** The session's own sizes, with what the question changes. */
+/** The session's sizes with the changes in the question. */
 function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest, 'storage'> {
   const { workload } = facts.session.manifest;
-  // "Does batch 64 fit?" is read as a change, although nothing is hypothetical about it.
+  // "Does batch 64 fit?" is read as a change, although it is not hypothetical.
   const changes = changesAsked(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
   const number = (word: string) =>
     Number(changes.find((change) => change.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
@@ -83,7 +83,7 @@ function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest
   };
 }
 
-/** Each memory size of the GPUs that are named once; else the session's own. */
+/** Memory of each named GPU, each size once; else that of the session's GPU. */
 function roomsOf({ question, session }: StoredFacts): Room[] {
   const deviceName = deviceOf(session.manifest).name;
   const names = question.gpus.length > 0 ? question.gpus : deviceName === null ? [] : [deviceName];
@@ -102,7 +102,7 @@ function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
   return Math.round(2 ** 30 * (known ?? memoryGb * allocatableShare));
 }
 
-/** The same by the command: of a preset, a hub's id or a file. */
+/** The equivalent command line for a preset, a hub id or a file. */
 function commandOf(model: string, rooms: readonly Room[], request: Omit<MemoryRequest, 'storage'>): string {
   const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `"${text}"`);
   const sizes = `--batch-size ${request.batchSize} --input-len ${request.inputLen} --output-len ${request.outputLen}`;

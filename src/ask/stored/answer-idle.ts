@@ -18,7 +18,7 @@ import { formatCount, formatMs, formatPercent } from '../../vocabulary/format.js
 
 const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 
-/** "Is the GPU idle between steps?": idle time of a stage and what the device waits for. */
+/** "Is the GPU idle between steps?": idle time of a stage, and what the device waits for. */
 export function idleTime(facts: StoredFacts): TopicAnswer {
   const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
   const traced = stages.filter(({ source }) => source === 'trace');
@@ -39,13 +39,13 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   ]);
 }
 
-/** For questions about the GPU, where the session ran on the CPU. */
+/** The answer to questions about the GPU if the session ran on the CPU. */
 export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPart[]): TopicAnswer | null =>
   session.manifest.workload?.device?.startsWith('cpu') === true
     ? known(partFrom('manifest', 'No GPU was used: the session ran on the CPU.'), evidence)
     : null;
 
-/** Busy time of the stages asked about; null where no timeline of a GPU shows it. */
+/** Busy time of the stages in the question; null without a GPU timeline. */
 export function busyTime(facts: StoredFacts): StoredPart[] | null {
   const traced = stagesAsked(facts).filter(
     ({ source, measured_ms: time }) => source === 'trace' && time.value,
@@ -63,7 +63,7 @@ export function busyTime(facts: StoredFacts): StoredPart[] | null {
   });
 }
 
-/** Idle and busy time of the stage's headline time. */
+/** Idle and busy time within the stage's headline time. */
 export function idleOf(stage: StageWaterfall): { time: number; busy: number; idle: number; share: number } {
   const time = headlineTime(stage).value ?? 0;
   const { idle, share } = idleIn(time, busyMs(stage));
@@ -131,6 +131,6 @@ GROUP BY name ORDER BY calls DESC`;
   ];
 }
 
-/** One recording of one execution: the one with most rows, so that nothing is counted twice. */
+/** SQL condition that selects the capture with the most rows, so that nothing is counted twice. */
 export const ofOneCapture = (table: string) =>
   `(execution_id, capture_id) = (SELECT (execution_id, capture_id) FROM ${table} GROUP BY execution_id, capture_id ORDER BY count(*) DESC, execution_id, capture_id LIMIT 1)`;

@@ -32,11 +32,11 @@ interface NamedRow extends Record<string, unknown> {
   share: number;
 }
 
-/** "Which kernels take longest?": kernels (or operators of a CPU), those that the question names where it does. */
+/** "Which kernels take longest?": kernels (on a CPU: operators), only those that the question names, if any. */
 export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =>
   (await longestOf(facts)).answer;
 
-/** `named`: the question names some of them, and these are what is answered. */
+/** `named`: the question names some kernels, and the answer is about them. */
 async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; named: boolean }> {
   const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
   const none = {
@@ -71,12 +71,12 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   return { answer, named: named.length > 0 };
 }
 
-/** Words of questions that names of kernels hold as well, as stems. */
+/** Word stems that occur in both questions and kernel names. */
 const generic = tokensOf(
   'kernel operator gpu cuda decode prefill step longest most slow fast run launch total top list is',
 );
 
-/** Classes by the words people use for them. */
+/** Classes by their common names. */
 const classWords: readonly [RegExp, OpClass][] = [
   [/\battention\b|\battn\b|\bsdpa\b|\bflash\b/i, 'attention'],
   [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
@@ -93,7 +93,7 @@ const classWords: readonly [RegExp, OpClass][] = [
 const classesAsked = (text: string): OpClass[] =>
   classWords.flatMap(([words, name]) => (words.test(text) ? [name] : []));
 
-/** "How much is attention?", "GEMM share and attention share": classes of kernels in a mean instance of the stages. */
+/** "How much is attention?", "GEMM share and attention share": kernel classes per mean instance of the stages. */
 export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | null> {
   const names = classesAsked(facts.question.text);
   if (names.length === 0) return null;
@@ -140,7 +140,7 @@ interface ClassRow extends Record<string, unknown> {
 }
 
 async function ofOperators(facts: StoredFacts, names: readonly OpClass[]): Promise<TopicAnswer> {
-  // Stages may be another capture's of the same execution: the record's, where the operators are the trace's.
+  // Stages may be in another capture of the same execution: in the record, with operators in the trace.
   const sql = `WITH marked AS (SELECT DISTINCT execution_id, capture_id, stage_id, kind FROM stages WHERE NOT coalesce(warmup, false)),
 own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
   LEFT JOIN marked s USING (execution_id, capture_id, stage_id)
@@ -173,7 +173,7 @@ const sideWords = {
   latency: /\blatency\b/i,
 };
 
-/** "Which kernel is memory-bound?", "memory-bound vs compute-bound?": by the hardware's counters, every side that is asked. */
+/** "Which kernel is memory-bound?", "memory-bound vs compute-bound?": from hardware counters, for each bound in the question. */
 export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const { counters } = await facts.captures();
   const named = sides.filter((side) => sideWords[side].test(facts.question.text));
@@ -208,7 +208,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   return known(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
 }
 
-/** The embedded engine has no counters: classes of operators, by the arithmetic of the model against the machine's roofs. */
+/** The embedded engine has no counters: classes of operators, by the model's arithmetic against the machine's rooflines. */
 async function boundOperators(
   { session, database, question }: StoredFacts,
   asked: readonly (typeof sides)[number][],
@@ -268,7 +268,7 @@ const metrics: readonly {
   { asks: /\bdram\b/i, what: 'DRAM throughput', of: (kernel) => kernel.dram_throughput, low: false },
 ];
 
-/** "What is the L2 hit rate?", "what limits occupancy?": a counter of the kernels that take longest. */
+/** "What is the L2 hit rate?", "what limits occupancy?": a counter of the longest kernels. */
 export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null> {
   const metric = metrics.find(({ asks }) => asks.test(facts.question.text));
   const stalls = /\bstall\w*/i.test(facts.question.text);
@@ -276,7 +276,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const { counters } = await facts.captures();
   const what = metric?.what ?? 'stall reasons';
   if (!counters) {
-    // Names of kernels say which instructions they were built for, not what ran.
+    // Kernel names show the instructions they were compiled for, not what was executed.
     return (
       withoutGpu(facts, []) ??
       notKnown(`The ${what} is not known: no hardware counters were recorded.`, capture.counters)
@@ -313,7 +313,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   );
 }
 
-/** "Is flash attention used?": the rule of eager attention, and the kernels that attention runs in. */
+/** "Is flash attention used?": the rule for eager attention, and the kernels of attention. */
 export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
   const found = ruleAnswer(facts, ruleTopics.attention_kind);
   const asked = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };

@@ -53,13 +53,13 @@ export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | n
   );
 }
 
-/** Mean utilization of the first GPU, by samples; null where no GPU was sampled. */
+/** Mean sampled utilization of the first GPU; null without samples. */
 export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart | null> {
   const lines = await samplesOf(facts, utilization);
   return lines.find(({ scope }) => isGpuScope(scope))?.part ?? null;
 }
 
-/** A line per scope, GPUs first, over the whole time sampled (of each execution, first to last); none where the metric was not sampled. */
+/** One line per scope, GPUs first, over the sampled time of each execution; empty if the metric was not sampled. */
 async function samplesOf(facts: StoredFacts, found: Metric): Promise<{ scope: string; part: StoredPart }[]> {
   if (!hasTable(facts, 'telemetry')) return [];
   const sql = `SELECT scope, sum(total) / sum(n) AS mean, max(most) AS most, sum(n)::DOUBLE AS samples, sum(span_ns) / 1e9 AS seconds

@@ -28,7 +28,7 @@ const componentWords: readonly [RegExp, RegExp][] = [
   [/\boverhead\b|\bcontext\b|\bframework\b/i, /overhead|context|runtime|framework|non_torch/],
 ];
 
-/** "What takes the memory?", "how big is the KV cache?": components of a memory profile, else what was sampled. */
+/** "What takes the memory?", "how big is the KV cache?": components of a memory profile, else samples. */
 export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = await componentsOf(facts);
   if (parts.length === 0) return sampledMemory(facts);
@@ -97,7 +97,7 @@ async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
   return known(part(`Peak memory in use: ${formatBytes(Number(first.peak_bytes))} (${first.kind}).`), [all]);
 }
 
-/** Not measured: what the model's arithmetic gives for the run's sizes. */
+/** Not measured: calculated from the model's arithmetic for the sizes of the run. */
 function calculated({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
   const { workload } = manifest;
   const model = workload ? workloadModel(workload) : null;

@@ -3,7 +3,7 @@ import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer 
 import { ended } from './words.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
-/** A subject of rules: their findings, or why there are none. */
+/** A topic answered by rules: their findings, or why there are none. */
 export interface RuleTopic {
   rules: readonly string[];
   /** The capture with their data. */
@@ -43,7 +43,7 @@ export const ruleTopics = {
   host: { rules: ['host_bound', 'launch_bound'], needs: capture.timeline },
 } satisfies Record<string, RuleTopic>;
 
-/** Yes with the finding, no with the rule's reason, or not known. */
+/** Yes with the finding, no with the rule's reason, or unknown. */
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
   const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && ofStage(facts, stage));

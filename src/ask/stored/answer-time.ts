@@ -103,7 +103,7 @@ export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
   return parts[0] ? known(parts[0], parts.slice(1)) : null;
 }
 
-/** "How many tokens per second?", of the stages' own times. */
+/** "How many tokens per second?", from the stages' times. */
 export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
   const batch = facts.session.manifest.workload?.batch_size ?? null;
   const decode = facts.explained.stages.filter(({ kind }) => kind === 'decode');

@@ -60,7 +60,7 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
   return known(first, [...rest, ...behind, ...unsaid]);
 }
 
-/** Why a change is not predicted; `code` of the missing figure or the error. */
+/** Why a change is not predicted; `code` is that of the missing figure or the error. */
 interface Refusal {
   why: string;
   code: string | null;
@@ -68,13 +68,13 @@ interface Refusal {
 
 interface Prediction {
   direct: StoredPart;
-  /** Sentences for further stages. */
+  /** Sentences about further stages. */
   others: StoredPart[];
   bars: StoredPart[];
   assumed: StoredPart[];
 }
 
-/** The sentence for the stage that the question names, or the first one; or why there is none. */
+/** The sentence about the stage in the question, or the first stage; or why there is none. */
 function predictionOf(
   { question, session }: StoredFacts,
   { stages }: WhatIfResult,
@@ -114,7 +114,7 @@ function predictionOf(
 
 const quoted = (change: string): string => (/\s/.test(change) ? `"${change}"` : change);
 
-/** A question for yes or no, about a gain. */
+/** Whether it is a yes-or-no question about a gain. */
 const isHelp = (text: string): boolean =>
   /\b(help\w*|worth|benefit\w*|should|faster|improv\w*|sav(?:e|es|ing)|speed|gain\w*|pay off|good idea)\b/i.test(
     text,

@@ -3,13 +3,13 @@ import { tokensOf } from './words.js';
 
 export interface AskedQuestion {
   text: string;
-  /** Words that carry meaning, in lower case, without endings. */
+  /** Stems of the meaningful words, in lower case. */
   tokens: ReadonlySet<string>;
-  /** Kinds of stages that the question names; empty for none. */
+  /** Kinds of stages in the question; empty for none. */
   stages: readonly string[];
-  /** "Is …", "would …": an answer begins with yes or no. */
+  /** "Is …", "would …": an answer starts with yes or no. */
   isYesNo: boolean;
-  /** Names of data sheets that a word of the question is part of ("A100": several). */
+  /** Data sheets that match a word of the question ("A100" matches several). */
   gpus: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export function askedQuestion(text: string): AskedQuestion {
 const yesNo =
   /^\W*(?:(?:and|so|but|hey|ok),?\s+)?(?:is|are|was|were|do|does|did|has|have|had|can|could|would|will|should|am)\b/i;
 
-/** Words of letters and digits that some data sheet's name holds whole: A100, H200, "RTX 4090", MI300X. */
+/** Words of letters and digits that are contained in the name of a data sheet: A100, H200, "RTX 4090", MI300X. */
 function gpusOf(text: string): string[] {
   const words = [
     ...text.matchAll(/\b(?:rtx[\s-]?)?[a-z]{0,2}\d{1,4}[a-z]{0,2}(?:[\s-]?(?:ti|super|ada))?\b/gi),

@@ -1,12 +1,12 @@
-/** Changes that a question asks about, as `explain --what-if` takes them. */
+/** Changes in a question, in the format of `explain --what-if`. */
 export interface AskedChanges {
-  /** Each is one prediction: changes that are made together. */
+  /** Predictions to make, each with one or more changes. */
   alternatives: string[][];
   /** Changes without a prediction, with the command that measures them. */
   unknown: { what: string; how: string }[];
 }
 
-/** "What if", "would … help", "how fast would", "should we", "what does … bring": about something that was not run. */
+/** Phrases about something that was not run: "what if", "would … help", "how fast would", "should we", "what does … bring". */
 const hypothetical =
   /\b(what if|what[’']?s if|what happens|would|could|should|if (?:i|we|you|it)\b|suppose|expect\w*|predict\w*|worth|benefit\w*|bring\w*|gain\w*|sav(?:e|es|ing)|help\w*|instead of|switch\w* to|mov(?:e|ing) to|upgrad\w*|going to|faster (?:with|on|at|in)|speed[- ]?up (?:from|with|of)|larger|bigger|doubl\w*|twice|halv\w*)\b/i;
 
@@ -21,7 +21,7 @@ export interface AskedWorkload {
 const count = (text: string): number =>
   Math.round(Number(text.replace(/k$/i, '')) * (/k$/i.test(text) ? 1024 : 1));
 
-/** "8, 16 and 32", "8/16". */
+/** Numbers in "8, 16 and 32" or "8/16". */
 const several = (text: string): number[] =>
   [...text.matchAll(/\d+(?:\.\d+)?k?/gi)].map(([numberText]) => count(numberText));
 
@@ -109,7 +109,7 @@ const readings: readonly Reading[] = [
   (text) =>
     /\b(?:without|no|fix\w*|equal)\b.{0,30}\b(?:slow\w* link|links)\b/i.test(text) ? ['equal-links'] : [],
   (_, { gpus }) => {
-    // One of each make: the first sheet that has the word, as --what-if itself takes it.
+    // One per vendor: the first sheet that contains the word, as in --what-if.
     const makes = new Map<string, string>();
     for (const name of gpus) {
       const make = /\b(?:RTX \w+|[A-Z]{1,3}\d+[A-Z]{0,2})\b/.exec(name)?.[0] ?? name;

@@ -8,7 +8,7 @@ import { ended, overlap } from './words.js';
 import { formatMs, formatPercent, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
-/** A whole request is about the findings of all its stages. */
+/** Whether a stage is one that the question is about; a question about requests is about all stages. */
 export function ofStage({ question }: StoredFacts, stage: string | null): boolean {
   const named = question.stages.filter((kind) => kind !== 'request');
   return named.length === 0 || stage === null || named.includes(stage);
@@ -32,7 +32,7 @@ export function findingText({
   };
 }
 
-/** Why it is so, and what to change for how much. */
+/** The cause, the change and its gain. */
 export function changeOf(finding: Finding): StoredPart {
   const { cause, change } = finding;
   return {
@@ -68,13 +68,13 @@ export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
 const ruleTitle = ({ rules }: ExplainResult, id: string): string =>
   rules.find(({ rule }) => rule === id)?.title ?? '';
 
-/** Findings that claim something to gain, those of the asked stages; not hidden ones first. */
+/** Findings with a gain in the stages of the question; those not hidden by another one first. */
 export const changesFound = (facts: StoredFacts): Finding[] =>
   facts.explained.findings
     .filter(({ stage, severity }) => severity !== 'info' && ofStage(facts, stage))
     .toSorted((a, b) => Number(a.hidden_by !== null) - Number(b.hidden_by !== null));
 
-/** The rule of the question's subject that looked and found nothing, or could not look. */
+/** The rule on the question's topic that found nothing, or was not applicable. */
 export function silentRule({ explained, question }: StoredFacts): ExplainResult['rules'][number] | null {
   const [best] = explained.rules
     .filter(({ outcome }) => outcome !== 'fired')
@@ -115,7 +115,7 @@ export function stageText(stage: StageWaterfall): StoredPart {
   };
 }
 
-/** Bars with one of these ids, parts of them included, the largest first. */
+/** Bars with one of these ids, including their parts, largest first. */
 export function barTexts(stage: StageWaterfall, names: readonly string[], most = 4): StoredPart[] {
   const { bars, ms: whole } = explainedBars(stage.bars);
   const onCpu = stage.source === 'profile' || stage.source === 'operators';

@@ -9,7 +9,7 @@ const home = testHome();
 const open = async (file: string) =>
   openSession((await importSession(`test/fixtures/${file}.tgz`, home)).id, home);
 
-/** H200: one decode step launched kernel by kernel, the same as a graph, one kernel with counters, a memory profile. */
+/** H200 sessions: a decode step launched kernel by kernel, the same step as a CUDA graph, one kernel with counters, a memory profile. */
 const fixed = await open('diagnosis/launch_bound_decode-fixed');
 const launches = await open('diagnosis/launch_bound_decode-fault');
 const counters = await open('diagnosis/low_occupancy-fault');
@@ -57,7 +57,7 @@ describe('a timeline of nsys', async () => {
     for (const { id } of found.queries) expect(found.answer).toContain(`[${id}]`);
   });
 
-  test('numbers are those of the tables', async () => {
+  test('numbers equal those of the tables', async () => {
     const longest = await one<{ name: string; ms: number; calls: number }>(
       'SELECT coalesce(short_name, name) AS name, sum(dur_ns) / 1e6 AS ms, count(*) AS calls FROM kernels GROUP BY 1 ORDER BY 2 DESC',
     );
@@ -82,7 +82,7 @@ describe('a timeline of nsys', async () => {
     expect(Number(count[1])).toBeCloseTo(steps.launches, 0);
   });
 
-  test('a prediction is that of what-if, and its command is given', async () => {
+  test('a prediction equals that of what-if, and its command is given', async () => {
     const found = await answer('Would CUDA graphs help?');
     const [stage] = (await whatIf(launches, ['cudagraph'])).data.stages;
     expect(direct(found.answer)).toContain(
@@ -92,13 +92,13 @@ describe('a timeline of nsys', async () => {
       tool: 'what-if',
       input: 'inferscope explain launch_bound_decode-fault --what-if cudagraph',
     });
-    // Bars have the names of every other surface, not their ids.
+    // Bars have the same labels as on other surfaces, not their ids.
     expect(found.answer).toMatch(/- launch call: 1\.81 ms →/);
     expect(found.answer).not.toMatch(/launch_overhead|host\.program/);
     expect(direct((await answer('Would flash attention help?')).answer)).toMatch(/^Hardly: .*no change/);
   });
 
-  test('what it cannot tell names the capture that would', async () => {
+  test('an unknown answer names the capture that records it', async () => {
     for (const [question, capture] of [
       ['What is the L2 hit rate?', /--evaluator nsys,ncu/],
       ['Which kernel is memory bound?', /--evaluator nsys,ncu/],
@@ -114,7 +114,7 @@ describe('a timeline of nsys', async () => {
   });
 });
 
-test('since the last session of the same program: what session compare says', async () => {
+test('"since the last session" of the same program gives the result of session compare', async () => {
   const { answer } = await asking(fixed);
   const found = await answer('What changed since the last run?');
   // Both print their own mean under the profiler: 9.03 ms, then 2.69 ms.
@@ -124,7 +124,7 @@ test('since the last session of the same program: what session compare says', as
   expect((await answer('What changed since yesterday?')).answered_by).toBe('nobody');
 });
 
-test('counters of ncu', async () => {
+test('answers from ncu counters', async () => {
   const { answer } = await asking(counters);
   expect(direct((await answer('What limits occupancy?')).answer)).toMatch(/6\.1 %.*limited by shared memory/);
   expect(direct((await answer('Which kernel is latency-bound?')).answer)).toMatch(
@@ -137,7 +137,7 @@ test('counters of ncu', async () => {
   ]);
 });
 
-test('a memory profile', async () => {
+test('answers from a memory profile', async () => {
   const { answer } = await asking(memory);
   expect(direct((await answer('What takes the memory?')).answer)).toMatch(
     /^Most of it is weights: 13\.48 GB/,
@@ -147,6 +147,6 @@ test('a memory profile', async () => {
   const stated = /KV cache: ([\d.]+) GB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
   expect(Math.abs(Number(stated[1]) / kv - 1)).toBeLessThan(0.1);
   expect(direct((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
-  // Its kernels were not timed.
+  // The session has no kernel times.
   expect((await answer('What if batch 32?')).answered_by).toBe('nobody');
 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { askedQuestion } from './asked-question.js';
 import { topicsOf } from './topics.js';
 
-test('of 120 questions that no phrase was written for, at least four fifths find their topic', () => {
+test('finds the topic of at least four fifths of 120 questions that no phrase was written for', () => {
   const path = join(import.meta.dirname, '../../../test/fixtures/questions/held-out.jsonl');
   const asked = readFileSync(path, 'utf8')
     .trim()

@@ -10,7 +10,7 @@ import { storedAnswer } from './stored-answer.js';
 
 const home = testHome();
 
-test('a profile: utilization, memory, operators', async () => {
+test('answers from a profile: utilization, memory, operators', async () => {
   const session = await sessionOf(home, wholeRows());
   const { stages, memory } = (await analyzeProfile(session)).data;
   const decode = stages.find(({ kind }) => kind === 'decode')!;
@@ -22,7 +22,7 @@ test('a profile: utilization, memory, operators', async () => {
   const parts = (await storedAnswer(session, 'what takes the memory?')).answer;
   for (const { component } of memory!.breakdown)
     expect(parts.toLowerCase()).toContain(component.replaceAll('_', ' '));
-  // Two calls of 17.5 ms, the longest.
+  // Two calls of 17.5 ms, the longest operator.
   expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
     /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,
   );
@@ -45,7 +45,7 @@ test('a profile: utilization, memory, operators', async () => {
   );
 });
 
-test('a benchmark answers its own questions', async () => {
+test('answers from a benchmark', async () => {
   const point = benchPoint(['latency'], 2, 4, 3);
   const common = {
     samplingMs: [1, 0.5, 0.5],
@@ -71,7 +71,7 @@ test('a benchmark answers its own questions', async () => {
   expect(answer).toMatch(/\b11(\.\d+)? ms/);
 });
 
-test('records of NCCL Inspector: bandwidth of one operation, the rank that the others wait for', async () => {
+test('answers from NCCL Inspector: bandwidth of an operation, the rank that others wait for', async () => {
   const session = await imported(home, 'nccl-inspector', fixture('nccl-inspector-from-docs'));
   const bus = await storedAnswer(session, 'what bus bandwidth has the all-reduce?');
   // 1.5 × 64 MiB in 510 µs.

@@ -1,14 +1,13 @@
 import MiniSearch from 'minisearch';
 import { isWeak, termsOf } from './words.js';
 
-/** Share of a question's terms that some phrase must have: with fewer, it is about something else. */
+/** Minimum share of a question's terms that a phrase must have; below it the question is about something else. */
 const minKnown = 0.25;
-/** A second phrase of the same owner adds this share of its score: several near ones are better evidence than one. */
+/** A second matching phrase of the same owner adds this share of its score, since several matches are better evidence. */
 const secondPhrase = 0.2;
 
 /**
- * Which of several owners a question is about, by the phrases that people use for each: BM25 over terms, with typing errors
- * and beginnings of longer words.
+ * Finds which of several owners a question is about, by typical phrases for each: BM25 over terms, with typing errors and word prefixes.
  */
 export class PhraseIndex<Owner> {
   readonly #search = new MiniSearch<{ id: number; text: string }>({
@@ -29,7 +28,7 @@ export class PhraseIndex<Owner> {
       for (const text of own) this.#search.add({ id: this.#owners.push(owner) - 1, text });
   }
 
-  /** Owners with their scores, the best first; none where the question is about nothing here. */
+  /** Owners with their scores, best first; empty if none matches. */
   find(question: string): { owner: Owner; score: number }[] {
     const found = this.#search.search(question);
     const terms = [...new Set(termsOf(question))].filter((term) => !isWeak(term) && !/^\d/.test(term));
@@ -38,7 +37,7 @@ export class PhraseIndex<Owner> {
     const scores = new Map<Owner, number[]>();
     for (const { id, score, queryTerms } of found) {
       const owner = this.#owners[id as number]!;
-      // The library multiplies by the number of terms that matched: weak ones are not to count so much.
+      // The library multiplies by the number of matched terms; weak terms must not count.
       const strong = Math.max(1, queryTerms.filter((term) => !isWeak(term)).length);
       scores.set(owner, [...(scores.get(owner) ?? []), (score * strong) / queryTerms.length]);
     }

@@ -8,7 +8,7 @@ import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { answerer } from './stored-answer.js';
 
-/** The requirements' own questions, without a model; each number is checked against SQL over the rows, or by hand. */
+/** The questions of the requirements, without a model; each number is checked against SQL over the rows, or by hand. */
 const home = testHome();
 const open = async (file: string) =>
   openSession((await importSession(`test/fixtures/${file}.tgz`, home)).id, home);
@@ -35,7 +35,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
 
   test('E6: Is the GPU fully utilized during generation?', async () => {
     const text = await direct('Is the GPU fully utilized during generation?');
-    // One stream, so that kernels and copies do not overlap; held against the mean step without the profiler.
+    // One stream, so that kernels and copies do not overlap; compared with the mean step without the profiler.
     const { share } = await one<{ share: number }>(
       `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${ofSteps}) / (SELECT avg(end_ns - start_ns) ${steps}
          AND execution_id NOT IN (SELECT execution_id FROM kernels)) AS share`,
@@ -71,7 +71,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   const verdictQuestion = 'Is CPU scheduling, kernels or allocation the cost?';
   test(`E3: ${verdictQuestion}`, async () => {
     const text = await direct(verdictQuestion);
-    // Kernels and copies as nsys has them, of the step as the clean execution has it.
+    // Kernels and copies from nsys, the step time from the clean execution.
     const { busy, clean } = await one<{ busy: number; clean: number }>(
       `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${ofSteps}) AS busy,
          (SELECT avg(end_ns - start_ns) ${steps} AND execution_id NOT IN (SELECT execution_id FROM kernels)) AS clean`,
@@ -89,13 +89,13 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     expect(mfu / mbu / (4.8e12 / 989.4e12)).toBeLessThan(1.5);
   });
 
-  test('D7: what was not recorded is no health', async () => {
+  test('D7: missing data is not reported as healthy', async () => {
     const found = await answer('Are there health flags?');
     expect(found.answer).toMatch(/^No warnings: 2 of 5 checks/);
     expect(found.answer).toMatch(/Not checked:[^]*Throttled clocks/);
   });
 
-  test('E7: Are tensor cores used? Not known without counters, and no kernel name answers it', async () => {
+  test('E7: Are tensor cores used? Unknown without counters, whatever kernel names suggest', async () => {
     for (const question of ['Are tensor cores used?', 'Which kernels are memory-bound vs compute-bound?']) {
       const found = await answer(question);
       expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringContaining('ncu')]);
@@ -103,7 +103,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     }
   });
 
-  test('D2, D3: what one point does not show names the benchmark that does', async () => {
+  test('D2, D3: a question that one point cannot answer names the benchmark that can', async () => {
     for (const [question, bench] of [
       ['Does increasing batch size improve utilization?', 'bench throughput'],
       ['How does output length compare?', 'bench sequence'],
@@ -115,7 +115,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   });
 });
 
-test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the counters', async () => {
+test('E7: Which kernels are memory-bound vs compute-bound? Both lists, from counters', async () => {
   const { answer, one } = await asking(await open('diagnosis/uncoalesced-fault'));
   const found = await answer('Which kernels are memory-bound vs compute-bound?');
   expect(found.answer).toMatch(/^1 of 1 kernel with counters is memory-bound, 0 are compute-bound.*row_sums/);
@@ -125,10 +125,10 @@ test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the co
   expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.5);
 });
 
-test('E3: Is CPU scheduling, kernels or allocation the cost? By the operators of torch', async () => {
+test('E3: Is CPU scheduling, kernels or allocation the cost? From torch operators', async () => {
   const { answer, one } = await asking(await open('kineto-torch2.11-h200/tiny-llm-b1-session'));
   const found = await answer('Is CPU scheduling, kernels or allocation the cost?');
-  // One stream; the profiler saw no call of the driver's allocator.
+  // One stream; the profiler recorded no allocation call of the driver.
   const { share } = await one<{ share: number }>(
     `WITH own AS (SELECT stage_id, end_ns - start_ns AS ns FROM stages WHERE kind = 'decode' AND NOT coalesce(warmup, false))
      SELECT (SELECT sum(dur_ns) FROM kernels JOIN own USING (stage_id)) / (SELECT sum(ns) FROM own) AS share`,
@@ -200,7 +200,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
       'From which batch size does throughput stop scaling?',
     ]) {
       expect(await direct(question)).toMatch(/^Up to batch 4: from 4 to 8 .* 1\.00× the/);
-      // No other answer names another place.
+      // No other answer names another batch size.
       expect((await answer(question)).answer.match(/slows/g)).toBeNull();
     }
   });
@@ -213,14 +213,14 @@ describe('a benchmark of batches, prompts and outputs', async () => {
 
   test('D7: Are there health flags?', async () => {
     const found = await answer('Are there health flags?');
-    // 4 × 3 tokens in 33 ms, 8 × 3 in 68 ms; and all in one launch.
+    // 4 × 3 tokens in 33 ms, 8 × 3 in 68 ms, all in one launch.
     expect(found.answer).toMatch(/^2 warnings/);
     expect(found.answer).toMatch(/no scaling: [^\n]* from batch 4 to 8: 364 tok\/s → 353 tok\/s/);
   });
 
-  test('D6: memory-bound or compute-bound is answered for each batch by its own figures', async () => {
+  test('D6: memory-bound or compute-bound is answered per batch from its own figures', async () => {
     const { answer: text } = await answer('Is decode memory-bound or compute-bound?');
-    // The step of batch 8 is 2.4 times that of batch 1 and computes 8 times as much.
+    // The step at batch 8 takes 2.4 times that of batch 1 and computes 8 times as much.
     const mfu = (batch: number) =>
       numberIn(text, new RegExp(`^Decode at batch ${batch}, 4 in \\+ 3 out .*MFU ([\\d.]+) %`, 'm'));
     expect(mfu(8) / mfu(1)).toBeCloseTo(8 / 2.4, 0);
@@ -237,7 +237,8 @@ describe('the embedded engine', async () => {
 
   test('E3: Is CPU scheduling, kernels or allocation the cost?', async () => {
     const text = await direct('Is CPU scheduling, kernels or allocation the cost?');
-    // Decode takes 7.75 ms; kernels and gaps are of the profiled pass: 6 + 2 + 1 and 8 + 2 + 1 ms, mean 10: 129 % cannot be a share, so the verdict is withheld.
+    // Decode takes 7.75 ms; kernels and gaps of the profiled pass are 6 + 2 + 1 and 8 + 2 + 1 ms, mean 10: 129 % cannot be a share, so the
+    // verdict is withheld.
     expect(text).not.toMatch(/\d{3} %/);
     expect(text).toMatch(
       /^The largest cost in a decode step .* is not known: the profiled pass and the clean one/,
@@ -246,8 +247,8 @@ describe('the embedded engine', async () => {
 
   test('E5: What are MFU and MBU per stage?', async () => {
     const found = await answer('What are MFU and MBU per stage?');
-    // 2 layers of 2·64² + 2·64·32 + 3·64·192 weights and a head of 64·512, 2 FLOPs each, 2 sequences; attention over
-    // 5.5 keys: 4·64 FLOPs a key, layer and sequence. A step takes 7.75 ms; the peak is 100 GFLOP/s.
+    // 2 layers of 2·64² + 2·64·32 + 3·64·192 weights and a head of 64·512, 2 FLOPs each, 2 sequences; attention over 5.5 keys: 4·64 FLOPs
+    // per key, layer and sequence. A step takes 7.75 ms; the peak is 100 GFLOP/s.
     const weights = 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 192) + 64 * 512;
     const flops = 2 * 2 * weights + 4 * 64 * 2 * 2 * 5.5;
     const mfu = numberIn(found.answer, /Decode at batch 2: MFU ([\d.]+) %/);
@@ -255,7 +256,7 @@ describe('the embedded engine', async () => {
     expect(found.answer).toMatch(/Prefill at batch 2: MFU [\d.]+ %, MBU [\d.]+ %/);
   });
 
-  test('E6, E7: neither a GPU nor its counters', async () => {
+  test('E6, E7: without a GPU and counters', async () => {
     expect(await direct('Is the GPU fully utilized during generation?')).toMatch(/^No GPU was used/);
     const found = await answer('Which kernels are memory-bound vs compute-bound?');
     expect([found.answered_by, found.next_capture]).toEqual(['stored', null]);
@@ -265,7 +266,7 @@ describe('the embedded engine', async () => {
     );
   });
 
-  test('E7, E9: what only a GPU has', async () => {
+  test('E7, E9: figures that only a GPU has', async () => {
     for (const question of ['Are tensor cores used?', 'What is the L2 hit rate?', 'Is the GPU throttled?']) {
       const found = await answer(question);
       expect([question, found.answered_by, found.next_capture]).toEqual([question, 'stored', null]);

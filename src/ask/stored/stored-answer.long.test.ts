@@ -6,7 +6,7 @@ import { storedAnswer } from './stored-answer.js';
 import { overlap, tokensOf } from './words.js';
 
 const steps = [0, 1, 2, 3];
-/** Four decode steps of 1 ms: a GEMM of 300 µs, a copy of 100 µs and 8 bytes, and 600 µs of host. */
+/** Four decode steps of 1 ms: a GEMM of 300 µs, a copy of 100 µs and 8 bytes, and 600 µs of host time. */
 const session = await sessionOf({
   stages: steps.map((i) => stage(i + 1, 'decode', 1000 * i, 1000 * (i + 1), { step_index: i })),
   kernels: steps.map((i) =>
@@ -26,7 +26,7 @@ const session = await sessionOf({
   gaps: steps.map((i) => gap(1000 * i + 400, { host: 600 })),
 });
 
-test('tokens meet whatever their endings', () => {
+test('word forms with different endings match', () => {
   expect(tokensOf('Which copies are launched by the synchronizations?')).toEqual(
     new Set(['copy', 'launch', 'sync'].map((word) => [...tokensOf(word)][0]!)),
   );
@@ -34,7 +34,7 @@ test('tokens meet whatever their endings', () => {
 });
 
 test.each([
-  // 1.2 ms of kernels in all.
+  // 1.2 ms of kernels in total.
   ['Which kernels take longest?', /gemm_128x64 \(gemm\): 1\.20 ms, 100 %, 4 calls/],
   [
     'How much is copied to the host?',
@@ -51,7 +51,7 @@ test.each([
   expect(analyzeResultSchema.parse(found)).toEqual(found);
   expect(found.answered_by).toBe('stored');
   expect(found.answer).toMatch(expected);
-  // Every query that is cited yields its rows.
+  // Every cited query returns its rows.
   const database = await userDatabase(session);
   for (const { id, tool, input, rows } of found.queries) {
     expect(found.answer).toContain(`[${id}]`);
@@ -61,12 +61,12 @@ test.each([
   await database.close();
 });
 
-test('without a question: the sentences and the findings', async () => {
+test('without a question: key sentences and findings', async () => {
   const { answered_by: by, answer } = await storedAnswer(session, null);
   expect([by, answer]).toEqual(['stored', expect.stringContaining('A decode step takes 1.00 ms')]);
 });
 
-test('what nothing stored can answer is said', async () => {
+test('says so if the stored data cannot answer', async () => {
   const found = await storedAnswer(session, 'What color is the sky?');
   expect(found).toMatchObject({ answered_by: 'nobody', queries: [], claims: [] });
   expect(found.answer).toContain('cannot be answered without a model');

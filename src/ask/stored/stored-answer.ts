@@ -17,14 +17,13 @@ import {
 import { exampleQuestions, topicsOf } from './topics.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
 
-/** Parts of one answer; the rest is for explain and sql. */
+/** Maximum parts of an answer; `explain` and `sql` have the rest. */
 const maxParts = 8;
 
 /**
- * Answers from analyses, predictions and findings, without a model: the question is matched to what it is about, answered in
- * a sentence or two with the number, then come the figures behind it; each part names the query or analysis that gave it.
- * If the session lacks the data, the answer names the capture that records it. Without a question: the three sentences and the
- * findings.
+ * Answers without a model, from analyses, predictions and findings: matches the question to a topic and answers in one or two sentences
+ * with the number, followed by the figures behind it. Each part names its query or analysis. If the session lacks the data, the answer
+ * names the capture that records it. Without a question: the three key sentences and the findings.
  */
 export async function storedAnswer(session: Session, question: string | null): Promise<AnalyzeResult> {
   const { answer, close } = await answerer(session);
@@ -35,7 +34,7 @@ export async function storedAnswer(session: Session, question: string | null): P
   }
 }
 
-/** Answers several questions about one session; what they rest on is worked out once. Closed by the caller. */
+/** Answers several questions about one session; shared facts are computed once. Closed by the caller. */
 export async function answerer(session: Session): Promise<{
   answer(question: string | null): Promise<AnalyzeResult>;
   close(): Promise<void>;
@@ -66,7 +65,7 @@ export async function answerer(session: Session): Promise<{
   };
 }
 
-/** sessions/<id> is in the home; for a session elsewhere only its own folder is read. */
+/** The home of the session if it is in sessions/<id>; otherwise only its own folder is read. */
 function homeOf({ folder }: Session): StoredFacts['home'] {
   const sessions = dirname(folder);
   return { root: dirname(sessions), sessions, cache: dirname(sessions) };
@@ -93,7 +92,7 @@ function openingParts({ explained }: StoredFacts): StoredPart[] {
   return [...sentences, ...findings];
 }
 
-/** By the first topic that is in this session; then by the words that findings and rules share with the question. */
+/** Answers by the first topic that the session has data for; else by words that findings and rules share with the question. */
 async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   const workload = workloadOf(facts);
   for (const topic of topicsOf(facts.question, workload)) {
@@ -157,7 +156,7 @@ function result(
   };
 }
 
-/** What shows the same again; null where there is no one command. */
+/** The command that shows the same facts; null if there is no single one. */
 function commandOf(from: string, { id, user }: Session): string | null {
   const name = user.name ?? id;
   if (['findings', 'waterfall', 'explain'].includes(from)) return `inferscope explain ${name}`;

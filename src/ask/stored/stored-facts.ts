@@ -13,22 +13,22 @@ import { pointLabel } from '../../vocabulary/bench.js';
 /** Data for answers without a model. */
 export interface StoredFacts {
   session: Session;
-  /** Folder of other sessions. */
+  /** Home with other sessions. */
   home: Home;
   database: SessionDatabase;
   explained: ExplainResult;
   question: AskedQuestion;
-  /** Timeline, counters and matrix products, asked for once; all null where the session has none. */
+  /** Timeline and counters, computed once; null if the session has none. */
   captures(): Promise<Pick<CapturesResult, 'trace' | 'counters'>>;
 }
 
 /** One part of an answer and its source. */
 export interface StoredPart {
   text: string;
-  /** What yields its numbers with `inferscope sql`; null where an analysis gave them, which `from` names. */
+  /** Query of its numbers for `inferscope sql`; null if an analysis computed them, which `from` names. */
   sql: string | null;
   from: string;
-  /** What that analysis was asked, as a command that says it again; null for the usual one of `from`. */
+  /** Command that shows that analysis; null for the default one of `from`. */
   command?: string;
   rows: number | null;
 }
@@ -37,7 +37,7 @@ export interface TopicAnswer {
   /** One or two sentences with the number; null if not known. */
   direct: StoredPart | null;
   evidence: readonly StoredPart[];
-  /** Why it is not known, and the command that measures it; null if it is known. */
+  /** Why the answer is unknown, and the command that measures it; null if it is known. */
   notKnown: { why: string; capture: string | null } | null;
 }
 
@@ -74,17 +74,17 @@ export const capture = {
   monitor: 'inferscope monitor --record --while -- <command>',
 } as const;
 
-/** The stages of a question: those it names, else the lead stage. */
+/** The stages named in the question, else the lead stage. */
 export function stagesAsked({ explained, question }: StoredFacts): StageWaterfall[] {
   const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
-  // A whole request is what a session without one is about as well.
+  // A question about whole requests uses the lead stage if the session has no requests.
   const missing = question.stages.filter((kind) => kind !== 'request');
   if (named.length > 0 || missing.length > 0) return named;
   const lead = leadStage(explained.stages);
   return lead ? explained.stages.filter(({ kind }) => kind === lead.kind) : [];
 }
 
-/** "No stage decode", where the question names one that the session has not; null where all is there. */
+/** "No stage decode" if the question names a stage that the session lacks; else null. */
 export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   const { explained, question } = facts;
   if (stagesAsked(facts).length > 0) return null;
@@ -102,7 +102,7 @@ export function lacksStage(facts: StoredFacts): TopicAnswer | null {
 export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
   `${instanceWord(kind)}${point === null ? '' : ` at ${pointLabel(point)}`}`;
 
-/** An analysis of a session that it may not be made for: then there is none. */
+/** Runs an analysis that may not apply to a session: then null. */
 export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * Phrases of questions by topic: phrases for the index (phrase-index.ts), separated by bars. Each says the
- * same thing in other words. Whether a change here is better is measured on questions that nobody wrote it for (docs/decisions/074).
+ * Typical questions by topic, for the index (phrase-index.ts), separated by bars. Each says the same thing in other words. Whether a change
+ * here is better is measured on questions that it was not written for (docs/decisions/074).
  */
 export const topicPhrases = {
   fits: `

@@ -9,7 +9,7 @@ const read = (text: string) => {
   return { question, workload, changes: changesAsked(text, workload) };
 };
 
-/** What engineers ask, and what must answer it. */
+/** Questions of engineers, and the topic that must answer each. */
 test.each<[question: string, topic: string]>([
   ['Why is decode slow?', 'why_slow'],
   ['why is it so slow', 'why_slow'],
@@ -116,7 +116,7 @@ test.each<[question: string, topic: string]>([
   expect(topicsOf(question, workload).map(({ id }) => id)[0]).toBe(topic);
 });
 
-/** Each prediction with what was read out of the question. */
+/** Hypothetical questions, and the changes that are read from them. */
 test.each<[question: string, alternatives: string[][]]>([
   ['What if batch 32?', [['batch-size=32']]],
   ['what happens with a batch size of 16', [['batch-size=16']]],

@@ -28,7 +28,7 @@ import { PhraseIndex } from './phrase-index.js';
 import { notKnown, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
 import { topicPhrases } from './topic-phrases.js';
 
-/** What answers a question, null where this session has nothing on it: then the next topic may. */
+/** Answers a question, or null if the session has no data for it: then the next topic is tried. */
 type Answer = (
   facts: StoredFacts,
   workload: AskedWorkload,
@@ -44,7 +44,7 @@ const byRules =
   (facts) =>
     ruleAnswer(facts, topic);
 
-/** Topics that rules alone judge are in answer-rules.ts; one that is in both is asked here first. */
+/** Topics that are not answered by rules alone; a topic that is also in answer-rules.ts is tried here first. */
 const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   fits: whatFits,
   changed: whatChanged,
@@ -103,13 +103,13 @@ const topics: [Topic, phrases: string][] = [
 
 const index = new PhraseIndex(topics.map(([topic, phrases]) => [topic, phrases.trim().split(/\s*\|\s*/)]));
 
-/** Topics below this share of the best score have only a word in common with the question. */
+/** Topics below this share of the best score share only a word with the question. */
 const nearTheBest = 0.4;
-/** Topics that answer from measurements what a larger batch or a longer prompt does: asked before any prediction. */
+/** Topics with measurements of larger batches or longer prompts: tried before any prediction. */
 const beforePredictions = new Set(['changed', 'verdict', 'turning_batch', 'measured_growth']);
 const supposes = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
 
-/** Topics that a question may be about, the likeliest first. */
+/** Topics that a question may be about, most likely first. */
 export function topicsOf(question: AskedQuestion, workload: AskedWorkload): Topic[] {
   const found = index.find(question.text);
   const near = found.filter(({ score }) => score >= nearTheBest * found[0]!.score).map(({ owner }) => owner);

@@ -4,10 +4,10 @@ const fillers = new Set(
   ),
 );
 
-/** Words that most questions share: they decide only between phrases that are alike in all else. */
+/** Words of most questions: they only decide between phrases that are otherwise equal. */
 const weak = new Set('during far how long many much run spend step take time why'.split(' '));
 
-/** Words that mean the same in a question about a session, each as the one that stands for all. */
+/** Synonyms in questions about a session, each mapped to one word. */
 const same = new Map(
   Object.entries({
     alloc: 'cudamalloc cudafree allocs allocation allocations allocator allocate allocated malloc mallocs',
@@ -39,7 +39,7 @@ const same = new Map(
   }).flatMap(([word, synonyms]) => synonyms.split(' ').map((synonym): [string, string] => [synonym, word])),
 );
 
-/** Terms as stems, in order, without fillers: "launches" and "launch", "copies" and "memcpy" meet. */
+/** Terms as stems in order, without fillers: "launches" and "launch", "copies" and "memcpy" become equal. */
 export const termsOf = (text: string): string[] =>
   text
     .toLowerCase()
@@ -59,13 +59,13 @@ function stem(word: string): string {
   return bare.length >= 3 ? bare : word;
 }
 
-/** Words of the question that a text holds, too. */
+/** Number of words of the question that a text also has. */
 export function overlap(tokens: ReadonlySet<string>, text: string): number {
   const textTokens = tokensOf(text);
   return [...tokens].filter((token) => textTokens.has(token)).length;
 }
 
-/** As a sentence: a capital at its begin, a full stop at its end. */
+/** The text as a sentence, with a capital letter and a full stop. */
 export function ended(text: string): string {
   const sentence = text.trim().replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;

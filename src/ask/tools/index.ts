@@ -10,7 +10,7 @@ import { waterfallTool } from './waterfall.js';
 
 const always = [schemaTool, sqlTool, findingsTool, waterfallTool, hardwareTool, modelArithmeticTool];
 
-/** Everything that a model can call. */
+/** All tools that a model can call. */
 export function askTools(allowed: ReadonlySet<Allowed>): AskTool[] {
   return allowed.has('output') ? [...always, programOutputTool] : always;
 }

@@ -40,7 +40,7 @@ export const modelArithmeticTool = askTool({
       phase: input.phase,
       batchSize: input.batch_size ?? workload.batch_size ?? 1,
       newTokens: input.new_tokens ?? (prefill ? (workload.input_len ?? 1) : 1),
-      // A decode step half-way through the output.
+      // A decode step halfway through the output.
       contextTokens:
         input.context_tokens ??
         (prefill ? 0 : (workload.input_len ?? 0) + Math.floor((workload.output_len ?? 0) / 2)),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { askTool } from './tool.js';
 
-/** Longer texts are names with all their template arguments. */
+/** Maximum characters of a cell; longer texts are names with all template arguments. */
 const cellLength = 160;
 
 export const sqlTool = askTool({

@@ -3,7 +3,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 import type { SqlResult } from '../../session/sql-run.js';
 
-/** What tools may look at: sessions, and nothing else of this machine. */
+/** What tools can access: the sessions, and nothing else on this machine. */
 export interface ToolContext {
   sessions: readonly Session[];
   /** One SELECT over the sessions' tables, with limits. */
@@ -13,16 +13,16 @@ export interface ToolContext {
 
 interface Answered {
   data: unknown;
-  /** Rows or entries of it. */
+  /** Number of rows or entries. */
   rows: number;
 }
 
-/** A read-only question that the model may ask. None of them writes, starts a program or opens a connection. */
+/** A read-only tool for the model. No tool writes, starts a program or opens a connection. */
 export interface AskTool {
   name: string;
   description: string;
   input: z.ZodType;
-  /** What was asked in one line, for whoever reads the citations; null where there is nothing to say. */
+  /** The input in one line, for readers of the citations; null if it has none. */
   asked(input: never): string | null;
   run(input: never, context: ToolContext): Promise<Answered>;
 }

@@ -3,7 +3,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 
-/** Bars of a mean instance; their SQL only where it is asked for. */
+/** Bars of a mean instance; with their SQL only on request. */
 export function briefStage(stage: StageWaterfall, withSql = false) {
   const { kind, name, source, point, instances, measured_ms, median_ms, clean_ms, roofline_ms, roofs, bars } =
     stage;

@@ -6,7 +6,7 @@ export const sessionInput = {
   session: z.string().optional().describe('id of the session, where there are several; the first by default'),
 };
 
-/** @throws E_USAGE with the ids there are */
+/** @throws E_USAGE with the available ids */
 export function whichSession(sessions: readonly Session[], id: string | undefined): Session {
   const found =
     id === undefined

@@ -19,7 +19,7 @@ const model: OnnxModel = {
   maxContext: 256,
 };
 
-test('the largest cache is reported if it is significant compared with the weights', () => {
+test('reports the largest cache if it is significant compared with the weights', () => {
   // 2 layers × 2 (keys, values) × 2 heads × 16 × 4 bytes = 512 bytes per token.
   const small = benchPoint(['throughput'], 1, 60, 40);
   expect(copiedCache(model, [small])).toEqual([]);

@@ -10,12 +10,12 @@ test('the remaining time follows from the measured points', () => {
   const eta = startEta([{ execution_id: 'v', points }], { launches: 2, repeats: 5 }, () => nowMs);
   expect(eta.leftS()).toBeNull();
   eta.launched('v', 0);
-  // A second of start-up, then 2 s.
+  // One second of startup, then 2 s.
   nowMs = 3000;
   eta.iterated('v', 0, first, 2000);
   nowMs = 7000;
   eta.iterated('v', 0, second, 4000);
-  // Repeats with the usual 2.5 warm-ups: 6.5 left of each, then a start-up and 7.5 of each.
+  // Repeats with the usual 2.5 warm-ups: 6.5 are left of each, then a startup and 7.5 of each.
   expect(eta.leftS()).toBeCloseTo(6.5 * 6 + 1 + 7.5 * 6, 6);
   eta.closed('v', 0, first);
   expect(eta.leftS()).toBeCloseTo(6.5 * 4 + 1 + 7.5 * 6, 6);
@@ -23,7 +23,7 @@ test('the remaining time follows from the measured points', () => {
   expect(eta.leftS()).toBeCloseTo(1 + 7.5 * 6, 6);
 });
 
-test('a point not seen yet is expected by its size', () => {
+test('estimates a new point by its size', () => {
   const eta = startEta([{ execution_id: 'v', points }], { launches: 1, repeats: 1 }, () => 0);
   eta.launched('v', 0);
   eta.iterated('v', 0, first, 1008);
@@ -31,7 +31,7 @@ test('a point not seen yet is expected by its size', () => {
   expect(eta.leftS()).toBeCloseTo(2.5 * 1.008 + 3.5 * 2.008, 6);
 });
 
-test('a count of alike parts: what passed since the first began, for each that is left', () => {
+test('estimates equal parts by the time since the first one started', () => {
   let nowMs = 90_000;
   const leftS = startCountEta(() => nowMs);
   expect(leftS(0, 10)).toBeNull();

@@ -15,7 +15,7 @@ const computeTypes = ['int8', 'float32'] as const;
 
 const known = ['threads', 'graph_optimization', 'compute_int4'];
 
-/** @throws E_USAGE for a key or value the engine does not know */
+/** @throws E_USAGE for an unknown key or value */
 export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
   const parsed: OnnxArgs = {};
   for (const [key, value] of Object.entries(args)) {

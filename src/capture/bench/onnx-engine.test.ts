@@ -31,14 +31,14 @@ const huge = {
 // The KV cache of 10^9 sequences takes terabytes: more than any machine has, though the weights fit.
 const larger = benchPoint(['latency'], 1e9, 64, 64);
 
-test('shapes that cannot run are refused before the model is written', async () => {
+test('rejects shapes that cannot run before the model is written', async () => {
   const cacheDir = testFolder();
   const prepared = onnxEngine({ cacheDir, seed: 0 }).prepare({ ...request, points: [larger] });
   await expect(prepared).rejects.toMatchObject({ code: 'E_LENGTHS' });
   expect(readdirSync(cacheDir)).toEqual([]);
 });
 
-test('weights larger than memory are refused before anything is written', async () => {
+test('rejects weights larger than memory before anything is written', async () => {
   const cacheDir = testFolder();
   const model = join(testFolder(), 'config.json');
   writeFileSync(model, JSON.stringify(huge));

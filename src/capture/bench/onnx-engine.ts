@@ -87,7 +87,7 @@ function refuses(model: OnnxModel, point: BenchPoint): string | null {
   return exceedsMemory(model, { batchSize, inputLen, outputLen });
 }
 
-/** @throws E_USAGE when the weights that were asked for are not those the model has */
+/** @throws E_USAGE if the requested weights are not those of the model */
 function checkWeights(model: OnnxModel, { weights }: EngineRequest): void {
   if (weights === null || weights === model.weights) return;
   throw new InferscopeError('E_USAGE', {

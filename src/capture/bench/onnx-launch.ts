@@ -15,7 +15,7 @@ interface LaunchedModel {
   args: OnnxArgs;
 }
 
-/** State of a launch seen from outside: the current work of a process that died, and the remaining work. */
+/** State of a launch: the current point of its process, and the remaining points. */
 interface Seen {
   at: string | null;
   timed: Map<string, number>;
@@ -142,7 +142,7 @@ function endPoint(
   record.flush();
 }
 
-/** Whether it is at least as large in every size: then it would be killed too. */
+/** Whether a point is at least as large in every size, so that it would be killed too. */
 function needsMore(point: BenchPoint, than: BenchPoint): boolean {
   return (
     point.batch_size >= than.batch_size &&

@@ -1,8 +1,8 @@
 import { InferscopeError } from '../../model/errors.js';
 
 /**
- * If no shape can be measured, throws; otherwise the unmeasurable ones are skipped with their reason.
- * @param refusals why each shape cannot be measured; null where it can
+ * Throws if no shape can be measured; otherwise those that cannot are skipped with their reason.
+ * @param refusals why each shape cannot be measured; null if it can
  * @throws E_LENGTHS
  */
 export function refuseAll(refusals: readonly (string | null)[]): void {

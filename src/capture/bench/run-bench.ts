@@ -30,7 +30,7 @@ interface BenchOptions {
   launches: number;
   /** Timed repeats of every point in each launch. */
   repeats: number;
-  /** As the engine takes it. */
+  /** As the engine accepts it. */
   model: string;
   dtype: string | null;
   device: string | null;
@@ -147,8 +147,8 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
 }
 
 /**
- * Without refused points and those that ran out of memory before. None after a launch that failed without a figure: the
- * next launch would fail too.
+ * Points still to measure, without rejected ones and those that ran out of memory before. Empty after a launch that failed without a
+ * figure: the next launch would fail too.
  */
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
@@ -187,7 +187,7 @@ async function runLaunch(
     points,
     repeats: options.repeats,
     warmup: benchWarmup,
-    // Once is enough: it serves for shares, not for intervals.
+    // Once is enough, since it is used for shares and not for intervals.
     device_work: options.device_work && launch === 0,
     seed: options.seed,
   };
@@ -213,7 +213,7 @@ function launchSafely(prepared: PreparedEngine, order: BenchOrder, control: Laun
   }
 }
 
-/** After all memory that earlier launches may have used: their plan, and their records. */
+/** The first iteration number after all that earlier launches may have used, by plan and by record. */
 function firstIteration({ variant, recorded }: BenchExecution, launch: number, { repeats }: BenchOptions) {
   const perLaunch = variant.points.length * (benchWarmup.max + repeats + 1);
   return Math.max(launch * perLaunch, recorded.lastIteration + 1);

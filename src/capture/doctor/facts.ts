@@ -12,7 +12,7 @@ export interface DoctorFacts {
   temporary: FolderFacts;
   cpu: Cpu;
   memoryAvailableBytes: number | null;
-  /** Display and compute controllers on the PCI bus, by vendor; null where the bus cannot be listed. */
+  /** Display and compute controllers on the PCI bus, by vendor; null if the bus cannot be listed. */
   pciGpus: { nvidia: number; amd: number } | null;
   nvidia: NvidiaFacts;
   nsys: ToolFacts | null;
@@ -24,7 +24,7 @@ export interface DoctorFacts {
   slurm: SlurmFacts | null;
 }
 
-/** A package with native code, tried in its own process. */
+/** A package with native code, tested in its own process. */
 export interface PackageCheck {
   version: string | null;
   works: boolean;
@@ -44,9 +44,9 @@ export interface NvidiaFacts {
   nvmlReason: NvmlReason | null;
   /** Version in /proc/driver/nvidia/version: the kernel module's, whether or not the library loads. */
   kernelModule: string | null;
-  /** RmProfilingAdminOnly of /proc/driver/nvidia/params; null where it is not listed. */
+  /** RmProfilingAdminOnly of /proc/driver/nvidia/params; null if not listed. */
   countersAdminOnly: boolean | null;
-  /** This process has CAP_SYS_ADMIN. Root in a container usually has not. */
+  /** Whether this process has CAP_SYS_ADMIN. Root in a container usually does not. */
   sysAdmin: boolean;
   perfEventParanoid: number | null;
 }
@@ -65,14 +65,14 @@ export interface NvmlFacts {
 
 export interface ToolFacts {
   path: string;
-  /** Whether it is on PATH. */
+  /** Whether the tool is on PATH. */
   onPath: boolean;
-  /** Null when it does not print one. */
+  /** Null if the tool does not print one. */
   version: string | null;
 }
 
 export interface PythonFacts {
-  /** Command to type: python3 or python. */
+  /** Command name: python3 or python. */
   command: string;
   version: string;
   packages: Record<string, string | null>;
@@ -93,17 +93,17 @@ export interface DockerFacts {
 
 export interface SlurmFacts {
   version: string | null;
-  /** Seconds from the end of a job's time, or its cancellation, to SIGKILL. */
+  /** Seconds from a job's time limit or cancellation to SIGKILL. */
   killWaitS: number | null;
   nodes: number | null;
-  /** Why it could not be asked; null where the controller answered. */
+  /** Why the controller could not be queried; null if it answered. */
   reason: string | null;
-  /** The session folder is on a file system that other hosts do not see. */
+  /** Whether the session folder is on a file system that other hosts cannot read. */
   homeOfOneHost: boolean;
 }
 
 export interface AmdFacts {
-  /** /dev/kfd: the kernel's compute interface is there. */
+  /** Whether /dev/kfd, the kernel's compute interface, exists. */
   kfd: boolean;
   names: string[];
   rocmSmi: ToolFacts | null;

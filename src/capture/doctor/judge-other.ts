@@ -66,7 +66,7 @@ export function judgeAmd(facts: DoctorFacts): Verdict[] {
   ];
 }
 
-/** Traps of jobs of many ranks: reports lost at the end of a job, and sessions that other nodes do not see. */
+/** Common problems of jobs with many ranks: reports lost at the end of a job, and sessions that other nodes cannot read. */
 export function judgeSlurm({ slurm, home }: DoctorFacts): Verdict[] {
   const { ok, warning, missing, notApplicable } = rowsOf('jobs');
   const use = 'Only for clusters: import --ranks and sweep take --on slurm there';

@@ -43,7 +43,7 @@ const torch: PythonFacts = {
   torchDevices: { available: true, names: ['NVIDIA H200'] },
 };
 
-/** Name, memory and versions as nvidia-smi -q printed them on a real H200. */
+/** Name, memory and versions as printed by nvidia-smi -q on a real H200. */
 const h200: DoctorFacts = {
   ...laptop,
   pciGpus: { nvidia: 1, amd: 0 },
@@ -76,7 +76,7 @@ const h200: DoctorFacts = {
 const rowOf = (facts: DoctorFacts, id: string) => judge(facts).rows.find((row) => row.id === id)!;
 
 describe('whole machines', () => {
-  test('a laptop without GPU, Python and Docker can do the main job', () => {
+  test('a laptop without GPU, Python and Docker can run the main commands', () => {
     const data = judge(laptop);
     expect(data.ok).toBe(true);
     expect(data.summary).toBe(
@@ -88,7 +88,7 @@ describe('whole machines', () => {
     expect(rowOf(laptop, 'ncu').status).toBe('not_applicable');
   });
 
-  test('an H200 with everything', () => {
+  test('an H200 with everything installed', () => {
     const data = judge(h200, ['gpu', 'nsys', 'ncu', 'ncu_counters', 'torch_gpu']);
     expect(data.ok).toBe(true);
     expect(data.summary).toBe(
@@ -113,8 +113,8 @@ describe('whole machines', () => {
   );
 });
 
-describe('what fails', () => {
-  test('a required row that is missing, or not applicable, fails the whole', () => {
+describe('exit status', () => {
+  test('a required row that is missing, or not applicable, fails', () => {
     expect(judge(laptop, ['gpu']).ok).toBe(false);
     expect(judge(laptop, ['ncu']).ok).toBe(false);
     expect(judge(laptop, ['cpu']).ok).toBe(true);
@@ -133,7 +133,7 @@ describe('what fails', () => {
     expect(data.capabilities[0]).toMatchObject({ id: 'embedded_engine', usable: false });
   });
 
-  test('the embedded engine is optional, and required by name', () => {
+  test('the embedded engine is optional unless required by name', () => {
     const bare = { ...laptop, engine: { version: null, works: false, detail: 'not installed' } };
     expect(judge(bare).ok).toBe(true);
     expect(judge(bare).capabilities[0]).toMatchObject({ id: 'embedded_engine', usable: false });
@@ -155,7 +155,7 @@ describe('NVIDIA', () => {
     nvidia: { ...h200.nvidia, ...nvidia },
   });
 
-  test('counters for administrators only: ERR_NVGPUCTRPERM is foretold, with the driver option', () => {
+  test('predicts ERR_NVGPUCTRPERM if only administrators may read counters, with the driver option', () => {
     const row = rowOf(with_({ sysAdmin: false }), 'ncu_counters');
     expect(row.status).toBe('missing');
     expect(row.found).toContain('ERR_NVGPUCTRPERM');
@@ -164,18 +164,18 @@ describe('NVIDIA', () => {
     expect(judge(with_({ sysAdmin: false })).summary).toContain('nsys + ncu without counters + telemetry');
   });
 
-  test('counters open to all, or unknown', () => {
+  test('counters allowed for all users, or unknown', () => {
     expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: false }), 'ncu_counters').status).toBe('ok');
     expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: null }), 'ncu_counters').status).toBe('warning');
   });
 
-  test('perf_event_paranoid 4 warns an ordinary user; CUDA tracing is said to work', () => {
+  test('perf_event_paranoid 4 warns an ordinary user, and says that CUDA tracing works', () => {
     const row = rowOf(with_({ sysAdmin: false }), 'nsys_sampling');
     expect(row.status).toBe('warning');
     expect(row.fix).toContain('sysctl kernel.perf_event_paranoid=2');
   });
 
-  test('a GPU on the bus without driver; a library that is newer than the module', () => {
+  test('a GPU on the bus without driver; a library that is newer than the kernel module', () => {
     const bare = { ...laptop, pciGpus: { nvidia: 2, amd: 0 } };
     expect(rowOf(bare, 'gpu')).toMatchObject({ status: 'missing', found: '2 on the PCI bus, none usable' });
     expect(judge(bare).summary).toContain('NVIDIA capture: no, the driver is missing');
@@ -208,7 +208,7 @@ describe('rows of tools that `run` starts', () => {
     ['nsys_sampling', mute, 'nsys'],
     ['ncu', bare, 'nsys,ncu'],
     ['ncu', mute, 'ncu'],
-    // What works although counters do not.
+    // Suggests the tool that works without counters.
     ['ncu_counters', mute, 'nsys'],
     ['torch', bare, 'torch'],
     ['torch', laptop, 'torch'],
@@ -218,7 +218,7 @@ describe('rows of tools that `run` starts', () => {
     expect(row.fix).toContain(`inferscope run --evaluator ${list} -- command…`);
   });
 
-  test('every --evaluator that a fix names is one that run takes', () => {
+  test('every --evaluator in a fix is one that run accepts', () => {
     const fixes = [laptop, bare, mute].flatMap((facts) => judge(facts).rows.map(({ fix }) => fix ?? ''));
     const named = fixes.flatMap((fix) =>
       [...fix.matchAll(/--evaluator ([a-z,]+)/g)].map((found) => found[1]!),
@@ -234,7 +234,7 @@ describe('Python', () => {
     python: { ...torch, ...change },
   });
 
-  test('a CPU build on a GPU machine would run on the CPU by accident', () => {
+  test('warns of a CPU build on a GPU machine', () => {
     const row = rowOf(
       python({ torchCuda: null, torchDevices: { available: false, names: [] } }),
       'torch_gpu',
@@ -249,14 +249,14 @@ describe('Python', () => {
     expect(row.fix).toContain('CUDA_VISIBLE_DEVICES');
   });
 
-  test('torch that does not import is a warning with its error', () => {
+  test('torch that cannot be imported is a warning with its error', () => {
     const row = rowOf(python({ torchDevices: { failed: 'ImportError: libcudart.so.13' } }), 'torch_gpu');
     expect(row.status).toBe('warning');
     expect(row.found).toContain('libcudart.so.13');
   });
 });
 
-test('AMD: the card is named, a missing driver interface is reported', () => {
+test('AMD: names the card and reports a missing driver interface', () => {
   const rocm = {
     ...laptop,
     pciGpus: { nvidia: 0, amd: 1 },
@@ -279,7 +279,7 @@ test('AMD: the card is named, a missing driver interface is reported', () => {
 
 describe('a cluster', () => {
   const slurm = { version: '22.05.8', killWaitS: 30, nodes: 4, reason: null, homeOfOneHost: true };
-  test('sessions on a disk of one host are not seen by the other nodes', () => {
+  test('sessions on a local disk cannot be read by other nodes', () => {
     expect(rowOf({ ...laptop, slurm }, 'slurm_home')).toMatchObject({
       status: 'warning',
       found: '/home/a/.local/share/inferscope is on a disk of this host; 4 nodes',
@@ -289,7 +289,7 @@ describe('a cluster', () => {
       expect(rowOf({ ...laptop, slurm: { ...slurm, ...fine } }, 'slurm_home').status).toBe('ok');
   });
 
-  test('when it kills what has not written its report; a controller that does not answer; no Slurm', () => {
+  test('reports the time until Slurm kills a job, a controller that does not answer, and no Slurm', () => {
     expect(rowOf({ ...laptop, slurm }, 'slurm').found).toContain('22.05.8; SIGKILL 30 s after');
     const gone = { ...slurm, version: null, killWaitS: null, nodes: null, reason: 'Unable to contact' };
     expect(rowOf({ ...laptop, slurm: gone }, 'slurm')).toMatchObject({ status: 'missing' });

@@ -20,8 +20,8 @@ export const doctorIds: readonly string[] = [
 ].flatMap((group) => group.split(' '));
 
 /**
- * Judges the facts: pure, facts in, rows out.
- * @param required ids beyond alwaysRequired
+ * Judges the facts: a pure function from facts to rows.
+ * @param required ids in addition to alwaysRequired
  */
 export function judge(facts: DoctorFacts, required: readonly string[] = []): DoctorData {
   const verdicts = [judgeMachine, judgeNvidia, judgePython, judgeContainers, judgeAmd, judgeSlurm].flatMap(

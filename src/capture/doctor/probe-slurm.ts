@@ -5,12 +5,12 @@ import type { SlurmFacts } from './facts.js';
 import { onPath } from './find-tool.js';
 import { failureLine, runTool } from './run-tool.js';
 
-/** f_type of file systems of one host (linux/magic.h): ext, XFS, Btrfs, tmpfs, overlay, ZFS. */
+/** f_type of local file systems (linux/magic.h): ext, XFS, Btrfs, tmpfs, overlay, ZFS. */
 const ofOneHost: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1,
 ]);
 
-/** Without its configuration Slurm's commands ask the name server where the controller is; doctor asks no other machine unasked. */
+/** Without a configuration file, Slurm's commands look up the controller by DNS; doctor must not contact other machines unasked. */
 const configFiles = [
   process.env['SLURM_CONF'],
   '/etc/slurm/slurm.conf',
@@ -18,7 +18,7 @@ const configFiles = [
   '/run/slurm/conf/slurm.conf',
 ];
 
-/** What Slurm says of itself; null where it is not installed. @param homePath need not exist yet */
+/** Facts reported by Slurm; null if it is not installed. @param homePath need not exist yet */
 export async function probeSlurm(homePath: string, timeoutMs: number): Promise<SlurmFacts | null> {
   if (!onPath('sbatch')) return null;
   if (!configFiles.some((file) => file !== undefined && existsSync(file)))

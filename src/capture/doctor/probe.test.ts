@@ -24,21 +24,21 @@ function file(path: string, text: string, mode = 0o644): string {
   return full;
 }
 
-describe('native packages, each in a process of its own', () => {
+describe('native packages, each tested in its own process', () => {
   test('the engine runs a model, DuckDB a query', async () => {
     const [engine, duckdb] = await Promise.all([checkEngine(60_000), checkDuckdb(60_000)]);
     if (engine.version !== null) expect(engine).toMatchObject({ works: true, detail: 'ran a model' });
     expect(duckdb).toMatchObject({ works: true, detail: 'ran a query' });
   });
 
-  test('the model that is tried is y = x · x', () => {
+  test('the tested model is y = x · x', () => {
     const { graph } = onnx.ModelProto.decode(Buffer.from(squareModel, 'base64'));
     expect(graph?.node?.map((node) => [node.opType, node.input, node.output])).toEqual([
       ['Mul', ['x', 'x'], ['y']],
     ]);
   });
 
-  test('a package that throws, crashes or hangs is distinguished', async () => {
+  test('distinguishes a package that throws, crashes or hangs', async () => {
     expect(await checkPackage('zod', "throw new Error('wrong ELF class: ELFCLASS32')", 20_000)).toMatchObject(
       {
         works: false,
@@ -54,21 +54,21 @@ describe('native packages, each in a process of its own', () => {
 });
 
 describe('home', () => {
-  test('a folder that does not exist yet is writable when its parent is, and is not made', () => {
+  test('a folder that does not exist yet is writable if its parent is, and is not created', () => {
     const home = join(root, 'not', 'yet');
     expect(probeHome(home)).toMatchObject({ writable: true, reason: null });
     expect(probeHome(home).freeBytes).toBeGreaterThan(0);
     expect(readdirSync(root).filter((name) => name === 'not' || name.startsWith('.inferscope'))).toEqual([]);
   });
 
-  test('a temporary folder that does not exist is not', () => {
+  test('a temporary folder that does not exist is not writable', () => {
     expect(probeFolder(join(root, 'not-there'))).toMatchObject({
       writable: false,
       reason: expect.stringContaining('ENOENT') as string,
     });
   });
 
-  test('a folder below a file is not', () => {
+  test('a folder below a file is not writable', () => {
     const below = join(file('a-file', 'x'), 'home');
     expect(probeHome(below)).toMatchObject({
       writable: false,
@@ -77,7 +77,7 @@ describe('home', () => {
   });
 });
 
-test('PCI: a listing of one NVIDIA 3D controller, one AMD Instinct, a NIC and an NVIDIA audio function', () => {
+test('PCI: lists one NVIDIA 3D controller and one AMD Instinct, without a NIC and an NVIDIA audio function', () => {
   const devices = [
     ['0000:00:06.0', '0x10de', '0x030200'],
     ['0000:00:06.1', '0x10de', '0x040300'],
@@ -111,7 +111,7 @@ describe('NVIDIA texts', () => {
     expect(parseAdminOnly('')).toBeNull();
   });
 
-  test('CAP_SYS_ADMIN: root of a host has it, root of a Docker container has not', () => {
+  test('CAP_SYS_ADMIN: root of a host has it, root of a Docker container does not', () => {
     expect(hasSysAdmin('CapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n')).toBe(true);
     expect(hasSysAdmin('CapEff:\t00000000a80425fb\n')).toBe(false);
     expect(hasSysAdmin('CapEff:\t0000000000000000\n')).toBe(false);
@@ -165,7 +165,7 @@ describe('Docker and ROCm texts', () => {
     });
   });
 
-  test('a daemon with the nvidia runtime; no JSON at all', () => {
+  test('a daemon with the nvidia runtime; output that is not JSON', () => {
     const info =
       '{"ServerVersion":"26.1.3","Runtimes":{"io.containerd.runc.v2":{"path":"runc"},"nvidia":{"path":"nvidia-container-runtime"}},"ClientInfo":{"Version":"26.1.3"}}';
     expect(parseDockerInfo(info, '')).toMatchObject({
@@ -221,7 +221,7 @@ describe.runIf(python)(`Python ${python ?? 'is not installed'}`, () => {
       'site/transformers-4.44.0.dist-info/METADATA',
       'Metadata-Version: 2.1\nName: transformers\nVersion: 4.44.0\n',
     );
-    // What a CUDA wheel of torch 2.3 has in it.
+    // Content of a CUDA wheel of torch 2.3.
     file(
       'site/torch/version.py',
       "from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip']\n__version__ = '2.3.0+cu121'\ndebug = False\ncuda: Optional[str] = '12.1'\ngit_version = '97ff6cfd9c86c5c09d7ce775ab64ec5c99230f5d'\nhip: Optional[str] = None\n",
@@ -240,7 +240,7 @@ describe.runIf(python)(`Python ${python ?? 'is not installed'}`, () => {
   });
 });
 
-test('Slurm 22.05 as scontrol and sinfo print it', () => {
+test('reads Slurm 22.05 output of scontrol and sinfo', () => {
   const config =
     'Configuration data as of 2026-11-28T11:20:00\nKillOnBadExit           = 0\nKillWait                = 30 sec\nSLURM_VERSION           = 22.05.8\n';
   expect(parseSlurm(config, '3\n2\n')).toEqual({ version: '22.05.8', killWaitS: 30, nodes: 5 });

@@ -9,7 +9,7 @@ import { probeSlurm } from './probe-slurm.js';
 import { checkDuckdb, checkEngine } from './probe-packages.js';
 import { probeHuggingFace, probePython } from './probe-python.js';
 
-/** A tool's --version on a cold disk or a loaded machine; a package's first load reads 100 MB. */
+/** Time for a tool's --version on a cold disk or a loaded machine; loading a package first reads 100 MB. */
 const toolMs = 4_000;
 const packageMs = 20_000;
 const torchImportMs = 30_000;

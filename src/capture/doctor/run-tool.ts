@@ -11,7 +11,7 @@ export interface ToolRun {
   timedOut: boolean;
   /** The signal that ended it, e.g. SIGSEGV. */
   signal: string | null;
-  /** The executable was not found. */
+  /** Whether the executable was not found. */
   notFound: boolean;
 }
 

@@ -66,7 +66,7 @@ async function measured(
 
 const outcomes = (lines: MicrobenchmarkLine[]) => lines.map((line) => [line.case, line.outcome]);
 
-/** A runner in a process of its own that measures nothing: it records, and does what the name of a case says. */
+/** A runner process that measures nothing: it writes records, and behaves as the name of a case says. */
 const script = `
 const { appendFileSync, writeSync } = require('node:fs');
 const order = JSON.parse(process.argv[1]);
@@ -97,7 +97,7 @@ const fragile: KernelRunner = {
 };
 
 describe('a process that runs cases', () => {
-  it('dies: its case is failed, those before are kept, those after measured in a new one', async () => {
+  it('dies: its case fails, earlier ones are kept, later ones are measured in a new process', async () => {
     const names = ['a', 'dies', 'b', 'dies too', 'c'];
     const { lines, capture } = await measured(fragile, names.map(softmax));
     expect(outcomes(lines)).toEqual([
@@ -112,7 +112,7 @@ describe('a process that runs cases', () => {
     expect(capture.issues.filter(({ code }) => code === 'kernel_process_died')).toHaveLength(2);
   });
 
-  it('dies again and again: the rest is given up, every case has its line', async () => {
+  it('dies repeatedly: the rest is given up, and every case has its line', async () => {
     const { lines } = await measured(
       fragile,
       ['dies 1', 'dies 2', 'dies 3', 'dies 4', 'a', 'b'].map(softmax),
@@ -121,7 +121,7 @@ describe('a process that runs cases', () => {
     expect(lines[5]!.text).toBe('Not tried: 4 processes died before it.');
   });
 
-  it('hangs: it is ended, its case is failed, the rest is measured', async () => {
+  it('hangs: it is ended, its case fails, the rest is measured', async () => {
     const { lines } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), { patienceMs: 1500 });
     expect(outcomes(lines)).toEqual([
       ['a', 'measured'],
@@ -131,7 +131,7 @@ describe('a process that runs cases', () => {
     expect(lines[1]!.text).toBe('It hung, and its process was killed.');
   });
 
-  it('is stopped: what it could not record itself is stopped', async () => {
+  it('is stopped: cases that it could not record are recorded as stopped', async () => {
     const stop = new AbortController();
     const { lines, capture } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), {
       signal: stop.signal,
@@ -165,7 +165,7 @@ describe('a process that runs cases', () => {
     ]);
   });
 
-  it('cannot be started: every case is failed, and says why', async () => {
+  it('cannot be started: every case fails with the reason', async () => {
     const absent: KernelRunner = {
       ...fragile,
       launch: () => {
@@ -213,7 +213,7 @@ describe.skipIf(!python)('the PyTorch runner', () => {
     },
   );
 
-  it('is killed in a case: that one is failed', { timeout: 120_000 }, async () => {
+  it('is killed in a case: only that case fails', { timeout: 120_000 }, async () => {
     const runner = await torchRunner({ python: python!, device: 'cpu' });
     let pid: number | null = null;
     const killed: KernelRunner = {

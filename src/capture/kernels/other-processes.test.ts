@@ -4,12 +4,12 @@ import { usedBefore, usedDuring } from './other-processes.js';
 
 const idle = { index: 1, processes: [], computeProcesses: 0, memoryUsedBytes: 600e6, migEnabled: false };
 
-it('an idle GPU is nobody else’s', () => {
+it('reports nothing for an idle GPU', () => {
   expect(usedBefore(idle)).toBeNull();
   expect(usedBefore({ ...idle, memoryUsedBytes: null, processes: null, computeProcesses: null })).toBeNull();
 });
 
-it('names who is there, and how much they hold', () => {
+it('names the processes and their memory', () => {
   const processes = [{ pid: 41, usedBytes: 3 * 2 ** 30 }];
   const issue = usedBefore({ ...idle, processes, memoryUsedBytes: 4 * 2 ** 30 }, () => 'vllm');
   expect(issue?.text).toContain(
@@ -18,7 +18,7 @@ it('names who is there, and how much they hold', () => {
   expect(usedBefore({ ...idle, processes: null, computeProcesses: 2 })?.text).toContain(': 2 of them');
 });
 
-it('memory without a process is somebody outside of the container, and nobody on a partitioned GPU', () => {
+it('attributes memory without a process to a process outside the container, but not on a partitioned GPU', () => {
   const full = { ...idle, memoryUsedBytes: 20 * 2 ** 30 };
   expect(usedBefore(full)?.text).toContain(
     '20.0 GiB in use before the first case, by processes that are not visible',
@@ -26,7 +26,7 @@ it('memory without a process is somebody outside of the container, and nobody on
   expect(usedBefore({ ...full, migEnabled: true })).toBeNull();
 });
 
-it('two processes at once on one GPU are said once, with the most that were seen', () => {
+it('reports two processes at once on one GPU once, with the maximum number seen', () => {
   const row = (scope: string, value: number) =>
     ({ scope, metric: 'compute_processes', value }) as Row<'telemetry'>;
   const issues = usedDuring([row('gpu0', 1), row('gpu1', 2), row('gpu1', 3), row('gpu0', 1)]);

@@ -17,7 +17,7 @@ const probe = join(packageRoot(), 'python', 'inferscope_probe');
 /** The PyTorch runner, and the packages of its Python. */
 export interface TorchRunner extends KernelRunner {
   python: PythonEnvironment;
-  /** Names of the GPUs that this PyTorch sees, cuda:0 first. */
+  /** Names of the GPUs visible to this PyTorch, cuda:0 first. */
   gpus: string[];
 }
 

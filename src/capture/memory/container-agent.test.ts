@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 
-// The side of the container, run on this machine: what it does with files, signals and the record needs no Docker.
+// The part in the container, run on this machine: its handling of files, signals and the record needs no Docker.
 const agent = join('python', 'inferscope_probe', 'inferscope_container.py');
-// Itself, not a launcher of version managers, which takes half a second.
+// The interpreter itself, not a launcher of a version manager, which takes half a second.
 const asked = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
 const python = asked.status === 0 ? asked.stdout.trim() : '';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-agent-'));
 afterAll(() => rmSync(root, { recursive: true }));
 
 let made = 0;
-/** A folder as it is in the container, and one of the host with a program and an order that names it. */
+/** A folder as in the container, and one of the host with a program and an order that refers to it. */
 function places(program: string): { folder: string; scratch: string; map: string } {
   const folder = join(root, `there-${made}`);
   const scratch = join(root, `here-${made++}`);
@@ -46,7 +46,7 @@ const until = async (what: () => boolean) => {
 };
 
 describe.skipIf(python === '')('the agent of a container', () => {
-  test('runs on files of the host with their paths changed, passes output and exit code on', async () => {
+  test('runs with the paths of host files replaced, and passes on output and exit code', async () => {
     const place = places(
       [
         'import json, os, sys',
@@ -73,7 +73,7 @@ describe.skipIf(python === '')('the agent of a container', () => {
     expect(await ended).toBe(137);
   });
 
-  test('stop reaches the program and, at last, all below it; clean leaves nothing', async () => {
+  test('stop reaches the program and finally all its descendants; clean leaves nothing', async () => {
     const place = places(
       [
         'import os, signal, subprocess, sys, time',
@@ -97,7 +97,7 @@ describe.skipIf(python === '')('the agent of a container', () => {
     );
   });
 
-  test('a process that only has the number of an old run is left alone', async () => {
+  test('leaves a process alone that only has the same pid as an old run', async () => {
     const { folder } = places('');
     const otherProcess = spawn('sleep', ['600']);
     writeFileSync(join(folder, 'child.pid'), String(otherProcess.pid));

@@ -20,7 +20,7 @@ import { agentCall, containerPython, copyProbe, followRecord } from './docker-py
 import { writeShim } from './docker-shim.js';
 import type { MemoryTarget, TargetRequest } from './where.js';
 
-// Needs a Docker engine and a container that is up: npm run test:docker makes both and names them here.
+// Needs a Docker engine and a running container: npm run test:docker creates both and names them here.
 const container = process.env['INFERSCOPE_TEST_CONTAINER'] ?? '';
 const torch = process.env['INFERSCOPE_TEST_CONTAINER_TORCH'] ?? '';
 
@@ -101,7 +101,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     expect(leftOver()).toEqual([]);
   });
 
-  test('paused', async () => {
+  test('paused container', async () => {
     docker('pause', container);
     try {
       await expect(openContainer(target())).rejects.toMatchObject({
@@ -112,7 +112,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     }
   });
 
-  test('a docker that does not answer', async () => {
+  test('docker that does not answer', async () => {
     const before = process.env['DOCKER_HOST'];
     process.env['DOCKER_HOST'] = `unix://${join(root, 'none.sock')}`;
     try {
@@ -123,7 +123,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     }
   });
 
-  test('a Python program: its files go in, its record comes out, its memory is seen from outside; then nothing is left', async () => {
+  test('a Python program: its files are copied in, its record comes out, its memory is sampled from outside; then nothing is left', async () => {
     const { scratch } = target();
     const facts = await inspectContainer(container);
     expect(facts).toMatchObject({ name: container, here: true, vendor: null });
@@ -136,7 +136,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     const shim = join(scratch, 'container-python');
     const places = { [probe]: `${folder}/probe`, [scratch]: `${folder}/files` };
     writeShim(shim, { container, python: 'python3', folder, places, scratch, docker: dockerCommand() });
-    // 64 MiB that it touches, reported in a line of the record.
+    // 64 MiB that the program touches, reported in a line of the record.
     const program = join(scratch, 'launch', 'program.py');
     writeFileSync(
       program,
@@ -182,7 +182,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
     const rss = Number(/VmRSS:\s+(\d+) kB/.exec(status)![1]) * 1024;
     expect(rss).toBeGreaterThan(64 * 2 ** 20);
     expect(rss).toBeLessThan(128 * 2 ** 20);
-    // The token is in its environment, and in no command line of this machine.
+    // The token is in its environment, and on no command line of this machine.
     expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).toContain('hf_passedonbyname');
     expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain('hf_passedonbyname');
     const ended = await launched.ended;
@@ -223,7 +223,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       return { target: open, launched, recordPath };
     };
 
-    test('transformers runs: weights as the dimensions say, seen from both sides', async () => {
+    test('transformers runs with weights that match the dimensions, seen from both sides', async () => {
       const pids = new Set<number>();
       let most = 0;
       const {
@@ -232,7 +232,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         recordPath,
       } = await start({}, new AbortController().signal, () => {
         for (const pid of place.pids!()) pids.add(pid);
-        // Its number is known a moment after it began.
+        // Its pid is known a moment after its start.
         if (launched.pid === null) return;
         const hwm = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${launched.pid}/status`, 'utf8'));
         most = Number(hwm![1]) * 1024;
@@ -246,7 +246,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       const config = lines.find(({ type }) => type === 'model')!['config'] as Record<string, unknown>;
       expect(weights!['bytes']).toBe(countParameters(readArchitecture(config)).total * 4);
       expect(lines.filter(({ type, warmup }) => type === 'request' && warmup === false)).toHaveLength(1);
-      // The record and the driver number processes alike.
+      // The record and the driver use the same process ids.
       expect(lines.map(({ pid }) => pid)).toEqual(lines.map(() => [...pids][0]));
       const rss = lines
         .filter(({ kind }) => String(kind).startsWith('rss:'))
@@ -277,7 +277,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       expect(leftOver()).toHaveLength(1);
     });
 
-    test('Ctrl-C ends the engine in the container, and what it recorded stays', async () => {
+    test('Ctrl-C ends the engine in the container, and its records stay', async () => {
       const controller = new AbortController();
       const { launched, recordPath } = await start({ repeats: 500 }, controller.signal, ({ type }) => {
         if (type === 'iteration') controller.abort();
@@ -287,7 +287,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       expect(records(recordPath).some(({ type }) => type === 'request')).toBe(true);
     });
 
-    test('a container that is stopped in the middle', async () => {
+    test('a container that is stopped during the run', async () => {
       const { launched, recordPath } = await start(
         { repeats: 500 },
         new AbortController().signal,

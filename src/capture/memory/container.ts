@@ -34,14 +34,13 @@ interface Place {
   facts: ContainerFacts;
   python: string;
   folder: string;
-  /** Names of what must be killed when this command is killed. */
+  /** Cancels the cleanup that runs if this command is killed. */
   cancel: () => void;
 }
 
 /**
- * The engine in a container that is up: checked, the probe copied in, the container's Python as the engine's interpreter.
- * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING,
- *   E_MODEL_NOT_FOUND … with docker's own message
+ * Opens a running container: checks it, copies the probe in, and uses the container's Python as the engine's interpreter.
+ * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING, E_MODEL_NOT_FOUND … with docker's own message
  */
 export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> => {
   const container = target.container!;
@@ -111,8 +110,8 @@ async function prepareIn(
 }
 
 /**
- * Without --engine the request has the flags of vLLM before the container's engine is known. For transformers: no reserved
- * share of the GPU, no limit of its own.
+ * The request for transformers, if the request has the flags of vLLM because the container's engine was not known yet: no reserved share of
+ * the GPU, no length limit.
  */
 function withoutVllm({
   gpu_memory_utilization: _share,
@@ -127,7 +126,7 @@ function withoutVllm({
   });
 }
 
-/** The interpreter's name in messages: a command the user can type. */
+/** Replaces the shim by the interpreter in messages, since it is a command the user can type. */
 function inWordsOf(error: unknown, shim: string, words: string): unknown {
   if (!(error instanceof InferscopeError)) return error;
   const { what, why, fix } = error.parts;

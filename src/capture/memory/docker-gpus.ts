@@ -13,7 +13,7 @@ interface GpuReading {
   gpu: number;
   usedBytes: number | null;
   utilizationPercent: number | null;
-  /** By process ids of the container. */
+  /** With process ids of the container. */
   processes: { pid: number; usedBytes: number | null }[];
 }
 
@@ -23,7 +23,7 @@ interface InsideTool {
   read(stdout: string): GpuReading[];
 }
 
-/** Tools in images of NVIDIA and AMD, in the order of trying. */
+/** Tools in images of NVIDIA and AMD, in the order in which they are tried. */
 export const insideTools: InsideTool[] = [
   {
     name: 'nvidia-smi',
@@ -69,7 +69,7 @@ function readings(
   }));
 }
 
-/** The image's first working tool; null where none works. */
+/** The image's first working tool; null if none works. */
 export async function findInsideTool(container: string): Promise<InsideTool | null> {
   for (const tool of insideTools) {
     const answer = await docker(['exec', container, tool.name, ...tool.args]);

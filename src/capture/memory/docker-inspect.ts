@@ -50,11 +50,11 @@ export interface ContainerFacts {
   id: string;
   name: string;
   image: string;
-  /** Its first process, as this machine numbers it; 0 where the daemon runs elsewhere. */
+  /** Process id of its first process on this machine; 0 if the daemon runs elsewhere. */
   pid: number;
-  /** nvidia, amd or null: which GPUs it was given, if known. */
+  /** nvidia, amd or null: vendor of the GPUs that it was given, if known. */
   vendor: 'nvidia' | 'amd' | null;
-  /** The GPUs it may use, by the driver's numbers; null: all, or not named by numbers. */
+  /** The GPUs that it may use, by the driver's numbers; null: all, or not named by numbers. */
   gpus: number[] | null;
   /** Whether its processes are visible in this machine's /proc. */
   here: boolean;
@@ -148,7 +148,7 @@ function numbersOf(ids: readonly string[]): number[] | null {
   return ids.length > 0 && ids.every((id) => /^\d+$/.test(id)) ? ids.map(Number) : null;
 }
 
-/** A daemon on another machine, or around this one, uses other process ids. */
+/** Whether the container's process is on this machine: a daemon elsewhere, or one around this machine, uses other process ids. */
 function isHere(id: string, pid: number): boolean {
   if (pid <= 0) return false;
   try {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /**
- * Process id on this machine of process `inside` a container: NSpid of /proc/<pid>/status lists the numbers
- * of a process from the outermost namespace to its own.
+ * Process id on this machine of process `inside` a container: NSpid in /proc/<pid>/status lists the ids of a process from the outermost
+ * namespace to its own.
  * @param first the container's first process, by its id on this machine
- * @returns null when /proc does not show it
+ * @returns null if /proc does not show it
  */
 export function hostPid(inside: number, first: number): number | null {
   const space = namespaceOf(first);
@@ -22,7 +22,7 @@ function numbersOf(pid: string): number[] {
   return (line?.[1] ?? '').split(/\s+/).map(Number);
 }
 
-/** Only root and the owner may look. */
+/** Readable only by root and the owner. */
 function namespaceOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/ns/pid`);

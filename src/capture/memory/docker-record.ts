@@ -1,14 +1,14 @@
 /** Translates ids of a container to ids of this machine. */
 interface Numbers {
-  /** Process id on this machine; null where it is not visible. */
+  /** Process id on this machine; null if not visible. */
   pid(inside: number): number | null;
   /** GPUs of the container by this machine's numbers; null: it has all of them. */
   gpus: readonly number[] | null;
 }
 
 /**
- * Lines of a record from a container, with this machine's ids, since the driver lists processes and GPUs by those. A
- * process that has exited when its last lines arrive is remembered. Everything else in a line is unchanged.
+ * Translates lines of a container's record to this machine's ids, which the driver uses for processes and GPUs. Ids of processes that have
+ * exited are remembered for their last lines. Everything else in a line is unchanged.
  */
 export function recordTranslator({ pid, gpus }: Numbers): (line: string) => string {
   const known = new Map<number, number>();

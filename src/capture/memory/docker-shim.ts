@@ -6,9 +6,9 @@ interface ContainerPlaces {
   container: string;
   /** Python in the container. */
   python: string;
-  /** Folder in the container that inferscope made. */
+  /** Folder in the container created by inferscope. */
   folder: string;
-  /** Paths of this machine → paths there. */
+  /** Paths on this machine → paths in the container. */
   places: Record<string, string>;
   /** Folder of this machine with the files of a launch. */
   scratch: string;
@@ -16,8 +16,8 @@ interface ContainerPlaces {
 }
 
 /**
- * Variables to pass, by name: docker takes their values from its own environment, so that no secret is on a command line.
- * Where the container stores its models (HF_HOME, HF_HUB_CACHE) is not changed.
+ * Variables to pass, by name: docker takes their values from its own environment, so that no secret is on a command line. Where the
+ * container stores its models (HF_HOME, HF_HUB_CACHE) is not changed.
  */
 const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
 

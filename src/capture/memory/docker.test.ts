@@ -22,7 +22,7 @@ const answer = (change: Partial<DockerAnswer>): DockerAnswer => ({
   ...change,
 });
 
-/** As Docker 20.10 and 28.2 said it. */
+/** As printed by Docker 20.10 and 28.2. */
 const words = {
   missing: 'Error response from daemon: No such container: nope',
   stopped:
@@ -37,7 +37,7 @@ const words = {
     'OCI runtime exec failed: exec failed: unable to start container process: exec: "/no/python": stat /no/python: no such file or directory: unknown',
 };
 
-describe('what docker says, and what to type', () => {
+describe('docker errors, with what to type', () => {
   test.each([
     [words.missing, 'E_USAGE', 'there is no container c', 'docker ps -a'],
     [words.stopped, 'E_WORKLOAD_FAILED', 'the container c is not running', 'docker start c'],
@@ -48,28 +48,28 @@ describe('what docker says, and what to type', () => {
     const failure = dockerFailure(answer({ stderr }), 'c', ['exec']);
     expect(failure).toMatchObject({ code, parts: { what } });
     expect(failure.parts.fix).toContain(fix);
-    // Its own words are part of the reason.
+    // Docker's message is part of the reason.
     expect(failure.parts.why).toContain(stderr.slice(0, 60));
   });
 
-  test('no docker at all, one that hangs, words nobody knows', () => {
+  test('no docker, a docker that hangs, an unknown message', () => {
     expect(
       dockerFailure(answer({ exitCode: null, startError: 'ENOENT' }), 'c', ['inspect']).parts.fix,
     ).toContain('INFERSCOPE_DOCKER=podman');
     expect(dockerFailure(answer({ exitCode: null, timedOut: true }), 'c', ['exec']).code).toBe('E_TIMEOUT');
-    // The daemon hangs: E_DOCKER keeps the other containers of a sweep from being begun.
+    // The daemon hangs: E_DOCKER keeps a sweep from starting other runs in containers.
     expect(dockerFailure(answer({ exitCode: null, timedOut: true }), 'c', ['inspect']).code).toBe('E_DOCKER');
     expect(dockerFailure(answer({ stderr: 'hm' }), 'c', ['exec']).parts.why).toBe('hm');
   });
 
-  test('a program that the container lacks is no failure of docker', () => {
+  test('a program that the container lacks is not a docker failure', () => {
     expect(lacksProgram(answer({ exitCode: 126, stdout: words.noProgram }))).toBe(true);
     expect(lacksProgram(answer({ exitCode: 126, stderr: words.noPath }))).toBe(true);
     expect(lacksProgram(answer({ exitCode: 1, stderr: words.missing }))).toBe(false);
   });
 });
 
-test('GPUs of a container, as docker inspect lists them', () => {
+test('reads the GPUs of a container from docker inspect', () => {
   const of = (DeviceIDs: string[] | null) => ({
     DeviceRequests: [{ Driver: '', Count: DeviceIDs ? 0 : -1, DeviceIDs, Capabilities: [['gpu']] }],
   });
@@ -83,13 +83,13 @@ test('GPUs of a container, as docker inspect lists them', () => {
 });
 
 describe('GPU memory by the tool of the image', () => {
-  test('nvidia-smi counts MiB', () => {
+  test('nvidia-smi reports MiB', () => {
     expect(readNvidiaSmi('0, 1234, 17\n1, [N/A], [N/A]\n')).toEqual([
       { gpu: 0, usedBytes: 1234 * 2 ** 20, utilizationPercent: 17, processes: [] },
       { gpu: 1, usedBytes: null, utilizationPercent: null, processes: [] },
     ]);
   });
-  test('amd-smi and rocm-smi through the parsers of the sampler', () => {
+  test('reads amd-smi and rocm-smi with the parsers of the sampler', () => {
     const of = (name: string, file: string) =>
       insideTools
         .find((tool) => tool.name === name)!
@@ -99,15 +99,15 @@ describe('GPU memory by the tool of the image', () => {
   });
 });
 
-test.runIf(process.platform === 'linux')('a process of this namespace has one number', () => {
+test.runIf(process.platform === 'linux')('a process of this namespace has one id', () => {
   expect(hostPid(process.pid, process.pid)).toBe(process.pid);
   expect(hostPid(2 ** 30, process.pid)).toBeNull();
 });
 
-test('records in this machine’s numbers: processes, also when they are gone, and GPUs', () => {
+test('translates a record to this machine’s process ids, also of exited processes, and GPUs', () => {
   const alive = new Map([[77, 18_340]]);
   const translated = recordTranslator({ pid: (inside) => alive.get(inside) ?? null, gpus: [2, 5] });
-  // As Python writes them: readers of the record look for "type": "error".
+  // As Python writes them: readers of the record search for "type": "error".
   expect(
     translated('{"v": 1, "type": "memory", "pid": 77, "device": 1, "kind": "allocated", "bytes": 9}'),
   ).toBe('{"v": 1, "type": "memory", "pid": 18340, "device": 5, "kind": "allocated", "bytes": 9}');
@@ -120,12 +120,12 @@ test('records in this machine’s numbers: processes, also when they are gone, a
   expect(translated('{"cut off')).toBe('{"cut off');
 });
 
-describe('the Python that engines are given', () => {
+describe('the Python shim for engines', () => {
   const root = mkdtempSync(join(tmpdir(), "inferscope-it's-"));
   afterAll(() => rmSync(root, { recursive: true }));
   const reported = join(root, 'reported');
   const echo = join(root, 'docker');
-  // Writes down how it was called; a docker that runs is in test/docker/.
+  // Prints how it was called; a real docker is used in test/docker/.
   writeFileSync(echo, `#!/bin/sh\nprintf '%s\\n' "$@" > '${reported.replaceAll("'", `'\\''`)}'\n`);
   chmodSync(echo, 0o755);
   const scratch = join(root, 'scratch');
@@ -147,7 +147,7 @@ describe('the Python that engines are given', () => {
     return readFileSync(reported, 'utf8').split('\n').slice(0, -1);
   };
 
-  test('a question: variables by name, never their values', () => {
+  test('a query passes variables by name, never their values', () => {
     const args = call(['-B', '-c', 'print("it\'s")\nx', '']);
     expect(args.join(' ')).not.toContain('hf_secret');
     const names = args.slice(1, args.indexOf("o'brien"));
@@ -158,7 +158,7 @@ describe('the Python that engines are given', () => {
     expect(args).not.toContain('HF_HOME');
   });
 
-  test('a launch: its folder goes in as a tar, stdin is open', () => {
+  test('a launch sends its folder as a tar, and keeps stdin open', () => {
     const args = call(['-u', '/probe/x.py', join(scratch, 'launch', 'order.json')]);
     expect(args.slice(0, 2)).toEqual(['exec', '-i']);
     expect(args).toContain('--files');

@@ -8,7 +8,7 @@ export function dockerCommand(env: NodeJS.ProcessEnv = process.env): string {
   return env['INFERSCOPE_DOCKER'] || 'docker';
 }
 
-/** Starting a process in a container takes a second where the disk is slow; importing torch some more. */
+/** Starting a process in a container takes a second on a slow disk; importing torch takes some more. */
 const timeoutMs = 60_000;
 
 /** Runs one docker command. Never throws: its output is the result. */
@@ -50,7 +50,7 @@ export async function dockerOk(
   throw dockerFailure(answer, container, args);
 }
 
-/** Whether the daemon that is used (DOCKER_HOST, else the context) is reached through a local socket. */
+/** Whether the daemon in use (DOCKER_HOST, else the context) is reached through a local socket. */
 export async function isLocalDocker(): Promise<boolean> {
   const asked = ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}'];
   const { exitCode, stdout } = await docker(asked);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { infrastructureFault } from './infrastructure-faults.js';
 
-// Words as drivers, PyTorch, NCCL, vLLM, Docker and the hub print them.
+// As printed by drivers, PyTorch, NCCL, vLLM, Docker and the hub.
 test.each([
   [
     'E_TOOL_FAILED',
@@ -49,7 +49,7 @@ test.each([
 test.each([
   ['E_OUT_OF_MEMORY', 'it did not fit'],
   ['E_MODEL_ACCESS', '401 Client Error; Connection aborted'],
-  // Memory ran out on one rank; the others lost it.
+  // One rank ran out of memory; the others lost the connection to it.
   [
     null,
     'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\nNCCL error: remote process exited',

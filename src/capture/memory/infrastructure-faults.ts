@@ -90,9 +90,9 @@ const faultCodes: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * Whether a failure deserves a retry, and as what. Null for failures of the configuration itself: out of memory, a missing
- * model, a wrong flag.
- * @param code of the error document; null where the process died without one
+ * Whether a failure is worth a retry, and its kind. Null for failures of the configuration itself: out of memory, a missing model, an
+ * invalid flag.
+ * @param code of the error document; null if the process died without one
  * @param text of the error and the end of the engine's log
  */
 export function infrastructureFault(code: string | null, text: string): InfrastructureFault | null {

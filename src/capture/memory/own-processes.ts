@@ -2,10 +2,10 @@ import process from 'node:process';
 import { processTree } from '../process-tree.js';
 import type { MemoryTarget } from './where.js';
 
-/** Ranks and workers come and go: the tree is read often enough to catch each. */
+/** Ranks and workers start and exit; this interval is short enough to see each. */
 const periodMs = 250;
 
-/** Collects the process ids of an engine while it runs: the tree below the launched process, and those that the target names. */
+/** Collects the process ids of an engine while it runs: descendants of the launched process, and those that the target reports. */
 export function watchProcesses(
   launched: { readonly pid: number | null },
   target: Pick<MemoryTarget, 'pids'>,

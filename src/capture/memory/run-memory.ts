@@ -39,7 +39,7 @@ interface MemoryRunOptions {
   onProgress: (progress: BenchProgress, leftS: number | null) => void;
 }
 
-/** Facts that only the run knows; the rest of the plan comes from the request. */
+/** Facts known only during the run; the rest of the plan comes from the request. */
 type MemoryRunFacts = Pick<
   MemoryPlan,
   | 'timed_out'
@@ -56,7 +56,7 @@ type MemoryRunFacts = Pick<
 >;
 
 export interface MemoryRun {
-  /** As importBench takes it: one variant, one launch. */
+  /** In the format of importBench: one variant, one launch. */
   bench: BenchCapture;
   facts: MemoryRunFacts;
   failure: InferscopeError | null;
@@ -66,7 +66,7 @@ export interface MemoryRun {
 const memoryExecution = 'memory';
 /** Samples of GPUs and host per second. */
 const hz = 20;
-/** Before the launch, for the baseline, and after the exit, until the driver has freed the context. */
+/** Sampling time before the launch, for the baseline, and after the exit, until the driver has freed the context. */
 const leadMs = 500;
 const tailMs = 500;
 const goneMs = 3000;
@@ -218,8 +218,9 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
 }
 
 /**
- * A process that has just exited, perhaps of the previous run, stays listed for a while and its memory is not yet free.
- * @param ownPids a running server: it does not count as another process, and its memory is not waited for
+ * Other processes on the GPUs. A process that has just exited, perhaps of the previous run, stays listed for a while, and its memory is not
+ * free yet.
+ * @param ownPids processes of a running server, which do not count
  */
 async function othersOn(
   gpus: Gpus,

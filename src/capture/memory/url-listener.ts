@@ -16,8 +16,8 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * The process that listens on a TCP port of this machine. Null where none is visible: other users' sockets are visible only to
- * root, and one in a container listens in its own network.
+ * The process that listens on a TCP port of this machine. Null if none is visible: sockets of other users are visible only to root, and a
+ * container has its own network.
  */
 export function listenerPid(port: number): number | null {
   const inodes = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) => listeningInodes(read(path), port));

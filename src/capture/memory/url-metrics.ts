@@ -5,13 +5,13 @@ import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
 import type { MemorySource } from './where.js';
 
-/** The KV cache as a server was started with, from vllm:cache_config_info. */
+/** The KV cache configuration of a server, from vllm:cache_config_info. */
 interface CacheConfig {
   blocks: number | null;
   block_size: number | null;
   /** Reported since 2026; for hybrid models less than blocks × block size. */
   tokens: number | null;
-  /** Where it was set explicitly (--kv-cache-memory-bytes; on a CPU VLLM_CPU_KVCACHE_SPACE). */
+  /** If set explicitly (--kv-cache-memory-bytes; on a CPU VLLM_CPU_KVCACHE_SPACE). */
   bytes: number | null;
   gpu_memory_utilization: number | null;
   /** auto is the model's own dtype. */
@@ -19,8 +19,8 @@ interface CacheConfig {
 }
 
 /**
- * `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Several data-parallel engines have one line each: blocks
- * are summed. Null where the page has no such line.
+ * Reads `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Data-parallel engines have one line each: blocks are
+ * summed. Null if the page has no such line.
  */
 export function readCacheConfig(page: string): CacheConfig | null {
   const lines = page.split('\n').filter((line) => line.startsWith('vllm:cache_config_info{'));

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { smallPage } from '../../model/small-page.js';
 
-/** Data of a vLLM server in addition to its metrics; null where absent. */
+/** Facts about a vLLM server in addition to its metrics; null if missing. */
 interface ServerSelf {
   version: string | null;
   /** config.json of its model: `root` of the model is a folder, readable if the server runs on this machine. */
   config: Record<string, unknown> | null;
 }
 
-/** Asks `/version` and `/v1/models`. Never rejects, since other servers have neither. */
+/** Queries `/version` and `/v1/models`. Never rejects, since other servers have neither. */
 export async function serverSelf(base: URL, model: string, here: boolean): Promise<ServerSelf> {
   const [reported, listed] = await Promise.all([
     page(`${base.origin}/version`),

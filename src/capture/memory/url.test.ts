@@ -60,12 +60,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('a server of this machine: its process, its requests as latencies, its page', async () => {
+test('a server on this machine: its process, its requests as latencies, its metrics page', async () => {
   const url = `http://127.0.0.1:${server.port}`;
   const target = await open(url);
   expect(target).toMatchObject({ where: 'url', samplesHere: true, containerName: null, gpus: null });
   expect(target.pids!()).toContain(process.pid);
-  // Flags of an engine that is started are not for one that runs; they are said to decide nothing.
+  // Flags for a started engine have no effect on a running one, and an issue says so.
   expect(target.prepared.workload.engine.options).not.toHaveProperty('gpu_memory_utilization');
   expect(target.issues.map(({ code }) => code)).toEqual(['server_decides', 'kv_capacity_unknown']);
 
@@ -110,16 +110,16 @@ test('a server of this machine: its process, its requests as latencies, its page
   expect(requests).toHaveLength(2);
   const [left] = await target.leftBehind();
   expect(left).toMatchObject({ kind: 'metrics', name: 'metrics.prom' });
-  // The page of after the run, not of before it.
+  // The page after the run, not before it.
   expect(left!.text).toMatch(/inferscope:generation_tokens_total\S* 2\d/);
   await target.close();
 });
 
-test('nobody there', async () => {
+test('an unreachable server', async () => {
   await expect(open('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'E_SERVER_UNREACHABLE' });
 });
 
-test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
+test('reads the KV pool of a recorded vLLM 0.32 server in tokens and bytes', () => {
   const page = readFileSync('test/fixtures/vllm-0.32.0-cpu/metrics.prom', 'utf8');
   const found = readCacheConfig(page)!;
   expect(found).toMatchObject({
@@ -130,7 +130,7 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
     cache_dtype: 'auto',
   });
   expect(found.tokens).toBe(found.blocks! * found.block_size!);
-  // From its cache_config_info line; the run keeps them as engine arguments.
+  // From its cache_config_info line; the run stores them as engine arguments.
   expect(startedWith(found)).toEqual({
     gpu_memory_utilization: '0.92',
     kv_cache_dtype: 'auto',
@@ -139,7 +139,7 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
   expect(startedWith(null)).toEqual({});
   expect(readServerMetrics(page)).toEqual({
     server: 'vLLM',
-    // 45 requests of 32 tokens had been sent: probes, warm-up and two loads of 16.
+    // 45 requests of 32 tokens were sent: probes, warm-up and two loads of 16.
     reading: {
       requests_running: 0,
       requests_waiting: 0,
@@ -153,11 +153,11 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
   });
 });
 
-test('data of a vLLM server: its version, and its model if it is on this machine', async () => {
+test('reads the version of a vLLM server, and its model if it is on this machine', async () => {
   const root = join(folder, 'served');
   mkdirSync(root, { recursive: true });
   writeFileSync(join(root, 'config.json'), '{"model_type":"llama"}');
-  // As vLLM 0.32 answered.
+  // As answered by vLLM 0.32.
   const pages: Record<string, object> = {
     '/version': { version: '0.32.0' },
     '/v1/models': {
@@ -190,7 +190,7 @@ describe('vLLM’s page', () => {
     'vllm:num_preemptions_total{engine="0",model_name="m"} 3.0',
   ].join('\n');
 
-  test('blocks, and what is in use of them', async () => {
+  test('reads blocks and used blocks', async () => {
     expect(readCacheConfig(page)).toEqual({
       blocks: 8505,
       block_size: 16,
@@ -227,7 +227,7 @@ describe('vLLM’s page', () => {
 });
 
 describe('owner of a port', () => {
-  test('the process that listens, by its socket', async () => {
+  test('finds the process that listens, by its socket', async () => {
     const listening = createServer();
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const { port } = listening.address() as AddressInfo;
@@ -235,7 +235,7 @@ describe('owner of a port', () => {
     listening.close();
   });
 
-  test('lines of /proc/net/tcp: listening, not connected', () => {
+  test('reads listening sockets of /proc/net/tcp, not connected ones', () => {
     const table = [
       '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode',
       '   0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 424242 1 0000000000000000 100 0 0 10 0',
@@ -245,7 +245,7 @@ describe('owner of a port', () => {
     expect(listeningInodes(table, 8001)).toEqual([]);
   });
 
-  test('names of this machine and of others', async () => {
+  test('distinguishes names of this machine from others', async () => {
     expect(await isThisMachine('127.0.0.1')).toBe(true);
     expect(await isThisMachine('localhost')).toBe(true);
     expect(await isThisMachine('[::1]')).toBe(true);

@@ -11,12 +11,12 @@ import { serverSelf } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './where.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
-/** Arguments of the engine openai; the others apply to an engine that is started, and this one is already running. */
+/** Arguments of the engine openai; the other arguments apply only to an engine that is started. */
 const ofServers = new Set(['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body']);
 
 /**
- * A running server: requests are sent as by `bench --engine openai`, its page /metrics is read, and
- * this machine's GPUs are sampled if the server runs on it. Memory that it loaded before cannot be attributed.
+ * Opens a running server: requests are sent as by `bench --engine openai`, its page /metrics is read, and this machine's GPUs are sampled
+ * if the server runs here. Memory that it loaded before cannot be attributed.
  * @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_MODEL_NOT_FOUND
  */
 export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise<MemoryTarget> => {
@@ -86,7 +86,7 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
   };
 };
 
-/** Dimensions are those of its config.json; its other start arguments are unknown. */
+/** Dimensions from its config.json; its other start arguments are unknown. */
 function modelOf(name: string, config: Record<string, unknown>, dtype: string | null) {
   const sizes = { num_parameters: null, weight_bytes: null };
   return { name, config, dtype: dtype ?? 'auto', quantization: null, weights: 'unknown' as const, ...sizes };

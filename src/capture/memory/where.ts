@@ -7,7 +7,7 @@ const memoryPlaces = ['host', 'container', 'url'] as const;
 type MemoryPlace = (typeof memoryPlaces)[number];
 
 export interface TargetRequest {
-  /** Null uses the engine that is there: in a container the installed one. */
+  /** Null uses the installed engine of a container. */
   engine: EngineName | null;
   request: EngineRequest;
   container: string | null;
@@ -17,7 +17,7 @@ export interface TargetRequest {
   scratch: string;
   signal: AbortSignal;
   onProgress: (step: string, detail: string) => void;
-  /** Loads an engine of this machine (cli/bench-engines.ts): the URL's is `openai`. */
+  /** Loads an engine on this machine (cli/bench-engines.ts); for a URL it is `openai`. */
   loadEngine: (name: EngineName) => Promise<Engine>;
 }
 
@@ -57,9 +57,9 @@ export interface MemoryTarget {
   where: MemoryPlace;
   containerName: string | null;
   prepared: PreparedEngine;
-  /** GPUs of this machine that the place can reach, by NVML's index; null: all, or unknown. */
+  /** GPUs of this machine that the engine can use, by NVML's index; null: all, or unknown. */
   gpus: readonly number[] | null;
-  /** Whether the GPUs and processes of this machine are those of the engine: false for a server elsewhere. */
+  /** Whether the engine uses the GPUs and processes of this machine: false for a server elsewhere. */
   samplesHere: boolean;
   /** Process ids of this machine that belong to the engine, to separate its memory from that of others; called while it runs. */
   pids?(): readonly number[];

@@ -30,8 +30,8 @@ export interface EngineProcess<Result> {
 
 /**
  * Parent's side: starts a built entry with its plan.
- * @param what names the work in the message of a process that died
- * `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED or E_PROCESS_START.
+ * @param what names the work in the error of a process that died
+ * @returns `result` rejects with the engine's own error, E_OUT_OF_MEMORY, E_WORKLOAD_FAILED or E_PROCESS_START
  */
 export function startEngineProcess<Plan, Progress, Result>(
   entry: string,
@@ -141,7 +141,7 @@ interface EngineExit {
   exitCode?: number | undefined;
   signal?: string | undefined;
   stderr?: unknown;
-  /** What spawn threw. */
+  /** The exception of spawn. */
   cause?: unknown;
 }
 

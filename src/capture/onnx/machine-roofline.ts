@@ -37,8 +37,8 @@ export interface CachedRoofline {
 }
 
 /**
- * This machine's roofs through the embedded engine, measured in about 20 s and cached by CPU, cores, memory,
- * engine version and threads.
+ * This machine's rooflines through the embedded engine, measured in about 20 s and cached by CPU, cores, memory, engine version and
+ * threads.
  * @throws E_ENGINE_MISSING, E_INTERRUPTED, E_WORKLOAD_FAILED
  */
 export async function machineRoofline(options: RooflineOptions): Promise<CachedRoofline> {
@@ -52,14 +52,14 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   return { roofline, cached: false, ageS: 0 };
 }
 
-/** Cached roofs for this machine and thread count; null if there is no valid entry. Measures nothing. */
+/** Cached rooflines for this machine and thread count; null if there is no valid entry. Measures nothing. */
 export async function cachedRoofline(cacheDir: string, threads: number): Promise<CachedRoofline | null> {
   return readCached(join(cacheDir, 'roofline', `${machineKey(threads)}.json`));
 }
 
 /**
- * Above this many cores used by other processes the roofs are too low, and MFU against them too high. Such a measurement is
- * marked and valid for only ten minutes.
+ * If other processes use more cores than this, the rooflines are too low, and MFU against them too high. Such a measurement is marked and
+ * valid for only ten minutes.
  */
 const disturbingCores = 0.2;
 const disturbedForS = 600;
@@ -71,7 +71,7 @@ function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
 /** An older roofline may be outdated: virtual machines move, neighbors change. */
 const staleAfterS = 24 * 3600;
 
-/** Reasons to doubt the roofs, for every document that uses them. */
+/** Reasons to doubt the rooflines, for every document that uses them. */
 export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issue[] {
   const issues: Issue[] = [];
   if (isDisturbed(roofline)) {
@@ -132,7 +132,7 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
     const plan: RooflinePlan = {
       threads: options.threads,
       scratch: scratch.path,
-      // Weights, their file in the page cache and the runtime's packed copy must fit in addition to everything else.
+      // Weights, their file in the page cache and the runtime's packed copy must fit into memory together.
       maxBytes: Math.max(4 * 2 ** 20, Math.min(os.freemem(), cpu.memoryLimitBytes ?? Infinity) / 8),
       lastLevelCacheBytes: lastLevelCache(cpu, options.threads),
     };

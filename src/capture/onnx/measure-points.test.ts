@@ -63,14 +63,14 @@ async function measure(
 const of = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
   lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
 
-test('points are warmed up small first, then timed in turn; each ends with its outcome', async () => {
+test('warms up small points first, then times all in turn; each ends with its outcome', async () => {
   const { lines, reported, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
   const requests = of(lines, 'request');
   const warm = requests.filter(({ warmup }) => warmup).map((request) => request.point);
   expect(warm.slice(0, 2)).toEqual(['small', 'small']);
   expect(warm.slice(-2)).toEqual(['large', 'large']);
   expect(warm.length).toBe(result.warmupIterations);
-  // Launch 1 begins one point further.
+  // Launch 1 starts one point later.
   const timed = requests.filter(({ warmup }) => !warmup);
   expect(timed.map((request) => request.point).join(' ')).toBe('small large large small small large');
   expect(requests.map(({ iteration }) => iteration)).toEqual(requests.map((_, i) => 100 + i));
@@ -79,7 +79,7 @@ test('points are warmed up small first, then timed in turn; each ends with its o
       request.point === 'large' ? [4, 16, 4, 1] : [1, 8, 6, 1],
     );
   }
-  // A prefill, output − 1 decode steps and a sampling of each token.
+  // One prefill, output − 1 decode steps, and sampling of each token.
   const stages = of(lines, 'stage').filter(({ iteration }) => iteration === timed[0]!.iteration);
   expect(stages.map(({ kind }) => kind)).toEqual([
     'prefill',
@@ -115,7 +115,7 @@ function kvBytesPerToken(): number {
   return 2 * layers * heads * (tinyConfig.hidden_size / tinyConfig.num_attention_heads) * 4;
 }
 
-test('a point that runs out of memory ends alone, before the large ones and after', async () => {
+test('a point that runs out of memory ends alone, whether before the large ones or after', async () => {
   const { lines } = await measure([point('huge', 2 ** 33, 8, 8), point('fits', 1, 8, 4)]);
   const [huge, fits] = ['huge', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
   expect([huge!.outcome, fits!.outcome]).toEqual(['out_of_memory', 'measured']);
@@ -125,7 +125,7 @@ test('a point that runs out of memory ends alone, before the large ones and afte
   );
 });
 
-test('a point the model cannot run fails alone', async () => {
+test('a point that the model cannot run fails alone', async () => {
   const beyond = tinyConfig.max_position_embeddings;
   const { lines } = await measure([point('long', 1, beyond, 4), point('fits', 2, 8, 4)]);
   const [long, fits] = ['long', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
@@ -144,7 +144,7 @@ test('a profile (a point without a name) has no point lines, and its failure is 
   });
 });
 
-test('stopped: what was timed is recorded, and what was not is said', async () => {
+test('stopped: timed repeats are recorded, missing ones are reported', async () => {
   const timedSoFar = (reported: readonly WorkloadProgress[]) =>
     reported.filter((workloadProgress) => workloadProgress.type === 'iteration' && !workloadProgress.warmup)
       .length;

@@ -31,7 +31,7 @@ interface Standing extends WorkloadPoint {
 interface MeasuredPoints {
   warmupIterations: number;
   stable: boolean;
-  /** Highest resident set seen, when marks were reset in between; null when the kernel's own mark is valid. */
+  /** Highest resident set seen if the kernel's mark was reset in between; null if the mark is valid. */
   peakRssBytes: number | null;
 }
 

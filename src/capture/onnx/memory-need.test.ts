@@ -14,10 +14,10 @@ const refusal = (num_parameters: number | null, dtype = 'float32', weights = 'ra
   throw new Error('not refused');
 };
 
-test('weights that do not fit are refused by themselves, and int4 is advised only where it can fit', () => {
+test('rejects weights that do not fit; suggests int4 only if it can fit', () => {
   const { code, parts } = refusal(2 ** 58);
   expect(code).toBe('E_OUT_OF_MEMORY');
-  // The shape is not why.
+  // The shape is not the reason.
   expect(parts.what + parts.why).not.toContain('512');
   expect(parts.fix).not.toContain('int4');
   expect(refusal(2 ** 20).parts.fix).toContain('--dtype int4');

@@ -50,7 +50,7 @@ export function exceedsMemory(
 }
 
 /**
- * Refuses a run if its weights, KV cache and activations cannot fit this machine's memory.
+ * Rejects a run if its weights, KV cache and activations cannot fit this machine's memory.
  * @param shorter the flags that reduce KV cache and activations
  * @throws E_OUT_OF_MEMORY
  */

@@ -19,15 +19,15 @@ export interface WorkloadPlan {
   /** Seed of the prompts; every repeat has its own prompt. */
   seed: number;
   executionId: string;
-  /** Which process launch of the execution this is, from 0. */
+  /** Number of the process launch of the execution, from 0. */
   launch: number;
-  /** Number of the first iteration; iterations count on over all launches. */
+  /** Number of the first iteration; iterations are numbered over all launches. */
   firstIteration: number;
   /** Warm-up per point: ends when two successive repeats are within `within` of each other, after at most `max`. */
   warmup: { min: number; max: number; within: number };
   /** Path prefix of the operator trace; null runs without a profiler. */
   profilePrefix: string | null;
-  /** Which of the runtime's graph optimizations are on; default: all. */
+  /** The runtime's graph optimizations; default: all. */
   graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
@@ -40,10 +40,10 @@ export type WorkloadProgress =
   | { type: 'point'; point: string; outcome: PointOutcome; text: string | null };
 
 export interface WorkloadResult {
-  /** True when it was asked to stop before all repeats were done. */
+  /** Whether it was stopped before all repeats were done. */
   stopped: boolean;
   tracePath: string | null;
-  /** Over all points. */
+  /** Sum over all points. */
   warmupIterations: number;
   /** Whether the last two warm-up repeats of every point were within the tolerance of the plan. */
   stable: boolean;

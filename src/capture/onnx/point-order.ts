@@ -1,8 +1,8 @@
 import type { WorkloadPoint } from './plan.js';
 
 /**
- * Warm-up goes from small to large, so that a point's additional need shows in the process's memory.
- * The cache (batch × context) weighs first, then the prompt's activations.
+ * Sorts for warm-up from small to large, so that a point's additional memory shows in the process's memory: by cache (batch × context)
+ * first, then by the prompt's activations.
  */
 export function bySize<P extends Pick<WorkloadPoint, 'batchSize' | 'inputLen' | 'outputLen'>>(
   points: readonly P[],

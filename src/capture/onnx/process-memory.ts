@@ -3,7 +3,7 @@ import process from 'node:process';
 
 interface ProcessMemory {
   rssBytes: number;
-  /** The kernel's own high-water mark; null where it is not readable. */
+  /** The kernel's high-water mark; null if not readable. */
   peakRssBytes: number | null;
   source: string;
 }
@@ -27,7 +27,7 @@ export function processMemory(): ProcessMemory {
 
 /**
  * Sets the kernel's high-water mark to the current resident set (proc_pid_clear_refs(5): write 5).
- * @returns false where the file does not exist or is not writable
+ * @returns false if the file does not exist or is not writable
  */
 export function resetPeak(): boolean {
   try {

@@ -13,7 +13,7 @@ import { serveEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 import { formatBytes } from '../../vocabulary/format.js';
 
-/** Measures this machine's roofs through ONNX Runtime, in its own process, like the workload. */
+/** Measures this machine's rooflines through ONNX Runtime, in its own process, like the workload. */
 
 serveEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(measure);
 
@@ -55,7 +55,7 @@ async function measure(
     ]),
     ...[1, streamBatch].flatMap((batch): [string, () => Promise<unknown>][] => [
       [`float32 × ${batch}`, async () => result.streams.push(await readByGemv(bench, streamBytes, batch))],
-      // int4 weights take about a seventh of the bytes; a model's share of the caches shrinks with them.
+      // int4 weights have about a seventh of the bytes, so a larger share of a model would fit the caches.
       [
         `int4 × ${batch}`,
         async () => result.streams.push(await readByInt4Gemv(bench, streamBytes / 6, batch)),

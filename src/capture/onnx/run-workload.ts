@@ -6,7 +6,7 @@ import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
 export interface WorkloadRun extends WorkloadResult {
   pid: number;
   host: HostRecording;
-  /** What stopped it early; its records until then are in the record file. */
+  /** The failure that stopped it early; its records until then are in the record file. */
   failure: unknown;
 }
 

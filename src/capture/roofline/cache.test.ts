@@ -17,7 +17,7 @@ const device = { name: 'NVIDIA H200', memoryTotalBytes: 150e9, powerLimitW: 700,
 const machine = { source: 'NVML' as const, driverVersion: '580.159', devices: [device, device] };
 const framework = { torch: '2.11.0', build: '13.0', gpus: ['NVIDIA H200', 'NVIDIA H200'] };
 
-test('another driver, GPU count, power limit, torch or visible set is another roofline', () => {
+test('another driver, GPU count, power limit, torch or visible GPU set is another roofline', () => {
   const keys = [
     machine,
     { ...machine, driverVersion: '581.0' },
@@ -30,7 +30,7 @@ test('another driver, GPU count, power limit, torch or visible set is another ro
   expect(new Set(built.map(frameworkKey)).size).toBe(3);
 });
 
-test('kept, read with its age, and not read when it is damaged, of another key, or was doubtful', async () => {
+test('is read with its age; ignored if damaged, of another key, or old and doubtful', async () => {
   const cacheDir = testFolder();
   const keys = { machine: gpuMachineKey(machine), framework: frameworkKey(framework) };
   expect(await readGpuRoofline(cacheDir, keys)).toBeNull();
@@ -59,7 +59,7 @@ test('kept, read with its age, and not read when it is damaged, of another key, 
   expect(await readGpuRoofline(cacheDir, keys)).toBeNull();
 });
 
-test('sessions made on the machine take its newest roofline, through whichever torch it was measured', async () => {
+test('sessions on the machine use its newest roofline, whichever torch measured it', async () => {
   const cacheDir = testFolder();
   expect(await cachedGpuRoofline(cacheDir, machine)).toBeNull();
   const key = gpuMachineKey(machine);

@@ -63,7 +63,7 @@ export async function keepGpuRoofline(
   writeWhole(path, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
 }
 
-/** The cached roofline of exactly this machine and framework; null when there is none that may be used. */
+/** The cached roofline of exactly this machine and framework; null if there is no valid one. */
 export function readGpuRoofline(
   cacheDir: string,
   keys: { machine: string; framework: string },
@@ -97,7 +97,7 @@ export async function cachedGpuRoofline(
   return found.filter((roofline) => roofline !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
 }
 
-/** Measured next to another process or while throttled: used now, but not cached for long. */
+/** Measured while another process ran or clocks were throttled: used now, but not cached for long. */
 const doubtfulForS = 600;
 const doubtfulCodes = new Set(['gpu_shared', 'under_sheet', 'not_measured']);
 

@@ -9,7 +9,7 @@ export interface Conditions {
   throttled_by: string[];
 }
 
-/** `t_ns` and the window are of one clock (CLOCK_MONOTONIC). */
+/** `t_ns` and the window use the same clock (CLOCK_MONOTONIC). */
 export function conditionsWithin(
   telemetry: readonly Row<'telemetry'>[],
   scope: string,

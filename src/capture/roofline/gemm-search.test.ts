@@ -13,7 +13,7 @@ const limits = gemmLimits(h200);
 const size = ({ m, n, k }: Gemm) => `${m}x${n}x${k}`;
 const square = (dtype: Gemm['dtype'], side: number): Gemm => ({ dtype, m: side, n: side, k: side });
 
-test('sizes of the first round are long against a launch and short against the minute', () => {
+test('sizes of the first round take much longer than a launch and much less than a minute', () => {
   // 2·16384³ = 8.8e12: 131 ms at 67 TFLOP/s, 8.9 ms at 989. 2·1024³ = 2.1e9: 32 µs and 2.2 µs.
   expect(coarseGemms('float32', limits).map(size)).toEqual([
     '1024x1024x1024',
@@ -32,14 +32,14 @@ test('sizes of the first round are long against a launch and short against the m
   ]);
 });
 
-test('matrices larger than a sixth of the memory are left out', () => {
+test('leaves out matrices larger than a sixth of the memory', () => {
   const small = gemmLimits({ ...h200, memoryBytes: 8e9 });
   // bfloat16 16384³: 3 · 2^28 · 2 = 1.6 GB > 8/6 GB
   expect(coarseGemms('bfloat16', small).map(size)).not.toContain('16384x16384x16384');
   expect(coarseGemms('bfloat16', small).map(size)).toContain('8192x8192x8192');
 });
 
-test('the second round asks the neighbors of the fastest', () => {
+test('the second round tries the neighbors of the fastest size', () => {
   // 8192/128 = 64 rows of tiles, 8192/256 = 32 columns: 66 × 32 = 2112 tiles are 16 whole waves of 132 SMs.
   expect(neighbourGemms(square('bfloat16', 8192), [], limits).map(size)).toEqual([
     '6144x6144x6144',
@@ -50,7 +50,7 @@ test('the second round asks the neighbors of the fastest', () => {
   ]);
 });
 
-test('what was tried is not tried again, other dtypes of that size are', () => {
+test('tries each size once per dtype', () => {
   const best = square('bfloat16', 8192);
   const tried = [square('bfloat16', 6144), square('float16', 12288)];
   const sizes = neighbourGemms(best, tried, limits).map(size);
@@ -71,7 +71,7 @@ test('FLOPs and bytes: float8 gives bfloat16 (2 bytes), int8 gives int32 (4)', (
   expect(gemmBytes({ dtype: 'int8', ...gemm })).toBe(10 + 15 + 6 * 4);
 });
 
-test('dtypes by compute capability', () => {
+test('selects dtypes by compute capability', () => {
   const of = (computeCapability: string | null) => gemmDtypes({ ...h200, computeCapability });
   expect(of('7.0')).toEqual(['float32', 'float16']);
   expect(of('7.5')).toEqual(['float32', 'float16', 'int8']);
@@ -80,7 +80,7 @@ test('dtypes by compute capability', () => {
     expect(of(known)).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'float8', 'int8']);
 });
 
-test('cases have names of their own, copies count both ways, arrays leave the L2', () => {
+test('cases have unique names, copies count both directions, arrays exceed the L2', () => {
   const cases = firstCases(h200);
   expect(new Set(cases.map((kernelCase) => kernelCase.case)).size).toBe(cases.length);
   const copies = cases.filter(({ kernel }) => kernel === 'copy');

@@ -17,7 +17,7 @@ export interface GemmLimits {
   smCount: number | null;
 }
 
-/** A shorter run would measure the launch; a longer one leaves too few runs. */
+/** Bounds on the run time: a shorter run would measure the launch, a longer one leaves too few runs. */
 const shortestS = 10e-6;
 const longestS = 30e-3;
 
@@ -28,7 +28,7 @@ const flat = [
   { m: 8192, n: 28672, k: 8192 },
 ];
 
-/** Bytes per element of the inputs and of the output; float8 and int8 products are written wider. */
+/** Bytes per element of inputs and output; outputs of float8 and int8 are wider. */
 const elementBytes: Partial<Record<PeakDType, [input: number, output: number]>> = {
   float32: [4, 4],
   tfloat32: [4, 4],
@@ -63,20 +63,20 @@ function fits(gemm: Gemm, { expected, maxBytes }: GemmLimits): boolean {
   return seconds >= shortestS && seconds <= longestS && gemmBytes(gemm) <= maxBytes;
 }
 
-/** First round: squares by powers of two, and flat ones, that fit the device. */
+/** First round: squares by powers of two, and flat sizes, that fit the device. */
 export function coarseGemms(dtype: PeakDType, limits: GemmLimits): Gemm[] {
   const sizes = [...squares.map((side) => ({ m: side, n: side, k: side })), ...flat];
   return sizes.map((size) => ({ dtype, ...size })).filter((gemm) => fits(gemm, limits));
 }
 
-/** Tile of the large kernels of cuBLAS and CUTLASS on Ampere to Blackwell; other tiles divide it or are near. */
+/** Tile of the large kernels of cuBLAS and CUTLASS on Ampere to Blackwell; other tiles divide it or are similar. */
 const tile = { m: 128, n: 256 };
-/** Multiples of it keep every dtype aligned to 16 bytes and to whole tiles. */
+/** Step of the sizes: multiples of it keep every dtype aligned to 16 bytes and to whole tiles. */
 const step = 256;
 
 /**
- * Second round: the neighbors of the fastest: half-way to the next power of two on both sides, half and twice the
- * depth, and the height at which the tiles fill whole waves of the SMs (the last wave of another height is part empty).
+ * Second round, neighbors of the fastest size: halfway to the next power of two in both directions, half and twice the depth, and the
+ * height at which the tiles fill whole waves of the SMs (the last wave of another height is partly empty).
  */
 export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {
   const { dtype, m, n, k } = best;
@@ -104,7 +104,7 @@ export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmL
 const sizeKey = ({ dtype, m, n, k }: Gemm) => `${dtype} ${m} ${n} ${k}`;
 const whole = (size: number) => Math.max(step, Math.round(size / step) * step);
 
-/** The height nearest to m at which (m/128)·(n/256) is a multiple of the SMs; null when it is a quarter or more away. */
+/** The height nearest to m at which (m/128)·(n/256) is a multiple of the SMs; null if it differs by a quarter or more. */
 function wholeWaves({ dtype, m, n, k }: Gemm, smCount: number | null): Gemm | null {
   if (smCount === null || n % tile.n !== 0) return null;
   const rows = smCount / greatestCommonDivisor(smCount, n / tile.n);

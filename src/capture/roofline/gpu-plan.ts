@@ -31,7 +31,7 @@ const since: [dtype: PeakDType, capability: number][] = [
 ];
 
 export function gemmDtypes({ device, computeCapability }: PlannedDevice): PeakDType[] {
-  // On the CPU this only tests the code path: its roofs come from the embedded engine.
+  // On the CPU this only tests the code path: its rooflines come from the embedded engine.
   if (device === 'cpu') return ['float32'];
   const capability = computeCapability === null ? Infinity : Number(computeCapability);
   return since.filter(([, first]) => capability >= first).map(([dtype]) => dtype);
@@ -67,7 +67,7 @@ function probe(
   return { case: name, kernel, backend: null, dtype, params, flops: 0, bytes };
 }
 
-/** Arrays read and written by a run of each pattern. */
+/** Number of arrays read and written per run of each pattern. */
 const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
 
 /** More than four times today's largest last-level cache (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
@@ -84,7 +84,7 @@ export function bandwidthCases(device: PlannedDevice): KernelCase[] {
   );
 }
 
-/** Sizes that one or the other L2 holds (4 MiB to 126 MiB), and some larger than all L1s together. */
+/** Sizes between the smallest and largest L2 (4 MiB to 126 MiB), and some larger than all L1s together. */
 const l2Bytes = [4, 8, 16, 24, 32, 40, 48, 64].map((size) => size * MiB);
 const linkBytes = 256 * MiB;
 
@@ -115,7 +115,7 @@ export function collectiveCases(ranks: number, device: PlannedDevice): KernelCas
     .map((bytes) => probe('all-reduce', { bytes, ranks }, bytes, 'bfloat16'));
 }
 
-/** First round: everything but the neighbors of the fastest GEMMs, which depend on its result. */
+/** First round: everything except the neighbors of the fastest GEMMs, which depend on its result. */
 export function firstCases(device: PlannedDevice): KernelCase[] {
   const limits = gemmLimits(device);
   return [
@@ -125,7 +125,7 @@ export function firstCases(device: PlannedDevice): KernelCase[] {
   ];
 }
 
-/** Eighty cases of up to a quarter of a second: an H200 took 32 s with 0.15 s each, starts of PyTorch included. */
+/** Eighty cases of up to a quarter of a second: an H200 took 32 s with 0.15 s each, including starts of PyTorch. */
 export function rooflineOrder(executionId: string, device: string, cases: KernelCase[]): KernelOrder {
   return {
     v: 1,

@@ -22,14 +22,14 @@ const gemm = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });
 const probe = (kernel: string) =>
   [...bandwidthCases(facts), ...otherProbes(facts)].find((one) => one.kernel === kernel)!;
 
-test('rates, shares of the data sheet and ridge points, by hand', () => {
+test('computes rates, shares of the data sheet and ridge points, checked by hand', () => {
   const lines = [
     // 2·8192³ = 1.0995e12 FLOP in 1.4 ms: 785.4 TFLOP/s, 79.4 % of 989.
     measuredLine(gemm, [1.5e6, 1.4e6, 1.3e6]),
     // 1 GiB read and written in 0.5 ms: 4.295 TB/s of 4.8. Read: 1 GiB in 0.25 ms.
     measuredLine(probe('copy'), [0.5e6]),
     measuredLine(probe('read'), [0.25e6]),
-    // Writes may be compressed on their way: never the roof.
+    // Writes may be compressed on their way, so they are never the roofline.
     measuredLine(probe('write'), [0.1e6]),
     measuredLine(probe('launch'), [2500], { backend: 'host' }),
   ];
@@ -49,13 +49,13 @@ test('rates, shares of the data sheet and ridge points, by hand', () => {
   expect(() => gpuRooflineSchema.parse({ ...roofline, gpus: [gpu], issues: [] })).not.toThrow();
 });
 
-test('a GPU that no sheet is known of has no shares, and says what to do', () => {
+test('a GPU without a data sheet has no shares, and an issue says what to do', () => {
   const gpu = gpuRoofsOf({ ...facts, name: 'NVIDIA X1' }, 'full', [measuredLine(gemm, [1.4e6])], noSensors);
   expect(gpu.sheet).toBeNull();
   expect(gpu.compute[0]!.of_sheet).toMatchObject({ value: null, reason: { code: 'unknown_gpu' } });
 });
 
-test('all-reduce: bus bandwidth as nccl-tests define it', () => {
+test('all-reduce: bus bandwidth as defined by nccl-tests', () => {
   const cases = collectiveCases(8, facts);
   const big = cases.at(-1)!;
   // 1 GiB in 5 ms: 214.7 GB/s, × 1.75 = 375.8 on each link.
@@ -71,7 +71,7 @@ test('all-reduce: bus bandwidth as nccl-tests define it', () => {
   expect(found.latency_ns).toBe(30e3);
 });
 
-test('clocks and power within the timed part, reasons that held the clocks down', () => {
+test('takes clocks, power and throttle reasons from the timed part', () => {
   const row = (t_ns: number, metric: string, value: number, scope = 'gpu0') => ({
     t_ns,
     metric,
@@ -101,7 +101,7 @@ test('clocks and power within the timed part, reasons that held the clocks down'
   });
 });
 
-test('PyTorch counts the GPUs that CUDA_VISIBLE_DEVICES leaves', () => {
+test("maps PyTorch's GPU numbers through CUDA_VISIBLE_DEVICES", () => {
   const uuids = ['GPU-aaaa', 'GPU-bbbb', 'GPU-cccc'];
   expect(driverIndex(1, uuids, undefined)).toBe(1);
   expect(driverIndex(0, uuids, '2,0')).toBe(2);
@@ -109,8 +109,8 @@ test('PyTorch counts the GPUs that CUDA_VISIBLE_DEVICES leaves', () => {
   expect(driverIndex(0, uuids, 'GPU-bb')).toBe(1);
 });
 
-test('the L2 is read by arrays that the L1s cannot hold together', () => {
-  // As an H200 (60 MiB L2; 132 SMs × 256 KiB = 33 MiB of L1) answered: GB/s by MiB; 64 MiB is past the L2.
+test('measures the L2 with arrays that do not fit the L1s together', () => {
+  // Answers of an H200 (60 MiB L2; 132 SMs × 256 KiB = 33 MiB of L1): GB/s by MiB; 64 MiB exceeds the L2.
   const answered: Record<number, number> = { 16: 11_655, 24: 12_008, 32: 8763, 40: 8000, 48: 7500, 64: 5000 };
   const lines = otherProbes(facts)
     .filter(({ kernel, params }) => kernel === 'l2-read' && params['bytes']! / 2 ** 20 in answered)
@@ -120,6 +120,6 @@ test('the L2 is read by arrays that the L1s cannot hold together', () => {
     gpuRoofsOf({ ...facts, ...change }, 'full', lines, noSensors).l2!;
   expect(reads({}).array_bytes).toBe(40 * 2 ** 20);
   expect(reads({}).bytes_per_s / 1e9).toBeCloseTo(8000, 3);
-  // An L2 smaller than the L1s together: what fits it, however it was read.
+  // For an L2 smaller than the L1s together: any array that fits it.
   expect(reads({ l2Bytes: 32 * 2 ** 20, smCount: 200 }).array_bytes).toBe(24 * 2 ** 20);
 });

@@ -54,7 +54,7 @@ function shareOf(value: number, sheet: Figure): Figure {
   return sheet.value === null ? sheet : figure(value / sheet.value, 'ratio', `measured / ${sheet.source}`);
 }
 
-/** Roofs of one GPU from its measured cases; missing ones were not measured. Rates are those of the median run. */
+/** Rooflines of one GPU from its measured cases; missing ones were not measured. Rates are those of the median run. */
 export function gpuRoofsOf(
   facts: GpuFacts,
   scope: MeasuredGpu['scope'],
@@ -111,12 +111,12 @@ export function gpuRoofsOf(
   };
 }
 
-/** The largest L1 per SM so far (Hopper, Blackwell). */
+/** The largest L1 per SM to date (Hopper, Blackwell). */
 const l1BytesPerSm = 256 * 2 ** 10;
 
 /**
- * An array that fits the combined L1s of all SMs is partly read from them: an H200 reads 24 MiB at 12 TB/s, 32 MiB at
- * 8.8. Larger ones that still fit the L2 count, where there are any; else all that fit it.
+ * An array that fits the combined L1s of all SMs is partly read from them: an H200 reads 24 MiB at 12 TB/s, 32 MiB at 8.8. Uses larger
+ * arrays that still fit the L2 if there are any, else all that fit it.
  */
 function l2Reads(
   lines: readonly MicrobenchmarkLine[],

@@ -4,7 +4,7 @@ import { gemmCase } from './gemm-search.js';
 import { outliers, roofIssues } from './issues.js';
 import { unmeasuredLine } from './test-lines.js';
 
-test('a throttled peak says so: a power cap as a fact, heat as a warning', () => {
+test('a throttled peak has an issue: a power cap as information, heat as a warning', () => {
   expect(roofIssues(handGpu(), [])).toMatchObject([
     {
       code: 'throttled',
@@ -18,7 +18,7 @@ test('a throttled peak says so: a power cap as a fact, heat as a warning', () =>
   expect(roofIssues(hot, [])).toMatchObject([{ code: 'throttled', severity: 'warning' }]);
 });
 
-test('above the data sheet is a fault, far below is suspicious, wide spread and missing kernels are said', () => {
+test('above the data sheet is an error, far below a warning; wide spread and missing kernels are reported', () => {
   const [peak] = handGpu().compute;
   const at = (share: number) =>
     handGpu({
@@ -40,7 +40,7 @@ test('above the data sheet is a fault, far below is suspicious, wide spread and 
   ]);
 });
 
-test('a GPU slower than its like is named', () => {
+test('names a GPU that is slower than others of the same name', () => {
   const [, peak] = handGpu().compute;
   const slower = (share: number) =>
     handGpu({

@@ -6,12 +6,12 @@ import { formatPercent, formatDuration, formatQuantity } from '../../vocabulary/
 
 /** A GPU of the same name this much slower than the first differs from it (cooling, power limit, a fault). */
 const outlierShare = 0.95;
-/** Above the upper limit the data sheet or our counting is wrong; below the lower one another process or a limit interfered. */
+/** Above the upper limit the data sheet or our calculation is wrong; below the lower one another process or a limit interfered. */
 const aboveSheet = 1.02;
 const farBelowSheet = 0.4;
 const wideSpread = 0.05;
 
-/** Reasons to doubt measured roofs, for the figures in the result. */
+/** Reasons to doubt measured rooflines. */
 export function roofIssues(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
   return [...throttling(gpu), ...plausibility(gpu), ...spread(gpu), ...unmeasured(gpu, lines)];
 }

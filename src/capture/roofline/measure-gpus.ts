@@ -50,8 +50,8 @@ interface RooflineRecording {
 export type MeasuredGpuRoofline = CachedGpuRoofline & { recording: RooflineRecording | null };
 
 /**
- * Roofs of every GPU that PyTorch sees, and of the links between them; cached by GPUs, driver and PyTorch. The first GPU
- * of each name is measured fully, the others only where they are compared with it.
+ * Rooflines of every GPU that PyTorch sees, and of the links between them; cached by GPUs, driver and PyTorch. The first GPU of each name
+ * is measured fully, the others only for comparison with it.
  * @throws E_ENGINE_MISSING (no Python with torch, no GPU in it), E_INTERRUPTED, E_WORKLOAD_FAILED (nothing was measured)
  */
 export async function gpuRoofline(options: GpuRooflineOptions): Promise<MeasuredGpuRoofline> {
@@ -149,7 +149,7 @@ interface Rounds {
   options: GpuRooflineOptions;
 }
 
-/** One order in its own process. */
+/** Runs one order in its own process. */
 async function runRound(
   { scratch, recording, options }: Rounds,
   { device }: PlannedDevice,

@@ -17,13 +17,13 @@ export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkL
     });
 }
 
-/** Median, ns; null when it was not measured. */
+/** Median, ns; null if it was not measured. */
 export function medianNs({ outcome, samples_ns: samples }: MicrobenchmarkLine): number | null {
   if (outcome !== 'measured' || samples.length === 0) return null;
   return median(samples);
 }
 
-/** Operations or bytes per second of the median run; null when it was not measured. */
+/** Operations or bytes per second of the median run; null if it was not measured. */
 export function rateOf(line: MicrobenchmarkLine): number | null {
   const ns = medianNs(line);
   return ns === null || ns <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / ns) * 1e9;

@@ -27,7 +27,7 @@ function lineOf(kernelCase: KernelCase): MicrobenchmarkLine {
   return measuredLine(kernelCase, [(kernelCase.flops / rate) * 1e9]);
 }
 
-test('the fastest size is found between those of the first round, and dtypes without a kernel cost no second one', async () => {
+test('finds the fastest size between those of the first round; dtypes without a kernel get no second round', async () => {
   const rounds: Record<string, KernelCase[]> = {};
   const run = (round: string, cases: KernelCase[]) => {
     rounds[round] = cases;
@@ -43,7 +43,7 @@ test('the fastest size is found between those of the first round, and dtypes wit
   expect(best.flops_per_s / 800e12).toBeCloseTo(1, 6);
   expect(compute.map(({ dtype }) => dtype)).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'int8']);
 
-  // Another GPU of the name is asked the winners and two bandwidths, as they were asked of this one.
+  // Another GPU of the same name runs only the fastest cases and two bandwidths, with the same sizes.
   const cases = comparisonCases(lines, compute);
   expect(cases.map(({ kernel }) => kernel).sort()).toEqual(['copy', ...Array(5).fill('gemm'), 'read']);
   expect(cases.find(({ dtype }) => dtype === 'bfloat16')).toEqual(
@@ -51,7 +51,7 @@ test('the fastest size is found between those of the first round, and dtypes wit
   );
 });
 
-test('Ctrl-C in the first round leaves what it measured', async () => {
+test('Ctrl-C in the first round keeps what was measured', async () => {
   const controller = new AbortController();
   const asked: string[] = [];
   const lines = await searchRoofs(

@@ -1,7 +1,7 @@
 import type { KernelCase } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 
-/** A measured line of a case: the given times of one operation, ns. */
+/** A measured line of a case with the given times of one operation, ns. */
 export function measuredLine(
   kernelCase: KernelCase,
   samples_ns: number[],

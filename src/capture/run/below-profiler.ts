@@ -9,15 +9,15 @@ const ofProfilers = /^nsys/;
 const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
 
 interface ProgramProcesses {
-  /** All of the program, parents first. */
+  /** All processes of the program, parents first. */
   all: number[];
   /** Processes started only by shells, and the shells; they must stop their own children. */
   first: number[];
 }
 
 /**
- * Processes of the program that runs below a profiler: the tree of the profiler without the profiler and its helpers. Empty
- * before the program has started, after it has exited, and where there is no /proc.
+ * Processes of the program under a profiler: the profiler's process tree without the profiler and its helpers. Empty before the program has
+ * started, after it has exited, and without /proc.
  * @param profiler process that was started, which may be a script around the profiler
  */
 export function belowProfiler(profiler: number): ProgramProcesses {

@@ -7,7 +7,7 @@ test.each([
   [['uv', 'run', 'decode.py'], true],
   [['vllm', 'serve', 'm'], true],
   [['./server', '--engine', 'transformers'], false],
-  // A command of ours is Python where its engine is.
+  // An inferscope command counts as Python if its engine does.
   [['inferscope', 'bench', 'latency', '--engine', 'transformers'], true],
   [['npx', 'inferscope', 'memory', '--engine=vllm', '--model', 'm'], true],
   [['node', '/x/dist/cli.js', 'kernels', 'gemm', '--engine', 'torch'], true],

@@ -26,7 +26,7 @@ const wanted: Record<string, { kinds: FileKind[]; why: string; fix: string }> = 
   },
 };
 
-/** A profiler that exits normally without output is also a failure. */
+/** The failure of a profiler that exits normally without output. */
 export function emptyCapture(
   plan: Pick<PlannedExecution, 'execution_id'>,
   files: readonly { kind: FileKind }[],

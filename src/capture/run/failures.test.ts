@@ -20,7 +20,7 @@ const ended = (change: Partial<Ended>): Ended => ({
 const nsys = { name: 'nsys', version: '2025.3.1.0', path: '/x/nsys' };
 const ncu = { name: 'ncu', version: '2025.3.1.0', path: '/x/ncu' };
 
-/** What the programs themselves printed: recorded here, in our captures, or quoted from the issue named next to it. */
+/** Output of real programs: from our recordings or captures, or quoted from the issue named at the entry. */
 const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] = [
   [
     'command_missing',
@@ -190,7 +190,7 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
     { output: 'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)' },
   ],
   [
-    // nsys 2025.3.1 on our H200 machine without libdw: the program ended well.
+    // nsys 2025.3.1 on our H200 machine without libdw: the program succeeded.
     'importer_missing',
     'E_TOOL_FAILED',
     /libdw/,
@@ -264,12 +264,12 @@ describe('known failures', () => {
     expect([what, why, fix].join()).not.toMatch(/undefined|null/);
   });
 
-  test('every recognizer has a text of its own here', () => {
+  test('every recognizer has an example here', () => {
     const seen = new Set(cases.map(([id]) => id));
     expect(recognisers.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
   });
 
-  test('a program that ended well has not failed, whatever it talks about', () => {
+  test('a program that exited with 0 has not failed, whatever it prints', () => {
     expect(
       recogniseFailure(ended({ exit_code: 0, output: 'CUDA out of memory: retrying with batch 4' })),
     ).toBeNull();
@@ -278,7 +278,7 @@ describe('known failures', () => {
     ).toBeNull();
   });
 
-  test('an unknown failure quotes the last words and names the log', () => {
+  test('an unknown failure quotes the last line and names the log', () => {
     const failure = recogniseFailure(
       ended({ exit_code: 3, output: 'a\nValueError: heads must divide hidden\n' }),
     )!;
@@ -291,15 +291,15 @@ describe('known failures', () => {
   });
 });
 
-test('a fall-back to the CPU is noticed', () => {
+test('detects a fallback to the CPU', () => {
   const torch =
     "UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling\n  warnings.warn(";
   expect(usesCpuByAccident(torch)?.code).toBe('cpu_by_accident');
   expect(usesCpuByAccident('CUDA is available')).toBeNull();
 });
 
-test('a model that is downloaded while the program is measured', () => {
-  // huggingface_hub 0.36 and transformers 5 write such bars to stderr, with carriage returns.
+test('detects a model download during the measurement', () => {
+  // huggingface_hub 0.36 and transformers 5 write such progress bars to stderr, with carriage returns.
   const bar =
     'model.safetensors:   0%|          | 0.00/2.20G [00:00<?, ?B/s]\r' +
     'model.safetensors:  48%|████▊     | 1.06G/2.20G [00:10<00:10, 104MB/s]\r' +

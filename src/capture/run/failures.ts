@@ -16,8 +16,8 @@ export const recognisers: Recogniser[] = [
 ];
 
 /**
- * Explains how an execution failed; null when it did not. An unrecognized failure is
- * E_WORKLOAD_FAILED with the last line of its output.
+ * The error of an execution that failed; null if it succeeded. An unrecognized failure is E_WORKLOAD_FAILED with the last line of its
+ * output.
  */
 export function recogniseFailure(ended: Ended): InferscopeError | null {
   const failed =

@@ -1,8 +1,8 @@
 import type { Issue } from '../../model/document.js';
 
 /**
- * A bar of huggingface_hub or transformers at a file of weights:
- * `model.safetensors: 100%|██████████| 2.20G/2.20G [00:21<00:00, 104MB/s]`
+ * A progress bar of huggingface_hub or transformers for a file of weights: `model.safetensors: 100%|██████████| 2.20G/2.20G [00:21<00:00,
+ * 104MB/s]`
  */
 const weightsBar =
   /([\w./-]+\.(?:safetensors|bin|gguf|pth?)):\s+\d+%\|[^\r\n]*?\s([\d.]+[kMGT]?)\/([\d.]+[kMGT]?)\s\[([\d:]+)<[^\r\n]*?B\/s\]/g;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { mayForkEngine } from './forked-engine.js';
 import { nsysArguments } from './nsys-arguments.js';
 
-test('vLLM is seen in the command, or in the imports of its script', () => {
+test('detects vLLM in the command, or in the imports of its script', () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-fork-'));
   const script = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
@@ -20,7 +20,7 @@ test('vLLM is seen in the command, or in the imports of its script', () => {
   rmSync(folder, { recursive: true });
 });
 
-test('nsys traces forked processes only where asked, and the option of the user wins', () => {
+test("nsys traces forked processes only on request, and the user's option takes precedence", () => {
   const options = { trace: [], captureRange: null, args: [] };
   const flags = (args: string[], forks: boolean) =>
     nsysArguments('/s/nsys', { ...options, args }, forks).filter((arg) => arg.startsWith('--trace-fork'));

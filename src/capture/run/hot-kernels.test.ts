@@ -21,7 +21,7 @@ const full: NcuOptions = {
   args: [],
 };
 
-test('names as ncu has them', () => {
+test("converts names to ncu's function names", () => {
   expect(
     functionName(
       'void at::native::vectorized_elementwise_kernel<(int)8, at::native::<unnamed>::silu_kernel(at::TensorIteratorBase &)::[lambda() (instance 1)]::operator ()() const, std::array<char *, (unsigned long)2>>(int, T2, T3)',
@@ -35,12 +35,12 @@ test('names as ncu has them', () => {
   );
 });
 
-test('hot kernels of the stages of our H200 capture; loading and warm-up are not among them', () => {
+test('finds hot kernels of the stages of an H200 capture, without loading and warm-up', () => {
   const choice = chooseKernels(
     stats('tiny-nsys', 'nvtx_kern_sum') + stats('tiny-nsys', 'cuda_gpu_kern_sum'),
   )!;
   expect(choice.source).toBe('by nsys, of decode, prefill, sampling');
-  // Summed from the CSV by hand: the largest of decode, and the SDPA kernel of prefill (eighth there).
+  // Summed by hand from the CSV: the largest of decode, and the SDPA kernel of prefill (eighth there).
   for (const hot of [
     'vectorized_elementwise_kernel',
     'nvjet_sm90_hsh_8x64_64x16_4x1_v_bz_TNN',
@@ -52,13 +52,13 @@ test('hot kernels of the stages of our H200 capture; loading and warm-up are not
   expect(choice.names.length).toBeLessThanOrEqual(24);
 });
 
-test('without stages the hottest of the run are taken; nothing is null', () => {
+test('without stages uses the hottest kernels of the run; without kernels returns null', () => {
   const choice = chooseKernels(stats('tiny-nsys', 'cuda_gpu_kern_sum'))!;
   expect(choice.source).toBe('by nsys, of the whole run');
   expect(chooseKernels('')).toBeNull();
 });
 
-test('ncu is bounded in kernels and never in metrics, and says so', () => {
+test('ncu is limited in kernels but not in metrics, and the outcome says so', () => {
   const choice = { names: ['gemm_kernel', 'a.b'], source: 'by nsys, of decode' };
   const args = ncuArguments('/s/ncu', full, choice);
   expect(args).toContain('--set=full');
@@ -71,7 +71,7 @@ test('ncu is bounded in kernels and never in metrics, and says so', () => {
   );
 });
 
-test('nsys records graph nodes, and ranges where they are asked for', () => {
+test('nsys records graph nodes, and ranges on request', () => {
   const args = nsysArguments('/s/nsys', { trace: ['cublas'], captureRange: null, args: ['--stats=false'] });
   expect(args).toEqual([
     'profile',
@@ -83,7 +83,7 @@ test('nsys records graph nodes, and ranges where they are asked for', () => {
     '--force-overwrite=true',
     '--stats=false',
   ]);
-  // nsys refuses an option that is given twice.
+  // nsys rejects an option that is given twice.
   const options = { trace: [], captureRange: null, args: ['--cuda-graph-trace=graph', '-s', 'cpu'] };
   expect(nsysArguments('/s/nsys', options).filter((arg) => /graph-trace|^-s|--sample/.test(arg))).toEqual([
     '--cuda-graph-trace=graph',

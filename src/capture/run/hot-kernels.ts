@@ -2,7 +2,7 @@ import { runTool } from '../doctor/run-tool.js';
 import { functionName } from './ncu-arguments.js';
 import type { KernelChoice } from './run-options.js';
 
-/** Kernel names per stage: the remaining kernels are short, and every name costs seconds. */
+/** Maximum kernel names per stage: the remaining kernels are short, and every name costs seconds. */
 const namesPerStage = 8;
 const statsMs = 10 * 60_000;
 

@@ -4,7 +4,7 @@ import { deviceMemoryCleared } from './memory-cleared.js';
 
 const gib = 2 ** 30;
 
-/** GPUs with memory in use from these lists; the last value repeats. */
+/** GPUs with used memory from these lists; the last value repeats. */
 function gpusThatHold(...readings: (number | null)[][]): Pick<Gpus, 'devices'> {
   return {
     devices: readings.map((reading) => {
@@ -17,14 +17,14 @@ function gpusThatHold(...readings: (number | null)[][]): Pick<Gpus, 'devices'> {
 const cleared = (gpus: Pick<Gpus, 'devices'>, before: (number | null)[], limitMs = 0) =>
   deviceMemoryCleared(gpus, before, new AbortController().signal, limitMs);
 
-test('memory that stays is reported with device and amount; memory freed in time is not', async () => {
+test('reports memory that stays, with device and amount, but not memory that is freed in time', async () => {
   const issue = await cleared(gpusThatHold([gib], [5.5 * gib]), [gib, gib]);
   expect(issue).toMatchObject({ code: 'gpu_memory_not_cleared', severity: 'warning' });
   expect(issue!.text).toContain('gpu1 uses 4.50 GiB more than before the first execution');
   expect(await cleared(gpusThatHold([4 * gib, gib]), [gib], 2000)).toBeNull();
 });
 
-test('a little more, less, or a device without a value is not a fault', async () => {
+test('ignores a small increase, a decrease, and a device without a value', async () => {
   expect(await cleared(gpusThatHold([1.2 * gib]), [gib])).toBeNull();
   expect(await cleared(gpusThatHold([0]), [gib])).toBeNull();
   expect(await cleared(gpusThatHold([null]), [gib])).toBeNull();

@@ -9,7 +9,7 @@ const pollMs = 200;
 /** Tolerance for small allocations of other programs. */
 const toleranceBytes = 256 * 2 ** 20;
 
-/** Bytes in use by device; null where NVML does not report it. */
+/** Used bytes per device; null if NVML does not report it. */
 export function deviceMemoryUsed({ devices }: Pick<Gpus, 'devices'>): (number | null)[] {
   return devices.map((device) => device.sample().memoryUsedBytes);
 }

@@ -1,9 +1,9 @@
 import type { NcuOptions, KernelChoice } from './run-options.js';
 
 /**
- * Arguments of `ncu` before the program. A replay takes seconds per kernel, so the kernels are limited, but the metrics are
- * never: one launch (by default) of each kernel name and launch size (`--filter-mode per-launch-config`), among the
- * hot names where they are known. Clocks are not locked, since others may share the machine.
+ * Arguments of `ncu` before the program. A replay takes seconds per kernel, so kernels are limited, but metrics never: one launch (by
+ * default) of each kernel name and launch size (`--filter-mode per-launch-config`), only of hot names if known. Clocks are not locked,
+ * since others may share the machine.
  * @param report path without `.ncu-rep`
  */
 export function ncuArguments(report: string, options: NcuOptions, choice: KernelChoice | null): string[] {
@@ -24,7 +24,7 @@ export function ncuArguments(report: string, options: NcuOptions, choice: Kernel
   ];
 }
 
-/** How an ncu run was bounded, for the outcome and the session. */
+/** How an ncu run was limited, for the outcome and the session. */
 export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): string {
   const launches = options.launchCount === 1 ? 'one launch' : `${options.launchCount} launches`;
   const among =

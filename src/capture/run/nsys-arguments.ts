@@ -1,11 +1,11 @@
 import type { NsysOptions } from './run-options.js';
 
 /**
- * Arguments of `nsys` before the program; nsys accepts none of them twice, so the user's replace ours. Graph
- * nodes are recorded one by one: by default a CUDA graph is one row and a decode stage looks empty. It costs: a step of
- * 1100 nodes took 3.84 ms instead of 2.96 on an H200 (--cuda-graph-trace=graph does not disturb it). CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
- * Children of the program that start another one are followed by nsys itself; those that are only forked, if asked. nsys calls
- * that undefined behavior, so it is asked for engines that need it.
+ * Arguments of `nsys` before the program; nsys accepts none of them twice, so the user's replace ours. Graph nodes are recorded one by one:
+ * by default a CUDA graph is one row and a decode stage looks empty. This has a cost: a step of 1100 nodes took 3.84 ms instead of 2.96 on
+ * an H200 (--cuda-graph-trace=graph has none). CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
+ * nsys always follows children that start another program; those that are only forked on request. nsys calls that undefined behavior, so it
+ * is requested only for engines that need it.
  * @param report path without `.nsys-rep`
  * @param forks whether to trace forked processes
  */
@@ -44,7 +44,7 @@ const shortForms: Record<string, string> = {
   '-f': '--force-overwrite',
 };
 
-/** `nvtx NAME`: ranges of any domain; names that are not registered strings need the variable below. */
+/** `nvtx NAME`: ranges of any domain; unregistered names need the variable below. */
 function rangeArguments(range: NsysOptions['captureRange']): string[] {
   if (range === null) return [];
   const end = '--capture-range-end=stop';

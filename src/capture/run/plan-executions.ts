@@ -117,7 +117,7 @@ async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
   return hotKernels(path, report.path);
 }
 
-/** Its sitecustomize.py runs first in every Python process below: the torch probe, and the marks of steps. */
+/** Environment with our sitecustomize.py, which runs first in every Python process: the torch probe, and the marks of steps. */
 function withProbe(evaluator: string, hooks: boolean): Record<string, string> {
   return {
     ...(hooks ? {} : { [hooksVariable]: 'off' }),
@@ -155,7 +155,7 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
   };
 }
 
-/** Options without a flag: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
+/** Options without a flag, as JSON: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
 function ownTorchOptions(): Record<string, unknown> {
   const text = process.env['INFERSCOPE_TORCH_OPTIONS'];
   if (!text) return {};
@@ -163,7 +163,7 @@ function ownTorchOptions(): Record<string, unknown> {
     const options: unknown = JSON.parse(text);
     if (typeof options === 'object' && options !== null) return { ...options };
   } catch {
-    // Reported below.
+    // Invalid JSON: reported below.
   }
   throw new InferscopeError('E_USAGE', {
     what: 'INFERSCOPE_TORCH_OPTIONS is not a JSON object',

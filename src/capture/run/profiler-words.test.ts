@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { programWords, withoutProfilerWords } from './profiler-words.js';
 
-/** Byte for byte as nsys 2025.3.2 and ncu 2025.3.1 wrote them around our workloads on the H200, paths shortened. */
+/** Output of nsys 2025.3.2 and ncu 2025.3.1 around our workloads on the H200, with shortened paths. */
 const nsysEnd =
   "Collecting data...\nGenerating '/tmp/nsys-report-457b.qdstrm'\n" +
   '\r[1/1] [0%                          ] nsys.nsys-rep\r[1/1] [=====29%                    ] nsys.nsys-rep' +
@@ -14,7 +14,7 @@ const ncuKernel = '==PROF== Profiling "reduce_kernel": 0%....50%....100% - 38 pa
 const ncuEnd =
   '==PROF== Disconnected from process 1200\n==PROF== Report: /tmp/h/sessions/.tmp-1014/scratch/ncu/ncu.ncu-rep\n';
 
-/** In pieces of every size: a pipe cuts anywhere. */
+/** Passes the text in chunks of this size, since a pipe may split it anywhere. */
 function shown(tool: string, text: string, size: number): string {
   const words = programWords(tool)!;
   const bytes = Buffer.from(text);
@@ -25,15 +25,15 @@ function shown(tool: string, text: string, size: number): string {
 
 const sizes = [1, 2, 3, 7, 50, 1 << 20];
 
-test.each(sizes)('messages of nsys and ncu go, the program’s bytes stay (%i bytes at once)', (size) => {
+test.each(sizes)('keeps the program’s bytes without nsys and ncu messages (chunks of %i)', (size) => {
   expect(shown('nsys', `{"tpot_ms": 12.5}\n${nsysEnd}`, size)).toBe('{"tpot_ms": 12.5}\n');
   expect(shown('nsys', `ohne Zeilenende ü${nsysEnd}`, size)).toBe('ohne Zeilenende ü');
-  // A program that streams tokens is interrupted in the middle of its line.
+  // A message may interrupt a line of a program that streams tokens.
   const streamed = `${ncuConnected}Once ${ncuKernel}upon a ${ncuKernel}${ncuKernel}time\n${ncuEnd}`;
   expect(shown('ncu', streamed, size)).toBe('Once upon a time\n');
 });
 
-test.each(sizes)('messages of torch’s profiler go, errors of its tracing stay (%i bytes at once)', (size) => {
+test.each(sizes)('removes torch profiler messages, keeps its errors (chunks of %i)', (size) => {
   const begin = 'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:52] profiler_start\n';
   const end =
     'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:59] profiler_stop\n' +
@@ -44,7 +44,7 @@ test.each(sizes)('messages of torch’s profiler go, errors of its tracing stay 
   expect(shown('torch', `${begin}${own}${end}`, size)).toBe(own);
 });
 
-test.each(sizes)('a program may say the like (%i bytes at once)', (size) => {
+test.each(sizes)('keeps similar texts of a program (chunks of %i)', (size) => {
   const own = [
     'Collecting data...\nGenerating tokens\nCollecting data...\n',
     'Generated:\n\tfour tokens\nGenerated:\n\n',
@@ -59,7 +59,7 @@ test.each(sizes)('a program may say the like (%i bytes at once)', (size) => {
   expect(shown('ncu', own, size)).toBe(own);
 });
 
-test('what cannot be a message any more is shown at once', () => {
+test('shows text at once when it cannot become a message', () => {
   const words = programWords('ncu')!;
   expect(words.take(Buffer.from('>>> ')).toString()).toBe('>>> ');
   expect(words.take(Buffer.from('==')).toString()).toBe('');

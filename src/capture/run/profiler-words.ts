@@ -1,7 +1,6 @@
 /**
- * nsys, ncu and torch's profiler write their own messages and progress bars to the program's output. They stay in the stored log; the
- * terminal shows the program's own output. Only complete messages as the profilers print them are removed, so that no
- * line of the program is lost.
+ * nsys, ncu and torch's profiler write messages and progress bars to the program's output. The stored log keeps them; the terminal shows
+ * only the program's own output. Only complete messages in the profilers' exact format are removed, so that no line of the program is lost.
  */
 interface Message {
   /** Start of a message, anywhere in a line: it can interrupt a program that streams tokens. */
@@ -38,7 +37,7 @@ const ncuMessages: Message[] = [
   },
 ];
 
-/** As libkineto of torch 2.11 and 2.13 prints where there is no GPU, and when it starts and stops; its other errors are shown. */
+/** As printed by libkineto of torch 2.11 and 2.13 without a GPU, and at start and stop; its other errors are shown. */
 const torchMessages: Message[] = [
   {
     start: 'ERROR:20',
@@ -63,7 +62,7 @@ interface ProgramWords {
   end(): Buffer;
 }
 
-/** Removes a profiler's messages from a stream; null if no profiler prints any. */
+/** Removes a profiler's messages from a stream; null for a profiler without messages. */
 export function programWords(tool: string | null): ProgramWords | null {
   const known = tool === null ? undefined : messages[tool];
   if (!known) return null;

@@ -45,7 +45,7 @@ function options(command: string[], change: Partial<RunOptions> = {}): RunOption
 const read = (files: { path: string; kind: string }[], kind: string) =>
   readFileSync(files.find((file) => file.kind === kind)!.path, 'utf8');
 
-test('arguments, output, exit code and record of a real program', async () => {
+test('records arguments, output, exit code and record of a real program', async () => {
   const script =
     'const fs = require("fs"); console.log(JSON.stringify(process.argv.slice(1))); console.error("to stderr");' +
     'fs.appendFileSync(process.env.INFERSCOPE_RECORD, "{}\\n"); process.exitCode = 7';
@@ -65,7 +65,7 @@ test('arguments, output, exit code and record of a real program', async () => {
   expect(clean!.telemetry.length).toBeGreaterThan(0);
 });
 
-test('a program gets the name of the evaluator around it; what a trace lacks is an issue, without secrets', async () => {
+test("passes the evaluator's name to the program; a limited trace is an issue, without secrets", async () => {
   vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', '{"max_seconds":600,"shapes":false}');
   const script =
     'echo $INFERSCOPE_EVALUATOR; test -z "$INFERSCOPE_TORCH_TRACE" && exit; echo $INFERSCOPE_TORCH_OPTIONS;' +
@@ -78,7 +78,7 @@ test('a program gets the name of the evaluator around it; what a trace lacks is 
   expect(read(clean!.files, 'stdout')).toBe('none\n');
   const [evaluator, given] = read(torch!.files, 'stdout').split('\n');
   expect(evaluator).toBe('torch');
-  // What is typed goes before what the environment says.
+  // Typed options override those in the environment.
   expect(JSON.parse(given!)).toMatchObject({ max_seconds: 600, shapes: true });
   const ofTrace = (runExecution: typeof clean) =>
     runExecution!.issues.filter(({ code }) => code === 'torch_trace');
@@ -89,7 +89,7 @@ test('a program gets the name of the evaluator around it; what a trace lacks is 
   await expect(bad).rejects.toMatchObject({ code: 'E_USAGE' });
 });
 
-test('secrets of the environment and the command line are in no kept log, command or message', async () => {
+test('secrets of the environment and the command line are in no stored log, command or message', async () => {
   const secret = 'planted-value-1234';
   vi.stubEnv('MY_TOKEN', secret);
   const command = ['sh', '-c', `echo "got $MY_TOKEN"; echo "bad $1" >&2; exit 1`, 'sh', `--token=${secret}`];
@@ -99,11 +99,11 @@ test('secrets of the environment and the command line are in no kept log, comman
   expect(JSON.stringify([rest, rest.failure?.parts])).not.toContain(secret);
   expect(read(files, 'stdout')).toBe('got ***\n');
   expect(read(files, 'stderr')).toBe('bad --token=***\n');
-  // On the terminal it is as the program wrote it.
+  // The terminal shows the program's original output.
   expect(shown.read()?.toString()).toBe(`got ${secret}\n`);
 });
 
-test('Ctrl-C lets the program end by itself; what it wrote then is kept', async () => {
+test('Ctrl-C lets the program exit by itself and stores its output', async () => {
   const stop = new AbortController();
   const script = 'trap "echo cleaned up; exit 5" INT; echo ready; while :; do sleep 0.05; done';
   const out = new PassThrough();
@@ -131,7 +131,7 @@ test('a second Ctrl-C kills the program and its children', async () => {
     options(['sh', '-c', script], { signal: stop.signal, kill: kill.signal, stdout: out }),
   );
   expect(executions[0]!.signal).toBe('SIGKILL');
-  // Gone, or a zombie nobody waits for yet.
+  // Gone, or a zombie that nobody has waited for yet.
   await vi.waitFor(() => expect(state(pids[0]!)).toMatch(/^[ZX]?$/), { timeout: 30_000 });
 });
 
@@ -143,7 +143,7 @@ function state(pid: number): string {
   }
 }
 
-test('a timeout interrupts, says so, and keeps the output', async () => {
+test('a timeout interrupts the program, reports it, and keeps the output', async () => {
   const { executions } = await runEvaluators(
     options(['sh', '-c', 'echo begun; exec sleep 50'], {
       // Long enough for a busy machine to start the program.
@@ -154,30 +154,30 @@ test('a timeout interrupts, says so, and keeps the output', async () => {
   expect(clean!.failure?.code).toBe('E_TIMEOUT');
   expect(clean!.timedOut).toBe(true);
   expect(read(clean!.files, 'stdout')).toBe('begun\n');
-  // It was stopped: by itself it takes 50 s.
+  // It was stopped: it would take 50 s.
   expect(clean!.end_ns - clean!.start_ns).toBeLessThan(45e9);
 });
 
-test('a background process that holds the pipes does not hold us', async () => {
+test('does not wait for a background process that holds the pipes', async () => {
   const began = Date.now();
   const { executions } = await runEvaluators(options(['sh', '-c', 'sleep 100 & echo done']));
-  // Sooner than the background process ends.
+  // Sooner than the background process exits.
   expect(Date.now() - began).toBeLessThan(90_000);
   expect(read(executions[0]!.files, 'stdout')).toBe('done\n');
 }, 120_000);
 
-test('a program that is not there', async () => {
+test('a program that does not exist', async () => {
   const { executions } = await runEvaluators(options(['no-such-program-of-ours'], { gemmLog: true }));
   expect(executions).toHaveLength(1);
   expect(executions[0]!.failure?.parts.what).toBe('the program no-such-program-of-ours was not found');
 });
 
-test('a real Python failure is explained', async () => {
+test('explains a real Python failure', async () => {
   const { executions } = await runEvaluators(options(['python3', '-c', 'import no_such_module_of_ours']));
   expect(executions[0]!.failure?.code).toBe('E_ENGINE_MISSING');
 });
 
-/** Not nsys: a script of its name, to see how it is called and that exit codes and files come through. */
+/** A script named nsys, to check how it is called and that exit codes and files are handled. */
 function putFakeNsysOnPath(body: string): string {
   const bin = join(folder(), 'bin');
   mkdirSync(bin);
@@ -191,7 +191,7 @@ function putFakeNsysOnPath(body: string): string {
   return bin;
 }
 
-test('nsys gets its options, then the program untouched; its report is kept (fake nsys)', async () => {
+test('passes options to nsys, then the program unchanged, and stores its report (fake nsys)', async () => {
   putFakeNsysOnPath(
     'for word; do case "$word" in --output=*) out="${word#--output=}";; esac; echo "$word"; done; echo report > "$out.nsys-rep"; exit 3',
   );
@@ -205,7 +205,7 @@ test('nsys gets its options, then the program untouched; its report is kept (fak
   expect(nsys!.files.map(({ kind }) => kind)).toContain('nsys-rep');
 });
 
-test('a profiler that leaves nothing is a failure, and the other executions run (fake nsys)', async () => {
+test('a profiler without output is a failure, and the other executions still run (fake nsys)', async () => {
   putFakeNsysOnPath('exit 0');
   const { executions } = await runEvaluators(options(['true'], { evaluators: ['nsys', 'none'] }));
   expect(executions.map(({ execution_id }) => execution_id)).toEqual(['clean', 'nsys']);

@@ -150,7 +150,7 @@ function endedFacts(plan: PlannedExecution, end: ProgramEnd, options: RunOptions
   };
 }
 
-/** Those of the two logs with content; they become artifacts of the session under these names. */
+/** Text of the program's logs; non-empty logs become artifacts of the session under these names. */
 async function logOf(paths: { stdout: string; stderr: string }): Promise<string> {
   const errors = await stat(paths.stderr).catch(() => null);
   return basename(errors && errors.size > 0 ? paths.stderr : paths.stdout);
@@ -170,7 +170,7 @@ async function keptFiles(
   return files;
 }
 
-/** The probe's notes about missing parts of a trace (inferscope_after_import.py); one line each, from whatever process. */
+/** The probe's notes about missing parts of a trace (inferscope_after_import.py), one line each, from any process. */
 async function probeNotes(folder: string, secrets: readonly string[]): Promise<Issue[]> {
   const text = await readFile(join(folder, 'notes.txt'), 'utf8').catch(() => '');
   const lines = [...new Set(text.split('\n').filter(Boolean))];

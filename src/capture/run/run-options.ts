@@ -37,11 +37,11 @@ export interface NcuOptions {
   args: string[];
 }
 
-/** What a launcher of several processes asks of a run of one of them. */
+/** Requirements of a launcher of several processes on a run of one of them. */
 export interface RunJob {
-  /** One rank of a host samples its GPUs. */
+  /** Whether this rank samples the GPUs: one rank per host does. */
   samplesGpus: boolean;
-  /** Waits until all ranks are about to start this execution, a later one than the first. @returns variables for its program */
+  /** Waits until all ranks are about to start this execution (not for the first one). @returns variables for its program */
   meet: (executionId: string, signal: AbortSignal) => Promise<Record<string, string>>;
 }
 
@@ -58,7 +58,7 @@ export interface RunOptions {
   evaluators: Evaluator[];
   /** One more execution with the cuBLAS and cuBLASLt logs on. */
   gemmLog: boolean;
-  /** Stages of programs on transformers that mark nothing (python/inferscope_probe/inferscope_hooks.py). */
+  /** Whether to mark stages of transformers programs without marks (python/inferscope_probe/inferscope_hooks.py). */
   hooks: boolean;
   nsys: NsysOptions;
   ncu: NcuOptions;
@@ -69,16 +69,16 @@ export interface RunOptions {
   scratch: string;
   /** Values replaced in the stored logs, messages and commands. */
   secrets: string[];
-  /** Where the program's stdout and stderr go while it runs; null: nowhere. */
+  /** Where the program's stdout and stderr are shown; null: nowhere. */
   stdout: NodeJS.WritableStream | null;
   stderr: NodeJS.WritableStream | null;
-  /** First Ctrl-C: the program gets SIGINT (or the signal that `reason` names), and is waited for. */
+  /** First Ctrl-C: sends SIGINT (or the signal in `reason`) to the program and waits for it. */
   signal: AbortSignal;
-  /** Second Ctrl-C: the program and its children are killed. */
+  /** Second Ctrl-C: kills the program and its children. */
   kill: AbortSignal;
   /** Hot kernels of an earlier session; null: those of the nsys execution of this run, if there is one. */
   kernels: KernelChoice | null;
-  /** Null for a process of its own. */
+  /** Null without a launcher. */
   job: RunJob | null;
   onProgress: (progress: RunProgress) => void;
 }
@@ -103,7 +103,7 @@ export interface RunExecution {
   purpose: Execution['purpose'];
   /** The program's command line, redacted; the profiler's own part is in `tool`. */
   command: string[];
-  /** Exit code of the program, or of the profiler that forwards it; null when killed by a signal. */
+  /** Exit code of the program, or of the profiler that forwards it; null if killed by a signal. */
   exit_code: number | null;
   signal: string | null;
   /** CLOCK_MONOTONIC, ns. */
@@ -111,9 +111,9 @@ export interface RunExecution {
   end_ns: number;
   /** command: the profiler's command line in front of the program's. */
   tool: { name: string; version: string | null; command: string[] } | null;
-  /** How the profiling was limited, one sentence; null when it was not. */
+  /** How profiling was limited, one sentence; null without a limit. */
   bounds: string | null;
-  /** The existing non-empty ones. */
+  /** Existing non-empty files. */
   files: { path: string; kind: FileKind }[];
   telemetry: Row<'telemetry'>[];
   memory: Row<'memory'>[];
@@ -128,8 +128,8 @@ export interface RunExecution {
 export interface RunCapture {
   executions: RunExecution[];
   issues: Issue[];
-  /** As the driver names the GPUs of this machine. */
+  /** Facts about the GPUs of this machine from the driver. */
   facts: GpuFacts;
-  /** Ctrl-C stopped it before the last execution finished. */
+  /** Whether Ctrl-C stopped it before the last execution finished. */
   stopped: boolean;
 }

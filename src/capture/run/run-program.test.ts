@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'inferscope-program-'));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const onLinux = test.skipIf(process.platform !== 'linux');
 
-/** A shell that reports a received signal, as nsys stops recording at one, around a shell that ends by itself. */
+/** A shell that reports a received signal (nsys stops recording at one), around a shell that ends by itself. */
 const inner = 'trap "echo program interrupted; exit 5" INT; echo ready; while :; do sleep 0.05; done';
 const outer = `trap 'echo recording ended; exit 3' INT TERM; sh -c '${inner}'; echo its exit code: $?`;
 
@@ -46,7 +46,7 @@ onLinux('Ctrl-C reaches the program below nsys and not nsys, which records to it
   );
   expect(end.stdoutTail).toBe('ready\nprogram interrupted\nits exit code: 5\n');
   expect(end.exit_code).toBe(0);
-  // What a terminal sends to its foreground group does not reach another session.
+  // Signals of a terminal to its foreground group do not reach another session.
   expect(sessions[1]).toBe(sessions[0]);
 });
 
@@ -67,7 +67,7 @@ onLinux('other tools get the signal themselves', async () => {
   const stop = new AbortController();
   const out = new PassThrough();
   out.on('data', () => stop.abort('SIGTERM'));
-  // Behind `&` the shell does not wait for the program before it runs its trap.
+  // With `&` the shell does not wait for the program before it runs its trap.
   const args = [
     '-c',
     `trap 'echo recording ended; exit 3' TERM; sleep 2 > /dev/null 2>&1 & echo ready; wait`,

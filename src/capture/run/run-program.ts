@@ -31,10 +31,10 @@ export interface ProgramOptions {
 
 export interface ProgramEnd {
   exit_code: number | null;
-  /** Signal that killed it, e.g. SIGKILL. */
+  /** Signal that ended it, e.g. SIGKILL. */
   signal: string | null;
   timedOut: boolean;
-  /** ENOENT, EACCES, … when it could not be started. */
+  /** ENOENT, EACCES, … if it could not be started. */
   startError: string | null;
   start_ns: number;
   end_ns: number;
@@ -44,9 +44,9 @@ export interface ProgramEnd {
 }
 
 /**
- * nsys stops recording at a signal, before the processes below it have flushed their kernels: with `vllm serve`
- * all were lost (2025.3.2 on an H200), and none when only the program's first process was interrupted. So signals go
- * there, and nsys runs in its own session, which a terminal's Ctrl-C does not reach.
+ * nsys stops recording at a signal before the processes below it have flushed their kernels: with `vllm serve` all were lost (2025.3.2 on
+ * an H200), and none when only the program's first process was interrupted. Signals are therefore sent to that process, and nsys runs in
+ * its own session, which a terminal's Ctrl-C does not reach.
  */
 const recordsToTheEnd = 'nsys';
 const stops: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
@@ -166,7 +166,7 @@ function descendants(pid: number): number[] {
   return process.platform === 'linux' ? processTree(pid).reverse() : [pid];
 }
 
-/** What a shell would report: 128 + the signal's number. */
+/** Exit code that a shell would report: 128 + the signal's number. */
 export function shellExitCode({
   exit_code,
   signal,

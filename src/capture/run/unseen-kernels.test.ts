@@ -25,12 +25,12 @@ const recorded = {
   engineProcesses: engineProcesses(log),
 };
 
-test("vLLM's log names the processes that compute", () => {
+test("reads the computing processes from vLLM's log", () => {
   expect(engineProcesses(log)).toEqual(['EngineCore pid=2524', 'Worker_TP0 pid=2530']);
   expect(engineProcesses('(APIServer pid=7) INFO\nsaid (EngineCore pid=9) INFO')).toEqual([]);
 });
 
-test('a GPU that filled while nsys saw no kernel: who computed, and both ways out', () => {
+test('reports the process that computed on a GPU while nsys recorded no kernel, and two ways to fix it', () => {
   const error = unseenKernels(recorded)!;
   expect(error.code).toBe('E_NO_KERNELS');
   expect(error.parts.what).toBe('nsys recorded no kernels, but the program used gpu0');
@@ -40,13 +40,13 @@ test('a GPU that filled while nsys saw no kernel: who computed, and both ways ou
   expect(error.parts.fix).toContain('VLLM_ENABLE_V1_MULTIPROCESSING=0');
 });
 
-test('for other programs, forks, containers and servers are named', () => {
+test('for other programs names forks, containers and servers', () => {
   const error = unseenKernels({ ...recorded, engineProcesses: [] })!;
   expect(`${error.parts.why} ${error.parts.fix}`).not.toMatch(/vllm/i);
   expect(error.parts.why).toContain('forked');
 });
 
-test('no GPU used is no failure: other programs allocate a little, and one machine has none', () => {
+test('an unused GPU is not a failure: other programs allocate a little, and some machines have none', () => {
   expect(unseenKernels({ ...recorded, memory: used(0, 1e9, 1.2e9, 0.9e9) })).toBeNull();
   expect(unseenKernels({ ...recorded, memory: [] })).toBeNull();
 });

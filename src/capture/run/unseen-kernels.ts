@@ -42,7 +42,9 @@ ${torch}`,
 export const ownProcess = `Let vLLM spawn it, with the program code below \`if __name__ == "__main__":\`: export VLLM_WORKER_MULTIPROC_METHOD=spawn
 Or run it in the process of the program: export VLLM_ENABLE_V1_MULTIPROCESSING=0`;
 
-/** The GPU with the largest rise of memory in use since the program started; null where none rose by more than other programs allocate. */
+/**
+ * The GPU with the largest increase of used memory since the program started; null if none increased by more than other programs allocate.
+ */
 function maxRisen(memory: RunExecution['memory']): { device: number; bytes: number } | null {
   const spans = new Map<number, { first: number; most: number }>();
   for (const { kind, device, bytes } of memory) {

@@ -9,14 +9,14 @@ import { testFolder } from '../../session/test-folder.js';
 import { claimFolder } from './claim.js';
 import { processOf } from './running.js';
 
-/** A process that lives until it is killed, with these words on its command line. */
+/** A process with these words on its command line that lives until it is killed. */
 function living(...words: string[]) {
   return spawn(process.execPath, ['-e', 'process.stdout.write("up"); setInterval(() => {}, 1e6)', ...words], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 }
 
-test('a folder is one sweep’s at a time; what a killed one left is taken over', async () => {
+test('only one sweep at a time can use a folder; the lock of a killed one is taken over', async () => {
   const folder = join(testFolder(), 'results');
   const lock = join(folder, `.sweep-${hostname()}.lock`);
   claimFolder(folder)();

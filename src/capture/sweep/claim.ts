@@ -33,7 +33,7 @@ export function claimFolder(folder: string): () => void {
   }
 }
 
-/** Null for a lock that is gone or still empty. */
+/** Process id in the lock; null for a lock that is gone or still empty. */
 function ownerOf(path: string): number | null {
   try {
     const pid = Number(readFileSync(path, 'utf8'));

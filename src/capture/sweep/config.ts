@@ -60,7 +60,7 @@ export type ModelEntry = z.infer<typeof modelEntrySchema>;
 /** Settings shared by all runs of a memory sweep. */
 export interface MemoryTargets {
   mode: 'host' | 'container' | 'url';
-  /** For entries without one. */
+  /** Container of entries that name none. */
   container: string | null;
   url: string | null;
   engine: string | null;

@@ -6,7 +6,7 @@ const run = (parameters: Record<string, string | number>, more: string[] = []) =
   parameters,
 });
 
-/** Which of two other runs a failure with this code of a run in a container keeps from being begun. */
+/** Which of two other runs is blocked by a failure with this code of a run in a container. */
 function blocked(code: string): boolean[] | null {
   const failure = { code, what: '', why: '', fix: '', infrastructure: false };
   const obstacle = obstacleOf({

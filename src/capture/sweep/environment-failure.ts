@@ -20,7 +20,7 @@ const always = (): boolean => true;
 const inContainer = (other: Configured): boolean =>
   valueOf(ownWords(other.arguments), '--container') !== null;
 
-/** The runs of a sweep differ only in their parameters. */
+/** Whether two runs differ only in parameters that do not select their environment. */
 function differsInSizes(other: Configured, failed: Configured): boolean {
   const names = new Set([...Object.keys(other.parameters), ...Object.keys(failed.parameters)]);
   return [...names].every((name) => sizes.has(name) || other.parameters[name] === failed.parameters[name]);
@@ -42,10 +42,10 @@ export interface Obstacle {
   blocks: (other: Configured) => boolean;
 }
 
-/** Too little disk prevents all runs. */
+/** Too little disk space prevents all runs. */
 export const diskObstacle = (failure: SweepFailure): Obstacle => ({ failure, blocks: always });
 
-/** For a run that failed because of its environment; null if only its own configuration is known to fail. */
+/** The obstacle after a run that failed because of its environment; null if only its own configuration is known to fail. */
 export function obstacleOf(run: Configured & Pick<SweepRun, 'failure'>): Obstacle | null {
   const { failure } = run;
   const meet = failure === null ? undefined : meets[failure.code as ErrorCode];

@@ -13,29 +13,29 @@ import {
 } from '../tools/slurm.js';
 import { type ExecuteRun, executeHere, logsOf, type RunEnd, type RunRequest } from './execute-run.js';
 
-/** How late a file of another host may be seen. */
+/** Maximum delay until a file written by another host is visible. */
 const lateMs = 10_000;
-/** Slurm kills what it cancels after KillWait, which is 30 s unless a cluster sets another one. */
+/** Time until Slurm kills a canceled task: KillWait, which is 30 s by default. */
 const cancelMs = 60_000;
 
-/** One run of a sweep, as a task of an array does it. */
+/** One run of a sweep as a task of an array. */
 export type RunOrder = Pick<RunRequest, 'arguments' | 'logs' | 'timeoutMs'>;
 
 const endPath = ({ folder, name }: RunRequest['logs']): string => join(folder, `${name}.end.json`);
 
 /**
- * Executes the order on the machine of its task, and notes there how it ended. Signals are not passed on: Slurm sends them to
- * all processes of a task.
+ * Executes the order on the machine of its task, and writes its end to a file there. Signals are not forwarded: Slurm sends them to all
+ * processes of a task.
  */
 export async function executeOrder(order: RunOrder, secrets: string[]): Promise<void> {
-  // One that is requeued starts anew.
+  // A requeued task starts again.
   rmSync(endPath(order.logs), { force: true });
   const { signal } = new AbortController();
   const end = await executeHere({ ...order, secrets, signal, kill: signal, onStart: () => {} });
   writeWhole(endPath(order.logs), JSON.stringify(end), { mode: 0o600 });
 }
 
-/** How a run ended on another machine; null where it did not. */
+/** How a run ended on another machine; null if it did not. */
 export function notedEnd(logs: RunRequest['logs']): RunEnd | null {
   const path = endPath(logs);
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunEnd) : null;
@@ -48,9 +48,9 @@ interface Waiting {
 }
 
 /**
- * Runs as tasks of Slurm: what is asked for in one turn becomes one array. A task that ends without a result (cancelled, killed,
- * out of time) is a fault of the machine. Ctrl-C cancels the tasks and waits for what they save.
- * @param folder of scripts and logs, seen by all hosts under the same path
+ * Executes runs as Slurm tasks; runs requested in one turn become one array. A task that ends without a result (canceled, killed, out of
+ * time) is a failure of the machine. Ctrl-C cancels the tasks and waits until they have saved their results.
+ * @param folder of scripts and logs, visible to all hosts under the same path
  * @param options of sbatch
  * @param most tasks at the same time; null: as many as Slurm starts
  */
@@ -110,7 +110,7 @@ async function runArray(
   const left = new Map(waiting.entries());
   const settle = (queued: QueuedJobs | null) => {
     for (const [at, { request, ended }] of left) {
-      // What is requeued may have noted an end before.
+      // A requeued task may have written an end before.
       const end = queued?.ids.has(array.taskOf(at)) ? null : notedEnd(request.logs);
       if (end === null) continue;
       left.delete(at);
@@ -126,7 +126,7 @@ async function runArray(
     await cancelJobs([array.id]);
     await whileQueued([array.id], AbortSignal.any([kill, AbortSignal.timeout(cancelMs)]), see);
   }
-  // A shared file system may show a file later than Slurm says that its task has ended.
+  // A shared file system may show a file later than Slurm reports the end of its task.
   settle(null);
   for (let waited = 0; left.size > 0 && waited < lateMs && !signal.aborted; waited += 500) {
     await sleep(500);
@@ -161,7 +161,7 @@ function lostEnd(request: RunRequest, array: JobArray, at: number, folder: strin
   };
 }
 
-/** The tasks of these runs that Slurm still has. */
+/** The tasks of these runs that are still in Slurm's queue. */
 export async function stillQueued(runs: readonly Pick<SweepRun, 'job' | 'outcome'>[]): Promise<string[]> {
   const jobs = runs.flatMap(({ job, outcome }) => (outcome === 'running' && job !== null ? [job] : []));
   if (jobs.length === 0) return [];

@@ -24,11 +24,11 @@ export interface RunEnd extends ProgramEnd {
   startedAt: string;
   stdoutPath: string;
   stderrPath: string;
-  /** Why there is no end: the place that ran it lost it. */
+  /** Why the run has no end: it was lost, e.g. canceled in Slurm. */
   lost: SweepFailure | null;
 }
 
-/** The files with what a run prints; their folder is made. */
+/** The files for a run's output; creates their folder. */
 export function logsOf({ logs: { folder, name } }: Pick<RunRequest, 'logs'>) {
   mkdirSync(folder, { recursive: true });
   return {
@@ -37,10 +37,10 @@ export function logsOf({ logs: { folder, name } }: Pick<RunRequest, 'logs'>) {
   };
 }
 
-/** Executes one run and returns how it ended; rejects only where its place takes no runs. The only one that knows where runs execute. */
+/** Executes one run and returns how it ended; rejects only if no run can be executed. Nothing else knows where runs execute. */
 export type ExecuteRun = (request: RunRequest) => Promise<RunEnd>;
 
-/** Runs in its own process on this machine: a crash, its memory and its GPU context end with it. */
+/** Runs in its own process on this machine, which contains crashes and frees its memory and GPU context. */
 export const executeHere: ExecuteRun = async (request) => {
   const paths = logsOf(request);
   const startedAt = new Date().toISOString();

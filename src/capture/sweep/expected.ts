@@ -19,7 +19,7 @@ type Parameters = SweepRun['parameters'];
 export interface RunPlace {
   /** Null: a running server, perhaps on another machine. */
   engine: MemoryEngine | null;
-  /** For messages and rules of thumb. */
+  /** For messages and rough estimates. */
   device: 'gpu' | 'cpu';
   /** Bytes of each device that the engine would use; empty: unknown. */
   capacities: readonly number[];
@@ -28,15 +28,15 @@ export interface RunPlace {
 /** Facts about this machine and its earlier runs. */
 export interface Known {
   placeOf: (run: SweepRun) => Promise<RunPlace>;
-  /** config.json of a model; throws where it is unknown without a download. */
+  /** config.json of a model; throws if it is unknown without a download. */
   configOf: (model: string) => Promise<Record<string, unknown>>;
   /** Seconds of earlier runs, by key. */
   before: ReadonlyMap<string, number>;
 }
 
 /**
- * Rules of thumb, for a sweep that never ran here: startup of the engine with its imports (and vLLM's graphs), weights
- * read at 1 GB/s, 5.5 repeats of decode at half of a usual device's bandwidth, a step of at least 20 ms in Python.
+ * Rough estimates for a sweep without earlier runs here: startup of the engine with its imports (and vLLM's graphs), weights read at 1
+ * GB/s, 5.5 repeats of decode at half of a typical device's bandwidth, a step of at least 20 ms in Python.
  */
 const startUpS: Record<MemoryEngine, number> = { onnx: 3, transformers: 30, vllm: 90 };
 const readBytesPerS = 1e9;
@@ -63,7 +63,7 @@ export async function expectRuns(
       run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
       continue;
     }
-    // Where no dtype was asked for, the embedded engine computes in float32, and that of a server is not known.
+    // Without a requested dtype the embedded engine computes in float32, and that of a server is unknown.
     if (!run.arguments.includes('--dtype')) {
       if (place.engine === 'onnx') run.parameters['dtype'] = 'float32';
       if (place.engine === null) run.parameters['dtype'] = null;
@@ -147,7 +147,7 @@ function expectRun(
   }
 }
 
-/** The embedded engine computes and caches in float32 whatever the weights are stored in. */
+/** The embedded engine computes and caches in float32 in any storage format of the weights. */
 function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embedded: boolean): Storage {
   const asked = parseDType(String(dtype ?? 'float16'));
   const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';

@@ -47,7 +47,7 @@ function journalOf(folder: string, batches: readonly number[]): Journal {
   };
 }
 
-test('a journal is read as it was written, and no half of one is ever there', () => {
+test('a journal is read as it was written, and is never partially written', () => {
   const folder = testFolder();
   const journal = journalOf(folder, [1, 8]);
   writeJournal(journal);
@@ -61,7 +61,7 @@ test('a journal is read as it was written, and no half of one is ever there', ()
   expect(existsSync(`${journal.path}.tmp`)).toBe(false);
 });
 
-test('a changed plan keeps what was finished, with numbers and files, and adds the rest behind', () => {
+test('a changed plan keeps finished runs with numbers and files, and appends the rest', () => {
   const journal = journalOf('/results', [1, 8, 16]);
   const [first, second, third] = journal.sweep.runs as [SweepRun, SweepRun, SweepRun];
   Object.assign(first, { outcome: 'measured', session_id: 'a' });
@@ -74,7 +74,7 @@ test('a changed plan keeps what was finished, with numbers and files, and adds t
   expect(merged).toMatchObject({ kept: 2, added: 1, gone: 1 });
   expect(merged.runs.map(({ number, label, outcome }) => [number, label, outcome])).toEqual([
     [1, 'batch 1', 'measured'],
-    // Not in the plan any more, and measured: it stays.
+    // No longer in the plan, but measured: it stays.
     [2, 'batch 8', 'measured'],
     [3, 'batch 16', 'pending'],
     [4, 'batch 32', 'pending'],
@@ -83,7 +83,7 @@ test('a changed plan keeps what was finished, with numbers and files, and adds t
   expect(merged.runs[3]!.output).toBe('memory-profiles/m-profile_<stamp>.json');
 });
 
-test('resume repeats what the machine broke, not what the configuration broke', () => {
+test('resume repeats failures of the machine, not of the configuration', () => {
   const failure = { code: 'E', what: '', why: '', fix: '', infrastructure: false };
   expect(isLeft({ outcome: 'measured', failure: null })).toBe(false);
   expect(isLeft({ outcome: 'failed', failure })).toBe(false);
@@ -93,13 +93,13 @@ test('resume repeats what the machine broke, not what the configuration broke', 
     expect(isLeft({ outcome, failure: null })).toBe(true);
 });
 
-test('a sweep with a run that continues on its own is not started again', () => {
+test('a sweep with a run that still continues is not started again', () => {
   const journal = journalOf('/results', [1]);
   const [run] = journal.sweep.runs as [SweepRun];
   journal.sweep.process = { host: hostname(), pid: 2 ** 30 };
   run.pid = 2 ** 30;
   expect(() => refuseRunning(journal, [])).not.toThrow();
-  // This very process stands for the run: its command line has this word.
+  // This process stands in for the run: its command line has this word.
   run.pid = process.pid;
   run.arguments = [process.argv[1]!];
   expect(() => refuseRunning(journal, [])).toThrow(/run 1 of .* is still running/);

@@ -35,7 +35,7 @@ export function writeJournal({ path, sweep }: Journal): void {
   writeWhole(path, text, { mode: 0o600, flush: true });
 }
 
-/** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE where it cannot be read */
+/** @throws E_RECORD_FILE for a file that is not a journal, E_CONFIG_FILE if it cannot be read */
 export function readJournal(path: string): Journal {
   let parsed: unknown;
   try {
@@ -76,7 +76,7 @@ export function journalsIn(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** Repeated by `--resume`: unfinished runs, and runs that failed because of the machine. */
+/** Whether `--resume` repeats a run: unfinished runs, and runs that failed because of the machine. */
 export function isLeft({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure'>): boolean {
   if (outcome === 'failed' || outcome === 'timed_out' || outcome === 'partial')
     return failure?.infrastructure === true;
@@ -91,10 +91,7 @@ interface Merged {
   kept: number;
 }
 
-/**
- * The runs of a sweep that is continued with a plan: runs with the same command keep their number, file and result, and
- * the rest is appended.
- */
+/** The runs of a resumed sweep with a new plan: runs with the same command keep their number, file and result, and the rest is appended. */
 export function mergePlan(
   { sweep, folder }: Pick<Journal, 'sweep' | 'folder'>,
   plan: SweepPlan,
@@ -121,9 +118,8 @@ export function mergePlan(
 }
 
 /**
- * Refuses a sweep that another process is running, or with a last run that still continues (the sweep was killed, the run
- * was not).
- * @param queued tasks of its runs that Slurm still has
+ * Rejects a sweep that another process is running, or with a run that still continues (the sweep was killed, the run was not).
+ * @param queued tasks of its runs that are still in Slurm's queue
  * @throws E_USAGE
  */
 export function refuseRunning({ path, sweep }: Journal, queued: readonly string[]): void {

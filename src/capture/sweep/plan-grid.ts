@@ -14,8 +14,8 @@ const writesFolder = (command: readonly string[]): boolean =>
   command[0] === 'kernels' || (command[0] === 'bench' && [...benchParts, 'suite'].includes(command[1] ?? ''));
 
 /**
- * A command over a grid, the last axis running fastest. `{name}` inside the command is replaced by the axis' value;
- * other axes are added as `--name value`, before a program's own command line after `--`.
+ * Expands a command over a grid, the last axis changing fastest. `{name}` in the command is replaced by the axis' value; other axes are
+ * added as `--name value`, before a program's own command line after `--`.
  * @throws E_USAGE for axes that contradict the command, and for too many runs
  */
 export function planGrid(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
@@ -40,7 +40,7 @@ export function planGrid(command: readonly string[], axes: readonly GridAxis[]):
     return {
       label: point.map(([name, value]) => `${name} ${value}`).join(', ') || words.join(' '),
       model: valueOf(ownWords(filled), '--model') ?? valueOf(flags, '--model'),
-      // The verb's own --output, if one was typed, is the user's.
+      // If the command's own --output was typed, it is kept.
       arguments: [...own, ...flags, ...json, ...program],
       parameters: Object.fromEntries(
         point.map(([name, value]) => [
@@ -59,7 +59,7 @@ function placeOf(words: readonly string[]): PlannedRun['writes'] {
   return writesFolder(words) ? 'folder' : null;
 }
 
-/** Value of a flag in a command, as `--flag value` or `--flag=value`; null where it does not. */
+/** Value of a flag in a command, as `--flag value` or `--flag=value`; null without the flag. */
 export function valueOf(words: readonly string[], flag: string): string | null {
   const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
   const word = words[at];

@@ -51,7 +51,7 @@ export function planMemory(
   return { kind: 'memory', runs, varied: variedOf(runs) };
 }
 
-/** Before anything is expanded: all combinations of all entries. @throws E_USAGE with their count */
+/** Checked before anything is expanded: all combinations of all entries. @throws E_USAGE with their count */
 export function checkRuns(entries: readonly ModelEntry[]): void {
   const lengths = ['input_lengths', 'output_lengths', 'batch_sizes'] as const;
   const sizes = entries.map((entry) =>

@@ -22,7 +22,7 @@ const entry: ModelEntry = {
   batch_sizes: [1, 8],
 };
 
-test('every combination of the lists is a run; what an entry leaves out keeps the defaults of `memory`', () => {
+test('every combination of the lists is a run; missing keys have the defaults of `memory`', () => {
   const { runs, varied } = planMemory([entry], host);
   expect(runs.map(({ label }) => label)).toEqual([
     'qwen2.5-0.5b batch 1 512→128',
@@ -49,7 +49,7 @@ test('every combination of the lists is a run; what an entry leaves out keeps th
   });
 });
 
-test('every optional key reaches its flag, and the place of the engine with it', () => {
+test('every optional key becomes its flag, including the place of the engine', () => {
   const full: ModelEntry = {
     ...entry,
     input_lengths: 8,
@@ -77,7 +77,7 @@ test('every optional key reaches its flag, and the place of the engine with it',
   );
 });
 
-test('container mode refuses an entry without a container', () => {
+test('container mode rejects an entry without a container', () => {
   const fails = () => planMemory([entry], { ...host, mode: 'container' });
   expect(fails).toThrow(InferscopeError);
   expect(fails).toThrow(/Qwen2\.5-0\.5B has no container_name/);
@@ -120,13 +120,13 @@ test.each([
   expect(() => planGrid(['bench', 'latency', '--model', 'X'], axes.map(parseAxis))).toThrow(message);
 });
 
-test('keys are of the configuration, files have names of their own', () => {
+test('keys depend only on the configuration; file names are unique', () => {
   const { runs } = planMemory([entry, { ...entry, batch_sizes: [8, 16] }], host);
   expect(withoutRepeats({ kind: 'memory', runs, varied: [] }).runs).toHaveLength(6);
   expect(runKey(runs[0]!.arguments)).not.toBe(runKey(runs[1]!.arguments));
   const grid = { ...runs[0]!, writes: 'folder' as const };
   expect(outputOf(grid, 7, '20261121-134502')).toBe('sweep-20261121-134502/run-007');
-  // A profile is named when its run begins, and keeps that name when the run is repeated.
+  // A profile is named when its run starts, and keeps that name when the run is repeated.
   const run = pendingRun(runs[0]!, { number: 7, stamp: 's', folder: 'results' });
   const { key } = run;
   for (const stamp of ['20261121-134502', '20261121-150000']) {

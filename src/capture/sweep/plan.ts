@@ -8,7 +8,7 @@ export interface PlannedRun {
   /** Arguments after `inferscope`, without the output path. */
   arguments: string[];
   label: string;
-  /** As typed; null where the command names none. */
+  /** As typed; null if the command names none. */
   model: string | null;
   parameters: Record<string, SweepValue>;
   /** The flag and kind of the command's output path; null if it writes none. */
@@ -67,7 +67,7 @@ export function outputOf(run: PlannedRun, number: number, stamp: string): string
     : `sweep-${stamp}/run-${threeDigits(number)}`;
 }
 
-/** The profile's path with this stamp; null where it has one already, or the run writes none. */
+/** The profile's path with this stamp; null if it has one already, or the run writes none. */
 export function stampedOutput({ output }: Pick<SweepRun, 'output'>, stamp: string): string | null {
   return output?.includes(unstamped) ? output.replace(unstamped, stamp) : null;
 }
@@ -80,7 +80,7 @@ export function stampRun(run: Pick<SweepRun, 'output' | 'arguments'>, stamp: str
   run.arguments.push(run.arguments.pop()!.replace(unstamped, stamp));
 }
 
-/** A run that was not started. */
+/** A run that has not started. */
 export function pendingRun(
   run: PlannedRun,
   { number, stamp, folder }: { number: number; stamp: string; folder: string },

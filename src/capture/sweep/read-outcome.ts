@@ -19,7 +19,7 @@ export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | '
 
 /**
  * Outcome of a run, from its exit, the document on its stdout and its profile.
- * @param profilePath where a memory run writes; null for other commands
+ * @param profilePath where a memory run writes its profile; null for other commands
  * @param profile content of that file
  * @param stopped whether the sweep itself was interrupted
  */
@@ -60,7 +60,7 @@ export function readOutcome(
   return { ...base, outcome: kept ? 'partial' : 'failed', failure };
 }
 
-/** A session without a summary, as of a program without a profiler, is shown itself. */
+/** A session without a summary (a program without a profiler) is itself the document. */
 function sessionOf({ data }: Document<unknown>): string | null {
   const { session, manifest } = data as Record<'session' | 'manifest', { id?: string | null } | undefined>;
   return session?.id ?? manifest?.id ?? null;

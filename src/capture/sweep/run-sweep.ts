@@ -18,7 +18,7 @@ const retryPauseMs = 1_000;
 
 interface SweepControl {
   execute: ExecuteRun;
-  /** Runs at the same time: one where they share a machine. */
+  /** Maximum concurrent runs: one if they share a machine. */
   lanes: number;
   gpus: GpuWatch;
   /** Folders that need free space: results, sessions. */
@@ -55,7 +55,7 @@ export async function runSweep(journal: Journal, control: SweepControl): Promise
   return obstacles[0]?.failure ?? null;
 }
 
-/** What a killed sweep left: a run that finished on its own, here or as a task of Slurm, is valid. */
+/** Takes over results after a killed sweep: a run that finished on its own, locally or as a Slurm task, is valid. */
 function adoptFinished(journal: Journal): void {
   for (const run of journal.sweep.runs) {
     if (run.outcome !== 'running') continue;
@@ -173,7 +173,7 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
 const timeoutOf = ({ sweep }: Journal): number | null =>
   sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
 
-/** Writes down how a run ended. */
+/** Records how a run ended. */
 function settle(
   run: SweepRun,
   end: RunEnd,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import process from 'node:process';
 import { isAlive } from '../../model/alive.js';
 
-/** Words of a live process's command line (Linux); null where they cannot be read. */
+/** Words of a live process's command line (Linux); null if not readable. */
 function wordsOf(pid: number): string[] | null {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);

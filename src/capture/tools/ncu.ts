@@ -36,7 +36,7 @@ export async function exportNcuReport(
 ): Promise<{ raw: string; details: string | null }> {
   const ncu = await requireNcu(`read ${basename(report)}`);
   const raw = await printPage(ncu, report, 'raw', folder);
-  // No metric is only in this page: its failure costs the rule texts, not the import.
+  // No metric is only on this page: its failure loses the rule texts, not the import.
   const details = await printPage(ncu, report, 'details', folder).catch(() => null);
   return { raw, details };
 }

@@ -5,18 +5,18 @@ import { expect, test } from 'vitest';
 import { exportFailure, newer } from './nsys.js';
 import { reportVersion, versionIn } from './report-version.js';
 
-/** As the last records of our reports end (nsys 2025.3.1 on the H200), length bytes left out. */
+/** The last records of our reports (nsys 2025.3.1 on the H200), without length bytes. */
 const tail =
   'python3\n$7f16678c-2002-42b9-b9ac-04d747bd4554"\n2026-11-21T04:58:00*\n2025.3.1.0:\b36398880R\b36398880\n' +
   '2026-Nov-21 04:58:03\n/tmp/nsys-report-98fd.qdstrm\nnsys profile -t cuda,nvtx /opt/nsight/2031.9.9.9/x.py';
 
-test('the version stands before the raw recording; the command line does not count', () => {
+test('reads the version before the raw recording; the command line does not count', () => {
   expect(versionIn(tail)).toBe('2025.3.1.0');
   expect(versionIn('NVIDIA Tegra Profiler Report 36398880.')).toBeNull();
   expect(reportVersion('/no/such/report.nsys-rep')).toBeNull();
 });
 
-test('a report newer than nsys is refused with both versions', () => {
+test('rejects a report newer than nsys with both versions', () => {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-'));
   const report = join(folder, 'r.nsys-rep');
   writeFileSync(report, tail);
@@ -39,7 +39,7 @@ test('a report newer than nsys is refused with both versions', () => {
   rmSync(folder, { recursive: true });
 });
 
-test('versions are compared by number, field by field', () => {
+test('compares versions by number, field by field', () => {
   expect(newer('2025.10.1', '2025.9.9')).toBe(true);
   expect(newer('2025.3.1.0', '2025.3.1.90')).toBe(false);
   expect(newer('2025.3.1', '2025.3.1.90')).toBe(false);

@@ -10,7 +10,7 @@ import { reportVersion } from './report-version.js';
 const exportMs = 30 * 60_000;
 const versionMs = 10_000;
 
-/** Whether this version of `nsys profile` has an option, by its help. */
+/** Whether this version of `nsys profile` has an option, according to its help. */
 export async function nsysHasOption(path: string, option: string): Promise<boolean> {
   const { stdout, stderr } = await runTool(path, ['profile', '--help'], { timeoutMs: versionMs });
   return `${stdout}\n${stderr}`.includes(option);
@@ -29,7 +29,7 @@ export async function requireNsys(purpose: string): Promise<ToolFacts> {
   });
 }
 
-/** NCCL's ranges have sizes and communicators in payloads, which are exported as JSON only; an old nsys has neither. */
+/** NCCL's ranges have sizes and communicators in payloads, which are exported only as JSON; an old nsys has neither. */
 const exports = [
   ['parquetdir', '--include-json=true'],
   ['sqlite', '--include-json=true'],
@@ -51,7 +51,7 @@ export async function exportNsysReport(report: string, folder: string): Promise<
     const args = ['export', '--type', type, ...more, '--output', output, '--force-overwrite=true', report];
     run = await runTool(nsys.path, args, { timeoutMs: exportMs });
     if (run.ok && written(output)) return output;
-    // Only an unknown type or option is a reason to try another one; a truncated report fails for all.
+    // Only an unknown type or option is a reason to try the other format; a truncated report fails in both.
     if (
       !/parquetdir|include-json|invalid|unrecognized|unknown|possible values/i.test(
         `${run.stdout}${run.stderr}`,

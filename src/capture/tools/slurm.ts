@@ -7,17 +7,17 @@ import { childEntry } from '../../model/installation.js';
 import { shellWord } from '../../model/shell.js';
 import { failureLine, runTool } from '../doctor/run-tool.js';
 
-/** Slurm's commands talk to its controller: one that does not answer is not waited for longer. */
+/** Time limit of Slurm's commands, which wait for its controller. */
 const commandMs = 60_000;
-/** Tasks of one array: Slurm's limit is 1001 unless a cluster sets another one (MaxArraySize). */
+/** Maximum tasks of one array: Slurm's default limit is 1001 (MaxArraySize). */
 const mostTasks = 1000;
 const pollMs = 2000;
 
-/** Work that is submitted: an order is one JSON argument of a built entry of ours, which does it in a process of its own. */
+/** Work to submit: an order is one JSON argument of a built entry, which executes it in its own process. */
 interface Orders {
   orders: readonly unknown[];
   entry: string;
-  /** Where script, orders and logs go: all hosts must see it, and this installation, under the same path. */
+  /** Folder of script, orders and logs: all hosts must see it, and this installation, under the same path. */
   folder: string;
   /** Name of the job, after `inferscope-`, and of its files. */
   name: string;
@@ -28,13 +28,13 @@ interface Orders {
 /** A submitted array of tasks. */
 export interface JobArray {
   id: string;
-  /** The id of the task that does this order, as squeue prints it. */
+  /** Id of the task with this order, as printed by squeue. */
   taskOf: (order: number) => string;
 }
 
 /**
- * Submits an array of tasks, an order each. Beyond the limit of an array, a task takes every n-th order from its own number on.
- * @param most tasks that run at the same time; null: as many as Slurm starts
+ * Submits an array of tasks, one order each. Above the limit of an array, a task executes every n-th order starting at its own number.
+ * @param most maximum concurrent tasks; null: as many as Slurm starts
  * @throws E_TOOL_MISSING, E_TOOL_FAILED
  */
 export async function submitArray(work: Orders, most: number | null): Promise<JobArray> {
@@ -48,13 +48,13 @@ export async function submitArray(work: Orders, most: number | null): Promise<Jo
   return { id, taskOf: (order) => `${id}_${order % width}` };
 }
 
-/** Submits a job that does one order, when the jobs `after` have ended. @throws E_TOOL_MISSING, E_TOOL_FAILED */
+/** Submits a job that executes one order after the jobs `after` have ended. @throws E_TOOL_MISSING, E_TOOL_FAILED */
 export async function submitAfter(work: Orders, after: readonly string[]): Promise<string> {
   const waits = after.map((id) => `--dependency=afterany:${id}`);
   return submitOrders(work, 1, [...waits, `--output=${join(work.folder, work.name)}.log`]);
 }
 
-/** Orders may hold a user's command with its secrets: only the user reads them. */
+/** Orders may contain a user's command with its secrets, so only the user can read them. */
 async function submitOrders(
   { orders, entry, folder, name, options }: Orders,
   width: number,
@@ -99,14 +99,14 @@ async function submitJob(script: string, options: readonly string[]): Promise<st
 }
 
 export interface QueuedJobs {
-  /** Ids of jobs, and of the tasks of arrays, that run or wait. */
+  /** Ids of running and waiting jobs, and of the tasks of arrays. */
   ids: ReadonlySet<string>;
   running: number;
-  /** Why the first of these waits, as squeue says it: Resources, Priority, …; null where none does. */
+  /** Why the first of these waits, as printed by squeue: Resources, Priority, …; null if none waits. */
   reason: string | null;
 }
 
-/** What is left of these jobs; null where Slurm does not answer, which says nothing of them. */
+/** The remaining ones of these jobs; null if Slurm does not answer. */
 export async function queuedJobs(ids: readonly string[]): Promise<QueuedJobs | null> {
   const run = await runTool(
     'squeue',
@@ -129,7 +129,7 @@ export async function queuedJobs(ids: readonly string[]): Promise<QueuedJobs | n
   };
 }
 
-/** Waits until these jobs have ended or `signal` aborts. @param see what is queued; null where Slurm does not answer */
+/** Waits until these jobs have ended or `signal` aborts. @param see called with the queued jobs; null if Slurm does not answer */
 export async function whileQueued(
   ids: readonly string[],
   signal: AbortSignal,
@@ -143,13 +143,13 @@ export async function whileQueued(
   }
 }
 
-/** As shown in progress. */
+/** Text for the progress line. */
 export const queueWords = (queued: QueuedJobs | null): string =>
   queued === null
     ? 'Slurm does not answer'
     : `${queued.running} running${queued.reason === null ? '' : `, others wait: ${queued.reason}`}`;
 
-/** Ends jobs, those of an array included; jobs that are gone are no error. */
+/** Cancels jobs, including the tasks of an array; jobs that have ended are not an error. */
 export async function cancelJobs(ids: readonly string[]): Promise<void> {
   await runTool('scancel', [...ids], { timeoutMs: commandMs });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
-/** One call of a tool, as the model made it: what [q1] in an answer stands for. */
+/** One tool call of the model, cited as [q1] in an answer. */
 export const askedQuerySchema = z.object({
   id: z
     .string()
@@ -15,7 +15,7 @@ export const askedQuerySchema = z.object({
   error: z.string().nullable(),
 });
 
-/** A number that the answer states, and whether a query returned it. */
+/** A number in the answer, and whether a query returned it. */
 const claimSchema = z.object({
   text: z.string().describe('As it is in the answer, with its unit.'),
   verified: z.boolean(),

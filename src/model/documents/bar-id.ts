@@ -1,5 +1,5 @@
 import { z } from 'zod';
 import { barHeads } from '../bars.js';
 
-/** A bar of the waterfall: one of the heads, after a dot what of it (a class, a direction of copies, a cause). */
+/** Id of a bar of the waterfall: a head, optionally with a dot and a subdivision (a class, a copy direction, a cause). */
 export const barIdSchema = z.string().regex(new RegExp(`^(${barHeads.join('|')})(\\..+)?$`));

@@ -3,7 +3,7 @@ import { benchParts, pointOutcomes } from '../bench.js';
 import { issueSchema } from '../document.js';
 import { benchResultSchema } from './bench.js';
 
-/** Columns of a distribution, after its name: `ttft_ms_p50`. */
+/** Suffixes of a distribution's columns: `ttft_ms_p50`. */
 export const spreadColumns = ['mean', 'sd', 'p50', 'p90', 'p95', 'p99', 'ci95_low', 'ci95_high'] as const;
 
 const distributions = {
@@ -20,8 +20,8 @@ const spreads = Object.fromEntries(
 ) as Record<`${keyof typeof distributions}_${(typeof spreadColumns)[number]}`, string>;
 
 /**
- * What a row of baseline_metrics.json and of the CSV files says in numbers, by column, in the order of the files. Units
- * are in the names; a share, MFU or MBU is between 0 and 1.
+ * Numeric columns of baseline_metrics.json and of the CSV files, in file order. Units are in the names; a share, MFU or MBU is between 0
+ * and 1.
  */
 export const baselineColumns = {
   n: 'timed repeats',

@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 
 export const baselineBases = ['launches', 'repeats', 'interval', 'none'] as const;
 
-/** One metric of one side of a comparison, with what is known of its spread. */
+/** One metric of one side of a comparison, with its spread. */
 const sampledMetricSchema = z.object({
   id: z
     .string()
@@ -38,10 +38,10 @@ export const baselineSessionSchema = z.object({
   started_at: z.string(),
 });
 
-/** What a session was made of: a difference here may be all that a difference in time means. */
+/** A fact about how a session was made: a difference in one may explain a difference in time. */
 const identityFactSchema = z.object({ label: z.string(), part: z.string(), value: z.string() });
 
-/** A stored baseline holds its figures itself: it outlives its sessions, and can be kept in git. */
+/** A stored baseline contains its figures: it outlives its sessions and can be committed to git. */
 const baselineSchema = z.object({
   name: z.string(),
   set_at: z.string(),
@@ -51,9 +51,9 @@ const baselineSchema = z.object({
 });
 
 /**
- * regression, improvement, within_tolerance: a real change. unchanged: none beyond the tolerance either way; no_worse:
- * none for the worse. inconclusive: a change for the worse beyond it is possible. within_process, no_spread: nothing is
- * claimed, because the spread between launches is not known.
+ * regression, improvement, within_tolerance: a significant change. unchanged: no change beyond the tolerance in either direction; no_worse:
+ * none for the worse. inconclusive: a change for the worse beyond it is possible. within_process, no_spread: no verdict, because the spread
+ * between launches is unknown.
  */
 const baselineVerdicts = [
   'regression',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { baselineBases, baselineCheckSchema, baselineSessionSchema } from './baseline.js';
 
-/** One side: sessions, or a baseline that was kept. */
+/** One side: sessions, or a saved baseline. */
 const comparedSideSchema = z.object({
   selector: z.string().describe('As it was typed.'),
   baseline: z.string().nullable().describe('Name of the baseline; null for a session.'),
@@ -11,8 +11,8 @@ const comparedSideSchema = z.object({
 });
 
 /**
- * worse, better: a real change. no_real_difference: none was shown; the interval says what is ruled out.
- * within_process, no_spread: nothing is claimed, because the spread between launches is not known. missing: one side only.
+ * worse, better: a significant change. no_real_difference: not significant; the interval shows what is excluded. within_process, no_spread:
+ * no verdict, because the spread between launches is unknown. missing: only on one side.
  */
 const compareVerdicts = [
   'worse',
@@ -60,7 +60,7 @@ const comparedMetricSchema = z.object({
 
 const compareGateSchema = z.object({
   metric: z.string(),
-  /** By more than this share it may not become worse. */
+  /** Maximum relative change for the worse. */
   share,
   result: z
     .enum(['failed', 'passed', 'undecided'])

@@ -9,7 +9,7 @@ import type { ReasonCode } from '../reason-codes.js';
 import type { IssueCode } from '../issue-codes.js';
 import { sessionIdentitySchema } from './session-identity.js';
 
-/** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
+/** Over the timed repeats of a point (itl: over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
 const benchSpreadSchema = z.object({
   unit: z.string(),
   n: z.number().int(),
@@ -46,7 +46,7 @@ const benchFlagSchema = z.object({
   said: saidSchema.optional(),
 });
 
-/** What the roofline leads one to expect: the lower bound, and what eager programs commonly reach of it. */
+/** Expected range from the roofline: its lower bound, and what eager programs commonly reach. */
 const benchExpectationSchema = z.union([
   z.object({ unit: z.literal('ms'), low: z.number(), high: z.number(), how: z.string() }),
   missingFigureSchema,
@@ -125,7 +125,7 @@ const benchPointSchema = z.object({
     .describe('Every timed repeat in the order they ran: what the distributions are made of.'),
 });
 
-/** A fitted line with its error; x and y are named. */
+/** A fitted line with its error; x and y are the names of the quantities. */
 const benchFitSchema = z.object({
   id: z.enum(['prompt', 'output', 'batch_ttft', 'batch_tpot']),
   x: z.string(),
@@ -222,7 +222,7 @@ export const benchResultSchema = z.object({
 export const benchVersion = '1.1';
 export const benchDocumentSchema = documentSchema('bench', benchVersion, benchResultSchema);
 
-/** What only the run knows; kept with the session as artifact `bench-plan`. */
+/** Facts known only during the run; saved in the session as artifact `bench-plan`. */
 export const benchPlanSchema = z.object({
   parts: z.array(z.enum(benchParts)),
   protocol: benchResultSchema.shape.protocol,

@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { rankClockSchema } from '../ranks.js';
 
-/** How often one rank was it, among the operations that all ranks recorded. */
+/** How often a rank was the first or last one, among the operations that all ranks recorded. */
 const rankShareSchema = z.object({
   communicator: z.string(),
   rank: z.number().int(),
@@ -77,7 +77,7 @@ const communicatorSchema = z.object({
 const count = () => z.number().int();
 const ms = () => z.number().nullable();
 
-/** One rank of a job (import --ranks): times in ms per step (mean), over the whole capture where it has no steps. */
+/** One rank of a job (import --ranks): mean times per step in ms, over the whole capture without steps. */
 const jobRankSchema = z.object({
   rank: count(),
   steps: count().describe('Steps of `step_kind` that count.'),
@@ -104,7 +104,7 @@ const jobRankSchema = z.object({
   clock: rankClockSchema.nullable(),
 });
 
-/** Own times of all ranks; neighboring steps of long captures and large jobs are one mean. */
+/** Own times of all ranks; for long captures and large jobs neighboring steps are averaged. */
 const ownSchema = z.object({
   steps: z
     .array(z.object({ first: count(), last: count() }))
@@ -112,7 +112,7 @@ const ownSchema = z.object({
   ranks: z.array(z.object({ rank: count(), ms: z.array(ms()).describe('As many as `steps`.') })),
 });
 
-/** What one rank sends to another; both ends are known from PyTorch traces. */
+/** Transfers from one rank to another; both ends are known from PyTorch traces. */
 const jobTransferSchema = z.object({
   sender: count(),
   receiver: count(),

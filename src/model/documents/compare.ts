@@ -14,11 +14,11 @@ const phase = z.string();
 
 const changeSchema = z
   .object({
-    /** ms of a mean instance; negative is faster. */
+    /** ms per mean instance; negative is faster. */
     delta_ms: z.number(),
-    /** Value / that of the first session; null when that is 0. */
+    /** Value relative to the first session's; null if that is 0. */
     ratio: z.number().nullable(),
-    /** Beyond the 95 % intervals of both; null where no spread is known. */
+    /** Whether the change is beyond the 95 % intervals of both; null without a known spread. */
     significant: z.boolean().nullable(),
   })
   .nullable();
@@ -42,24 +42,24 @@ const stageValueSchema = z
     main_cause: z.string().nullable(),
     kernels: z.number().nullable(),
     launches: z.number().nullable(),
-    /** Computed in a mean instance over the batch (1.2); null where not known. */
+    /** Tokens processed per mean instance over the batch (1.2); null if unknown. */
     tokens: z.number().nullable(),
     tokens_per_s: figureSchema,
-    /** duration_ms / tokens: what compares across batch sizes (1.2). */
+    /** duration_ms / tokens, comparable across batch sizes (1.2). */
     ms_per_token: figureSchema,
     mfu: figureSchema,
   })
   .nullable();
 
-/** Null: the session has no such phase, or recorded no kernels or operators of it. */
+/** Null: the session has no such phase, or no kernels or operators in it. */
 const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
 
-/** A kernel, or an operator of the embedded engine, in a mean instance of its phase. */
+/** A kernel, or an operator of the embedded engine, per mean instance of its phase. */
 const kernelValueSchema = z.object({ count: z.number(), ms: z.number(), mean_ns: z.number() }).nullable();
 
 export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
 
-/** From what the hardware allows to the time of a stage, the same bars for all sessions (1.3). */
+/** From the roofline to the time of a stage, with the same bars for all sessions (1.3). */
 const comparedWaterfallSchema = z.object({
   phase,
   profiled: z.boolean().describe('The times are those under the profiler, since a session has no others.'),
@@ -79,7 +79,7 @@ const comparedWaterfallSchema = z.object({
   ),
 });
 
-/** How a stage gains from more ranks (1.4). */
+/** Gain of a stage from more ranks (1.4). */
 const comparedScalingSchema = z.object({
   phase,
   values: z.array(

@@ -17,7 +17,7 @@ const doctorRowSchema = z.object({
   required: z.boolean().describe('The exit code is 1 while a required row is not ok.'),
 });
 
-/** What this machine can do today, derived from the rows. */
+/** What this machine can do, derived from the rows. */
 const capabilitySchema = z.object({
   id: z.enum(['embedded_engine', 'nvidia_capture', 'pytorch', 'amd']),
   label: z.string(),

@@ -57,7 +57,7 @@ export const estimateMemorySchema = z.object({
   gpu: z
     .object({
       name: z.string().nullable(),
-      /** What a process on it can allocate. */
+      /** Memory that a process on it can allocate. */
       total_bytes: z.number().nullable(),
       source: z.string(),
     })

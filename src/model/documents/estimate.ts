@@ -84,7 +84,7 @@ export type EstimateResult = z.infer<typeof estimateSchema>;
 export type EstimateLayers = z.infer<typeof estimateLayersSchema>;
 export type EstimateSizes = z.infer<typeof sizes>;
 
-/** By point, where there are several. */
+/** Figures by point, with a label if there are several. */
 export const estimateFigures = ({ weight_bytes, memory }: EstimateResult): FigureRow[] => {
   const points = memory?.points ?? [];
   return points.map((point) => ({

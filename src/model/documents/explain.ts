@@ -40,13 +40,13 @@ const waterfallBarSchema = z.object({
     ),
 });
 
-/** request: from the start of a prefill to the end of its last step. other: a range of the program's own, by its name. */
+/** request: from the start of a prefill to the end of its last step. other: a range marked by the program, with its name. */
 const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 
 /**
- * From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. Their shares are
- * of that sum without the last bar, profiler_overhead: the time of the clean execution where there is one.
+ * From the roofline to the measured time W of one kind of stage: `bars` sum to `measured_ms`. Their shares are of that sum without the last
+ * bar, profiler_overhead: the time of the clean execution if there is one.
  */
 const stageWaterfallSchema = z.object({
   kind: waterfallKindSchema,
@@ -163,17 +163,17 @@ const findingSchema = z.object({
   gain: z
     .object({
       /**
-       * stage: of a mean instance of it. token: of the time that a token of one sequence takes, where the change makes no step
-       * shorter but serves more sequences with each; low, high and after are a token's then, too.
+       * stage: gain per mean instance of the stage. token: gain in the time per token of one sequence, if the change does not shorten a
+       * step but serves more sequences per step; low, high and after are then also per token.
        */
       per: z.enum(['stage', 'token']).default('stage'),
       expected_ms: z.number(),
       low_ms: z.number(),
       high_ms: z.number(),
-      /** The stage's time afterwards, without what the profiler added where that is known: measured − expected. */
+      /** The stage's time afterwards: measured − expected, without profiler overhead if known. */
       after_ms: z.number(),
       assumption: z.string(),
-      /** The same question for `explain --what-if`; null where it has no word for it. */
+      /** The corresponding `explain --what-if` change; null if there is none. */
       what_if: z.string().nullable(),
     })
     .nullable()
@@ -191,7 +191,7 @@ const findingSchema = z.object({
   check: z.string().describe('What to type to see whether the change worked.'),
 });
 
-/** What else took time from what was measured, and by which sign. */
+/** Other load on the machine during the measurement, and how it was detected. */
 const machineLoadSchema = z.object({
   busy: z
     .boolean()
@@ -269,7 +269,7 @@ const explainResultSchema = z.object({
 export const explainVersion = '1.6';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
-/** `explain --what-if`: new stage times under one change, each with an interval. */
+/** `explain --what-if`: predicted stage times under one change, each with an interval. */
 const whatIfResultSchema = z.object({
   session: explainResultSchema.shape.session,
   change: z

@@ -19,7 +19,7 @@ const tilingSchema = z.object({
   ),
 });
 
-/** What the hardware allows one call: the longer of FLOPs / peak and bytes / bandwidth. */
+/** Roofline time of one call: the longer of FLOPs / peak and bytes / bandwidth. */
 const gemmRoofSchema = z.object({
   time_ns: figureSchema,
   share: figureSchema.describe('time_ns / mean time of a call, 0 to 1.'),
@@ -30,7 +30,7 @@ const gemmRoofSchema = z.object({
     .describe("Whether peak and bandwidth were measured, or are the data sheet's."),
 });
 
-/** Another size, and what it would give under the model that `text` names. */
+/** Predicted effect of another size, under the model named in `text`. */
 const gemmWhatIfSchema = z.object({
   change: z
     .enum(['rows', 'align', 'fill_n'])

@@ -6,13 +6,13 @@ import { figureSchema } from '../figure.js';
 const measurement = {
   /** KernelCase.case; the row of table `microbenchmarks` has the same case_id. */
   case: z.string(),
-  /** events: between two events of the device. graph: replays of a graph of many. host: a clock of the CPU. */
+  /** events: between two events of the device. graph: replays of a graph with many kernels. host: by a clock of the CPU. */
   method: z.enum(['events', 'graph', 'host']),
   runs: z.number().int(),
   median_ns: z.number(),
-  /** Standard deviation of the runs over their median. */
+  /** Standard deviation of the runs relative to their median. */
   sd_share: z.number(),
-  /** Mean over the samples within the timed part; null where none fell into it or the driver does not report it. */
+  /** Mean over the samples within the timed part; null if there are none or the driver does not report it. */
   sm_clock_mhz: z.number().nullable(),
   power_w: z.number().nullable(),
   /** Throttle reasons during the measurement: sw_power_cap, hw_thermal_slowdown, … */
@@ -62,7 +62,7 @@ const hostLinkSchema = z.object({
   of_sheet: figureSchema,
 });
 
-/** Every size of the search, so that the choice can be seen. */
+/** Every size that the search tried, so that the choice can be checked. */
 const triedGemmSchema = z.object({
   dtype: z.string(),
   m: z.number().int(),
@@ -143,7 +143,7 @@ const collectivesSchema = z.object({
   of_sheet: figureSchema,
 });
 
-/** Measured roofs of a machine's GPUs. */
+/** Measured rooflines of a machine's GPUs. */
 export const gpuRooflineSchema = z.object({
   framework: z.string().describe('torch 2.11.0 (CUDA 13.0)'),
   driver: z.string().nullable(),

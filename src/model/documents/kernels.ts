@@ -8,7 +8,7 @@ import { sessionIdentitySchema } from './session-identity.js';
 
 const count = z.number().int();
 
-/** Where a case lies in a sweep; null: its kernel has no such size. */
+/** Position of a case in a sweep; null: its kernel has no such size. */
 const sweepPointSchema = z.object({
   case: z.string(),
   series: z.string(),
@@ -19,7 +19,7 @@ const sweepPointSchema = z.object({
   backend: z.string().nullable(),
 });
 
-/** What the framework says of the device that it measures; null where it does not say it. */
+/** Facts about the measured device reported by the framework; null if not reported. */
 export const kernelDeviceSchema = z.object({
   name: z.string(),
   device: z.string(),
@@ -48,7 +48,7 @@ const stepSchema = z.object({
   ops: z.array(stepOpSchema),
 });
 
-/** What only the run knows; kept as the artifact `kernel-plan` of its session. */
+/** Facts known only during the run; saved as the artifact `kernel-plan` of its session. */
 export const kernelPlanSchema = z.object({
   engine: z.object({ name: z.string(), version: z.string().nullable() }),
   device: z.string().describe('cpu, cuda:0'),

@@ -5,8 +5,8 @@ import { codeSchema } from '../code-schema.js';
 import type { IssueCode } from '../issue-codes.js';
 
 /**
- * The memory profile, schema 2.0: names are fixed (jq lines of its users read them). Fields that end in _gb are 10^9
- * bytes; the bytes are in a field of their own. Null means "not known", and `missing` gives the reason by path.
+ * The memory profile, schema 2.0. Names are fixed, since users read them with jq. Fields ending in _gb are 10^9 bytes; the bytes have their
+ * own field. Null means unknown, and `missing` gives the reason by path.
  */
 const gb = z.number().nullable();
 const bytes = z.number().nullable();
@@ -192,7 +192,7 @@ export const memoryProfileSchema = z.looseObject({
   missing: z.record(z.string(), z.string()).describe('Path of a null field → why it is not known.'),
 });
 
-/** The profile itself, of its file or of a document around it (`report --json`). */
+/** The profile in its own file, or inside a document (`report --json`). */
 export function profileInside(json: unknown): unknown {
   const data = (json as { data?: unknown } | null)?.data;
   const profile = (data as { profile?: unknown } | null | undefined)?.profile;
@@ -203,7 +203,7 @@ export type MemoryProfile = z.infer<typeof memoryProfileSchema>;
 export type MemoryPoint = z.infer<typeof memoryPointSchema>;
 export type MemoryComponent = z.infer<typeof memoryComponentSchema>;
 
-/** The figures of a memory profile that a table of many shows; names are the profile's own. */
+/** Figures of a memory profile for tables over many profiles; names as in the profile. */
 export function memoryFigures(profile: MemoryProfile): FigureRow[] {
   const { memory_measurements: points, memory_breakdown: parts, latency_stats: latency } = profile;
   return [

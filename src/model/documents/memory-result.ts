@@ -18,7 +18,7 @@ const memorySeriesSchema = z.object({
   points: z.array(z.object({ t_s: z.number(), bytes: z.number() })),
 });
 
-/** What the framework's allocator held at a moment, of one GPU (null: host). */
+/** Memory of the framework's allocator at one moment, on one GPU (null: host). */
 const allocatorMomentSchema = z.object({
   gpu: z.number().int().nullable(),
   rank: z.number().int(),

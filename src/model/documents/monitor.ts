@@ -5,7 +5,7 @@ import { figureSchema } from '../figure.js';
 const count = z.number().int();
 const share = z.number();
 
-/** What only the recording knows; kept as the artifact `monitor` of its session. */
+/** Facts known only during the recording; saved as the artifact `monitor` of its session. */
 export const monitorPlanSchema = z.object({
   source: z
     .enum(['live', 'files'])
@@ -42,7 +42,7 @@ export const monitorPlanSchema = z.object({
     .describe("nested: a container's, where the driver's process ids may be those of the host."),
 });
 
-/** A series over the recording. `mean` is over time, the percentiles are of samples (type 7). */
+/** A series over the recording. `mean` is weighted by time, percentiles are of samples (type 7). */
 const monitorMetricSchema = z.object({
   metric: z.string(),
   unit: z.string(),

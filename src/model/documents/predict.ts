@@ -6,13 +6,13 @@ import { type FigureRow, valuesOf } from '../figure-rows.js';
 
 export const launches = ['eager', 'graph'] as const;
 export type Launch = (typeof launches)[number];
-/** none: as Hugging Face transformers runs it; standard: as serving engines do; full: norms and activations in the products. */
+/** none: as in Hugging Face transformers; standard: as in serving engines; full: norms and activations fused into the GEMMs. */
 export const fusions = ['none', 'standard', 'full'] as const;
 export type Fusion = (typeof fusions)[number];
 
 const predictAssumptionSchema = z.object({ id: z.string(), text: z.string() });
 
-/** Kernels of one operation of a stage, all layers together. */
+/** Kernels of one operation of a stage, summed over all layers. */
 const predictOpSchema = z.object({
   op: z
     .string()
@@ -34,7 +34,7 @@ const predictOpSchema = z.object({
     ),
 });
 
-/** The difference of measurement and prediction, part by part; parts sum to it. */
+/** A part of the difference between measurement and prediction; parts sum to it. */
 const residualSchema = z.object({
   cause: z
     .enum(['launch-bound', 'unfused-elementwise', 'attention', 'gemm', 'sampling', 'host', 'unattributed'])

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
 
-/** What benchmark tools' result files say, metric by metric, with its definition. */
+/** Metrics in result files of benchmark tools, each with its definition. */
 const resultStatisticSchema = z.object({
   statistic: z
     .string()

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Document, documentSchema } from '../document.js';
 import { type GpuRoofline, gpuRooflineSchema } from './gpu-roofline.js';
 
-/** A measured compute roof of this machine. */
+/** A measured compute peak of this machine. */
 const computePeakSchema = z.object({
   dtype: z.string().describe('dtype the multiplication computes in.'),
   flops_per_s: z.number(),
@@ -21,7 +21,7 @@ const bandwidthPointSchema = z.object({
   sd_share: z.number(),
 });
 
-/** Rate at which linear layers stream their weights in a format at a batch size: what a decode step is made of. */
+/** Rate at which linear layers stream their weights in a format at a batch size: the main cost of a decode step. */
 const weightStreamSchema = z.object({
   format: z.string(),
   batch_size: z.number().int().describe('Sequences multiplied with each weight.'),
@@ -53,8 +53,8 @@ export const machineRooflineSchema = z.object({
 export const rooflineVersion = '1.1';
 
 /**
- * Rooflines of the CPU, the GPUs (1.1) or both; what was neither measured nor asked for is null.
- * `cached` and `age_s` describe `roofline`, `gpu_cached` and `gpu_age_s` describe `gpu`.
+ * Rooflines of the CPU, the GPUs (1.1) or both; null if neither measured nor requested. `cached` and `age_s` describe `roofline`;
+ * `gpu_cached` and `gpu_age_s` describe `gpu`.
  */
 export const rooflineDocumentSchema = documentSchema(
   'roofline',
@@ -73,5 +73,5 @@ export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
 export type WeightStream = z.infer<typeof weightStreamSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
 export type RooflineData = z.infer<typeof rooflineDocumentSchema>['data'];
-/** One of GPUs, whatever else is in it. */
+/** A roofline document that includes GPUs. */
 export type GpuRooflineDocument = Document<RooflineData & { gpu: GpuRoofline }>;

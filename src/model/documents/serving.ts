@@ -39,7 +39,7 @@ const loadSchema = z.object({
   seconds: z.number().nullable().describe('No request is started after it; null for no limit.'),
 });
 
-/** The client's own part (src/load/client-verdict.ts). */
+/** Figures of the client (src/load/client-verdict.ts). */
 const clientSchema = z.object({
   threads: z.number().int(),
   send_lag_p50_ms: z.number().nullable(),
@@ -52,7 +52,7 @@ const clientSchema = z.object({
   reasons: z.array(z.string()),
 });
 
-/** Every bound a request must keep to be good; milliseconds. */
+/** Limits that a good request must meet, ms. */
 const sloSchema = z.object({
   ttft_ms: z.number().nullable(),
   tpot_ms: z.number().nullable(),
@@ -71,7 +71,7 @@ const probeSchema = z.object({
   usage: z.boolean(),
 });
 
-/** What only the run knows; kept with the session as artifact `load-plan`. */
+/** Facts known only during the run; saved in the session as artifact `load-plan`. */
 export const loadPlanSchema = z.object({
   target: z.object({
     url: z.string(),

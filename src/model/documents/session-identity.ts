@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Which session a document is about. */
+/** The session that a document is about. */
 export const sessionIdentitySchema = z.object({
   id: z.string(),
   name: z.string().nullable(),

@@ -65,7 +65,7 @@ export const sessionShowDocumentSchema = documentSchema(
   }),
 );
 
-/** `inferscope session rename|tag|note|set`: what user.json holds afterwards. */
+/** `inferscope session rename|tag|note|set`: the new content of user.json. */
 export const sessionUserDocumentSchema = documentSchema(
   'session-user',
   '1.1',
@@ -130,7 +130,7 @@ export const sessionVerifyDocumentSchema = documentSchema(
   }),
 );
 
-/** `inferscope sql --format json`: integers beyond 2^53 are decimal text. */
+/** `inferscope sql --format json`: integers above 2^53 are decimal text. */
 export const sqlDocumentSchema = documentSchema(
   'sql',
   '1.0',

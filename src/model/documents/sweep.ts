@@ -2,19 +2,19 @@ import { z } from 'zod';
 import { documentSchema, issueSchema } from '../document.js';
 
 /**
- * A sweep: its plan, how each run ended and what it gave. The journal next to the results is this document, rewritten
- * after every run, so that a sweep that was killed continues where it was.
+ * A sweep: its plan, and the outcome and figures of each run. The journal file is this document, rewritten after every run, so that a
+ * killed sweep continues where it stopped.
  */
 const sweepOutcomes = [
   /** Not started yet. */
   'pending',
   'running',
   'measured',
-  /** It failed, and what it measured before is kept. */
+  /** Failed after some measurements, which are saved. */
   'partial',
   'failed',
   'timed_out',
-  /** The machine did not allow it (disk full): `--resume` tries again. */
+  /** The machine prevented it (disk full): `--resume` tries again. */
   'not_run',
   'interrupted',
 ] as const;

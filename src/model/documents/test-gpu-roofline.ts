@@ -14,7 +14,7 @@ const measurement = (name: string, median_ns: number) => ({
 
 const sheet = (value: number, unit: string) => figure(value, unit, 'a data sheet (2024)');
 
-/** Round figures of one H200: 800 TFLOP/s bfloat16, 50 float32, 4 TB/s. */
+/** An H200 with round figures: 800 TFLOP/s bfloat16, 50 float32, 4 TB/s. */
 export function handGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
   const peak = (dtype: string, flops_per_s: number, of: number) => ({
     ...measurement(`gemm-${dtype}-8192x8192x8192`, (2 * 8192 ** 3 * 1e9) / flops_per_s),

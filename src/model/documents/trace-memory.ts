@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { phaseKindSchema } from './trace-phase.js';
 
-/** [ns since the session's start, bytes]: the most of equal spans, at most 1000. */
+/** [ns since the session's start, bytes]: the maximum in equal time bins, at most 1000. */
 const points = z.array(z.tuple([z.number(), z.number()]));
 
-/** What the framework's caching allocator held over a capture with profile_memory, of one device. */
+/** Memory of the framework's caching allocator over a capture with profile_memory, on one device. */
 export const traceMemorySchema = z.object({
   capture_id: z.string(),
   device: z.number().int().nullable(),

@@ -5,10 +5,10 @@ import { spreadSchema } from './trace-spread.js';
 
 const count = z.number().int();
 
-/** What a device did in an instance, ns. busy + idle is the time of `clean_ms` where there is one, else `wall`. */
+/** Device activity per instance, ns. busy + idle is `clean_ms` if there is one, else `wall`. */
 const splitFields = {
   busy_ns: z.number(),
-  /** Kernels other than communication. */
+  /** Kernels without communication. */
   compute_ns: z.number(),
   exposed_comm_ns: z.number(),
   exposed_copy_ns: z.number(),
@@ -39,7 +39,7 @@ const phaseInstanceSchema = z.object({
   copies: count,
 });
 
-/** All instances of one kind in the focus; figures are of a mean instance, what the profiler added is in none of its idle time. */
+/** All instances of one kind in the focus; figures are per mean instance, and idle time excludes profiler overhead. */
 export const tracePhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,

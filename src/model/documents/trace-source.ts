@@ -3,7 +3,7 @@ import { figureSchema } from '../figure.js';
 
 const count = z.number().int();
 
-/** What was looked at: never a sum over executions, captures or ranks. */
+/** The analyzed part of the session: never a sum over executions, captures or ranks. */
 export const traceSourceSchema = z.object({
   attribution: z
     .object({

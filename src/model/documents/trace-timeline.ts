@@ -5,7 +5,7 @@ import { phaseKindSchema } from './trace-phase.js';
 const opClass = z.enum(opClasses);
 const count = z.number().int();
 
-/** One prefill and a few decode steps in detail, and the whole capture as a density. Bounded in size. */
+/** One prefill and a few decode steps in detail, and the whole capture as a density. Limited in size. */
 export const traceTimelineSchema = z.object({
   origin_ns: z.number().describe("ns since the session's start; all times below are relative to it."),
   dur_ns: z.number(),

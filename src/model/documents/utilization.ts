@@ -6,7 +6,7 @@ import { phaseKindSchema } from './trace-phase.js';
 
 const count = z.number().int();
 
-/** Operations of one name in a mean step: what FLOPs and bytes are sums of. */
+/** Operations of one name per mean step, which FLOPs and bytes are summed from. */
 const necessaryWorkSchema = z.object({
   name: z.string().describe('q_proj …, attention, lm_head; src/llm.'),
   class: z.enum(opClasses),
@@ -16,7 +16,7 @@ const necessaryWorkSchema = z.object({
   bytes: z.number(),
 });
 
-/** Work that was run, from the shapes of the matrix products of the same stages. */
+/** Executed work, from the shapes of the GEMMs in the same stages. */
 const executedWorkSchema = z.object({
   source: z
     .enum(['operators', 'gemm-log'])
@@ -50,7 +50,7 @@ const utilizationStepSchema = z.object({
   mbu: z.number().nullable(),
 });
 
-/** Steps of one kind and batch size (of one point of a benchmark) in one execution. */
+/** Steps of one kind and batch size (or of one benchmark point) in one execution. */
 const utilizationStageSchema = z.object({
   execution_id: z.string(),
   kind: phaseKindSchema,
@@ -90,7 +90,7 @@ export const utilizationSchema = z.object({
     .object({
       name: z.string(),
       dtype: z.string(),
-      /** Who named the model, and who the dtype. */
+      /** Sources of the model's name and of its dtype. */
       from: z.string(),
     })
     .nullable(),

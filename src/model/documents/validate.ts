@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { estimatedComponents } from '../memory-components.js';
 
-/** What errors of the total are grouped by. */
+/** Dimensions by which errors of the total are grouped. */
 export const errorDimensions = ['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization'] as const;
 
 export const validateVersion = '1.5';
@@ -63,7 +63,7 @@ const validatedProfileSchema = z.object({
   explanation: z.string().nullable().describe('What makes most of the error, in words.'),
 });
 
-/** Errors of a component, or of the total, over profiles. Shares are of the measured bytes. */
+/** Errors of a component or the total over profiles. Shares are relative to the measured bytes. */
 const errorSummarySchema = z.object({
   profiles: z.number().int(),
   mean_share: z.number().nullable().describe('Signed: above 0 the calculator says too much.'),
@@ -159,4 +159,4 @@ export type ErrorSummary = z.infer<typeof errorSummarySchema>;
 export type Recommendation = z.infer<typeof recommendationSchema>;
 export type ValidationHistory = z.infer<typeof validationHistorySchema>;
 
-/** 1.1: `not_measured`. */
+/** Version 1.1 added `not_measured`. */
