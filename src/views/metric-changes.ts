@@ -19,8 +19,9 @@ interface MetricChange {
 const faults: ReadonlySet<MetricChange['verdict']> = new Set(['worse', 'regression']);
 const unclaimed: ReadonlySet<MetricChange['verdict']> = new Set(['within_process', 'no_spread']);
 
-const quantity = (n: number | null, unit: string): Text =>
-  n === null ? { missing: 'missing on one side' } : { n, unit };
+const oneSided = 'missing on one side';
+
+const quantity = (n: number | null, unit: string): Text => (n === null ? { missing: oneSided } : { n, unit });
 
 /** One row per metric: both values, the change with its interval, and the verdict; `n` if it differs between metrics. */
 export function metricTable(
@@ -32,6 +33,9 @@ export function metricTable(
     now = 'new',
   }: { title: string; uniform: boolean; base?: string; now?: string },
 ): Table {
+  const whyNot = ({ base: from, now: to }: MetricChange, otherwise: string) => ({
+    missing: from === null || to === null ? oneSided : otherwise,
+  });
   const none = 'spread unknown on both sides';
   return {
     t: 'table',
@@ -53,10 +57,10 @@ export function metricTable(
         quantity(metric.base, metric.unit),
         quantity(metric.now, metric.unit),
         metric.change === null
-          ? { missing: 'no ratio to 0' }
+          ? whyNot(metric, 'no ratio to 0')
           : { n: metric.change, unit: 'ratio', signed: true },
-        metric.change_ci95 === null ? { missing: none } : interval(metric.change_ci95),
-        metric.p_adjusted === null ? { missing: none } : { n: metric.p_adjusted, unit: '', digits: 2 },
+        metric.change_ci95 === null ? whyNot(metric, none) : interval(metric.change_ci95),
+        metric.p_adjusted === null ? whyNot(metric, none) : { n: metric.p_adjusted, unit: '', digits: 2 },
         ...(uniform ? [] : [`${metric.n[0]}, ${metric.n[1]}`]),
         faults.has(metric.verdict)
           ? ({ text: verdictLabels[metric.verdict], tone: 'fault' } as const)
