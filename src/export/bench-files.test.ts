@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Rows of a CSV as DuckDB, which knows nothing of us, reads them. */
+/** Rows of a CSV read by DuckDB, an independent reader. */
 async function read(text: string): Promise<Record<string, unknown>[]> {
   const path = join(folder, 'read.csv');
   writeFileSync(path, text);
@@ -35,11 +35,11 @@ const files = new Map(benchFiles(bench).map(({ name, text }) => [name, text]));
 const textOf = (name: string): string => files.get(name) ?? '';
 
 describe('files of a benchmark', () => {
-  it('the document they are made from is a valid one', () => {
+  it('the source document is valid', () => {
     expect(benchDocumentSchema.safeParse(bench).error).toBeUndefined();
   });
 
-  it('a CSV exists for the parts that were measured only', () => {
+  it('writes a CSV only for measured parts', () => {
     expect([...files.keys()]).toEqual([
       'baseline_metrics.json',
       'latency_results.csv',
@@ -54,7 +54,7 @@ describe('files of a benchmark', () => {
     ]);
   });
 
-  it('throughput: a row a point and variant, numbers as they are in the document', async () => {
+  it("throughput: one row per point and variant, with the document's numbers", async () => {
     const rows = await read(textOf('throughput_results.csv'));
     expect(rows).toHaveLength(10);
     const [first] = rows;
@@ -74,7 +74,7 @@ describe('files of a benchmark', () => {
     expect(Number(first!['launches'])).toBe(3);
   });
 
-  it('throughput: scaling is against the smallest batch of the same variant', async () => {
+  it('throughput: scaling is relative to the smallest batch of the same variant', async () => {
     const rows = await read(textOf('throughput_results.csv'));
     for (const variant of ['mode=cudagraph', 'mode=eager']) {
       const variantRows = rows.filter((row) => row['variant'] === variant);
@@ -100,14 +100,14 @@ describe('files of a benchmark', () => {
     });
   });
 
-  it('a text with comma, quotes and a line break comes back as it was', async () => {
+  it('a text with comma, quotes and a line break is read back unchanged', async () => {
     const changed = testBench();
     changed.data.engine.model = 'a "b",\nc';
     const latency = benchFiles(changed).find(({ name }) => name === 'latency_results.csv')!;
     expect((await read(latency.text))[0]).toMatchObject({ model: 'a "b",\nc' });
   });
 
-  it('latency and sequence have no columns of scaling', async () => {
+  it('latency and sequence have no scaling columns', async () => {
     for (const name of ['latency_results.csv', 'sequence_length_results.csv']) {
       expect(Object.keys((await read(textOf(name)))[0]!)).not.toContain('scaling_factor');
     }
@@ -127,7 +127,7 @@ describe('files of a benchmark', () => {
     expect(metrics.points[0]!.decode_bound).toBe('memory');
   });
 
-  it('the published schema says what each column is', () => {
+  it('the published schema describes each column', () => {
     const text = jsonSchema('baseline-metrics');
     for (const meaning of Object.values(baselineColumns)) expect(text).toContain(JSON.stringify(meaning));
   });

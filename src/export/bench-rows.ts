@@ -13,12 +13,12 @@ import type {
 import { figure, missing, type Figure } from '../model/figure.js';
 import type { ReasonCode } from '../model/reason-codes.js';
 
-/** A number of a row, or why there is none. */
+/** A number of a row, or why it is missing. */
 type Cells = Record<BaselineColumn, Figure>;
 
 const latencies = ['ttft_ms', 'tpot_ms', 'itl_ms', 'e2e_ms'] as const;
 
-/** One statistic of a distribution; `what` says what a null one would have needed. */
+/** One statistic of a distribution; if null, with what it requires. */
 function statistic(of: BenchDistribution, name: (typeof spreadColumns)[number]): Figure {
   if ('value' in of) return of;
   if (name === 'ci95_low' || name === 'ci95_high') {
@@ -44,8 +44,8 @@ function bound(of: Figure, end: 0 | 1): Figure {
 }
 
 /**
- * Throughput over that of the smallest measured batch of the same lengths, and that factor over the batch's: 1 is
- * scaling without loss.
+ * Throughput relative to the smallest measured batch of the same lengths, and that factor relative to the batch's factor: 1 is perfect
+ * scaling.
  */
 function scaling(
   point: BenchPointResult,

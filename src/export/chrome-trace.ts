@@ -13,14 +13,14 @@ interface Source {
 interface Spec {
   /** Tables that share tracks. */
   sources: Source[];
-  /** SQL of begin and end, ns. */
+  /** SQL of start and end, ns. */
   start: string;
   end: string;
   /** SQL of the track's name, as shown. */
   track: string;
-  /** SQL: rows that are shown here at all; the others are no loss. */
+  /** SQL condition of the rows to export; the others do not count as lost. */
   where?: string;
-  /** `s`: arrows begin here, `f`: they end here. */
+  /** `s`: arrows start here, `f`: they end here. */
   arrows?: 's' | 'f';
 }
 
@@ -28,7 +28,7 @@ const ofThread = `concat('process ', pid, CASE WHEN tid <> pid THEN concat(', th
 const dur = 'start_ns + dur_ns';
 const stageName = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 
-/** In the order in which the tracks are shown. */
+/** In display order of the tracks. */
 const specs: Spec[] = [
   {
     sources: [{ table: 'stages', name: stageName }],
@@ -83,7 +83,7 @@ const counters = [
    FROM memory WHERE bytes IS NOT NULL AND t_ns IS NOT NULL ORDER BY execution_id, name, t_ns`,
 ];
 
-/** Shown as the event's place, not among its arguments; an arrow shows the API call. */
+/** Columns that are the event's place and not its arguments; an arrow shows the API call. */
 const notArguments = new Set([
   'execution_id',
   'host',
@@ -96,8 +96,8 @@ const notArguments = new Set([
 ]);
 
 /**
- * An arrow per launch: from its API call to the first activity it started (the first node, for a graph), as an arrow of
- * this format ends once. Its id is a row number, because correlation ids are unique only in a capture and process.
+ * One arrow per launch, from its API call to the first activity it started (for a graph the first node), since an arrow of this format has
+ * one end. Its id is a row number, because correlation ids are unique only per capture and process.
  */
 const flows = 'export_flows';
 const flowTable = `CREATE OR REPLACE TEMP TABLE ${flows} AS
@@ -111,7 +111,7 @@ const flowTable = `CREATE OR REPLACE TEMP TABLE ${flows} AS
     ) WHERE correlation IS NOT NULL AND api_start_ns IS NOT NULL AND start_ns IS NOT NULL GROUP BY ALL
   ) SEMI JOIN api_calls USING (execution_id, capture_id, pid, correlation)`;
 
-/** ns -> µs with three decimals, digit by digit: a division would round beyond 2^53 / 1000 µs. */
+/** ns -> µs with three decimals, by digits: a division would round above 2^53 / 1000 µs. */
 export function microseconds(ns: number): string {
   const size = Math.abs(ns);
   const rest = size % 1000;
@@ -120,9 +120,9 @@ export function microseconds(ns: number): string {
 }
 
 /**
- * Trace Event Format (JSON object form) for Perfetto and chrome://tracing. One trace process per execution, one trace thread
- * per track and lane; ts and dur in µs since the first event of the execution, so that no viewer begins with an empty axis.
- * `otherData.zero_ns` has that event's time of the session. Times of two executions are not comparable.
+ * Trace Event Format (JSON object form) for Perfetto and chrome://tracing. One trace process per execution, one trace thread per track and
+ * lane; ts and dur in µs since the first event of the execution, so that viewers do not start with an empty range. `otherData.zero_ns` is
+ * that event's session time. Times of two executions are not comparable.
  */
 export const chromeTrace: TextExport = async function* (session, database, note) {
   const processes = new Map<string, number>();
@@ -163,7 +163,7 @@ export const chromeTrace: TextExport = async function* (session, database, note)
     }
   }
 
-  /** Number of an execution's trace process, and its name event when the manifest did not list it. */
+  /** Number of an execution's trace process, and its name event if the manifest does not list it. */
   function processOf(executionId: string | null): [number, string | null] {
     const key = executionId ?? '';
     const known = processes.get(key);
@@ -217,7 +217,7 @@ interface IntervalRow extends Record<string, unknown> {
 const argumentsOfTable = (table: TableName): string[] =>
   Object.keys(tables[table].columns).filter((column) => !notArguments.has(column));
 
-/** The rows of one source with the columns of all of its spec's tables, in one order. */
+/** The rows of one source with the columns of all tables of its spec, in one order. */
 function selectOf(
   { table, name }: Source,
   { start, end, track, where, arrows }: Spec,
@@ -294,13 +294,13 @@ async function* intervals(
     const about = `"name":${JSON.stringify(row._name ?? row._table)},"cat":"${row._table}"`;
     yield `{"ph":"X",${place},"dur":${microseconds(row._end - row._start)},${about},"args":${argumentsOf(row, columns)}}`;
     if (row._flow === null) continue;
-    // `bp: e` ends the arrow in the slice that encloses this time, and not in the next one that begins.
+    // `bp: e` ends the arrow in the enclosing slice instead of the next one.
     const binds = spec.arrows === 'f' ? ',"bp":"e"' : '';
     yield `{"ph":"${spec.arrows}",${place},"id":${row._flow},"name":"launch","cat":"launch"${binds}}`;
   }
 }
 
-/** What the row has besides its place and time; integers beyond 2^53 stay decimal text. */
+/** The row's columns without its place and time; integers above 2^53 stay decimal text. */
 function argumentsOf(row: IntervalRow, columns: string[]): string {
   const types = tables[row._table].columns as Record<string, { type: string }>;
   const given: Record<string, unknown> = {};

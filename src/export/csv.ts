@@ -4,13 +4,13 @@ import { tableNames, tables, type TableName } from '../model/tables.js';
 import type { SessionDatabase } from '../session/query.js';
 import { columnsAsText, rowsOf, timeColumn } from './pages.js';
 
-/** Text of a value of a query; NULL has none. */
+/** Text of a query's value; empty for NULL. */
 export function cellText(value: SqlValue): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The result of a query. */
+/** The result of a query as CSV. */
 export function csvText({ columns, rows }: SqlResult): string {
   const cellOf = (value: SqlValue) => (value === null ? null : cellText(value));
   return csvLines([columns.map(({ name }) => name), ...rows.map((row) => row.map(cellOf))]);
@@ -23,11 +23,11 @@ function csvField(value: unknown): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Lines of cells as a CSV. */
+/** Rows of cells as CSV. */
 export const csvLines = (lines: readonly (readonly unknown[])[]): string =>
   lines.map((cells) => `${cells.map(csvField).join(',')}\n`).join('');
 
-/** Rows with the same names as a CSV with a header; `none` has the names where there are no rows. */
+/** Rows with the same keys as CSV with a header; `none` has the keys if there are no rows. */
 export const csvRows = (rows: readonly object[], none: object = {}): string =>
   csvLines([Object.keys(rows[0] ?? none), ...rows.map((row) => Object.values(row))]);
 

@@ -57,7 +57,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
   const count = async (select: string): Promise<number> =>
     (await database.query<{ value: number }>(`SELECT (${select}) AS value`))[0]!.value;
 
-  test('chrome-trace: every row is there to the nanosecond, and on no track two overlap partially', async () => {
+  test('chrome-trace: has every row to the nanosecond, and no track has partially overlapping events', async () => {
     const { traceEvents: all } = JSON.parse(await text(chromeTrace)) as { traceEvents: TraceEvent[] };
     const spans = all.filter(({ ph }) => ph === 'X');
     const ns = (value: number): number => Math.round(value * 1000);
@@ -74,7 +74,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       tracks.get(key)!.push(span);
     }
     for (const [track, trackSpans] of tracks) {
-      // What Perfetto does: a stack of open slices; one that ends after its parent is dropped.
+      // As in Perfetto: a stack of open slices; one that ends after its parent is dropped.
       const open: number[] = [];
       const ordered = trackSpans
         .map(({ ts, dur }) => [ns(ts), ns(ts) + ns(dur)] as const)
@@ -89,7 +89,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     expect(named.some((name) => /^device 0, stream \d+, process \d+$/.test(name))).toBe(true);
   });
 
-  test('chrome-trace: an arrow goes from every launch to the first activity it started', async () => {
+  test('chrome-trace: has an arrow from every launch to the first activity it started', async () => {
     const { traceEvents: all } = JSON.parse(await text(chromeTrace)) as { traceEvents: TraceEvent[] };
     const [starts, ends] = ['s', 'f'].map((ph) => all.filter((event) => event.ph === ph));
     const launches = await count(
@@ -109,7 +109,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     for (const { id, ts } of ends!) expect(ts).toBeGreaterThanOrEqual(begun.get(id)!);
   });
 
-  test('speedscope: a stream’s time below its phases is that of its kernels and copies', async () => {
+  test('speedscope: a stream’s time below its phases equals that of its kernels and copies', async () => {
     const { profiles } = JSON.parse(await text(speedscope)) as {
       profiles: { name: string; events: { type: string; frame: number; at: number }[] }[];
     };
@@ -159,7 +159,7 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
     expect(sum('inferscope_device_idle_seconds') * 1e9).toBeCloseTo(idle, 0);
   });
 
-  test('parquet: the session’s own files, and what their columns mean', async () => {
+  test('parquet: the session’s files unchanged, with descriptions of their columns', async () => {
     const to = mkdtempSync(join(folder, 'parquet-'));
     const written = await copyTables(session, to);
     expect(written.toSorted()).toEqual(

@@ -33,7 +33,7 @@ interface TraceEvent {
 }
 
 const odd = 'a "quoted"\\name,\nwith\u0001 control';
-/** Two operators that overlap by 1 µs (truncated clocks), one nested, one begun before its stage, one of ids past 2^53. */
+/** Two operators that overlap by 1 µs (truncated clocks), one nested, one started before its stage, one with ids above 2^53. */
 const hard: Rows = {
   stages: [{ pid: 7, tid: 7, stage_id: 0, kind: 'decode', start_ns: 1000, end_ns: 50_001, warmup: false }],
   ops: [
@@ -95,7 +95,7 @@ describe('chrome-trace', () => {
     }
   });
 
-  test('executions are processes of their own; times, names and counters are those of the rows', async () => {
+  test('each execution is a process; times, names and counters equal those of the rows', async () => {
     const rows = wholeRows();
     const { all } = await parse(rows);
     const processes = all.filter((event) => event.name === 'process_name').map((event) => event.args['name']);
@@ -111,12 +111,12 @@ describe('chrome-trace', () => {
     );
   });
 
-  test('names are escaped, negative gaps are said, overlapping kernels take as many lanes as overlap', async () => {
+  test('escapes names, reports negative gaps, and puts overlapping kernels on separate lanes', async () => {
     const { all, notes } = await parse(hard);
     expect(all.some((event) => event.name === odd)).toBe(true);
     expect(notes.join()).toContain('1 rows of gaps');
     const kernels = all.filter((event) => event.cat === 'kernels');
-    // [0,10] [5,15] [8,18] overlap at 8 ns; [15,25] fits behind the first.
+    // [0,10] [5,15] [8,18] overlap at 8 ns; [15,25] fits after the first.
     expect(new Set(kernels.map((event) => event.tid)).size).toBe(3);
   });
 });
@@ -135,7 +135,7 @@ interface Speedscope {
 }
 
 describe('speedscope', () => {
-  /** Total time by frame, found with a stack that must fit. */
+  /** Total time by frame, computed with a stack that must be consistent. */
   function totals(file: Speedscope, profile: Speedscope['profiles'][number]): Record<string, number> {
     const stack: { frame: number; at: number }[] = [];
     const sums: Record<string, number> = {};
@@ -156,7 +156,7 @@ describe('speedscope', () => {
     return sums;
   }
 
-  test('a profile a process; sums by frame are those of the rows', async () => {
+  test('has one profile per process; sums by frame equal those of the rows', async () => {
     const { text, notes } = await textOf(await sessionOf(testHome(), wholeRows()), speedscope);
     const file = JSON.parse(text) as Speedscope;
     expect(file.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
@@ -175,7 +175,7 @@ describe('speedscope', () => {
     expect(notes).toEqual([]);
   });
 
-  test('overlaps are cut and said, operators stay within their stage', async () => {
+  test('cuts overlaps with a note, and clips operators to their stage', async () => {
     const { text, notes } = await textOf(await sessionOf(testHome(), hard), speedscope);
     const file = JSON.parse(text) as Speedscope;
     // The first one: clipped from 500 to the stage's 1000, cut from 11000 to 10000.
@@ -227,7 +227,7 @@ test('openmetrics: sums and quantiles by hand, in seconds and bytes', async () =
   expect(value('inferscope_ttft_seconds_count{execution="clean"}')).toBe(4);
   expect(value('inferscope_ttft_seconds_sum{execution="clean"}')).toBeCloseTo(0.064, 12);
   expect(value('inferscope_ttft_seconds{execution="clean",quantile="0.5"}')).toBeCloseTo(0.016, 12);
-  // Type 7 at 0.9: index 2.7 of the four.
+  // Type 7 at 0.9: index 2.7 of four values.
   expect(value('inferscope_ttft_seconds{execution="clean",quantile="0.9"}')).toBeCloseTo(0.0214, 12);
   expect(value('inferscope_stage_seconds_sum{execution="clean",stage="decode"}')).toBeCloseTo(0.056, 12);
   // GEMM time of the profiled decode steps outside the warm-up: 6 + 8 ms.

@@ -1,10 +1,10 @@
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
-/** What was changed or left out on the way, for stderr. */
+/** Reports what an export changed or left out, for stderr. */
 export type Note = (text: string) => void;
 
-/** One output format: the text of a whole session in pieces, none of them large. */
+/** An output format: the text of a whole session in small pieces. */
 export type TextExport = (
   session: Pick<Session, 'id' | 'manifest' | 'toolVersion'>,
   database: SessionDatabase,

@@ -38,6 +38,6 @@ const columns: [name: string, cell: (gemm: Gemm) => Cell][] = [
   ['what_if', ({ what_if }) => (what_if ?? []).map(({ text }) => text).join(' | ') || null],
 ];
 
-/** RFC 4180, one row a shape and source; missing is empty. */
+/** RFC 4180, one row per shape and source; missing values are empty. */
 export const gemmCsv = (gemms: readonly Gemm[]): string =>
   csvLines([columns.map(([name]) => name), ...gemms.map((gemm) => columns.map(([, cell]) => cell(gemm)))]);

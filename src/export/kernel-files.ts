@@ -3,7 +3,7 @@ import type { KernelResult, KernelsResult } from '../model/documents/kernels.js'
 import type { Figure } from '../model/figure.js';
 import { csvRows } from './csv.js';
 
-/** kernel_results.json is the document; kernel_results.csv has a row a case, a missing number is an empty cell. */
+/** kernel_results.json is the document; kernel_results.csv has one row per case, with an empty cell for a missing number. */
 export function kernelFiles(document: Document<KernelsResult>): { name: string; text: string }[] {
   const rows = document.data.cases.map((result) => rowOf(document.data, result));
   return [

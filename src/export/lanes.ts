@@ -1,6 +1,6 @@
 /**
- * Lays intervals of one track on lanes so that on each lane any two are apart or nested: Perfetto drops an event that
- * overlaps another one partially, without a word. Intervals come by start, the longer one first at the same start.
+ * Puts intervals of one track on lanes so that any two on a lane are disjoint or nested: Perfetto silently drops an event that partially
+ * overlaps another. Intervals are sorted by start, the longer one first for equal starts.
  */
 export function lanePicker(): (start_ns: number, end_ns: number) => number {
   /** Ends of the open intervals of each lane, the innermost last. */

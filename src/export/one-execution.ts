@@ -2,7 +2,7 @@ import { tables } from '../model/tables.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
-/** As if it had this one only. */
+/** The session as if it had only this execution. */
 export const ofExecution = (session: Session, execution: string): Session => ({
   ...session,
   manifest: {
@@ -11,7 +11,7 @@ export const ofExecution = (session: Session, execution: string): Session => ({
   },
 });
 
-/** Names of tables are looked up among temporary views first, so that every format reads these. */
+/** Table names resolve to temporary views first, so that every format reads these. */
 export async function onlyExecution(database: SessionDatabase, execution: string): Promise<void> {
   for (const [table, { columns }] of Object.entries(tables)) {
     if (!('execution_id' in columns)) continue;

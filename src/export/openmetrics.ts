@@ -9,7 +9,7 @@ interface Family {
   type: 'summary' | 'gauge';
   unit: 'seconds' | 'bytes';
   help: string;
-  /** Columns `value` (seconds or bytes, doubles) and the labels; one row an observation. */
+  /** Columns `value` (seconds or bytes, doubles) and the labels; one row per observation. */
   select: string;
   labels: string[];
   quantiles: number[];
@@ -22,7 +22,7 @@ function iterationFamily(name: string, help: string, value: string): Family {
   return { name, type: 'summary', unit: 'seconds', help, select, labels: ['execution'], quantiles };
 }
 
-/** Rows of a table with `kind` and `warmup` of their phase: the nearest range that is one, else the stage itself. */
+/** Rows of a table with `kind` and `warmup` of their phase: the nearest enclosing phase, else the stage itself. */
 function withPhase(table: TableName): string {
   return `${table} w ${joinStage('w')} ${joinPhase}
     WHERE coalesce(p.warmup, s.warmup) IS NOT TRUE`;
@@ -173,7 +173,7 @@ async function* familyText(database: SessionDatabase, family: Family): AsyncGene
   }
 }
 
-/** {a="x",b="y"}; labels without a value are left out. */
+/** {a="x",b="y"} without empty labels. */
 function labelText(labels: Record<string, string | number | null>): string {
   const given = Object.entries(labels).flatMap(([name, value]) =>
     value === null ? [] : [`${name}="${escapeLabel(String(value))}"`],

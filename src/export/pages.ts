@@ -6,8 +6,8 @@ const pageRows = 20_000;
 let materialized = 0;
 
 /**
- * Rows of a SELECT in its own order, page by page. The ordered result is kept by DuckDB (which spills it to its
- * temporary folder), so that a page costs its rows and not another sort.
+ * Rows of a SELECT in its order, page by page. DuckDB stores the ordered result (and spills it to its temporary folder), so that a page
+ * needs no further sort.
  */
 export async function* rowsOf<T extends object>(
   database: SessionDatabase,
@@ -27,7 +27,7 @@ export async function* rowsOf<T extends object>(
   }
 }
 
-/** Columns of a table with integers as decimal text: ids and device contexts may pass 2^53. */
+/** Columns of a table with integers as decimal text: ids and device contexts may exceed 2^53. */
 export function columnsAsText(table: TableName, columns = Object.keys(tables[table].columns)): string {
   const types = tables[table].columns as Record<string, { type: string }>;
   return columns
@@ -35,7 +35,7 @@ export function columnsAsText(table: TableName, columns = Object.keys(tables[tab
     .join(', ');
 }
 
-/** The column a table is ordered by in time; null for tables without time. */
+/** The column that orders a table by time; null for tables without time. */
 export function timeColumn(table: TableName): string | null {
   return ['start_ns', 't_ns', 'sent_ns'].find((name) => name in tables[table].columns) ?? null;
 }

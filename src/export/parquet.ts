@@ -5,9 +5,9 @@ import { tables, type TableName } from '../model/tables.js';
 import { sessionTables, type Session } from '../session/open.js';
 
 /**
- * Copies a session's Parquet files, as they are, to `folder/<table>/<capture_id>.parquet`, and writes `SCHEMA.md`: what
- * every column means. Nothing else of the session (manifest, logs, raw reports) goes with them.
- * @param folder exists and is empty
+ * Copies a session's Parquet files unchanged to `folder/<table>/<capture_id>.parquet`, and writes `SCHEMA.md` with the meaning of every
+ * column. Nothing else of the session (manifest, logs, raw reports) is copied.
+ * @param folder an existing empty folder
  * @returns paths relative to the folder
  */
 export async function copyTables(

@@ -45,7 +45,7 @@ function cells(stage: PredictStage, { model, dtype, device }: PredictResult): Re
   };
 }
 
-/** One row per stage (and measurement of it); what is missing is an empty cell. */
+/** One row per stage (and measurement of it); missing values are empty. */
 export function predictCsv(result: PredictResult): string {
   const rows = result.stages.flatMap((stage) =>
     stage.measured.length > 1

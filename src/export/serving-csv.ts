@@ -35,7 +35,7 @@ function cells(point: ServingPoint): Record<string, Cell> {
   };
 }
 
-/** One row per load; what is missing is an empty cell. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
+/** One row per load; missing values are empty. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function servingCsv({ points }: ServingResult, path: string): Promise<void> {
   await writeFile(path, csvRows(points.map(cells))).catch((error: unknown) => {
     throw asStorageFailure(error, { path, doing: 'write the CSV' });

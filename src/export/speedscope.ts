@@ -3,14 +3,14 @@ import { rowsOf } from './pages.js';
 import { plural, formatNs } from '../vocabulary/format.js';
 
 /**
- * Two kinds of profiles. Host threads: stages and operators in time; operators are clipped to their stage, because the
- * two may come from two clocks. A stage of a thread without operators goes to the process's one thread that has them
- * (the recorder's thread is not the engine's), else it keeps its own. Streams: kernels and copies below their phase.
+ * Two kinds of profiles. Host threads: stages and operators over time; operators are clipped to their stage, because the two may come from
+ * different clocks. A stage of a thread without operators is assigned to the process's only thread with operators (the recorder's thread is
+ * not the engine's), else it stays. Streams: kernels and copies below their phase.
  */
 const sameProcess = (a: string, b: string): string =>
   `${a}.execution_id = ${b}.execution_id AND ${a}.host IS NOT DISTINCT FROM ${b}.host AND ${a}.pid IS NOT DISTINCT FROM ${b}.pid`;
 
-/** Joins a row's stage: of its own capture where that has stages, else of the record of the same execution. */
+/** Joins a row's stage: from its own capture if that has stages, else from the record of the same execution. */
 export const joinStage = (row: string): string => `
   LEFT JOIN (SELECT DISTINCT capture_id FROM stages) own ON own.capture_id = ${row}.capture_id
   LEFT JOIN stages s ON s.execution_id = ${row}.execution_id AND s.stage_id = ${row}.stage_id
@@ -64,7 +64,8 @@ interface SpanRow {
 }
 
 /**
- * speedscope's own format (https://www.speedscope.app/file-format-schema.json): an evented profile a thread or stream. An event that would overlap the next one partially ends where that one begins.
+ * speedscope's format (https://www.speedscope.app/file-format-schema.json): one evented profile per thread or stream. An event that would
+ * partially overlap the next one is cut at the start of the next one.
  */
 export const speedscope: TextExport = async function* (session, database, note) {
   const frames = new Map<string, number>();
@@ -105,7 +106,7 @@ export const speedscope: TextExport = async function* (session, database, note) 
     return frames.size - 1;
   }
 
-  /** Close events of all that ended by then, the innermost first. */
+  /** Close events of all frames that ended by then, innermost first. */
   function closeUntil(time_ns: number): string {
     let text = '';
     while (open.length > 0 && open.at(-1)!.end_ns <= time_ns) text += close(open.at(-1)!.end_ns);

@@ -2,8 +2,8 @@ import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { csvLines } from './csv.js';
 
 /**
- * One line per run, and one per point where a run measured several: what was varied, how it ended, its main figures (units in
- * the names), its session and files. An empty cell is a figure that is missing; the run's document says why.
+ * One row per run, or per point if a run measured several: varied parameters, outcome, main figures (units in the names), session and
+ * files. An empty cell is a missing figure; the run's document has the reason.
  */
 export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {
   const parameters = names(runs.map((run) => run.parameters));

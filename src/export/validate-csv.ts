@@ -20,7 +20,7 @@ const facts = [
   'status',
 ] as const;
 
-/** One row a profile: what ran, the total and each component measured, estimated and off by, why it was rejected. */
+/** One row per profile: the run, total and components measured, estimated and their error, and why it was rejected. */
 export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string {
   const head = [
     ...facts,

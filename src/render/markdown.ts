@@ -107,12 +107,12 @@ function findingText(
   ].join('\n');
 }
 
-/** Names come from files: they must not become mark-up, mentions or links. */
+/** Escapes names from files, so that they cannot become mark-up, mentions or links. */
 function plain(text: string): string {
   return html(text).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
 }
 
-/** For a line of HTML, which an empty line would end and where Markdown has no meaning, as in `<summary>`. */
+/** Escapes text for one line of HTML, such as `<summary>`, which an empty line would end and in which Markdown has no effect. */
 const html = (text: string): string =>
   oneLine(text)
     .replaceAll('&', '&amp;')
@@ -124,7 +124,7 @@ const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, '
 
 const codeSpan = (code: string): string => (code.includes('`') ? plain(code) : `\`${oneLine(code)}\``);
 
-/** A fence longer than any run of backticks inside. */
+/** A code fence longer than any run of backticks inside. */
 function fence(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const ticks = '`'.repeat(longest + 1);

@@ -6,7 +6,7 @@ import { collapsed } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from '../views/test-profile.js';
 
 describe('test profile', () => {
-  it('is what the schema says and adds up', () => {
+  it('matches the schema and its sums', () => {
     for (const made of [testProfile(), bareProfile(), hostileProfile()]) profileDocumentSchema.parse(made);
     for (const stage of testProfile().data.stages.slice(0, 2)) {
       const { breakdown } = stage;
@@ -17,7 +17,7 @@ describe('test profile', () => {
 });
 
 describe('notices', () => {
-  it('say the same of several launches once, with their number and the range of what differs', () => {
+  it('merge equal issues of several launches, with their number and the range of differing numbers', () => {
     const busy = (mean: number, peak: number): Issue => ({
       code: 'machine_not_idle',
       severity: 'warning',
@@ -35,7 +35,7 @@ describe('notices', () => {
     ]);
   });
 
-  it('keep apart what differs in a name, and in numbers that are no arguments (archives from before)', () => {
+  it('stay separate if they differ in a name, or in numbers that are not arguments (old archives)', () => {
     const of = (scope: string, count: number): Issue => ({
       code: 'orphans',
       severity: 'info',

@@ -2,7 +2,7 @@ import type { Issue } from '../model/document.js';
 import { rangedText, sayingKey } from '../vocabulary/said.js';
 import { formatCount, nbsp } from '../vocabulary/format.js';
 
-/** Issues that say the same of several launches as one, with their number: five of a kind hide what is said once. */
+/** Merges equal issues of several launches, with their number, so that they do not hide other issues. */
 export function collapsed(issues: readonly Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>();
   for (const issue of issues) {
@@ -18,5 +18,5 @@ export function collapsed(issues: readonly Issue[]): Issue[] {
   });
 }
 
-/** "× 3" where something happened several times and the text does not say how often; '' otherwise. */
+/** "× 3" for an issue that occurred several times if the text does not state the count; else ''. */
 export const timesOf = ({ count = 1 }: Issue): string => (count < 2 ? '' : `×${nbsp}${formatCount(count)}`);

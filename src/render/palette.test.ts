@@ -63,7 +63,7 @@ describe('class colors', () => {
     }
   });
 
-  it.each(['light', 'dark'] as const)('stand out from the %s page', (name) => {
+  it.each(['light', 'dark'] as const)('have enough contrast to the %s page', (name) => {
     const surface = luminance(linear(themes[name].surface));
     for (const [opClass, hex] of Object.entries(classColors)) {
       const ownLuminance = luminance(linear(hex));
@@ -73,7 +73,7 @@ describe('class colors', () => {
   });
 });
 
-it('draws faint cells near the page and strong ones far from it, in both themes', () => {
+it("light cells are close to the page's color and dark ones far from it, in both themes", () => {
   for (const theme of [themes.light, themes.dark]) {
     const lightness = (hex: string): number => oklab(linear(hex))[0];
     const page = lightness(theme.surface);

@@ -9,7 +9,7 @@ interface Explained {
   reasons: string[];
 }
 
-/** A table as it is drawn: where it says so, without the columns that have no value, and with the reasons. */
+/** A table as drawn: if requested, without columns that have no value, and with the reasons. */
 export function explained({ columns, rows, reasons }: Table): Explained {
   if (!reasons || rows.length === 0) return { columns, rows, reasons: [] };
   const heads = new Map<string, Set<string>>();
@@ -21,7 +21,7 @@ export function explained({ columns, rows, reasons }: Table): Explained {
   });
   const isKept = (_: unknown, index: number): boolean => kept[index]!;
   const left = columns.filter(isKept);
-  // Names without values are not worth a table.
+  // A table of only names is not shown.
   const known = left.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
   return {
     columns: left,

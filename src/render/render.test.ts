@@ -51,13 +51,13 @@ test.each([
   expect(shown).toMatch(/– time: (&lt;|<|\\<)b/);
 });
 
-test('a table that has no room for a column names it', () => {
+test('a table names the columns that do not fit', () => {
   const wide = { ...table, columns: table.columns.map((column, drop) => ({ ...column, drop })) };
   expect(terminalView(view([wide]), { width: 20 })).toContain('(no room at 20');
   expect(terminalView(view([wide]), { width: 80 })).not.toContain('no room');
 });
 
-test('a page hides only as many columns of a wide table as are too many, the least needed first', () => {
+test('a page hides only as many columns of a wide table as necessary, the least important first', () => {
   const columns = Array.from({ length: 9 }, (_, at) => ({
     id: `c${at}`,
     head: `head${at}`,
@@ -71,7 +71,7 @@ test('a page hides only as many columns of a wide table as are too many, the lea
   expect(pageOfView(view([seven]), { clientScript: '' })).not.toContain('class="detail"');
 });
 
-test('Markdown: a name from a file begins no line, ends no block of HTML and no code', () => {
+test('Markdown: a name from a file cannot start a line, end an HTML block or end code', () => {
   const name = 'k_0<img>\n\n# heading\n```\n\u202e\u2066\u001b`';
   const blocks: Block[] = [
     {
@@ -105,7 +105,7 @@ test('Markdown: a name from a file begins no line, ends no block of HTML and no 
 
 const chart: Chart = { form: 'bars', kind: 'shares', unit: 'ms', rows: [], series: [] };
 
-test('the script that draws is in pages with charts alone', () => {
+test('only pages with charts contain the script that draws', () => {
   const scripts = { clientScript: 'draws()', readingScript: 'reads()' };
   const block: Block = { t: 'chart', chart, label: 'rate', behind: table };
   const drawn = pageOfView(view([block]), scripts);
@@ -114,7 +114,7 @@ test('the script that draws is in pages with charts alone', () => {
   expect([read.includes('draws()'), read.includes('reads()')]).toEqual([false, true]);
 });
 
-test('a table in which no value is known is its reasons', () => {
+test('a table without any known value shows only its reasons', () => {
   const empty = {
     ...table,
     rows: [{ cells: ['a', { missing: 'x' }, { missing: 'x' }, { missing: 'y' }] }] as Row[],
@@ -149,7 +149,7 @@ test('charts of half the width are laid out in pairs', () => {
   expect(html.match(/<figure>/g)).toHaveLength(3);
 });
 
-test('bars of a waterfall fit 40 columns: gaps, bars and notes give way to names and numbers', () => {
+test('bars of a waterfall fit 40 columns: gaps, bars and notes are dropped before names and numbers', () => {
   const bars: Block = {
     t: 'bars',
     title: 'Decode step',

@@ -1,12 +1,11 @@
 /**
- * Names come from files and devices. Whatever is printed or written goes through one of these, where it leaves: `safeText`
- * for terminals, Markdown and pages, `safeJson` for documents. `inert` (terminal/text.ts) makes one line of a name before
- * it is measured.
+ * Names come from files and devices, so all output passes one of these functions: `safeText` for terminals, Markdown and pages, `safeJson`
+ * for documents. `inert` (terminal/text.ts) makes a name one line before it is measured.
  */
 
-/** Colors that we paint ourselves (picocolors). */
+/** Colors that we add ourselves (picocolors). */
 const ownColour = String.raw`\u001b\[(?:[0-4]|[79]|2[2-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`;
-/** CSI, then OSC and other strings, as far as they are whole. */
+/** Complete escape sequences: CSI, OSC and other strings. */
 const sequence = String.raw`[\u001b][[][0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)`;
 /** Control characters, and marks that change the direction of a text or end its line. */
 const steering = String.raw`(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]`;
@@ -14,7 +13,7 @@ const steering = String.raw`(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2
 const unsafe = new RegExp(`(${ownColour})|(${sequence})|${steering}`, 'gu');
 const suspicious = /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-/** `text` without anything that steers a terminal or reorders a line. @param colors keeps our own */
+/** Removes everything from `text` that controls a terminal or reorders a line. @param colors keeps our own */
 export function safeText(text: string, { colours = false }: { colours?: boolean } = {}): string {
   if (!suspicious.test(text)) return text;
   return text.replaceAll(unsafe, (_, own?: string, foreign?: string) =>

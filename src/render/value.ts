@@ -13,7 +13,7 @@ import {
 } from '../vocabulary/format.js';
 import type { Text, Value } from '../views/block.js';
 
-/** The one way from a value to its words, in every medium. */
+/** The text of a value, used for every medium. */
 export function valueText(value: Value): string {
   if ('figure' in value) {
     const { figure, spread, utilization } = value;
@@ -29,7 +29,7 @@ export function valueText(value: Value): string {
   if ('count' in value)
     return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);
   if ('missing' in value) return noValue;
-  // Drawn on pages; the numbers are in the columns next to it.
+  // Drawn on pages; the numbers are in the next columns.
   if ('gain' in value) return '';
   return 'code' in value ? value.code : value.text;
 }
@@ -43,7 +43,7 @@ export const plainText = (text: Text): string =>
     .map((part) => (typeof part === 'string' ? part : valueText(part)))
     .join('');
 
-/** The number behind a cell, for sorting and CSV; text where there is none, null where it is missing. */
+/** The number in a cell, for sorting and CSV; its text if it has none, null if it is missing. */
 export function rawValue(text: Text): number | string | null {
   const [only, ...more] = parts(text);
   if (only === undefined || more.length > 0) return plainText(text);

@@ -4,7 +4,7 @@ import { classLabel } from './op-classes.js';
 
 const idle = (id: string): string => idleCauses[id]!.meaning;
 
-/** What the time of a bar is, by the head of its id: `inefficiency.gemm` is a bar of `inefficiency`. */
+/** Meaning of a bar's time by the head of its id: `inefficiency.gemm` is a bar of `inefficiency`. */
 export const barMeanings: Readonly<Record<BarHead, string>> = {
   roofline: 'time of the necessary FLOPs and bytes of the stage at the device peaks, fully overlapped',
   serial: 'extra time because operations run one after another, each at its own limit',
@@ -23,8 +23,8 @@ export const barMeanings: Readonly<Record<BarHead, string>> = {
 };
 
 /**
- * What the count of a bar is of, one and several. Gaps with a launch call in them are not all launches: a launch while the
- * device is busy leaves none.
+ * Noun for the count of a bar, singular and plural. Gaps with a launch call in them are not all launches: a launch while the device is busy
+ * leaves no gap.
  */
 export function countedIn(id: string, onCpu: boolean): readonly [one: string, several: string] {
   const { head } = barParts(id);
@@ -49,7 +49,7 @@ const copies: Readonly<Record<string, string>> = {
   memset: 'memset',
 };
 
-/** Exposed communication of a rank of a job, by what it is. */
+/** Exposed communication of a rank of a job, by kind. */
 const communication: Readonly<Record<string, BarWords>> = {
   wire: {
     label: 'exposed exchange',
@@ -67,7 +67,7 @@ interface BarWords {
   meaning: string | null;
 }
 
-/** What the host does, where timelines show all of it as one cause. */
+/** Kinds of host time, which timelines show as one cause. */
 const hosts: Readonly<Record<string, BarWords>> = {
   program: idleCauses['host']!,
   loading_code: { label: 'host loading code', meaning: 'compiling, linking or loading on first use' },
@@ -81,7 +81,7 @@ const hosts: Readonly<Record<string, BarWords>> = {
   idle_cores: { label: 'idle cores', meaning: 'of the cores that the engine may use' },
 };
 
-/** The one name of a bar, and what it is. */
+/** The label and meaning of a bar. */
 export function barWords(id: string): BarWords {
   const { head, tail } = barParts(id);
   const meaning = head === null ? null : barMeanings[head];

@@ -1,7 +1,7 @@
 import type { BenchAnswer, BenchFit, BenchPointResult } from '../model/documents/bench.js';
 import { latencyLabels } from './loads.js';
 
-/** Latencies of a point, in reading order. */
+/** Latencies of a point, in display order. */
 export const pointLatencyLabels: Readonly<Record<keyof BenchPointResult['latency'], string>> = {
   ttft_ms: latencyLabels.ttft,
   tpot_ms: latencyLabels.tpot,
@@ -27,7 +27,7 @@ export const pointOutcomeMeanings: typeof pointOutcomeLabels = {
   stopped: 'the benchmark was stopped before or during it',
 };
 
-/** What an answer is about, the most important first. */
+/** Topics of answers, most important first. */
 export const answerLabels: Readonly<Record<BenchAnswer['id'], string>> = {
   variants: 'Variants',
   latency: 'Speed',
@@ -48,7 +48,7 @@ export const fitLabels: Readonly<Record<BenchFit['id'], string>> = {
   batch_tpot: 'TPOT by batch size',
 };
 
-/** A point of a benchmark by its id (`b4-p128-o64`): "batch 4, 128 in + 64 out"; other points have their name. */
+/** A point of a benchmark by its id (`b4-p128-o64`): "batch 4, 128 in + 64 out"; other ids are returned unchanged. */
 export const pointLabel = (id: string): string =>
   id.replace(/^b(\d+)-p(\d+)-o(\d+)$/, 'batch $1, $2 in + $3 out');
 

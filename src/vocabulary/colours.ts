@@ -5,9 +5,9 @@ import type { PhaseKind } from '../model/documents/trace.js';
 import { idleCauses } from './idle-causes.js';
 
 /**
- * One color an operator class in every chart, table and page: Okabe & Ito's (2008) color-blind safe set, its yellow a
- * little darker to be seen on white, and three more far enough from all others that every pair is distinguishable
- * under protanopia and deuteranopia too (palette.test.ts simulates both).
+ * One color per operator class in every chart, table and page: Okabe & Ito's (2008) color-blind safe set with a slightly darker yellow, for
+ * contrast on white, and three more that differ enough from all others under protanopia and deuteranopia too (palette.test.ts simulates
+ * both).
  */
 export const classColors: Record<OpClass, `#${string}`> = {
   gemm: '#0072b2',
@@ -24,7 +24,7 @@ export const classColors: Record<OpClass, `#${string}`> = {
   other: '#5f6773',
 };
 
-/** Colors that follow the reader's theme: of words, and of bars that are not of a class (what the hardware allows, idle time). */
+/** Colors that depend on the light or dark theme: text, and bars without a class (roofline, idle time). */
 export const toneColors = {
   ink: { light: '#1c2330', dark: '#e4e8ef' },
   muted: { light: '#5a6475', dark: '#9aa5b6' },
@@ -33,16 +33,13 @@ export const toneColors = {
   idle: { light: '#b3bac6', dark: '#5c6575' },
 } as const;
 
-/** Faint to strong blue of ColorBrewer's Blues: one hue, so that it reads in gray and to the color-blind alike; faint is near the page. */
+/** Light to dark blue of ColorBrewer's Blues: one hue, readable in gray and by the color-blind; `faint` is close to the page's color. */
 export const shadeRamps = {
   light: { faint: [222, 235, 247], strong: [8, 69, 148] },
   dark: { faint: [30, 42, 60], strong: [158, 202, 225] },
 } as const;
 
-/**
- * A color as charts have it: of the page in both themes, by the name of one that follows the theme, or between faint (0) and
- * strong (1) of the theme.
- */
+/** A color in a chart: fixed, by the name of a color that follows the theme, or between faint (0) and strong (1) of the theme. */
 export type Colour = `#${string}` | keyof typeof toneColors | `shade ${number}`;
 
 const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
@@ -64,7 +61,7 @@ export function phaseColor(kind: PhaseKind): Colour {
   return kind === 'decode' ? 'serial' : 'idle';
 }
 
-/** Color of what a device did in a phase: computing, exposed communication and copies, or idle by cause. */
+/** Color of what a device did in a phase: compute, exposed communication and copies, or idle by cause. */
 export function partColor(id: string): Colour {
   if (id === 'compute') return 'roofline';
   if (id === 'communication') return classColors.communication;

@@ -1,11 +1,11 @@
 import { plural } from './format.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
 
-/** Where the session has no stages (samples, counters, collectives): rules about time had nothing to judge. */
+/** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
 export const nothingRecorded =
   'Nothing significant in what was recorded; only a timeline or a benchmark shows what limits a program.';
 
-/** Where no rule found anything: how many had something to judge by, and what is not claimed. */
+/** Shown if no rule found anything: how many rules were applicable, and what is withheld. */
 export function nothingFound({
   rules,
   withheld,
@@ -19,10 +19,10 @@ export function nothingFound({
     : 'No finding: the session has none of the data that the rules need.';
 }
 
-/** A change with all that is said of it. */
+/** A change with its further text. */
 export const changeText = ({ text, more }: Finding['change']): string =>
   more === undefined ? text : `${text} ${more}`;
 
-/** Whether the bars are of the slowest rank, or of one that takes about as long and that the others wait for. */
+/** Whether the first rank is the slowest one; false if it takes about as long as others that wait for it. */
 export const slowestFirst = ({ ranks }: Pick<StageWaterfall, 'ranks'>): boolean =>
   ranks.every(({ measured_ms }) => measured_ms <= ranks[0]!.measured_ms);

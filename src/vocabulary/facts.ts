@@ -3,7 +3,7 @@ interface Fact {
   value: string | { n: number; unit: string; digits?: number };
 }
 
-/** How the ids of numbers end, the longer first. */
+/** Suffixes of the ids of numbers, longer ones first. */
 const units: readonly [ending: string, value: (n: number) => Exclude<Fact['value'], string>][] = [
   ['_bytes_per_s', (n) => ({ n, unit: 'B/s' })],
   ['_bytes', (n) => ({ n, unit: 'B' })],

@@ -40,7 +40,7 @@ describe('numbers', () => {
   ])('%d is %s', (value, text) => expect(plain(formatNumber(value))).toBe(text));
 });
 
-describe('any number that a file can hold becomes a short text', () => {
+describe('any number in a file becomes a short text', () => {
   const sizes = [5e-324, 1e-320, 1e-101, 1e-30, 1e300, Number.MAX_VALUE];
   it.each(['ns', 'ms', 's', 'B', 'GB', 'FLOP/s', 'parameters', 'ratio', 'percent', '1/s', 'tokens', ''])(
     'in %s',
@@ -91,7 +91,7 @@ describe('quantities', () => {
   });
 });
 
-it('a column of times has one number of decimals, the largest setting it', () => {
+it('a column of times has one number of decimals, set by the largest', () => {
   expect(formatMsColumn([4.0031, 0.4961, 8.9e-16, -0.02]).map(plain)).toEqual([
     '4.003',
     '0.496',
@@ -102,7 +102,7 @@ it('a column of times has one number of decimals, the largest setting it', () =>
   expect(formatMsColumn([0.06, 0.0213])).toEqual(['0.0600', '0.0213']);
 });
 
-it('one time has one text, whatever unit its document has it in', () => {
+it('a time has the same text whatever unit its document uses', () => {
   for (const [ns, text] of [
     [907.4, '907 ns'],
     [90.74, '91 ns'],
@@ -120,7 +120,7 @@ it('one time has one text, whatever unit its document has it in', () => {
   }
 });
 
-it('a difference has its sign where it is one', () => {
+it('a difference has its sign unless it rounds to 0', () => {
   expect(formatSigned(0.042, 'ratio')).toBe('+4.2 %');
   expect(formatSigned(-0.12, 'ratio')).toBe('−12 %');
   expect(formatSigned(0.000_068, 'ratio')).toBe('+0.0068 %');
@@ -130,13 +130,13 @@ it('a difference has its sign where it is one', () => {
   expect(formatSigned(0, 'ms')).toBe('0 ms');
 });
 
-it('a range has one unit, and one value where both ends read the same', () => {
+it('a range has one unit, and one value if both ends have the same text', () => {
   expect(plain(formatRange(0.0229, 0.773, 'ms'))).toBe('0.02 to 0.77 ms');
   expect(plain(formatRange(0, 16.7, 'ms'))).toBe('0 to 17 ms');
   expect(plain(formatRange(0.001_08, 0.001_08, 'ms'))).toBe('1.08 µs');
 });
 
-it('a value has the unit of its range, and no range that is the value', () => {
+it('a value has the unit of its range, and no range if the range is the value', () => {
   expect(formatWithRange(0.0573, 0.0229, 0.773, 'ms')).toEqual({
     value: '0.057 ms',
     range: '0.02 to 0.77 ms',
@@ -155,14 +155,14 @@ it('a mean count below 100 keeps one decimal', () => {
   ]);
 });
 
-it('a line breaks between words, never between a number and its unit', () => {
+it('lines break between words, never between a number and its unit', () => {
   expect(unbroken('takes 4.40 ms ± 0.03 (95 %, n = 12) at 8 users')).toBe(
     'takes 4.40\u00a0ms ±\u00a00.03 (95\u00a0%, n\u00a0=\u00a012) at 8 users',
   );
 });
 
 describe('figures', () => {
-  it('carry their spread in the digits of the value', () => {
+  it('show their spread with the digits of the value', () => {
     const e2e = figure(181.2, 'ms', 'test', { n: 12, ci95: [179.1, 183.3] });
     expect(plain(formatFigureWithSpread(e2e))).toBe('181 ms ± 2 (95 %, n = 12)');
     const launches = { ...e2e, ci95_over: { unit: 'launches', n: 3 } } as const;
@@ -185,7 +185,7 @@ describe('figures', () => {
     expect(plain(formatFigureWithInterval(wide))).toBe('57 000 tok/s ± 267 000');
   });
 
-  it('is the same number with and without its interval', () => {
+  it('show the same number with and without the interval', () => {
     const narrow = figure(10.002, 'ms', 'test', { n: 12, ci95: [9.972, 10.032] });
     expect(plain(formatFigureWithSpread(narrow))).toBe('10.0 ms ± 0.03 (95 %, n = 12)');
     expect(plain(formatFigure({ ...narrow, ci95: undefined }))).toBe('10.0 ms');
@@ -195,26 +195,26 @@ describe('figures', () => {
     expect(plain(formatFigure(figure(0.000_312, 'ratio', 'test')))).toBe('0.031 %');
   });
 
-  it('show n alone when there is no interval', () => {
+  it('show only n without an interval', () => {
     expect(plain(formatFigureWithSpread(figure(4.4, 'ms', 'test', { n: 1 })))).toBe('4.40 ms (n = 1)');
   });
 
-  it('give a skewed interval as its ends', () => {
+  it('show a skewed interval by its ends', () => {
     const skewed = figure(10, 'ms', 'test', { n: 20, ci95: [9.8, 12] });
     expect(plain(formatFigureWithSpread(skewed))).toBe('10.0 ms [9.8, 12.0] (95 %, n = 20)');
   });
 
-  it('give an interval that is cut at 0 as its ends, never as a "±" that reaches below', () => {
+  it('show an interval that is cut at 0 by its ends, never as a "±" that reaches below 0', () => {
     const few = figure(16, 'ms', 'test', { n: 4, ci95: [0, 31.9] });
     expect(plain(formatFigureWithSpread(few))).toBe('16 ms [0, 32] (95 %, n = 4)');
   });
 
-  it('missing is a dash', () => {
+  it('show a missing value as a dash', () => {
     expect(formatFigure(missing('no_roofline', 'none measured'))).toBe('–');
     expect(formatFigureWithSpread(missing('no_roofline', 'none measured'))).toBe('–');
   });
 
-  it('a utilization over 100 % is called an accounting fault', () => {
+  it('mark a utilization over 100 % as an accounting error', () => {
     expect(plain(formatUtilization(figure(0.83, 'ratio', 'test')))).toBe('83 %');
     expect(plain(formatUtilization(figure(1.12, 'ratio', 'test')))).toBe('112 % (accounting fault)');
     expect(isAccountingFault(figure(83, '%', 'test'))).toBe(false);
@@ -223,7 +223,7 @@ describe('figures', () => {
   });
 });
 
-it('durations', () => {
+it('formats durations', () => {
   expect([0.2, 42.4, 100, 5700, 7200, 200_000].map(formatDuration)).toEqual([
     '1 s',
     '42 s',
@@ -234,7 +234,7 @@ it('durations', () => {
   ]);
 });
 
-it('settings are as they were typed, in their unit', () => {
+it('formats settings as typed, in their unit', () => {
   expect([formatSetting(0.5), formatSetting(64, 'MiB'), formatSetting(99.9, '%')]).toEqual([
     '0.5',
     '64 MiB',
@@ -242,7 +242,7 @@ it('settings are as they were typed, in their unit', () => {
   ]);
 });
 
-it('plurals', () => {
+it('formats plurals', () => {
   expect([
     plural(1, 'kernel'),
     plural(0, 'kernel'),

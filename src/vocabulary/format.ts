@@ -1,20 +1,20 @@
 /**
- * The one way from a number to text, in values of views, sentences, charts and messages. A space stands between number and
- * unit; what wraps lines (terminal, page) binds them with `unbroken`. Thousands are apart by a no-break space everywhere.
- * Sizes in memory, files and copies are in powers of 1024, rates and documents in GB in powers of 1000.
+ * All formatting of numbers, for views, sentences, charts and messages. A space separates number and unit; renderers that wrap lines
+ * (terminal, page) keep them together with `unbroken`. Thousands are separated by a no-break space. Sizes in memory, files and copies use
+ * powers of 1024, rates and documents in GB powers of 1000.
  */
 import type { Figure, MeasuredFigure } from '../model/figure.js';
 import { halfInterval } from '../model/half-interval.js';
 
-/** Keeps words on one line where a medium wraps; the terminal turns it into a plain space at the end. */
+/** Keeps words on one line when text is wrapped; the terminal replaces it by a plain space at the end. */
 export const nbsp = '\u00a0';
-/** Stands where a value is missing; the reason stands next to it or in a note. */
+/** Shown for a missing value; the reason is next to it or in a note. */
 export const noValue = '–';
 
 const minus = '−';
 
 interface Rung {
-  /** Smallest magnitude, in the source unit, that is shown in this unit. */
+  /** Smallest magnitude, in the source unit, that uses this unit. */
   from: number;
   factor: number;
   unit: string;
@@ -27,7 +27,7 @@ const decimal = (unit: string): Rung[] =>
     unit: `${prefix}${unit}`,
   }));
 
-/** Times in a unit of `ns` nanoseconds: the same text whatever unit a document has them in. */
+/** Units for times given in units of `ns` nanoseconds, so that a time has the same text in any unit. */
 const time = (ns: number): Rung[] => [
   { from: 0, factor: 1 / ns, unit: 'ns' },
   { from: 1e3 / ns, factor: 1e3 / ns, unit: 'µs' },
@@ -68,7 +68,7 @@ const unitNames: Record<string, string> = {
   FLOPS: 'FLOP/s',
   'FLOP/B': 'FLOP/byte',
   'tokens/s': 'tok/s',
-  // What load tests count per second are requests.
+  // Load tests count requests per second.
   '1/s': 'req/s',
   percent: '%',
   '1': 'ratio',
@@ -80,7 +80,7 @@ function unitOf(figure: MeasuredFigure): string {
   return unitNames[figure.unit] ?? figure.unit;
 }
 
-/** More than any number from 1e-6 on needs: smaller ones have an exponent. toFixed throws beyond 100. */
+/** Maximum decimals, enough for any number from 1e-6 on: smaller ones have an exponent. toFixed throws above 100. */
 const maxDecimals = 20;
 
 function decimalsFor(value: number, digits: number): number {
@@ -96,14 +96,14 @@ function fixed(value: number, decimals: number): string {
   return value < 0 && /[1-9]/.test(text) ? `${minus}${text}` : text;
 }
 
-/** `value` with at least `digits` significant digits, whole digits always kept: 39.8, 4.40, 3 216. */
+/** `value` with at least `digits` significant digits; integer digits are always kept: 39.8, 4.40, 3 216. */
 export function formatNumber(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return noValue;
   if (value !== 0 && Math.abs(value) < 1e-6) return value.toExponential(digits - 1).replaceAll('-', minus);
   return fixed(value, decimalsFor(value, digits));
 }
 
-/** A number of things, which may be a mean: 12, 3 720, 8.3. */
+/** A count, which may be a mean: 12, 3 720, 8.3. */
 export function formatCount(count: number): string {
   const whole = Math.abs(count) >= 100 || Math.abs(count - Math.round(count)) < 0.05;
   return fixed(count, whole ? 0 : 1);
@@ -115,13 +115,13 @@ export function plural(count: number, singular: string, many = `${singular}s`): 
   return `${number} ${number === '1' ? singular : many}`;
 }
 
-/** What was set, not measured, in the unit it was set in: as short as it was typed, up to four digits: 4, 0.5 s, 64 MiB. */
+/** A setting (not a measurement) in its own unit, as short as typed, with up to four digits: 4, 0.5 s, 64 MiB. */
 export function formatSetting(value: number, unit = ''): string {
   const number = String(Number(value.toPrecision(4)));
   return unit === '' ? number : `${number} ${unit}`;
 }
 
-/** How long something took or is going to take, how old something is: 42 s, 3 min, 1 h 20 min, 12 days. */
+/** A duration or an age: 42 s, 3 min, 1 h 20 min, 12 days. */
 export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${fixed(Math.max(1, seconds), 0)} s`;
   const minutes = Math.round(seconds / 60);
@@ -132,7 +132,7 @@ export function formatDuration(seconds: number): string {
   return plural(Math.floor(hours / 24), 'day');
 }
 
-/** A tick of an axis with values up to `most`: all in the unit of `most`, as short as the steps are round: 0.5 GiB, 20 ms. */
+/** An axis tick for values up to `most`: all ticks in the unit of `most`, without unneeded digits: 0.5 GiB, 20 ms. */
 export function formatTick(value: number, unit: string, most: number): string {
   const name = unitNames[unit] ?? unit;
   const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(most, name);
@@ -141,17 +141,17 @@ export function formatTick(value: number, unit: string, most: number): string {
   return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;
 }
 
-/** A time on an axis in steps of `stepNs`: with the digits that distinguish it from its neighbors, 31.8640 s. */
+/** A time on an axis with steps of `stepNs`, with enough digits to distinguish neighbors: 31.8640 s. */
 export function formatTimeTick(ns: number, stepNs: number): string {
   const { factor, unit } = rungOf(Math.max(Math.abs(ns), stepNs), 'ns');
   return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
 }
 
-/** How many times as much: 26.0×, 1.85×, 0.990×. */
+/** A factor: 26.0×, 1.85×, 0.990×. */
 export const formatFactor = (factor: number): string =>
   Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;
 
-/** By the magnitude as it is shown: 999.9 ms are 1.00 s, 1023.9 MiB are 1.00 GiB. */
+/** The unit for a value as displayed: 999.9 ms become 1.00 s, 1023.9 MiB become 1.00 GiB. */
 function rungOf(value: number, unit: string, digits = 3): Rung {
   const size = Math.abs(value);
   const ladder = size === 0 ? [] : (ladders[unit] ?? []);
@@ -164,17 +164,17 @@ function rungOf(value: number, unit: string, digits = 3): Rung {
   return rung ?? { from: 0, factor: 1, unit };
 }
 
-/** No clock here ticks faster than 1 ns: two digits of it say enough. */
+/** Clocks have a resolution of 1 ns, so two digits are enough. */
 const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? Math.min(digits, 2) : digits);
 
-/** Bytes, operations and parameters below the first prefix are whole. */
+/** Whether a value is an integer count: bytes, operations and parameters below the first prefix. */
 const isCounted = ({ factor, unit }: Rung, value: number): boolean =>
   factor === 1 && ['B', 'FLOP', 'parameters'].includes(unit) && Number.isInteger(value);
 
-/** No one measures tokens per second to five digits: 34 013 are 34 000. */
+/** Rates are not accurate to five digits: 34 013 becomes 34 000. */
 const isRate = ({ unit }: Rung): boolean => unit === 'tok/s' || unit === 'req/s';
 
-/** A number with its unit, in the prefix that reads best: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
+/** A number with its unit and the most readable prefix: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
 export function formatQuantity(value: number, unit: string, digits = 3): string {
   const name = unitNames[unit] ?? unit;
   if (name === 'ratio') return formatPercent(value);
@@ -182,14 +182,14 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   if (name === '') return formatNumber(value, digits);
   if (!Number.isFinite(value)) return noValue;
   const rung = rungOf(value, name, digits);
-  // The rounding of a sum.
+  // A rounding error of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
   if (isCounted(rung, value)) return `${fixed(value, 0)} ${rung.unit}`;
   const number = isRate(rung) ? Number(value.toPrecision(digits)) : value / rung.factor;
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
 
-/** Both ends of a range in one unit, with the digits that its width supports: 3.3 to 4.3 ms; one value where both read the same. */
+/** Both ends of a range in one unit, with the digits that its width supports: 3.3 to 4.3 ms; one value if both have the same text. */
 export function formatRange(low: number, high: number, unit: string): string {
   const larger = Math.max(Math.abs(low), Math.abs(high));
   const rung = rungOf(larger, unitNames[unit] ?? unit);
@@ -198,13 +198,13 @@ export function formatRange(low: number, high: number, unit: string): string {
   return `${from === to ? to : `${from} to ${to}`} ${rung.unit}`;
 }
 
-/** A value with the digits that an uncertainty of ± `half` supports: 1.8 ms where half is 0.5 ms. */
+/** A value with the digits that an uncertainty of ± `half` supports: 1.8 ms if half is 0.5 ms. */
 export function formatWithin(value: number, half: number, unit: string): string {
   const rung = rungOf(value, unitNames[unit] ?? unit);
   return `${numberWithin(value / rung.factor, half / rung.factor, rung)} ${rung.unit}`;
 }
 
-/** A value in the unit of its range, and the range; null where the range is the value itself. */
+/** A value in the unit of its range, and the range; null if the range is the value itself. */
 export function formatWithRange(
   value: number,
   low: number,
@@ -218,7 +218,7 @@ export function formatWithRange(
   return { value: text, range: range.includes(' to ') ? range : null };
 }
 
-/** A difference, with its sign: +4.2 %, −12 ms. What rounds to nothing has none. */
+/** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
   const text = formatQuantity(value, unit, digits);
   return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
@@ -230,19 +230,19 @@ export const formatGb = (bytes: number): string => formatQuantity(bytes / 1e9, '
 export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
 
-/** Times for one column or a row of bars, all in ms with the decimals that suit the largest: 4.003, 0.496, 0.002. */
+/** Times for one column or row of bars, all in ms with the decimals for the largest: 4.003, 0.496, 0.002. */
 export function formatMsColumn(values: readonly number[]): string[] {
   const largest = Math.max(...values.map(Math.abs), 0);
   const decimals = decimalsFor(largest, largest < 1 ? 3 : 4);
   return values.map((value) => fixed(value, decimals));
 }
 
-/** A share (1 = 100 %) in percent: whole from 10 % on, one decimal below, two digits below 0.1 %: what is measured is not 0. */
+/** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0. */
 export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
 }
 
-/** A part of a whole, 0 where there is none; of a small part more digits say nothing: <0.1 %. */
+/** A part of a whole; 0 if there is none, <0.1 % for a small part. */
 export function formatPart(of: number, whole: number): string {
   const share = whole > 0 ? of / whole : 0;
   return share > 1e-6 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
@@ -255,20 +255,20 @@ function percentNumber(percent: number): string {
 }
 
 interface Parts {
-  /** Number as shown, or "–". */
+  /** Number as displayed, or "–". */
   text: string;
   unit: string;
-  /** "± 2.1 (95 %, n = 12)", "± 2.1 (95 %, n = 5 launches)", "n = 12", or "": n is what the interval is over. */
+  /** "± 2.1 (95 %, n = 12)", "± 2.1 (95 %, n = 5 launches)", "n = 12", or ""; n is the number of values behind the interval. */
   spread: string;
   /** "± 2.1", "[1.2, 4.0]", or "". */
   interval: string;
-  /** Why there is no number. */
+  /** Why the number is missing. */
   reason: string | null;
 }
 
 /**
- * A figure in its parts, for presenters that set number and unit apart. The number has three digits, two where its interval
- * is wide: 4.40 ms ± 0.03, 3.3 s ± 0.6. A skewed interval (ratio, bootstrap, one cut at 0) has no honest "±" and shows its ends.
+ * A figure in its parts, for renderers that place number and unit separately. The number has three digits, or two if its interval is wide:
+ * 4.40 ms ± 0.03, 3.3 s ± 0.6. A skewed interval (ratio, bootstrap, one cut at 0) has no valid "±" and shows its ends.
  */
 export function figureParts(figure: Figure): Parts {
   if (figure.value === null)
@@ -299,16 +299,13 @@ export function figureParts(figure: Figure): Parts {
   return { ...parts, spread: `${interval} (95 %${n && `, ${n}`})`, interval };
 }
 
-/** Rounding of whole digits that an interval as wide as the value does not support: 57 000 ± 267 000; null: none. */
+/** Rounding step for integer digits that a wide interval does not support: 57 000 ± 267 000; null: none. */
 function roundingStep(value: number, half: number): number | null {
   if (!(half >= Math.abs(value) / 2) || !(Math.abs(value) >= 1000) || !Number.isFinite(half)) return null;
   return 10 ** (Math.floor(Math.log10(Math.abs(value))) - 1);
 }
 
-/**
- * As many digits as the half width supports, two at least and three at most; a half width of 1 to 3 units needs its
- * second digit.
- */
+/** As many digits as the half width supports, at least two and at most three; a half width of 1 to 3 units needs its second digit. */
 function numberWithin(value: number, half: number, rung: Rung): string {
   const most = digitsOf(rung, 3);
   if (!(half > 0) || Math.abs(value) < 1e-6)
@@ -322,7 +319,7 @@ function decimalsWithin(value: number, half: number, most: number): number {
   return Math.min(decimalsFor(value, most), Math.max(decimalsFor(value, 2), needed));
 }
 
-/** "4.40 ms", or "–" when there is no value. */
+/** "4.40 ms", or "–" without a value. */
 export function formatFigure(figure: Figure): string {
   const { text, unit } = figureParts(figure);
   return unit ? `${text} ${unit}` : text;
@@ -334,18 +331,18 @@ export function formatFigureWithSpread(figure: Figure): string {
   return spread ? `${formatFigure(figure)} ${spread}` : formatFigure(figure);
 }
 
-/** "± 2 (95 %, n = 12)", for a place apart from the value; empty where it has none. */
+/** "± 2 (95 %, n = 12)", for display apart from the value; empty without an interval. */
 export const formatSpread = (figure: Figure): string => figureParts(figure).spread;
 
-/** "181 ms ± 2", for lines that name n once. */
+/** "181 ms ± 2", for lines that state n once. */
 export function formatFigureWithInterval(figure: Figure): string {
   const { interval } = figureParts(figure);
   return interval ? `${formatFigure(figure)} ${interval}` : formatFigure(figure);
 }
 
 /**
- * A utilization (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
- * roof too low, or the time too short: the value is marked, not hidden or clamped.
+ * A utilization (MFU, MBU) cannot exceed 100 % of a roofline. If it does, the work was counted too high, the roofline is too low, or the
+ * time too short: the value is marked, not hidden or clamped.
  */
 export function isAccountingFault(figure: Figure): boolean {
   if (figure.value === null) return false;
@@ -380,5 +377,5 @@ const bound = new RegExp(
   'g',
 );
 
-/** Text that keeps numbers and their units on one line where a medium wraps. */
+/** Keeps numbers and their units on one line when text is wrapped. */
 export const unbroken = (text: string): string => text.replaceAll(bound, nbsp);

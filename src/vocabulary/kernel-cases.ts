@@ -13,7 +13,7 @@ const sizes: Record<string, (p: Params) => string> = {
     `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
   lstm: (p) =>
     `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${plural(p['layers'] ?? 0, 'layer')}`,
-  // Batch × new tokens / context. What sweeps change comes first: narrow tables cut the end.
+  // Batch × new tokens / context. Values that sweeps change come first, since narrow tables cut the end.
   attention: (p) =>
     `${p['batch']}×${p['new_tokens']}/${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
@@ -27,7 +27,7 @@ function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): s
   return sizes[kernel]?.(params) ?? times(...Object.values(params));
 }
 
-/** "attention flash 8×1/2048, …"; the dtype where a table has several. */
+/** "attention flash 8×1/2048, …"; with the dtype if a table has several. */
 export function caseLabel(result: KernelResult, withDType: boolean): string {
   return [result.kernel, result.backend, withDType ? result.dtype : null, sizesOf(result)]
     .filter((word) => word !== null)

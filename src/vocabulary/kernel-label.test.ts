@@ -18,7 +18,7 @@ test.each([
   ['cutlass::device_kernel', 'device_kernel'],
 ])('%s runs what it is given', (name, label) => expect(kernelLabel(name)).toBe(label));
 
-/** Names as nsys wrote them on an H200 (torch 2.11). */
+/** Names recorded by nsys on an H200 (torch 2.11). */
 test.each([
   [
     'void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::BinaryFunctor<c10::Half, c10::Half, c10::Half, at::native::binary_internal::MulFunctor<float>>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)',
@@ -71,13 +71,13 @@ test.each([
   expect(kernelLabel(name)).toBe(label);
 });
 
-test('kernels without a tile in their name get the known one; long ones lose their middle', () => {
+test('kernels without a tile in their name get the known one; long names are cut in the middle', () => {
   expect(kernelLabel('gemmk1_kernel', '64x8x64')).toBe('gemmk1_kernel 64x8x64');
   expect(cutMiddle('nvjet 64x8_64x16_4x1_v_splitK_TNT', 20)).toBe('nvjet 64x8…plitK_TNT');
   expect([...cutMiddle('nvjet 64x8_64x16_4x1_v_splitK_TNT', 20)]).toHaveLength(20);
 });
 
-test('a name of 10 MB is labeled as fast as any, and its label fits a line', () => {
+test('labels a name of 10 MB as fast as any other, and the label fits a line', () => {
   expect(kernelLabel(`nvjet_${'k'.repeat(10_000_000)}`)).toHaveLength(160);
   expect(kernelLabel('nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN')).toBe('nvjet 64x8_64x16_1x1_v_TNN');
 });

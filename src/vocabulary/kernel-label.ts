@@ -1,9 +1,9 @@
 /**
- * Kernel names as one reads them in a column: what PyTorch's templates compute instead of the template's name, the parts
- * of library names that distinguish kernels instead of those that all of them share. The full name stays in the tables.
+ * Readable labels of kernels for a column: the operation of PyTorch's templates instead of the template's name, and the parts of library
+ * names that distinguish kernels. The full name stays in the tables.
  */
 
-/** PyTorch's templates that do nothing by themselves: what they compute is in their template arguments. */
+/** Generic PyTorch templates: the operation is in their template arguments. */
 const templates: readonly [pattern: RegExp, label: string][] = [
   [/^(?:vectorized_|unrolled_|legacy_)?elementwise_kernel\b/, 'elementwise'],
   [/^reduce_kernel\b/, 'reduce'],
@@ -11,7 +11,7 @@ const templates: readonly [pattern: RegExp, label: string][] = [
   [/^(?:index_elementwise|index_kernel|vectorized_gather|gather)_?kernel\b/, 'index'],
 ];
 
-/** What the template is given, the most telling first. */
+/** Operations in template arguments, most specific first. */
 const operations: readonly RegExp[] = [
   /\b(\w+?)_kernel_cuda\b/,
   /\b(\w+?)_(?:tensor_)?(?:kernel_impl|kernel|cuda_kernel)\(at::TensorIterator/,
@@ -21,7 +21,7 @@ const operations: readonly RegExp[] = [
   /::(normal|uniform|exponential|bernoulli)_kernel\b/,
 ];
 
-/** CUTLASS's entry points run what their first argument names, FlashAttention 3's and GEMMs alike. */
+/** CUTLASS entry points run the functor in their first argument, for FlashAttention 3 and GEMMs. */
 const entryPoint = /^(?:device_kernel|Kernel2?)$/;
 const functor = /\b(?:device_kernel|Kernel2?)<(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)/;
 
@@ -49,15 +49,15 @@ function baseName(name: string): string {
   return base.split('::').at(-1) ?? base;
 }
 
-/** Names are matched and shown up to here: longer ones repeat template arguments, or are no names. */
+/** Maximum characters of a name that are matched and shown: longer names repeat template arguments, or are not names. */
 const matchedLetters = 1500;
 const shownLetters = 160;
 
 /**
- * "elementwise silu", "reduce mean", "nvjet 64x8_64x16_4x1_v_splitK_TNT", "cudnn sdpa flash_fprop 64x64x64"; any other
- * kernel by its name without templates and namespaces.
- * @param name whole name as the capture has it
- * @param tile added where the name has no digits that identify it
+ * "elementwise silu", "reduce mean", "nvjet 64x8_64x16_4x1_v_splitK_TNT", "cudnn sdpa flash_fprop 64x64x64"; any other kernel by its name
+ * without templates and namespaces.
+ * @param name full name in the capture
+ * @param tile added if the name has no digits that identify it
  */
 export function kernelLabel(name: string, tile: string | null = null): string {
   return cutMiddle(

@@ -7,7 +7,7 @@ export function loadLabel({ kind, concurrency, rate_per_s: rate }: Load): string
   return rate === null ? kind : `${formatSetting(rate, 'req/s')} (${kind})`;
 }
 
-/** Latencies of requests, in reading order. */
+/** Latencies of requests, in display order. */
 export const latencyLabels = {
   ttft: 'TTFT',
   tpot: 'TPOT',

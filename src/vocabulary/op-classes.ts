@@ -31,7 +31,7 @@ export const classMeanings: Record<OpClass, string> = {
   other: 'not classified by name or operator',
 };
 
-/** Label of a class; "all kernels" where classes are not distinguished. */
+/** Label of a class; "all kernels" if classes are not distinguished. */
 export const classLabel = (id: string): string =>
   id === 'kernels' ? 'all kernels' : ((classLabels as Readonly<Record<string, string>>)[id] ?? id);
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { withText } from '../model/said.js';
 import { quantity, rangedText, said, sayingKey } from './said.js';
 
-test('a text that was changed, as by redaction, loses what it was made of', () => {
+test('a changed text, for example after redaction, loses its template', () => {
   const issue = { code: 'x', ...said`${'token hunter2'}: ${3} times` };
   expect(issue.text).toBe('token hunter2: 3 times');
   expect(withText(issue, issue.text)).toEqual(issue);
@@ -12,7 +12,7 @@ test('a text that was changed, as by redaction, loses what it was made of', () =
   });
 });
 
-test('arguments are shown by the formatter, and ranges of them', () => {
+test('arguments and their ranges are formatted as numbers', () => {
   const busy = (share: number) => said`${'gpu0'} busy ${quantity(share, 'ratio')} of ${1234} samples`;
   expect(busy(0.7123).text).toBe('gpu0 busy 71 % of 1\u00a0234 samples');
   expect(sayingKey(busy(0.7))).toBe(sayingKey(busy(0.2)));

@@ -5,7 +5,7 @@ import { formatCount, formatQuantity } from './format.js';
 /** An argument with its unit, which is part of the template: said`took ${quantity(4, 'ms')}`. */
 export const quantity = (n: number, unit: string) => ({ n, unit });
 
-/** A sentence and its arguments: said`${3} ranges were never closed`. A number alone is a count. */
+/** A sentence with its template and arguments: said`${3} ranges were never closed`. A number alone is a count. */
 export function said(
   parts: TemplateStringsArray,
   ...args: (number | string | ReturnType<typeof quantity>)[]
@@ -42,11 +42,11 @@ interface Saying {
   said?: Said | undefined;
 }
 
-/** The same for sayings that differ in their numbers only; those without arguments by their text. */
+/** Equal for sentences that differ only in their numbers; for sentences without arguments, their text. */
 export const sayingKey = ({ text, said: of }: Saying): string =>
   of ? JSON.stringify([of.template, of.args.filter((arg) => typeof arg === 'string')]) : text;
 
-/** One text for sayings of one key: a number that differs becomes "1.0 % to 1.1 %". */
+/** One text for sentences with the same key: a number that differs becomes "1.0 % to 1.1 %". */
 export function rangedText(sayings: readonly Saying[]): string {
   const [first] = sayings;
   if (!first?.said) return first?.text ?? '';
@@ -58,7 +58,7 @@ export function rangedText(sayings: readonly Saying[]): string {
   return filled({ template: first.said.template, args });
 }
 
-/** Issues of several places: those that differ in their numbers only as one, with the places that have them. */
+/** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */
 export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: string | null }[]): Issue[] {
   const groups = new Map<string, (typeof all)[number][]>();
   for (const entry of all) {

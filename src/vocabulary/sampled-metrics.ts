@@ -1,4 +1,4 @@
-/** Labels of what is sampled of GPUs and host, in reading order; the same on every surface. */
+/** Labels of sampled metrics of GPUs and host, in display order; the same on every surface. */
 const labels: Record<string, string> = {
   utilization_percent: 'utilization',
   memory_utilization_percent: 'memory controller busy',
@@ -31,7 +31,7 @@ const labels: Record<string, string> = {
   clock_mhz: 'core clock',
 };
 
-/** Sampled too, and read by analyses rather than people. */
+/** Sampled too, but used by analyses rather than shown. */
 const codes: Record<string, string> = {
   run_delay_percent: 'main thread waited for a core',
   compute_processes: 'processes on the GPU',
@@ -49,12 +49,12 @@ export const metricLabel = (metric: string): string =>
   labels[metric] ?? codes[metric] ?? metric.replaceAll('_', ' ');
 export const scopeLabel = (scope: string): string => scopes[scope] ?? scope;
 
-/** Those that have a label, in reading order; the others are in the documents only. */
+/** Metrics with a label, in display order; the others are only in documents. */
 export function labelledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {
   return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
 }
 
-/** Ends of ids of sampled metrics, and their units. */
+/** Suffixes of the ids of sampled metrics, and their units. */
 const units: readonly [end: string, unit: string][] = [
   ['_percent', '%'],
   ['_bytes', 'bytes'],
@@ -70,7 +70,7 @@ const units: readonly [end: string, unit: string][] = [
 /** MHz, W, %; '' for a metric without a unit. */
 export const metricUnit = (metric: string): string => units.find(([end]) => metric.endsWith(end))?.[1] ?? '';
 
-/** Whether a scope is a GPU or a part of one, not the host. */
+/** Whether a scope is a GPU or an instance of one, not the host. */
 export const isGpuScope = (scope: string): boolean => scope.startsWith('gpu');
 
 export const sampledMetrics: readonly { id: string; label: string; unit: string }[] = Object.entries({

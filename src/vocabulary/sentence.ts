@@ -1,9 +1,9 @@
-/** Pieces of sentences; what they say is their callers'. */
+/** Helpers for sentences. */
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const uncapital = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Without full stops and spaces at its end. */
+/** Without full stops and spaces at the end. */
 export const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
 
 /** "a, b and c". */

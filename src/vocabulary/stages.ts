@@ -2,7 +2,7 @@ import type { WaterfallKind } from '../model/documents/explain.js';
 import { plural } from './format.js';
 import type { PhaseKind } from '../model/documents/trace-phase.js';
 
-/** One instance of each kind of stage, in words. */
+/** Labels of one instance of each kind of stage. */
 export const stageLabels: Readonly<Partial<Record<WaterfallKind, string>>> = {
   decode: 'decode step',
   mixed: 'mixed step',
@@ -56,6 +56,6 @@ export function instancesOf(count: number, kind: string): string {
   return count === 1 ? `one ${label}` : plural(count, label);
 }
 
-/** A phase of a timeline; null is the whole capture, `outside` is everything in no phase. */
+/** Label of a phase of a timeline; null is the whole capture, `outside` is outside of all phases. */
 export const phaseLabel = (kind: PhaseKind | null): string =>
   kind === null ? stageLabels.outside! : kind === 'outside' ? 'outside phases' : (stageLabels[kind] ?? kind);

@@ -6,12 +6,12 @@ import { formatBytes } from './format.js';
 interface StorageContext {
   /** The file or folder being written. */
   path: string;
-  /** Continues "cannot …", e.g. "write the table kernels". */
+  /** Completes "cannot …", e.g. "write the table kernels". */
   doing: string;
   neededBytes?: number | null;
-  /** The folder is inferscope's own home, not a path the user typed for output. */
+  /** Whether the folder is inferscope's home, not an output path given by the user. */
   home?: boolean;
-  /** What to type, where it is neither of the usual two. */
+  /** What to type, if it is neither of the two usual fixes. */
   fix?: string;
 }
 
@@ -26,13 +26,13 @@ const unwritable = new Set([
   'ENAMETOOLONG',
 ]);
 
-/** A file that we read, not the place we write to: its failure is another one. */
+/** Whether the error is about a file that we read, not about the path that we write to. */
 function isAboutAnotherFile(error: unknown, path: string): boolean {
   const named = (error as NodeJS.ErrnoException).path;
   return named !== undefined && !named.startsWith(path) && !path.startsWith(named);
 }
 
-/** Bytes that this user may still write on the disk of `path`, which need not exist yet; null when unknown. */
+/** Bytes that this user may still write on the disk of `path`, which need not exist yet; null if unknown. */
 export function freeBytes(path: string): number | null {
   let folder = path;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
@@ -45,8 +45,8 @@ export function freeBytes(path: string): number | null {
 }
 
 /**
- * A failed write as a known failure: E_DISK_FULL (how much was needed and where) or E_HOME_UNWRITABLE.
- * Anything else, our own errors included, comes back as it was.
+ * Converts a failed write to E_DISK_FULL (with the needed size and path) or E_HOME_UNWRITABLE. Any other error, including our own, is
+ * returned unchanged.
  */
 export function asStorageFailure(error: unknown, context: StorageContext): unknown {
   if (error instanceof InferscopeError) return error;

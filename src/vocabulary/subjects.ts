@@ -1,6 +1,6 @@
 import type { Subject } from '../model/subjects.js';
 
-/** What a session can hold, with its article, and the command that makes one. */
+/** Label of each subject of a session with its article, and the command that records it. */
 export const subjectWords: Readonly<Record<Subject, { label: string; command: string }>> = {
   profile: { label: 'a profile of the embedded engine', command: 'inferscope profile' },
   validation: { label: 'a validation', command: 'inferscope validate' },

@@ -55,10 +55,10 @@ const figureLabels: Readonly<Record<string, string>> = {
   idle_share: 'idle',
 };
 
-/** Head of a figure of a run; others by their names. */
+/** Column head of a figure of a run; the name if it has no label. */
 export const figureLabel = (name: string): string => figureLabels[name] ?? name.replaceAll('_', ' ');
 
-/** Unit of a figure, by the end of its name. */
+/** Unit of a figure, by the suffix of its name. */
 export function figureUnit(name: string): { unit: string; digits?: number } {
   if (name.endsWith('_gb')) return { unit: 'GB', digits: 4 };
   if (/_(ms|ns)$/.test(name)) return { unit: name.slice(-2) };
@@ -77,5 +77,5 @@ const parameterLabels: Readonly<Record<string, string>> = {
   kv_cache_dtype: 'KV dtype',
 };
 
-/** Head of a parameter of the plan; others by their names. */
+/** Column head of a parameter of the plan; the name if it has no label. */
 export const parameterLabel = (name: string): string => parameterLabels[name] ?? name.replaceAll('_', ' ');

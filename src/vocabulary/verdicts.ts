@@ -1,7 +1,7 @@
 import type { BaselineVerdict } from '../model/documents/baseline.js';
 import type { CompareVerdict } from '../model/documents/bench-compare.js';
 
-/** What was found of a metric of two sides: of `bench compare`, and of `baseline check`, which tolerates a share. */
+/** Verdicts on a metric of two sides: of `bench compare`, and of `baseline check`, which has a tolerance. */
 export const verdictLabels: Readonly<Record<CompareVerdict | BaselineVerdict, string>> = {
   worse: 'WORSE',
   better: 'better',
@@ -32,7 +32,7 @@ export const verdictMeanings: typeof verdictLabels = {
   missing: 'the metric is on one side only',
 };
 
-/** What the interval of a baseline figure is over. */
+/** What the interval of a baseline figure is computed over. */
 export const basisLabels = {
   launches: 'launches',
   repeats: 'repeats, one process',

@@ -7,14 +7,14 @@ export function modelWords({ model }: Workload): string {
   const { dtype, quantization } = model;
   const traits = [
     model.weights === 'unknown' ? null : `${model.weights} weights`,
-    // "MatMulNBits int4, block 32" says the dtype already.
+    // "MatMulNBits int4, block 32" contains the dtype already.
     quantization?.includes(dtype) || dtype === 'unknown' ? null : dtype,
     quantization,
   ].filter((trait) => trait !== null);
   return traits.length === 0 ? model.name : `${model.name} (${traits.join(', ')})`;
 }
 
-/** "onnxruntime 1.30.0 CPU, 1 thread"; "" where no engine was recorded. */
+/** "onnxruntime 1.30.0 CPU, 1 thread"; "" without a recorded engine. */
 export function engineWords({ engine, device, threads }: Workload): string {
   if (engine.name === 'unknown') return '';
   const version = engine.version ? ` ${engine.version}` : '';
@@ -22,7 +22,7 @@ export function engineWords({ engine, device, threads }: Workload): string {
   return `${engine.name}${version} ${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
-/** "batch 1, 128 in + 32 out tokens"; "" where a session does not say (another tool's capture, a sweep). */
+/** "batch 1, 128 in + 32 out tokens"; "" if unknown (another tool's capture, a sweep). */
 export function shapeWords({ batch_size, input_len, output_len }: Workload): string {
   const batch = batch_size === null ? null : `batch ${batch_size}`;
   const tokens =
@@ -34,14 +34,14 @@ export function shapeWords({ batch_size, input_len, output_len }: Workload): str
   return [batch, tokens].filter((part) => part !== null).join(', ');
 }
 
-/** "2040 in + 32 out tokens": lengths of a prompt and its answer, as they are typed. */
+/** "2040 in + 32 out tokens": lengths of prompt and output, as typed. */
 export const lengthWords = (input: number | null, output: number | null): string =>
   `${lengthOf(input)} in + ${lengthOf(output)} out tokens`;
 
 const lengthOf = (tokens: number | null): string =>
   tokens === null ? noValue : Number.isInteger(tokens) ? String(tokens) : formatCount(tokens);
 
-/** What ran, on what, in which shape: a session's title unless it was given another. */
+/** Workload, engine and shape: the title of a session without a title of its own. */
 export const identityWords = (workload: Workload): string =>
   [modelWords(workload), engineWords(workload), shapeWords(workload), givenWords(workload)]
     .filter(Boolean)

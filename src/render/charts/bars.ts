@@ -20,7 +20,7 @@ export function barsHeight({ kind, rows, series }: BarsChart): number {
   return kind === 'shares' ? 44 + 44 * rows.length : 60 + (14 * series.length + 10) * rows.length;
 }
 
-/** What each row or column adds up to. */
+/** The sum of each row or column. */
 const wholes = ({ rows, series }: BarsChart): number[] =>
   rows.map((_, row) => series.reduce((sum, { values }) => sum + (values[row] ?? 0), 0));
 

@@ -2,16 +2,16 @@ import type { EChartsOption } from 'echarts';
 import { formatTick } from '../../vocabulary/format.js';
 import type { Theme } from '../palette.js';
 
-/** Where a chart is drawn. */
+/** Theme and size of a drawing. */
 export interface Place {
   theme: Theme;
-  /** Width of the box, CSS pixels: below 500 labels give way. */
+  /** Width of the box, CSS pixels; below 500 some labels are left out. */
   width: number;
 }
 
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
-/** Whether labels have no room next to the marks. */
+/** Whether there is no room for labels next to the marks. */
 export const isNarrow = ({ width }: Place): boolean => width < 500;
 
 export function base({ theme }: Place): EChartsOption {
@@ -30,7 +30,7 @@ export function base({ theme }: Place): EChartsOption {
   };
 }
 
-/** A grid that keeps to the margins, axis labels and names included. */
+/** A grid that includes axis labels and names in its margins. */
 export function grid(margins: { left?: number; right?: number; top?: number; bottom?: number } = {}) {
   return {
     left: 4,
@@ -53,7 +53,7 @@ export function axisStyle({ theme }: Place) {
   };
 }
 
-/** An axis of values in `unit` up to `most`, named in its middle; all its ticks are in one unit. */
+/** A value axis in `unit` up to `most` with its name in the middle; all ticks are in one unit. */
 export function valueAxis(at: Place, unit: string, most: number, name?: { text: string; gap: number }) {
   return {
     type: 'value' as const,
@@ -67,7 +67,7 @@ export function valueAxis(at: Place, unit: string, most: number, name?: { text: 
   };
 }
 
-/** Names of rows, the first at the top; in a narrow box on up to two lines where they are words, else cut. */
+/** Names of rows, first at the top; in a narrow box words take up to two lines, other names are cut. */
 export function rowAxis(at: Place, rows: readonly string[], { words = false } = {}) {
   return {
     type: 'category' as const,
@@ -90,7 +90,7 @@ export function rowAxis(at: Place, rows: readonly string[], { words = false } = 
   };
 }
 
-/** Name of an axis in its middle, below or next to the labels. */
+/** Name of an axis at its middle, below or next to the labels. */
 export function axisName(name: string, gap: number) {
   return { name, nameLocation: 'middle' as const, nameGap: gap };
 }
@@ -103,14 +103,14 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** ECharts puts tooltips in the page as HTML; operator and model names come from files. */
+/** ECharts inserts tooltips as HTML, and operator and model names come from files. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 const longest = 90;
 
-/** Tooltip of a bold title and lines below it, all escaped, long names cut. */
+/** Tooltip with a bold title and further lines, all escaped, long names cut. */
 export function tip(title: string, ...lines: string[]): string {
   const [head = '', ...rest] = [title, ...lines].map((line) =>
     escapeHtml(line.length > longest ? `${line.slice(0, longest)}…` : line),
@@ -118,7 +118,7 @@ export function tip(title: string, ...lines: string[]): string {
   return [`<b>${head}</b>`, ...rest].join('<br>');
 }
 
-/** The tooltip of the item that is pointed at, of a list. */
+/** Tooltip of the item under the pointer. */
 export function tipOf<T>(items: readonly T[], text: (item: T) => [title: string, ...lines: string[]]) {
   return {
     formatter: (params: unknown) => {
@@ -128,7 +128,7 @@ export function tipOf<T>(items: readonly T[], text: (item: T) => [title: string,
   };
 }
 
-/** Black or white, whichever can be read on `color`. */
+/** Black or white, whichever has more contrast on `color`. */
 export function textOn(color: string): string {
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((from) => Number.parseInt(color.slice(from, from + 2), 16));
   return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? '#000000' : '#ffffff';

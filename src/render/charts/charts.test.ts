@@ -51,7 +51,7 @@ const drawnIn = (id: string, view = profileView(testProfile())): Option[] =>
 const numbers = ({ data }: Drawn): number[] => data.map(({ value }) => value as number);
 const pairs = ({ data }: Drawn) => data.map((item) => (Array.isArray(item) ? item : item.value) as number[]);
 
-it('classes: the segments of a stage, gaps included, are all of its time', () => {
+it('classes: the segments of a stage, including gaps, sum to its time', () => {
   const [option] = drawnIn('operators');
   for (const stage of [0, 1]) {
     const shares = option!.series.map((drawn) => numbers(drawn)[stage]!);
@@ -59,7 +59,7 @@ it('classes: the segments of a stage, gaps included, are all of its time', () =>
   }
 });
 
-it('layers: a stack is the layer', () => {
+it('layers: the segments of a layer sum to its time', () => {
   const option = drawnIn('layers')[1]!;
   for (const [index, layer] of result.stages[1]!.breakdown!.by_layer.entries()) {
     const stack = option.series.reduce((total, drawn) => total + numbers(drawn)[index]!, 0);
@@ -71,7 +71,7 @@ describe('roofline', () => {
   const { series } = drawnIn('roofline')[0]!;
   const points = (name: string) => pairs(series.find((line) => line.name?.startsWith(name))!);
 
-  it('bandwidth roofs are FLOP/s = bandwidth × intensity, cut by the highest compute roof', () => {
+  it('bandwidth rooflines are FLOP/s = bandwidth × intensity, cut by the highest compute peak', () => {
     for (const [name, rate] of [
       ['L3', 28.4e9],
       ['DRAM', 12.9e9],
@@ -83,7 +83,7 @@ describe('roofline', () => {
     expect(points('ridge')[0]![0]).toBeCloseTo(16.12, 2);
   });
 
-  it('a stage lies at its FLOPs / its clean time; what computes nothing has no place', () => {
+  it('a stage is at its FLOPs / its clean time; operations without FLOPs have no point', () => {
     const decode = result.stages[1]!;
     expect(points('measured')).toContainEqual([
       decode.intensity_flop_per_byte.value,
@@ -94,7 +94,7 @@ describe('roofline', () => {
   });
 });
 
-it('timeline: every stage and operator, from its start to its end', () => {
+it('timeline: every stage and operator from its start to its end', () => {
   const { timeline } = result;
   const spans = drawnIn('timeline')[0]!.series[0]!.data as unknown as [number, number, number][];
   expect(spans.length).toBe(timeline!.stages.length + timeline!.events.length);
@@ -104,7 +104,7 @@ it('timeline: every stage and operator, from its start to its end', () => {
   expect(end - start).toBeCloseTo(last.dur_ns / 1e6, 9);
 });
 
-it('memory: the three points stand at their time and size', () => {
+it('memory: the three points are at their time and size', () => {
   const marks = drawnIn('memory')[0]!.series.find(({ type }) => type === 'scatter')!;
   expect(pairs(marks)).toEqual(
     [
@@ -115,7 +115,7 @@ it('memory: the three points stand at their time and size', () => {
   );
 });
 
-it('latency: one panel a metric, outliers by another symbol, the interval behind', () => {
+it('latency: one panel per metric, outliers with another symbol, the interval in the background', () => {
   const { series } = drawnIn('latency')[0]!;
   expect(series).toHaveLength(3);
   const outliers = series[0]!.data.flatMap((item, index) => ('symbol' in item ? [index] : []));
@@ -125,8 +125,8 @@ it('latency: one panel a metric, outliers by another symbol, the interval behind
   expect(interval!.map(({ yAxis }) => yAxis)).toEqual(e2e.value === null ? [] : e2e.ci95);
 });
 
-it('latency: a repeat is named by its launch and its place there', () => {
-  // The iterations between are warm-ups, which start anew with each launch.
+it('latency: a repeat is named by its launch and its number there', () => {
+  // The iterations between are warm-ups, which restart with each launch.
   const repeats = [0, 0, 4, 4, 4].map((launch, index) => ({
     iteration: 3 * index,
     launch,
@@ -138,7 +138,7 @@ it('latency: a repeat is named by its launch and its place there', () => {
   expect(repeatLabels(repeats)).toEqual(['1.1', '1.2', '2.1', '2.2', '2.3']);
 });
 
-it('labels of lines that end together stand above each other', () => {
+it('labels of lines that end close together do not overlap', () => {
   const series = [0, 0.1, 0.2, 16].map((last) => ({
     name: 'gpu0',
     color: 'ink' as const,
@@ -155,7 +155,7 @@ it('labels of lines that end together stand above each other', () => {
   expect(places[0]).toBe(91);
 });
 
-it('telemetry: one panel a metric, a line a scope', () => {
+it('telemetry: one panel per metric, one line per scope', () => {
   const [option] = drawnIn('telemetry');
   expect(option!.grid).toHaveLength(2);
   expect(option!.series).toHaveLength(4);
@@ -187,7 +187,7 @@ it('tooltips are HTML of ECharts, so names in them are escaped and cut', () => {
   expect(tooltip!.formatter({ dataIndex: data.length - 1 })).not.toMatch(/<(?!b>|\/b>|br>)/);
 });
 
-it('every chart builds in both themes at phone and desktop width, with a height; it is plain data', () => {
+it('every chart builds in both themes at phone and desktop width, with a height, from plain data', () => {
   const views = [profileView(testProfile()), benchView(testBench()), memoryView(testMemory())];
   for (const chart of views.flatMap(allOf)) {
     expect(JSON.parse(JSON.stringify(chart))).toEqual(chart);
@@ -201,7 +201,7 @@ it('every chart builds in both themes at phone and desktop width, with a height;
   }
 });
 
-it('a color of several things is in the key once, a thing that is nowhere not at all', () => {
+it('a color of several items is in the key once, an unused one not at all', () => {
   const row = (name: string, color: 'idle' | 'ink', value: number) => ({ name, color, values: [value] });
   const series = [row('a', 'ink', 1), row('b', 'idle', 1), row('c', 'idle', 1), row('d', 'ink', 0)];
   expect(keyOf({ form: 'bars', kind: 'shares', unit: 'ms', rows: [''], series })).toEqual([
@@ -210,11 +210,11 @@ it('a color of several things is in the key once, a thing that is nowhere not at
   ]);
 });
 
-it('text on a color is black or white, whichever is read better', () => {
+it('text on a color is black or white, whichever has more contrast', () => {
   expect([textOn('#eecc00'), textOn('#0072b2')]).toEqual(['#000000', '#ffffff']);
 });
 
-it('a waterfall: each bar starts where the one before ended, invisible ones are left out', () => {
+it('a waterfall: each bar starts where the previous one ended, invisible ones are left out', () => {
   const bar = (value: number) => ({ name: String(value), value, meaning: '', color: 'ink' as const });
   const rows = placed({
     form: 'waterfall',
@@ -229,7 +229,7 @@ it('a waterfall: each bar starts where the one before ended, invisible ones are 
   ]);
 });
 
-it('charts next to each other have all their bars, changes have their sign', () => {
+it('charts next to each other show all their bars, and changes their sign', () => {
   const bar = (name: string, value: number) => ({ name, value, meaning: '', color: 'ink' as const });
   const bars = [bar('A', 2), bar('norm', 0), bar('copy', 0.5)];
   const texts = (longest?: number, signed = false) =>
@@ -248,7 +248,7 @@ it('charts next to each other have all their bars, changes have their sign', () 
 describe('batch', () => {
   const { data } = testBench();
 
-  it('a line a variant over the batches, with the intervals of its means', () => {
+  it('has one line per variant over the batches, with the intervals of its means', () => {
     const { series } = draw(tpotChart(data));
     const spreads = data.variants[1]!.points.slice(0, 4).map(({ latency }) => latency.tpot_ms as BenchSpread);
     const eager = series.find(({ name }) => name === 'mode=eager')!;
@@ -262,7 +262,7 @@ describe('batch', () => {
     expect(text).toContain('interval');
   });
 
-  it('marks the knee and the batch that does not fit, at their place and apart from each other', () => {
+  it('marks the knee and the batch that does not fit, without overlap', () => {
     const marks = draw(throughputChart(data)).series[0]!.markLine!.data;
     expect(marks.map(({ xAxis, label }) => [xAxis, label.formatter, label.distance])).toEqual([
       [2, 'knee', 4],
@@ -271,14 +271,14 @@ describe('batch', () => {
     expect(kneeOf(data.variants[0]!)).toBe(8);
   });
 
-  it('the thin line is the smallest batch times the batch', () => {
+  it('the thin line is the smallest batch scaled proportionally', () => {
     const [{ series }] = throughputChart(data).panels as [Panel];
     const values = (name: string) => series.find((line) => line.name === name)!.points.map(([, y]) => y!);
     const [first] = values('mode=cudagraph');
     expect(values('proportional to the batch')).toEqual([1, 4, 8, 16, 32].map((size) => first! * size));
   });
 
-  it('points of other lengths are lines of their own', () => {
+  it('points with other lengths are separate lines', () => {
     const otherBench = testBench({ variants: 1 }).data;
     otherBench.variants[0]!.points[1]!.input_len = 256;
     expect(batchLines(otherBench).map(({ name }) => name.replaceAll('\u00a0', ' '))).toEqual([
@@ -287,7 +287,7 @@ describe('batch', () => {
     ]);
   });
 
-  it('an interval that dwarfs what was measured does not press the lines to the floor', () => {
+  it('a very wide interval does not flatten the lines', () => {
     const with95 = (high: number) =>
       withIntervals({
         unit: 'ms',
@@ -298,13 +298,13 @@ describe('batch', () => {
 });
 
 describe('spread', () => {
-  it('quartiles are those of numpy.percentile, and Tukey’s fences lie 1.5 ranges beyond', () => {
+  it('quartiles equal those of numpy.percentile, and Tukey’s fences are 1.5 ranges beyond', () => {
     // numpy.percentile([1, 2, 3, 4, 10], [25, 50, 75]) = [2, 3, 4]
     expect(boxOf([10, 2, 3, 1, 4])).toEqual({ q1: 2, median: 3, q3: 4, low: -1, high: 7 });
     expect(boxOf([1, 2, 3])).toBeNull();
   });
 
-  it('as many repeats are triangles as the document counts outliers', () => {
+  it('has as many triangles as the document counts outliers', () => {
     const { data } = testBench();
     for (const row of spreadRows(data, 'tpot_ms')) {
       expect(row.repeats.filter(({ outlier }) => outlier)).toHaveLength(row.spread.outliers);
@@ -337,7 +337,7 @@ it('machine: utilization ends at 100 %, missing values are not drawn', () => {
   expect(pairs(idle!.series.find(({ name }) => name === 'mode=eager')!).at(-1)![1]).toBe('-');
 });
 
-it('variants: multiples of the first one, for points that both have', () => {
+it('variants: relative to the first one, for points that both have', () => {
   const groups = compared(testBench().data, 'tpot_ms');
   expect(groups).toHaveLength(10);
   const bars = drawnIn('variants', benchView(testBench()))[1]!.series;

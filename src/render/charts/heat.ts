@@ -7,14 +7,14 @@ import { axisName, axisStyle, base, grid, isNarrow, type Place, textOn, tipOf } 
 /** Height of a cell with two lines of text. */
 const cellHeight = 44;
 
-/** Slim rows of few ranks are as high as their labels; those of hundreds share a height that fits a screen. */
+/** Slim rows of few ranks are as high as their labels; hundreds of rows share a height that fits a screen. */
 const slimHeight = 16;
 const slimTotal = 640;
 
 export const heatHeight = ({ y, slim }: HeatChart): number =>
   70 + (slim ? Math.min(slimTotal, slimHeight * y.values.length) : cellHeight * y.values.length);
 
-/** Labels of so many rows fit; of more every nth row has one, counted from the top. */
+/** Maximum rows that all have a label; with more, every nth row has one, counted from the top. */
 const mostLabels = 32;
 
 const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
@@ -25,7 +25,7 @@ const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
   },
 });
 
-/** Values over two sizes, each written into its cell. */
+/** Values over two sizes, with text in each cell. */
 export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): EChartsOption {
   const { theme } = at;
   const axis = ({ name, values }: HeatChart['x'], gap: number) => ({
@@ -52,7 +52,7 @@ export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): ECharts
           const [w = 0, h = 0] = api.size!([1, 1]) as number[];
           const fill = cell.shade === null ? theme.surface : painted(`shade ${cell.shade}`, theme);
           if (slim) {
-            // On whole pixels, so that the ground does not shine through between cells.
+            // On whole pixels, so that the background does not show between cells.
             const [x0, y0] = [Math.round(left - w / 2), Math.round(top - h / 2)];
             const [x1, y1] = [Math.round(left + w / 2), Math.round(top + h / 2)];
             return {

@@ -10,7 +10,7 @@ const panelHeight = 150;
 const panelTop = 26;
 const panelBottom = 28;
 
-/** Panels with titles have places of their own; a chart without one takes the whole box. */
+/** Whether the chart has panels with separate areas; a single panel without title takes the whole box. */
 const isPaneled = ({ panels }: LinesChart): boolean => panels.length > 1 || panels[0]?.title !== undefined;
 
 export function linesHeight(chart: LinesChart): number {
@@ -18,7 +18,7 @@ export function linesHeight(chart: LinesChart): number {
   return isPaneled(chart) ? panels.length * panelHeight + 24 : small ? 220 : 300;
 }
 
-/** Lines over categories, a number or time, with intervals, bounds, shades behind and marks; from 0, so that heights compare. */
+/** Lines over categories, a number or time, with intervals, limits, background areas and marks; from 0, so that heights can be compared. */
 export function linesOption(chart: LinesChart, at: Place): EChartsOption {
   const { panels, x } = chart;
   const several = isPaneled(chart);
@@ -95,7 +95,7 @@ const valuesOf = ({ series }: Panel): number[] =>
     .filter(({ style }) => style !== 'guide')
     .flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
 
-/** Stacked series reach their sum. */
+/** Maximum of a panel; stacked series are summed. */
 function highest(panel: Panel): number {
   const stacked = panel.series.filter(({ style }) => style === 'stack');
   const length = largest(stacked.map(({ points }) => points.length));
@@ -105,7 +105,7 @@ function highest(panel: Panel): number {
   return largest([...valuesOf(panel), ...sums, ...(panel.bounds ?? []).map(({ value }) => value)]);
 }
 
-/** Top of an axis: intervals belong to it unless they dwarf the values, and are cut there. */
+/** Maximum of an axis: includes intervals, unless they are much larger than the values and are cut. */
 export function withIntervals(panel: Panel): number {
   const top = highest(panel);
   const ends = panel.series.flatMap(({ points }) => points.map(([, , more]) => more?.ci95?.[1] ?? 0));
@@ -167,7 +167,7 @@ function yAxis(chart: LinesChart, panel: Panel, at: Place) {
   };
 }
 
-/** Bytes are divided in powers of two. */
+/** Axis steps for bytes are powers of two. */
 function binarySteps(top: number, steps: number) {
   const interval = 2 ** Math.ceil(Math.log2(top / (steps + 1)));
   return { interval, max: Math.ceil(top / interval) * interval };
@@ -241,7 +241,7 @@ function pointTip(
   ];
 }
 
-/** What every line of a panel has at a moment. */
+/** Tooltip with the values of every line of a panel at one time. */
 function timeTip(all: readonly { panel: Panel; series: Series }[], at: Place) {
   return {
     ...base(at).tooltip,
@@ -268,8 +268,8 @@ function timeTip(all: readonly { panel: Panel; series: Series }[], at: Place) {
 const labelHeight = 13;
 
 /**
- * How far each series' label at the end of its line moves, px, so that those of lines that end close together do not lie on
- * each other, nor on the labels of the axis below.
+ * How far each series' label at the end of its line is moved, px, so that labels of lines that end close together overlap neither each
+ * other nor the axis labels below.
  */
 export function endLabelShifts(panel: Panel): number[] {
   const top = panel.most ?? highest(panel);

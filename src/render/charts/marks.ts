@@ -45,13 +45,13 @@ export function intervals({ points, color }: Series, { theme }: Place): SeriesOp
   ];
 }
 
-/** Rows above the lines for what is named there. */
+/** Number of text rows above the lines for marks that are named there. */
 export function markRoom({ marks = [], shades = [] }: LinesChart): number {
   const rows = marks.reduce((sum, { name, y }) => sum + (y === undefined ? name.split('\n').length : 0), 0);
   return Math.max(14 * rows, shades.some(({ color }) => color === undefined) ? 22 : 0);
 }
 
-/** Shades, bounds and vertical marks of a panel; ECharts hangs them on a series. */
+/** Background areas, limits and vertical marks of a panel; ECharts attaches them to a series. */
 export function behind(
   { x, marks = [], shades = [], panels }: LinesChart,
   { bounds = [] }: Panel,
@@ -60,14 +60,14 @@ export function behind(
   const { theme } = at;
   const label = { color: theme.ink, fontSize: 11 };
   const last = 'categories' in x ? x.categories.length - 1 : Infinity;
-  // Each name has rows of its own, so that none hides another.
+  // Each name has its own rows, so that none hides another.
   let rows = 0;
   const vertical = marks
     .filter(({ y }) => y === undefined)
     .map(({ x: place, name, color }) => {
       const distance = 14 * rows + 4;
       rows += name.split('\n').length;
-      // A name at an edge of the chart keeps inside of it.
+      // A name at an edge of the chart stays inside.
       const align = place === 0 ? 'left' : place === last ? 'right' : 'center';
       return {
         xAxis: place,
@@ -116,10 +116,10 @@ export function behind(
   };
 }
 
-/** Below this share of the highest point a name would be among those of the axis. */
+/** Below this share of the highest point a name would overlap the axis labels. */
 const nearAxis = 0.15;
 
-/** Named points on a line: the last of the highest and those near the axis above it, the others below; at the edges inside. */
+/** Named points on a line: names are above the highest point and points near the axis, below others, and inside at the edges. */
 export function pointMarks({ marks = [], panels }: LinesChart, at: Place): SeriesOption[] {
   const markers = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
   if (markers.length === 0) return [];

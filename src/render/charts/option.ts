@@ -9,7 +9,7 @@ import { spreadHeight, spreadOption } from './spread.js';
 import { maxShapes, timelineHeight, timelineOption } from './timeline.js';
 import { waterfallHeight, waterfallOption } from './waterfall.js';
 
-/** The one way from a chart of a view to what ECharts draws. */
+/** Converts a chart of a view to ECharts options; the only place that does. */
 export function optionOf(chart: Chart, at: Place): EChartsOption {
   switch (chart.form) {
     case 'lines':
@@ -49,14 +49,14 @@ export function heightOf(chart: Chart): number {
   }
 }
 
-/** SVG by default; thousands of shapes need a canvas. */
+/** SVG by default; a canvas for thousands of shapes. */
 export const rendererOf = (chart: Chart): 'svg' | 'canvas' =>
   chart.form === 'timeline' && chart.spans.length > maxShapes ? 'canvas' : 'svg';
 
 /** Whether the x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
 export const zooms = ({ form }: Chart): boolean => form === 'timeline';
 
-/** What its colors mean, where the chart has no labels for them; each color once. */
+/** Entries of the chart's key, if it has no labels; each color once. */
 export function keyOf(chart: Chart): KeyEntry[] {
   const byColor = new Map<string, KeyEntry>();
   for (const { name, color, symbol, dash } of entriesOf(chart)) {

@@ -13,7 +13,7 @@ interface Extent {
 const decadeBelow = (value: number): number => 10 ** Math.floor(Math.log10(value));
 const decadeAbove = (value: number): number => 10 ** Math.ceil(Math.log10(value));
 
-/** Achieved FLOP/s against arithmetic intensity, log-log; the axis reaches from left of the ridges to right of them. */
+/** Achieved FLOP/s against arithmetic intensity, both logarithmic; the axis includes all ridge points. */
 export function rooflineOption(chart: RooflineChart, at: Place): EChartsOption {
   const { points, slopes, peaks } = chart;
   const ridges = slopes.flatMap((slope) => peaks.map((peak) => peak.flops_per_s / slope.bytes_per_s));
@@ -56,7 +56,7 @@ function roofSeries(
   const fastest = Math.max(...slopes.map(({ bytes_per_s: rate }) => rate));
   const line = { type: 'line' as const, showSymbol: true, symbolSize: 1, silent: true, z: 1 };
   const itemStyle = { color: theme.ink };
-  // The labels' ground hides the lines that cross them.
+  // The labels' background hides lines that cross them.
   const label = {
     show: true,
     color: theme.muted,
@@ -67,7 +67,7 @@ function roofSeries(
   return [
     ...slopes.map(({ name, bytes_per_s: rate, detail = '' }, index): SeriesOption => {
       const text = `${name} ${formatQuantity(rate, 'B/s')}${isNarrow(at) ? '' : plainText(detail)}`.trim();
-      // The label of the first of two lies below its line, that of the other above.
+      // With two slopes, the label of the first is below its line, that of the second above.
       const side = slopes.length > 1 && index === 0 ? 'right' : 'left';
       const from = Math.max(x[0], y[0] / rate);
       // At the middle of the slope.
@@ -95,7 +95,7 @@ function roofSeries(
     ...peaks.map(({ dtype, flops_per_s: flops }, index): SeriesOption => {
       const text = `${dtype} ${formatQuantity(flops, 'FLOP/s')}`;
       const above = peaks[index - 1];
-      // Two roofs closer than a line of text: the lower one's label goes below its line.
+      // If two rooflines are closer than a line of text, the lower one's label goes below its line.
       const crowded = above !== undefined && above.flops_per_s / flops < 1.35;
       return {
         ...line,
@@ -148,7 +148,7 @@ const pointSeries = ({ theme }: Place, points: RooflineChart['points']): SeriesO
     itemStyle: { color: painted(color, theme), borderColor: theme.surface, borderWidth: 1.5, opacity: 1 },
     label: {
       show: group === null,
-      // Other measurements are next to it, at nearly the same height.
+      // Other measurements are to the left and right, at nearly the same height.
       position: 'bottom' as const,
       color: theme.ink,
       textBorderColor: theme.surface,

@@ -7,7 +7,7 @@ import { base, grid, isNarrow, type Place, rowAxis, tipOf, valueAxis } from './c
 
 export const spreadHeight = ({ rows }: SpreadChart): number => 56 + 24 * rows.length;
 
-/** Each row as shares of its own median: all of it as a line, the middle half as a box, every value as a dot. */
+/** Each row relative to its median: the range as a line, the middle half as a box, every value as a dot. */
 export function spreadOption({ rows, unit }: SpreadChart, at: Place): EChartsOption {
   const { theme } = at;
   const share = ({ median }: SpreadChart['rows'][number], value: number): number => value / median - 1;

@@ -4,18 +4,18 @@ import type { TimelineChart } from '../../views/chart.js';
 import { painted } from '../palette.js';
 import { axisStyle, base, isNarrow, type Place, rowAxis, textOn, tipOf } from './chart.js';
 
-/** More lanes than these share their height: the rows of a load are as many as its requests in flight. */
+/** More lanes than this share their height: a load test has a row per request in flight. */
 const fullLanes = 24;
 const laneHeight = (lanes: number): number => Math.max(4, Math.floor(26 * Math.min(1, fullLanes / lanes)));
-/** Below it a name has no room. */
+/** Minimum lane height for a name. */
 const namedHeight = 14;
-/** More than these are drawn as pixels: a page with so many shapes is slow. */
+/** Maximum shapes for SVG; with more a canvas is used, since a page with so many shapes is slow. */
 export const maxShapes = 1000;
 
 export const timelineHeight = ({ lanes }: TimelineChart): number =>
   lanes.length * laneHeight(lanes.length) + 84;
 
-/** Approximate width of a character at 11 px; a label that does not fit is cut, below four characters left out. */
+/** Approximate width of a character at 11 px; a label that does not fit is cut, and left out below four characters. */
 const characterWidth = 6.2;
 
 function fitted(label: string, width: number): string {
@@ -49,14 +49,14 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
       const from = Math.max(left, box.x);
       const to = Math.min(right, box.x + box.width);
       if (to < from) return null;
-      // A span thinner than a pixel is still drawn, or a busy stretch would look idle.
+      // A span thinner than a pixel is still drawn, since a busy range would otherwise look idle.
       const width = Math.max(to - from, 0.7);
       const height = row * 0.76;
       return {
         type: 'rect' as const,
         shape: { x: from, y: middle - height / 2, width, height },
         style: { fill: color },
-        // An empty text, not none: a shape that is drawn again keeps the label it had otherwise.
+        // An empty text instead of none: a redrawn shape would otherwise keep its old label.
         textContent: {
           type: 'text' as const,
           style: {
@@ -71,14 +71,14 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
   };
 }
 
-/** Spans on lanes over time, which zooms. */
+/** Spans on lanes over time, with zoom. */
 export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
   const narrow = isNarrow(at);
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
   const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);
   const left = Math.min(narrow ? 76 : 132, 24 + 8 * longest);
   const row = laneHeight(chart.lanes.length);
-  // Lanes may have the same name.
+  // Several lanes may have the same name.
   const rows = rowAxis(
     at,
     chart.lanes.map((label, index) => `${index}\u0000${label}`),

@@ -6,21 +6,18 @@ import { base, grid, isNarrow, type Place, rowAxis, tipOf } from './chart.js';
 
 type Placed = WaterfallBar & {
   text: string;
-  /** What the bars before it add up to. */
+  /** The sum of the bars before it. */
   from: number;
   isTotal: boolean;
 };
 
-/**
- * Bars one after the other, with what they add up to last; those that cannot be seen have no place, the table behind the
- * chart lists them.
- */
+/** Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. */
 export function placed({ bars, total, unit, longest, signed = false }: WaterfallChart): Placed[] {
   const texts = formatMsColumn([...bars.map(({ value }) => value), ...(total ? [total.value] : [])]);
   const sign = (index: number) => (signed && index > 0 && (bars[index]?.value ?? 0) > 0 ? '+' : '');
   const text = (index: number): string => `${sign(index)}${texts[index]!} ${unit}`;
   let reached = 0;
-  // Charts next to each other have their rows side by side.
+  // Charts next to each other have aligned rows.
   const aligned = longest !== undefined;
   const rows = bars.flatMap((bar, index): Placed[] => {
     const from = total ? reached + Math.min(0, bar.value) : 0;
@@ -34,11 +31,11 @@ export function placed({ bars, total, unit, longest, signed = false }: Waterfall
   return [...rows, { ...last, text: text(bars.length) }];
 }
 
-/** Where a click on a drawn bar leads. */
+/** The link of a drawn bar. */
 export const waterfallLink = (chart: WaterfallChart, index: number): string | undefined =>
   placed(chart)[index]?.link;
 
-/** Two lines of a label fit into a row: two sides of twelve bars, and the difference, are on the first screen of a comparison. */
+/** Row height for two lines of a label, so that two sides of twelve bars and the difference fit on the first screen of a comparison. */
 export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placed(chart).length;
 
 export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
@@ -48,7 +45,7 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
   return {
     ...base(at),
     grid: grid({ right: isNarrow(at) && !chart.signed ? 62 : 72 }),
-    // No rounded maximum: the longest bar takes the whole width, its label the margin.
+    // No rounded maximum: the longest bar takes the whole width, and its label the margin.
     xAxis: { type: 'value', min: 0, max: longest, show: false },
     yAxis: rowAxis(
       at,
@@ -83,7 +80,7 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
             value: Math.abs(value),
             cursor: link === undefined ? 'default' : 'pointer',
             itemStyle: light ? { color, opacity: 0.55, borderColor: color, borderWidth: 1 } : { color },
-            // The bar's own opacity is not the text's.
+            // The text does not inherit the bar's opacity.
             label: { show: true, position: 'right', opacity: 1, color: at.theme.ink, formatter: text },
           };
         }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { heatCsv } from './csv.js';
 
-test('cells of a heat map as rows: what was not measured is empty, commas are quoted', () => {
+test('cells of a heat map as rows: missing values are empty, commas are quoted', () => {
   const chart = {
     form: 'heat',
     x: { name: 'step', values: ['1', '2-3'] },

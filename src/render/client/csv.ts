@@ -1,6 +1,6 @@
 import type { HeatChart } from '../../views/chart.js';
 
-/** A row per cell of a heat map: where it is and its number (RFC 4180); empty where nothing was measured. */
+/** A CSV row per cell of a heat map: its position and number (RFC 4180); empty if not measured. */
 export function heatCsv({ x, y, cells }: HeatChart): string {
   const unit = cells.map(({ lines: [first] }) => numberOf(first)?.unit).find((found) => found !== undefined);
   const rows = cells.map((cell) => [
@@ -12,7 +12,7 @@ export function heatCsv({ x, y, cells }: HeatChart): string {
   return [[y.name, x.name, unit ?? 'value'], ...rows].map((row) => `${line(row)}\r\n`).join('');
 }
 
-/** RFC 4180. */
+/** A CSV field as in RFC 4180. */
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 function numberOf(text: unknown): { n: number; unit: string } | undefined {
@@ -21,7 +21,7 @@ function numberOf(text: unknown): { n: number; unit: string } | undefined {
     : undefined;
 }
 
-/** Saves the numbers of a heat map. */
+/** Button that saves the numbers of a heat map. */
 export function csvButton(document: Document, chart: HeatChart): HTMLElement {
   const button = document.createElement('button');
   button.type = 'button';

@@ -8,7 +8,7 @@ import { init } from './echarts.js';
 import { zoomByKeys } from './zoom.js';
 
 export interface Drawing {
-  /** Draws again in another theme or after the box changed its size; for paper whole before it returns. */
+  /** Draws again in another theme or after the box was resized; for paper it completes before it returns. */
   redraw: (theme: Theme, forPaper: boolean) => void;
 }
 
@@ -17,7 +17,7 @@ export function currentTheme(printing: boolean): Theme {
   return dark ? themes.dark : themes.light;
 }
 
-/** Thousands of shapes are drawn over several frames otherwise, and the page is laid out on paper before the next one. */
+/** Draws all shapes at once: thousands of shapes are otherwise drawn over several frames, and the page is printed before the next one. */
 function atOnce(option: EChartsOption): EChartsOption {
   return {
     ...option,
@@ -25,13 +25,13 @@ function atOnce(option: EChartsOption): EChartsOption {
   } as EChartsOption;
 }
 
-/** Where a click on a bar or a point leads; lines of a roofline take no clicks. */
+/** The link of a bar or point; lines of a roofline have none. */
 function linkOf(chart: Chart, index: number): string | undefined {
   if (chart.form === 'waterfall') return waterfallLink(chart, index);
   return chart.form === 'roofline' ? chart.points[index]?.link : undefined;
 }
 
-/** Draws a chart from the data that follows its box. */
+/** Draws a chart from the data in the element after its box. */
 export function draw(box: HTMLElement, theme: Theme): Drawing {
   const chart = JSON.parse(box.nextElementSibling?.textContent ?? '') as Chart;
   const canvas = box.ownerDocument.createElement('div');

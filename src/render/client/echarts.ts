@@ -11,7 +11,7 @@ import { init, use } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
 import { CanvasRenderer, SVGRenderer } from 'echarts/renderers';
 
-// Only what src/render/charts/ draws with: the whole library would triple the report.
+// Only the parts used in src/render/charts/: the whole library would triple the report.
 use([
   BarChart,
   CustomChart,

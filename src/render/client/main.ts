@@ -1,4 +1,4 @@
-// First: findings are open before charts are drawn for paper.
+// Must be first: findings are opened before charts are drawn for paper.
 import './reading.js';
 import { currentTheme, draw, type Drawing } from './drawing.js';
 
@@ -33,7 +33,7 @@ function drawAll(): void {
   });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 
-  // Paper is light and narrower than the window: charts are drawn for it before the page is laid out on it.
+  // Paper is light and narrower than the window, so charts are drawn for it before printing.
   const print = (on: boolean): void => {
     if (printing === on) return;
     printing = on;

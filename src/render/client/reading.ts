@@ -1,9 +1,9 @@
 import { followSections } from './contents.js';
 import { fitTables, labelCells, sortTables } from './tables.js';
 
-// What every page has: sorted and filtered tables, contents that follow, findings that open for paper. Charts are in main.ts.
+// Functions of every page: sorted and filtered tables, the table of contents, findings that open for paper. Charts are in main.ts.
 
-/** Findings are read on paper too, where nothing can be opened; afterwards each is as it was. */
+/** Opens all findings for paper, and restores them afterwards. */
 function openFindings(on: boolean): void {
   for (const finding of document.querySelectorAll<HTMLDetailsElement>('.findings > li > details')) {
     if (on && !finding.open) finding.dataset['opened'] = '';

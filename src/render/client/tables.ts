@@ -15,7 +15,7 @@ function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElem
   if (!body) return;
   const numeric = head.classList.contains('number');
   const was = head.getAttribute('aria-sort');
-  // The largest is what one looks for first; names start with a.
+  // The first click sorts numbers from the largest, names from A.
   const order: Order = (was === null ? numeric : was === 'ascending') ? 'descending' : 'ascending';
   for (const header of table.tHead?.rows[0]?.cells ?? []) header.removeAttribute('aria-sort');
   head.setAttribute('aria-sort', order);
@@ -47,11 +47,11 @@ function addFilter(table: HTMLTableElement): void {
   });
   const box = table.parentElement;
   const all = box?.previousElementSibling;
-  // The box that shows all columns stays next to the table.
+  // The checkbox for all columns stays next to the table.
   (all?.classList.contains('all-columns') ? all : box)?.before(label);
 }
 
-/** Tables marked `data-sortable` get buttons in their heads, those marked `data-filter` a field above them. */
+/** Adds sort buttons to tables with `data-sortable` and a filter field to those with `data-filter`. */
 export function sortTables(document: Document): void {
   for (const table of document.querySelectorAll<HTMLTableElement>('table[data-sortable]')) {
     for (const [column, head] of [...(table.tHead?.rows[0]?.cells ?? [])].entries()) {
@@ -66,10 +66,10 @@ export function sortTables(document: Document): void {
   }
 }
 
-/** From this many columns on a table does not fit a phone. */
+/** A table with at least this many columns does not fit a phone. */
 const wide = 4;
 
-/** Cells of wide tables get their column's name, which a narrow page shows next to the value. */
+/** Adds the column name to cells of wide tables, which a narrow page shows next to the value. */
 export function labelCells(document: Document): void {
   for (const table of document.querySelectorAll<HTMLTableElement>('.scroll > table')) {
     const heads = [...(table.tHead?.rows[0]?.cells ?? [])].map(({ textContent }) => textContent ?? '');
@@ -80,7 +80,7 @@ export function labelCells(document: Document): void {
   }
 }
 
-/** Wide tables in boxes that they do not fit show their rows as lists; folded ones are looked at when they open. */
+/** Shows rows as lists if a wide table does not fit its box; folded ones are checked when they open. */
 export function fitTables(document: Document): void {
   const fit = () => {
     const tables = [...document.querySelectorAll<HTMLTableElement>('.scroll > table.stacks')];
@@ -88,14 +88,14 @@ export function fitTables(document: Document): void {
     const narrow = tables.filter(
       ({ parentElement: box }) =>
         box!.scrollWidth > box!.clientWidth &&
-        // Who asks for all columns gets them next to each other.
+        // With all columns switched on, they stay next to each other.
         !box!.previousElementSibling?.matches('.all-columns:has(:checked)'),
     );
     for (const table of narrow) table.classList.add('lists');
   };
   fit();
   document.defaultView?.addEventListener('resize', fit);
-  // `toggle` does not bubble up from its details, but passes here on its way down.
+  // `toggle` does not bubble, so listen in the capture phase.
   document.addEventListener('toggle', fit, true);
   document.addEventListener('change', fit, true);
 }

@@ -4,7 +4,7 @@ import type { Value } from '../../views/block.js';
 
 const drawn = { width: 160, height: 16, edge: 5 };
 
-/** Interval, expectation and achieved gain on one scale for all rows; distinguished by shape, not color. */
+/** Interval, expected and achieved gain on one scale for all rows; distinguished by shape, not color. */
 export const GainDrawing: FC<Extract<Value, { gain: unknown }>> = ({
   gain: { lowMs: low, expectedMs: expected, highMs: high, achievedMs: achieved },
   longestMs: longest,

@@ -5,7 +5,7 @@ import { hostileText } from '../../views/test-profile.js';
 import { inlineJson, inlineScript } from './inline.js';
 
 describe('inline JSON', () => {
-  it('parses to the same value and holds nothing that ends or opens an element', () => {
+  it('parses to the same value and contains nothing that ends or opens an element', () => {
     const value = { [hostileText]: [hostileText, '&amp;', 1.5, null] };
     const text = inlineJson(value);
     expect(JSON.parse(text)).toEqual(value);

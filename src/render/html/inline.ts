@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { safeJson } from '../safe-text.js';
 
 /**
- * JSON for a `<script type="application/json">`: the characters that could end the element, open a comment or steer are
- * escaped as JSON allows, so that it parses to the same value.
+ * JSON for a `<script type="application/json">`: characters that could end the element, open a comment or control a terminal are escaped,
+ * so that it parses to the same value.
  */
 export function inlineJson(value: unknown): string {
   return safeJson(JSON.stringify(value)).replaceAll(
@@ -14,7 +14,7 @@ export function inlineJson(value: unknown): string {
 
 /** A script's text, escaped for the page, and the CSP source that allows this text and no other. */
 export function inlineScript(script: string): { text: string; cspSource: string } {
-  // Inside string and regular expression literals, where a bundle can hold these, the backslash changes nothing.
+  // These sequences occur only in string and regular expression literals, where the backslash changes nothing.
   const text = script.replaceAll(/<\/(?=script)/gi, '<\\/').replaceAll('<!--', '<\\!--');
   return { text, cspSource: `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'` };
 }

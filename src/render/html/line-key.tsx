@@ -12,7 +12,7 @@ const Mark: FC<{ symbol: LineSymbol }> = ({ symbol }) => {
   return <circle cx="14" cy="6" r="4.5" fill="currentColor" />;
 };
 
-/** What the colors of a chart mean, in the reader's theme; of lines with their symbol and dash. */
+/** The key of a chart in the reader's theme; lines with their symbol and dash. */
 export const Key: FC<{ label: string; entries: readonly KeyEntry[] }> = ({ label, entries }) =>
   entries.length === 0 ? null : (
     <ul class="legend" aria-label={label}>

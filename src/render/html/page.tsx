@@ -7,16 +7,16 @@ import { style } from './style.js';
 interface PageProps {
   title: string;
   contents: { id: string; title: string }[];
-  /** Kept once in the page, for the script that draws the charts and for whoever wants the numbers. */
+  /** Stored once in the page, for the script that draws the charts and for readers who want the numbers. */
   data: unknown;
   clientScript: string;
-  /** Instead of it where nothing is drawn. */
+  /** Used instead of `clientScript` on a page without charts. */
   readingScript?: string | undefined;
-  /** Run after it. */
+  /** Run after the client script. */
   moreScripts?: readonly string[];
-  /** Its scripts may ask the server that it came from. */
+  /** Whether its scripts may send requests to their server. */
   asks?: boolean;
-  /** Above everything, where the page is one of several. */
+  /** Shown at the top if the page is one of several. */
   navigation?: Child;
   children: Child;
 }
@@ -34,7 +34,7 @@ const Contents: FC<{ entries: PageProps['contents'] }> = ({ entries }) => (
   </nav>
 );
 
-/** One page that opens offline: nothing in it is fetched, and its policy forbids whatever would be. */
+/** A page that opens offline: it loads nothing, and its policy forbids any loading. */
 export const Page: FC<PropsWithChildren<PageProps>> = ({
   title,
   contents,

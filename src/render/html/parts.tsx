@@ -9,7 +9,7 @@ import { timesOf } from '../notices.js';
 import { inlineJson } from './inline.js';
 import { Key } from './line-key.js';
 
-/** A figure with unit and spread; missing, its reason on hover (and in a note below its table). */
+/** A figure with unit and spread; if missing, its reason on hover (and in a note below its table). */
 export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
   figure,
   utilization = false,
@@ -35,9 +35,9 @@ export const Missing: FC<{ reason: string }> = ({ reason }) => (
 
 interface Column {
   head: Child;
-  /** Right-aligned, digits under digits. */
+  /** Right-aligned, so that digits align. */
   numeric?: boolean;
-  /** May wrap; everything else keeps to one line. */
+  /** May wrap; other columns stay on one line. */
   wraps?: boolean;
   /** Hidden until the box above the table shows all columns. */
   detail?: boolean;
@@ -48,14 +48,14 @@ interface TableProps {
   columns: Column[];
   rows: Child[][];
   class?: string;
-  /** What each cell is sorted by: the page's script then makes the heads buttons. */
+  /** Sort key of each cell; the page's script then makes the heads buttons. */
   sortKeys?: (string | number | null)[][];
-  /** A field above it hides the rows that lack what is typed. */
+  /** Adds a field that filters the rows. */
   filter?: boolean;
 }
 
 /**
- * A table that scrolls inside its own box, reachable by keyboard. On a phone the page's script makes each row of a wide one a list.
+ * A table that scrolls inside its box and is reachable by keyboard. On a phone the page's script shows each row of a wide table as a list.
  */
 export const DataTable: FC<TableProps> = ({
   caption,
@@ -118,7 +118,7 @@ function cellClass(column: Column | undefined): string {
     .join(' ');
 }
 
-/** A chart's key, its box, and the data that the page's script draws it from. */
+/** A chart's key, its box, and the data from which the page's script draws it. */
 export const ChartFrame: FC<PropsWithChildren<{ chart: Chart; label: string }>> = ({
   chart,
   label,

@@ -12,7 +12,7 @@ const variables = (theme: Theme): string => `
 
 const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');
 
-/** Rows of such a table are lists: the first cell, then each value next to its column's name. */
+/** Shows the rows of a table as lists: the first cell, then each value next to its column's name. */
 const stacked = (table: string): string => `
   ${table} { width: 100%; min-width: 0; } ${table} thead { display: none; } ${table} :is(caption, tbody, tr) { display: block; }
   ${table} tr { border-bottom: 1px solid var(--line); padding: .375rem 0; }
@@ -21,7 +21,7 @@ const stacked = (table: string): string => `
   ${table} td:not(:first-child)::before { content: attr(data-head); color: var(--muted); text-align: left; flex: none; max-width: 50%; }
   ${table} td:empty { display: none; } ${table} td.wraps { min-width: 0; } ${table} td.number { padding-right: .25rem; } ${table} td code { white-space: normal; }`;
 
-/** The page's whole style: system fonts, light and dark, 375 px and up, paper. */
+/** All styles of the page: system fonts, light and dark, from 375 px width, paper. */
 export const style = `
 :root { color-scheme: light dark; ${variables(themes.light)} }
 @media screen and (prefers-color-scheme: dark) { :root { ${variables(themes.dark)} } }

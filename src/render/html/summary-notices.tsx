@@ -10,7 +10,7 @@ const list = (issues: readonly Issue[], label: string) => (
   </ul>
 );
 
-/** What changes a conclusion, and notes, folded. */
+/** Warnings and errors, and folded notes. */
 export const Notices = ({ issues }: { issues: readonly Issue[] }) => {
   const loud = issues.filter(({ severity }) => severity !== 'info');
   const notes = issues.filter(({ severity }) => severity === 'info');

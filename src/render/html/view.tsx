@@ -19,23 +19,23 @@ interface PageOptions {
   clientScript: string;
   /** Text of dist/report-reading.js, for a page without charts. */
   readingScript?: string;
-  /** What leads the page: sentences, waterfall, findings. */
+  /** Explanation shown first: sentences, waterfall, findings. */
   explain?: Document<ExplainResult> | null;
-  /** Above the page, where it is one of several. */
+  /** Shown at the top if the page is one of several. */
   navigation?: Child;
-  /** Where its findings and bars are to be seen. */
+  /** Links of findings and bars to their places. */
   places?: Places;
-  /** Predictions that its waterfalls are drawn with. */
+  /** Predictions shown in the waterfalls. */
   whatIf?: WhatIfResult;
-  /** Run after the others. */
+  /** Run after the other scripts. */
   moreScripts?: readonly string[];
-  /** Its scripts may ask the server that it came from. */
+  /** Whether its scripts may send requests to their server. */
   asks?: boolean;
-  /** A section before the others, and the script that fills it. */
+  /** A section before the others, with its script. */
   drawn?: { id: string; title: string; content: Child; script: string };
 }
 
-/** A view as one page without any remote asset. */
+/** A view as one page without external files. */
 export function pageOfView(
   of: View,
   { explain = null, places, whatIf, drawn, moreScripts = [], ...page }: PageOptions,
@@ -44,7 +44,7 @@ export function pageOfView(
     places,
     whatIf,
   });
-  // Findings are to the right of what they are about.
+  // Findings are to the right of their waterfall.
   const halves = sections
     .filter(({ half }) => half)
     .toSorted((a, b) => Number(a.id === 'findings') - Number(b.id === 'findings'));
@@ -94,7 +94,7 @@ export function pageOfView(
   return `<!DOCTYPE html>\n${String(html)}\n`;
 }
 
-/** One section of a page, as text; null where the page has no such section. */
+/** One section of a page as HTML; null if the page has no such section. */
 export function sectionOfView(
   of: View,
   id: string,
@@ -116,7 +116,7 @@ export const SectionOfPage: FC<{ section: Section }> = ({ section: { id, title, 
   </section>
 );
 
-/** Blocks without a section of their own. */
+/** Blocks without a section. */
 export const BlocksOfPage: FC<{ blocks: readonly Block[] }> = ({ blocks }) => <Blocks blocks={blocks} />;
 
 const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
@@ -137,7 +137,7 @@ const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
   </>
 );
 
-/** Charts of half the width that follow each other together, every other block alone. */
+/** Groups adjacent half-width charts in pairs; every other block is alone. */
 function inPairs(blocks: readonly Block[]): Block[][] {
   const half = (block: Block | undefined): boolean => block?.t === 'chart' && block.half === true;
   const runs: Block[][] = [];
@@ -322,7 +322,7 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
   );
 };
 
-/** Closed, it shows its change and what to expect of it. */
+/** While closed, it shows its change and expected gain. */
 const FirstFinding: FC<{ item: FindingItem }> = ({ item }) => (
   <>
     <Finding item={plainText(item.expected) === '' ? item : { ...item, gain: '' }} />
@@ -353,7 +353,7 @@ const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, fac
   </details>
 );
 
-/** Beyond so many columns, those that a narrow terminal leaves out first are shown on request only. */
+/** Above this number of columns, those that a narrow terminal drops first are hidden until requested. */
 const mostColumns = 7;
 
 function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]> {
@@ -366,7 +366,7 @@ function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]>
   return hidden;
 }
 
-/** Sortable by its numbers where it has several rows. */
+/** A table, sortable if it has several rows. */
 const TableBlock: FC<{ table: Table }> = ({ table }) => {
   const { columns, rows, reasons } = explained(table);
   const hidden = hiddenColumns(columns);

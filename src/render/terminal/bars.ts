@@ -12,7 +12,9 @@ const minBar = 4;
 /** Cells of a bar's share, with the gap after it. */
 const shareWidth = 9;
 
-/** A waterfall: names, ms and their size to one scale. Of two sides both and the difference, of more their table, which `draw` makes. */
+/**
+ * A waterfall: names, ms and bars on one scale. Two sides are shown with their difference; more sides as their table, which `draw` makes.
+ */
 export function barLines(
   block: Bars,
   width: number,
@@ -37,7 +39,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const bars = (level < 2 && all.brief) || all.bars;
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
-  // A narrow terminal takes the gap before the numbers first, then the bars, then the notes.
+  // A narrow terminal first drops the gap before the numbers, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
   const text = plainMs([...bars, ...totals]);
   const msWidth = Math.max(
@@ -61,7 +63,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
       const fits = (count: number) => textWidth(noteTexts.slice(0, count).join(', ')) <= room;
       const count = [2, 1].find((lines) => lines <= noteTexts.length && fits(lines)) ?? 0;
       const line = `${first}${noteTexts.slice(0, count).join(', ')}`.trimEnd();
-      // Counts are left out where there is no room; a name or a sentence stays whole, on a line of its own.
+      // Counts are dropped without room; a name or a sentence gets its own line.
       return count === 0 && typeof notes[0] === 'string'
         ? [line, ...hanging('      ', noteTexts[0]!, width)]
         : [line];
@@ -70,7 +72,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   ];
 }
 
-/** In a summary one line: the first, and the last in brackets. */
+/** In a summary one line: the first total, and the last in brackets. */
 function totalLines(
   totals: BarSide['totals'],
   timed: (name: string, ms: number) => string,
@@ -83,7 +85,7 @@ function totalLines(
   return [`${first}  (${formatMs(last.ms)} ${inert(last.name)})`];
 }
 
-/** Both sides to one scale, ms, and what changed. */
+/** Both sides on one scale, ms, and their changes. */
 function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const bars = [...first.bars, ...second.bars];
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
@@ -110,7 +112,7 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   ).split('\n');
 }
 
-/** Milliseconds without their unit, all with the decimals that suit the largest of `shown`. */
+/** Milliseconds without unit, all with the decimals for the largest of `shown`. */
 const plainMs =
   (shown: readonly { ms: number }[]) =>
   (ms: number): string =>

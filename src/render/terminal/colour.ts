@@ -2,8 +2,8 @@ import process from 'node:process';
 import pc from 'picocolors';
 
 /**
- * Whether a stream gets color: NO_COLOR wins, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own
- * answer, which colors pipes and files wherever the environment has a `CI` variable, and asks stdout about stderr.
+ * Whether a stream gets color: NO_COLOR takes precedence, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own check, which
+ * colors pipes and files if the environment has `CI`, and checks stdout for stderr.
  */
 function wantsColour({ isTTY }: { isTTY?: boolean }, env = process.env): boolean {
   if (env['NO_COLOR']) return false;

@@ -10,7 +10,7 @@ export function factLines(items: readonly { name: string; text: Text }[], width:
   );
 }
 
-/** In a summary reasons in a column, where there is room for all; with details below their commands. */
+/** In a summary the reasons are a column if all fit; with details they are below their commands. */
 export function commandLines(
   items: readonly { command: string; why: string }[],
   width: number,

@@ -22,7 +22,7 @@ export function findingLines(
   ]);
 }
 
-/** The affected time is below the title; what is expected is among what follows. */
+/** With details the affected time is below the title, and the expected gain further down. */
 function titleLines(
   { severity, title, gain, expected }: FindingItem,
   index: number,
@@ -36,7 +36,7 @@ function titleLines(
   ];
 }
 
-/** Below a title of a summary: what is expected, and of the first finding the change and how to make it. */
+/** Below a title in a summary: the expected gain, and for the first finding the change and an example. */
 function briefFinding(
   { change, expected, example }: FindingItem,
   { first, typed: hasRoom }: { first: boolean; typed: boolean },

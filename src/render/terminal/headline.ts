@@ -3,7 +3,7 @@ import { plainText } from '../value.js';
 import { colour } from './colour.js';
 import { hanging, inert, textWidth } from './text.js';
 
-/** Sentences, then a row each, its cells below each other; the third is left out first where a terminal is narrow. */
+/** Sentences, then aligned rows; a narrow terminal drops the third cell first. */
 export function headlineLines(
   { sentences, rows = [] }: Extract<Block, { t: 'headline' }>,
   width: number,

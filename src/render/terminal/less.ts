@@ -1,8 +1,8 @@
 import type { Level, View } from '../../views/block.js';
 
 /**
- * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: the first finding
- * without its command; −3: warnings are only counted.
+ * 0: a summary with little room: two warnings, tables without notes; −1: one warning, tables of three rows; −2: the first finding without
+ * its command; −3: warnings are only counted.
  */
 export type Detail = -3 | -2 | -1 | 0 | Level;
 
@@ -24,7 +24,10 @@ export interface Less {
 
 const below: Record<Detail, Detail | null> = { 3: 2, 2: 1, 1: 0, 0: -1, '-1': -2, '-2': -3, '-3': null };
 
-/** Without its last section, then what leads them, then rows of the first and a command, then that, then warnings; the report has all. */
+/**
+ * The next shorter version: without the last section, then without the lead, then with fewer rows and commands, then fewer warnings; the
+ * report has all.
+ */
 export function less({ view, level }: Less): Less | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);

@@ -7,7 +7,7 @@ import type { Detail } from './less.js';
 import { painted } from './painted.js';
 import { hanging, inert } from './text.js';
 
-/** Issues of a summary, by its room: without notes; the rest is counted. */
+/** Maximum issues in a summary by its room, without notes; the rest is counted. */
 const briefIssues = { '-3': 0, '-2': 1, '-1': 1, 0: 2, 1: 3 };
 
 export function issueLines(issues: readonly Issue[], width: number, level: Detail): string[] {

@@ -45,9 +45,9 @@ test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those
     expect(widest).toBeLessThanOrEqual(width);
     expect(widest).toBeGreaterThan(width - 20);
     const text = lines.join('\n');
-    // The first sentence says that the machine was busy.
+    // The first sentence states that the machine was busy.
     if (view.explains !== 'findings') expect(text).not.toContain('Warning 0');
-    // A warning is shown whole, or counted.
+    // A warning is shown completely, or counted.
     expect(text.replaceAll(/\s+/g, ' ')).toMatch(
       /Warning 1: (?:the machine was busy with something else, ){4}|\d warnings in the report/,
     );

@@ -6,7 +6,7 @@ import { painted } from './painted.js';
 import { textTable } from './table.js';
 import { hanging, inert } from './text.js';
 
-/** Rows of a table in a summary with little room. */
+/** Maximum rows of a table in a summary with little room. */
 const tightRows = 6;
 
 export function tableLines(table: Table, width: number, level: Detail): string[] {

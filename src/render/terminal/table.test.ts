@@ -10,7 +10,7 @@ describe('textTable', () => {
   ];
   const rows = [['busy', '10.0 %', '50.0 %', '61']];
 
-  it('leaves columns out in their order, no more than it must, and names them', () => {
+  it('drops columns in their order, no more than necessary, and names them', () => {
     // Two of indent, cells of 4, 6, 6 and 7 and two between them: 31.
     expect(textTable(columns, rows, { width: 31 })).toBe(
       '  name  min     mean    samples\n  busy  10.0 %  50.0 %  61',
@@ -25,7 +25,7 @@ describe('textTable', () => {
     expect(textTable(columns, rows, { width: 21 })).toMatch(/samples,\s+min\)$/);
   });
 
-  it('cuts names that begin alike in their middle, others at the end; down to a number before columns go', () => {
+  it('cuts names with equal starts in the middle, others at the end; down to a minimum before columns are dropped', () => {
     const one = [{ head: 'metric', flexible: 16 }, { head: 'value' }, { head: 'n', leaveOut: 0 }];
     const family = ['server_prefill_throughput.mean', 'server_prefill_throughput.p99'];
     const row = (name: string) => [name, '1.25 ms', '12'];
@@ -38,12 +38,12 @@ describe('textTable', () => {
     );
   });
 
-  it('is as wide as it must be where nothing may go', () => {
+  it('exceeds the width if nothing can be dropped', () => {
     expect(textTable([{ head: 'name' }], [['a long cell']], { width: 5 })).toBe('  name\n  a long cell');
   });
 });
 
-it('a table of which nothing may go has heads of several lines', () => {
+it('a table with columns that cannot be dropped has heads of several lines', () => {
   const columns = [{ head: 'load' }, { head: 'prefix cache hits' }, { head: 'send lag p99' }];
   expect(textTable(columns, [['4 users', '0 %', '28.4 µs']], { width: 30 }).split('\n')).toEqual([
     '  load     prefix  send',

@@ -3,13 +3,13 @@ import { hanging, textWidth, withPlainSpaces, wrap } from './text.js';
 
 interface TextColumn {
   head: string;
-  /** Numbers go right. */
+  /** Numbers are right-aligned. */
   align?: 'left' | 'right';
-  /** Cut with "…" when the table would be wider than it may, a number: to this before columns are left out; at most one column. */
+  /** Cut with "…" if the table is too wide; a number is the width to cut to before columns are dropped. At most one column. */
   flexible?: boolean | number;
-  /** The flexible one: on several lines instead of cut. */
+  /** A flexible column that wraps instead of being cut. */
   lines?: boolean;
-  /** Left out, the lowest number first, while the table is wider than it may be. */
+  /** Dropped while the table is too wide, lowest number first. */
   leaveOut?: number;
 }
 
@@ -31,7 +31,7 @@ const borderless = {
   middle: '  ',
 };
 
-/** Without its column of the lowest `leaveOut`, or undefined where none may go. */
+/** The columns without the one with the lowest `leaveOut`, or undefined if none can be dropped. */
 function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] } | undefined {
   const order = columns.map(({ leaveOut }) => leaveOut ?? Infinity);
   const least = Math.min(...order);
@@ -41,7 +41,7 @@ function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] 
 
 const longestWord = (text: string): number => Math.max(...text.split(/\s+/).map(textWidth));
 
-/** Whether different cells begin alike, so that cut at their ends they would read the same. */
+/** Whether different cells start alike, so that they would be equal after cutting their ends. */
 function alike(cells: readonly string[], room: number): boolean {
   const whole = new Set(cells);
   return (
@@ -49,7 +49,7 @@ function alike(cells: readonly string[], room: number): boolean {
   );
 }
 
-/** A name cut in its middle: names of one family differ at their ends. Colored cells are left to the table. */
+/** A name cut in the middle, since names of one family differ at their ends. Colored cells are not cut here. */
 const cutInside = (cell: string, room: number): string =>
   cell.length <= room || cell.includes('\u001b')
     ? cell
@@ -58,15 +58,15 @@ const cutInside = (cell: string, room: number): string =>
 interface Room {
   width?: number;
   indent?: number;
-  /** Whether columns for which there was no room are named below. */
+  /** Whether dropped columns are named below. */
   named?: boolean;
-  /** Heads of columns for which there was no room. */
+  /** Heads of columns that were dropped earlier. */
   leftOut?: readonly string[];
 }
 
 /**
- * A borderless table, columns two spaces apart, no wider than `width` as long as columns may be left out (they are named
- * below) and the flexible one can give way. Cells may carry color codes. Without heads there is no head line.
+ * A borderless table with columns two spaces apart, at most `width` wide as long as columns can be dropped (they are named below) and the
+ * flexible one can be cut. Cells may contain color codes. Without heads there is no head line.
  */
 export function textTable(
   columns: TextColumn[],
@@ -99,7 +99,7 @@ export function textTable(
     });
   }
   if (flexibleWidth === undefined && headed && total > width) {
-    // Nothing may go: heads take several lines, each at least as wide as what is below it.
+    // Nothing can be dropped: heads take several lines, each at least as wide as the cells below it.
     const body = widthsOf(rows);
     lines[0] = columns.map(({ head }, index) =>
       wrap(head, Math.max(body[index]!, longestWord(head))).join('\n'),

@@ -3,7 +3,7 @@ import { textTable } from './table.js';
 import { hanging, textBar, wrap } from './text.js';
 
 describe('text', () => {
-  it('wraps at spaces, never between number and unit, and leaves a longer word whole', () => {
+  it('wraps at spaces, never between number and unit, and keeps a longer word whole', () => {
     for (const space of [' ', '\u00a0'])
       expect(wrap(`the whole takes 4.40${space}ms per step`, 20)).toEqual([
         'the whole takes',
@@ -13,7 +13,7 @@ describe('text', () => {
     expect(hanging('- ', 'one two three', 9)).toEqual(['- one two', '  three']);
   });
 
-  it('bars: full width for the largest, a sliver for a small part', () => {
+  it('bars: full width for the largest, a thin bar for a small part', () => {
     expect(textBar(10, 10, 8)).toBe('████████');
     expect(textBar(0.005, 10, 8)).toBe('▏');
     expect(textBar(0, 10, 8)).toBe('');

@@ -2,20 +2,20 @@ import { stripVTControlCharacters } from 'node:util';
 import { nbsp, unbroken } from '../../vocabulary/format.js';
 import { safeText } from '../safe-text.js';
 
-/** Cells that `text` takes on a terminal; color codes take none. */
+/** Width of `text` in terminal cells, without color codes. */
 export function textWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }
 
-/** Widest line that is still read with ease; a wider terminal shows tables of it, and prose up to here. */
+/** Maximum width of prose: longer lines are hard to read. */
 const widestLine = 120;
 
-/** Columns that a summary takes of a terminal of `columns`. */
+/** Columns used by a summary in a terminal of `columns`. */
 export const readingWidth = (columns: number): number => Math.min(widestLine, columns);
 
 /**
- * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms", `unbroken`). A longer word (a path, an id, a URL) has a
- * line of its own and stays whole, so that it can be copied: the terminal folds it.
+ * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms", `unbroken`). A longer word (a path, an id, a URL) gets its own
+ * line and is not broken, so that it can be copied: the terminal folds it.
  */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
@@ -36,19 +36,19 @@ export function hanging(first: string, text: string, width: number): string[] {
   return wrap(text, width - textWidth(first)).map((line, index) => `${index === 0 ? first : indent}${line}`);
 }
 
-/** A name on one line, without anything that could steer a terminal. */
+/** A name on one line, without characters that control a terminal. */
 export function inert(text: string): string {
   return safeText(text).replaceAll(/[\p{Cc}\p{Cf}\uFFFD]+/gu, ' ');
 }
 
-/** Non-breaking spaces did their work in `wrap`; what is printed can be grepped. */
+/** Replaces no-break spaces after wrapping, so that the output can be grepped. */
 export function withPlainSpaces(text: string): string {
   return text.replaceAll(nbsp, ' ');
 }
 
-/** A bar of `value` where `full` takes `width` cells; a small part shows at least a sliver. */
+/** A bar of `value` if `full` is `width` cells; a small part is at least a thin bar. */
 export function textBar(value: number, full: number, width: number): string {
-  // Less than a ten-thousandth is the rounding of a sum, not a part of it.
+  // Less than a ten-thousandth is a rounding error of a sum.
   if (!(full > 0) || !(value / full > 1e-4)) return '';
   const cells = Math.min(width, Math.round((value / full) * width));
   return cells === 0 ? '▏' : '█'.repeat(cells);

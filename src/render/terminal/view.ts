@@ -21,14 +21,14 @@ interface TerminalOptions {
   width: number;
   /** 1: the summary; 2: with details. */
   level?: Level;
-  /** What leads: sentences, the first waterfall, the largest findings. */
+  /** Explanation shown first: sentences, the first waterfall, the largest findings. */
   explain?: Document<ExplainResult> | null;
 }
 
-/** Lines of a summary that an explanation leads; two lines after it name the page of `ui` and the report. */
+/** Maximum lines of a summary with an explanation; two lines after it name the page of `ui` and the report. */
 const summaryLines = 28;
 
-/** A view as text of at most `width` columns; nothing is lost without color. */
+/** A view as text of at most `width` columns; colors carry no extra information. */
 export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
   const fits = (text: string) => text.split('\n').length <= summaryLines;
   const whole = viewText(view, { width, level, explain });
@@ -73,7 +73,7 @@ function viewText(
 
 const printed = (lines: readonly string[]): string => asTyped(withPlainSpaces(lines.join('\n').trimEnd()));
 
-/** Blocks without a view's title, for what is printed among other things. */
+/** Blocks without a view's title, for output between other text. */
 export const terminalBlocks = (blocks: readonly Block[], columns: number): string =>
   asTyped(withPlainSpaces(blocksLines(blocks, readingWidth(columns), 1).slice(1).join('\n')));
 
@@ -85,7 +85,7 @@ const viewLines = ({ lead, sections }: View, width: number, level: Detail): stri
 function sectionLines(section: Section, width: number, level: Detail): string[] {
   const body = blocksLines(section.blocks, width, level);
   if (body.length === 0) return [];
-  // In a summary a table follows its title without a gap.
+  // In a summary a table follows its title without an empty line.
   const rows = level < 2 && body[0] === '' ? body.slice(1) : body;
   return section.untitled ? ['', ...rows] : ['', `  ${colour.bold(inert(section.title))}`, ...rows];
 }
@@ -101,7 +101,7 @@ const blocksLines = (blocks: readonly Block[], width: number, level: Detail): st
   });
 };
 
-/** Blocks that follow one another, or a title, without a gap. */
+/** Blocks that follow each other, or a title, without an empty line. */
 const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 
 function blockLines(block: Block, width: number, level: Detail): string[] {
