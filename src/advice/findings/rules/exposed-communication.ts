@@ -76,7 +76,7 @@ function computesLonger({ own, awaited, ownTime, awaitedTime }: CollectiveWaits)
   return longer >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
 }
 
-/** Ranks arrive at different times; the exchange itself is short. */
+/** Ranks arrive at different times: at least half of the communication is waiting. */
 async function waiting(
   context: FindingContext,
   { kind, wall_ms: wall, comm_ms: time }: StageFacts,
@@ -107,7 +107,7 @@ async function waiting(
     }.`,
     change: {
       kind: 'config',
-      text: `Fix the cause of the delay on ${late}; the exchange itself is short.`,
+      text: `Fix the cause of the delay on ${late}; faster links would not shorten the wait.`,
       more: host
         ? 'See its own findings about the host: CUDA graphs, and dedicated CPU cores on the NUMA node of the GPU.'
         : 'See its own findings for its work before it arrives.',
