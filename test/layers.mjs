@@ -10,7 +10,9 @@ import { parseSync, Visitor } from 'oxc-parser';
 const base = ['model', 'vocabulary'];
 const facts = [...base, 'llm', 'hardware', 'session'];
 const format = [...base, 'import', 'import/attribution'];
-/** A file belongs to the longest path here that it lies in, imports freely there, and from the rooms listed; `*` is all below. */
+/**
+ * A file belongs to the longest path here that contains it, may import inside of it, and from the listed paths; `*` means everything below.
+ */
 const rooms = {
   model: [],
   vocabulary: ['model'],
@@ -48,7 +50,7 @@ for (const { name } of readdirSync(join(src, 'import'), { withFileTypes: true })
   one.isDirectory(),
 ))
   if (name !== 'attribution' && name !== 'kernel-classes') rooms[`import/${name}`] = format;
-/** Libraries that one place alone may know. */
+/** Libraries that only one folder may import. */
 const homes = {
   '@duckdb/': 'session/',
   'onnxruntime-': 'engines/onnx/',
@@ -70,7 +72,7 @@ if (found.length > 0) {
   process.exitCode = 1;
 }
 
-/** What a file imports, as it is written there: static, `export from`, lazy and types. */
+/** Modules that a file imports, as written: static, `export from`, lazy and types. */
 function importedBy(path) {
   const names = [];
   const source = (node) => {
@@ -114,7 +116,7 @@ function allowed(path, target) {
   return rooms[from].some((one) => (one.endsWith('*') ? to.startsWith(one.slice(0, -1)) : one === to));
 }
 
-/** The files that reach each other (Tarjan's algorithm), a sorted list per circle. */
+/** Files that import each other in a circle (Tarjan's algorithm), a sorted list per circle. */
 function circles() {
   const order = new Map();
   const lowest = new Map();

@@ -16,7 +16,7 @@ const patterns = [
   /[sS]entence\w*\((?:[\w!]+\.)*text\)|withoutNumbers\(\w/,
 ];
 
-/** Text that is not ours, or a name that happens to have a space. */
+/** Text of other programs, or a name that contains a space. */
 const allowed = [
   ['facts/counters/stalls.ts', "reason.endsWith('_not_issued')"], // Names of ncu's metrics.
   ['advice/findings/rules/throttling.ts', "reason.includes('thermal')"], // NVML's names of reasons.

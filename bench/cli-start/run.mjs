@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const cli = join(root, 'dist', 'cli.js');
 const home = mkdtempSync(join(tmpdir(), 'inferscope-cli-start-'));
-/** The same sessions, none with a headline. */
+/** The same sessions without headlines. */
 const plain = `${home}-plain`;
 const run = (args, at = home) =>
   execFileSync(process.execPath, args, {
@@ -58,7 +58,7 @@ try {
   rmSync(plain, { recursive: true, force: true });
 }
 
-/** Copies of the one session under ids of their own, each with a manifest of the right checksum. */
+/** Copies the session under new ids, each with a manifest and its checksum. */
 function copySessions(count) {
   const sessions = join(home, 'sessions');
   const original = readdirSync(sessions).find((name) => !name.startsWith('.'));

@@ -3,21 +3,21 @@ import type { ExplainResult, Finding } from '../../src/model/documents/explain.j
 /** An entry of faults.json. */
 export interface PlantedFault {
   id: string;
-  /** What is wrong, and what the twin does instead. */
+  /** The fault, and what the repaired twin does instead. */
   planted: string;
-  /** Rules that name this cause: any of them as the first finding is right. */
+  /** Rules that name this cause: any of them as the first finding is correct. */
   rules: string[];
-  /** The kind of stage that has it; all where it is not said. */
+  /** Kind of stage with the fault; all kinds if missing. */
   stage?: 'prefill' | 'decode';
   /** Rules of further faults that the first one hides. */
   also?: string[];
-  /** Rules of what the repair changes besides, where they fire: their gains add up. */
+  /** Rules of other causes that the repair also removes, if they fire: their gains add up. */
   repaired_too?: string[];
-  /** Rules that hold in the repaired twin too, each with the reason why the claim is true there. */
+  /** Rules that are also correct for the repaired twin, each with the reason. */
   true_of_twin?: Record<string, string>;
-  /** Why the gain is not graded; absent where it is. */
+  /** Why the gain is not graded; missing if it is. */
   no_gain?: string;
-  /** Whether the time it costs is on the host, so that the time of kernels and copies says nothing of the gain. */
+  /** Whether the fault costs host time, so that kernel and copy times say nothing about the gain. */
   host?: boolean;
 }
 
@@ -39,11 +39,11 @@ export interface GeneratedProgram {
   /** As in faults.json. */
   repaired_too?: string[];
   true_of_twin?: Record<string, string>;
-  /** Threads in which others met the fault. */
+  /** Public issue threads that report the fault. */
   issues?: string[];
 }
 
-/** What is true of every generated twin, whatever was repaired in it. */
+/** Rules that are correct for every generated twin, whatever was repaired. */
 const trueOfTwins = {
   decode: { small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate' },
   prefill: {
@@ -52,7 +52,7 @@ const trueOfTwins = {
   },
 };
 
-/** What is true of eager programs on transformers, whatever was repaired in them. */
+/** Rules that are correct for eager programs on transformers, whatever was repaired. */
 const trueOfStock = {
   launch_bound: 'every operation is launched by itself',
   elementwise_norm_overhead: 'norms, rotary embeddings and activations are chains of kernels',
@@ -63,7 +63,7 @@ const trueOfStock = {
   gpu_idle_between_requests: 'generate() prepares every call in Python',
 };
 
-/** What is true of programs on vLLM, whatever was repaired in them. */
+/** Rules that are correct for programs on vLLM, whatever was repaired. */
 const trueOfEngine = {
   small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
   host_bound: 'vLLM schedules every step in Python',
@@ -100,14 +100,14 @@ export const plantedIn = ({
   ...(repaired_too ? { repaired_too } : {}),
 });
 
-/** A file that capture.py's mode `time` wrote. */
+/** A file written by capture.py's mode `time`. */
 export interface Timing {
   fault: string;
   kind: string;
-  /** Sequences or rows of a stage, where the variants have different ones: times are compared for as many as the fault has. */
+  /** Sequences or rows per stage, if the variants differ: times are compared for the fault's number. */
   per: Record<Variant, number>;
   pairs: Record<Variant, { wall_ms: number; device_ms: number }>[];
-  /** Sums of one traced run, ms a stage. */
+  /** Sums of one traced run, ms per stage. */
   device?: Record<Variant, { kernel_ms: number; copy_ms: number; kernels: number }>;
 }
 export type Variant = 'fault' | 'fixed';
@@ -124,11 +124,11 @@ export interface Row {
   place: number | null;
   first: string | null;
   named: Finding | null;
-  /** Hidden faults that are named, of those planted. */
+  /** Hidden faults that are named, out of those planted. */
   hidden: { named: number; planted: number };
-  /** Planted rules that fire in the twin. */
+  /** Planted rules that still fire in the twin. */
   still_in_twin: string[];
-  /** Findings of the twin that claim what is not so. */
+  /** False findings of the twin. */
   false_alarms: string[];
   wall: Record<Variant, Median>;
   graded_on: 'wall' | 'gpu' | null;
@@ -146,7 +146,7 @@ export function medianOf(values: readonly number[]): Median {
   const sorted = values.toSorted((a, b) => a - b);
   const n = sorted.length;
   const middle = (sorted[Math.floor((n - 1) / 2)]! + sorted[Math.ceil((n - 1) / 2)]!) / 2;
-  // Largest k for which the tails below the k-th and above the (n + 1 − k)-th value hold no more than 5 % together.
+  // Largest k for which the tails below the k-th and above the (n + 1 − k)-th value together have at most 5 %.
   let k = 0;
   for (let tail = 0, term = 0.5 ** n; k < n / 2; k++) {
     tail += term;
@@ -161,7 +161,7 @@ export function medianOf(values: readonly number[]): Median {
 const claims = ({ severity, gain }: Finding) =>
   (severity === 'high' || severity === 'medium') && gain !== null && gain.expected_ms > 0;
 
-/** Compares what `explain` reports of a fault and of its twin with the gain of the repair. */
+/** Compares the findings for a fault and its twin with the measured gain of the repair. */
 export function grade(
   fault: PlantedFault,
   explained: Record<Variant, ExplainResult>,
@@ -184,7 +184,7 @@ export function grade(
   );
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
-  // What a fault hides shows once that one is repaired, as the twin has it: their gains add up.
+  // A hidden fault appears after the first one is repaired, as in the twin: their gains add up.
   const gains = places.map((place) => {
     const gain = findings[place]?.gain;
     return gain?.per === 'token' ? gain.expected_ms * (timing?.per.fault ?? 1) : gain?.expected_ms;

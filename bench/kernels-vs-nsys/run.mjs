@@ -43,7 +43,7 @@ function rows(session, sql) {
   return found.map((row) => ({ zero, ...Object.fromEntries(columns.map(({ name }, i) => [name, row[i]])) }));
 }
 
-/** Long kernels: the time between two of them, which events hold and kernels do not, is below the goal. */
+/** Long kernels: the time between two kernels, which is included by events but not by kernels, is then below the goal. */
 const sizes = ['--batch-size', '8', '--seq-len', '8192', '--hidden-size', '4096'];
 const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
@@ -69,7 +69,7 @@ try {
     cli,
   ];
   inferscope([...around, ...inner, '--runs', '50', '--max-seconds', '1', '--name', 'timed', '--quiet']);
-  // Two profilers cannot share a process: how many kernels a run has is asked of torch's, in another one.
+  // Two profilers cannot share a process, so torch's profiler counts the kernels per run in another one.
   const traced = JSON.parse(
     inferscope([...inner, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
   );
@@ -94,7 +94,7 @@ try {
   );
   for (const one of cases) {
     const [from, to] = [one.start_ns + one.zero, one.end_ns + one.zero];
-    // The edges are known to a millisecond: the middle of the timed part is surely of this case.
+    // The edges are known only to a millisecond: the middle of the timed part certainly belongs to this case.
     const margin = Math.max(2e6, 0.1 * (to - from));
     const own = launched.filter(
       (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,

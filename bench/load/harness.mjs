@@ -45,7 +45,7 @@ export async function startServer() {
   const url = `http://127.0.0.1:${JSON.parse(line).port}`;
   return {
     url,
-    /** What it wrote and when since the last call. */
+    /** Writes of the server since the last call, with their times. */
     log: async () => (await fetch(`${url}/log`)).json(),
     defaults: (fields) => fetch(`${url}/defaults`, { method: 'POST', body: JSON.stringify(fields) }),
     close: () => child.kill(),

@@ -1,7 +1,7 @@
 const block = 16;
 const seen = new Set();
 
-/** Words of this prompt that lie in leading blocks of 16 seen before, as a paged prefix cache has it; remembers them. */
+/** Number of words of this prompt in leading blocks of 16 seen before, as in a paged prefix cache; remembers its blocks. */
 export function cachedWords(prompt) {
   const words = prompt.split(' ');
   let cached = 0;

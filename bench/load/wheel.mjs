@@ -1,4 +1,4 @@
-// One timer for all streams: a timer each would cost more than the writes they time, and make them in bunches.
+// One timer for all streams: a timer per stream would cost more than the writes, and bunch them.
 
 const slots = 4096;
 

@@ -1,4 +1,4 @@
-// How near predictions come to what a GPU does. See README.md.
+// How close predictions are to measured times on a GPU. See README.md.
 // node bench/predict/run.mjs [--models 1.1b,8b] [--batch-size 1,8,32] [--context-len 128,2048] [--output-len 16]
 //   [--python python3] [--cli dist/cli.js] [--no-roofline] [--keep]
 import { spawnSync } from 'node:child_process';

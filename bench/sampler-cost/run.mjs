@@ -1,4 +1,4 @@
-// What `inferscope monitor` costs a CUDA-graph decode loop. See README.md.
+// Cost of `inferscope monitor` for a CUDA-graph decode loop. See README.md.
 // node bench/sampler-cost/run.mjs [--pairs 25] [--seconds 2] [--hz 20] [--python python3] [--cli dist/cli.js]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

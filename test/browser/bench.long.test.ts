@@ -69,7 +69,7 @@ const drawnIn = {
 };
 
 describe.each(['bench', 'serving', 'monitor'] as const)('the report of a %s', (kind) => {
-  it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
+  it('draws its charts with a table behind each, has no errors, loads nothing, and is under 2 MB', async () => {
     const { page, complaints, requests } = await open(browser, reports[kind]);
     const drawn = await chartsDrawn(page);
     expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
@@ -107,7 +107,7 @@ describe.each(['bench', 'serving', 'monitor'] as const)('the report of a %s', (k
 const firstRow = (chart: string) =>
   `[...document.querySelector('${chart}').closest('figure').querySelectorAll('details tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent.trim()))`;
 
-it('the tables behind the charts hold the means of the JSON document', async () => {
+it('the tables behind the charts have the means of the JSON document', async () => {
   const { page } = await open(browser, reports.bench);
   const rows = await page.evaluate<string[][]>(
     firstRow('#batch [data-chart][aria-label^="Time per output token"]'),
@@ -131,7 +131,7 @@ it('the tables behind the charts hold the means of the JSON document', async () 
   await page.close();
 });
 
-it('the load table holds the percentiles of the JSON document, the verdict stands at the top', async () => {
+it('the load table has the percentiles of the JSON document, and the verdict is at the top', async () => {
   const { page } = await open(browser, reports.serving);
   const rows = await page.evaluate<string[][]>(firstRow('#latency [data-chart][aria-label*="TPOT"]'));
   for (const [index, { latency }] of serving.points.entries()) {
@@ -142,7 +142,7 @@ it('the load table holds the percentiles of the JSON document, the verdict stand
   await page.close();
 });
 
-it('imported results of another tool open as a page that marks what is not comparable', async () => {
+it('imported results of another tool open as a page that marks metrics that are not comparable', async () => {
   const file = join(packageRoot(), 'test/fixtures/benchmark-results-from-schema/guidellm-benchmarks.json');
   const { status, stdout } = inferscope(at, ['import', file]);
   expect(status).toBe(0);
@@ -159,7 +159,7 @@ it('imported results of another tool open as a page that marks what is not compa
   await page.close();
 });
 
-it('`report` writes the page of either again, and --json prints its document', () => {
+it('`report` writes the pages again, and --json prints their documents', () => {
   for (const [id, schema] of [
     [bench.session.id, 'inferscope/bench/1.1'],
     [serving.session.id, 'inferscope/serving/1.0'],

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe('a report with waterfall and findings in Chromium', () => {
-  it('leads with them, draws them next to the charts of the timeline, complains about nothing', async () => {
+  it('starts with them, draws them next to the charts of the timeline, without errors', async () => {
     const { page, complaints, requests } = await open(browser, path);
     const ids = await page.$$eval('section', (all) => all.map(({ id }) => id));
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
@@ -86,7 +86,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     await page.close();
   });
 
-  it('a page of --verify draws expected next to achieved where a phone shows it', async () => {
+  it("a page of --verify draws expected next to achieved within a phone's width", async () => {
     const after = { ...result, findings: [], session: { ...result.session, id: 'after', name: null } };
     const verify = document('verify', verifyVersion, verified(result, after, { before: 1, after: 1 }));
     const clientScript = readFileSync(childEntry('report-client'), 'utf8');

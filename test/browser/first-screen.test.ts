@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Lower edges of what the page shows at a selector, in CSS pixels. */
+/** Bottom edges of the elements at a selector, in CSS pixels. */
 async function bottoms(html: string, selectors: readonly string[]): Promise<number[][]> {
   const path = join(folder, 'page.html');
   writeFileSync(path, html);

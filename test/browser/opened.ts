@@ -9,11 +9,11 @@ export interface Opened {
   page: Page;
   /** Console errors and warnings, uncaught exceptions. */
   complaints: string[];
-  /** What the page asked for besides itself. */
+  /** URLs that the page requested besides itself. */
   requests: string[];
 }
 
-/** The report at `path`, its charts drawn. */
+/** Opens the report at `path` and waits until its charts are drawn. */
 export async function open(
   browser: Browser,
   path: string,
@@ -35,7 +35,7 @@ export async function open(
   return { page, complaints, requests };
 }
 
-/** Each chart's section and form with how many shapes its SVG holds and whether it keeps to its box. */
+/** Each chart's section and form, with the number of shapes in its SVG and whether it stays in its box. */
 export const chartsDrawn = (page: Page) =>
   page.$$eval('[data-chart]', (boxes) =>
     boxes.map((box) => {
@@ -64,7 +64,7 @@ const profileCharts = [
   'telemetry lines',
 ];
 
-/** Every chart of a profile's report is there, in its place, and drawn with more than `shapes` shapes. */
+/** Checks that every chart of a profile's report is present, in order, and drawn with more than `shapes` shapes. */
 export async function expectProfileCharts(page: Page, shapes: number): Promise<void> {
   const drawn = await chartsDrawn(page);
   const otherDrawn = drawn.filter(({ name }) => !name.startsWith('waterfall'));

@@ -36,7 +36,7 @@ function write(name: string, document: Document<ProfileResult>): string {
 const whole = write('whole', testProfile());
 
 describe('the report in Chromium', () => {
-  it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
+  it('draws every chart without errors, loads nothing, and is under 3 MB', async () => {
     const { page, complaints, requests } = await open(browser, whole);
     await expectProfileCharts(page, 5);
     // 8 layers × 13 operators and 4 outside, 5 stages; each operator a shape of its own.
@@ -48,7 +48,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('its policy stops what would fetch or run anything else', async () => {
+  it('its policy blocks loading or running anything else', async () => {
     const { page, requests } = await open(browser, whole);
     const outcome = await page.evaluate<unknown>(`(async () => {
       const fetched = await fetch('http://127.0.0.1:9/').then(() => 'fetched', () => 'refused');
@@ -75,7 +75,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('charts follow the window', async () => {
+  it('charts resize with the window', async () => {
     const { page } = await open(browser, whole);
     const [before] = await chartsDrawn(page);
     await page.setViewportSize(phone);
@@ -89,7 +89,7 @@ describe('the report in Chromium', () => {
   const backgroundOf = (page: Page) =>
     page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
-  it('is dark where the reader prefers dark, charts too, and follows a change', async () => {
+  it('is dark if the reader prefers dark, including charts, and follows a change', async () => {
     const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
     expect(await backgroundOf(page)).toBe('rgb(15, 18, 23)');
     expect(await inkOf(page)).toBe('#e4e8ef');
@@ -100,7 +100,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('prints light, without navigation, charts within the paper, whatever the screen was', async () => {
+  it('prints light, without navigation, with charts within the paper, in any color scheme', async () => {
     const { page } = await open(browser, whole, { colorScheme: 'dark' });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     await page.waitForSelector('html.printing', { state: 'attached' });
@@ -119,7 +119,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('is read by keyboard: skip link, contents, zoom of the timeline', async () => {
+  it('can be used by keyboard: skip link, contents, zoom of the timeline', async () => {
     const { page } = await open(browser, whole);
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.textContent.trim()')).toBe(
@@ -160,7 +160,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('hostile names stay text, in the page, in charts and in tooltips', async () => {
+  it('hostile names stay text in the page, in charts and in tooltips', async () => {
     const { page, complaints } = await open(browser, write('hostile', hostileProfile()));
     for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
       const box = page.locator(`#${name} [data-chart]`).first();
@@ -180,7 +180,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  it('a session with nothing but latencies says what is missing, at phone width too', async () => {
+  it('a session with only latencies shows what is missing, also at phone width', async () => {
     const { page, complaints } = await open(browser, write('bare', bareProfile()), { viewport: phone });
     const drawn = await chartsDrawn(page);
     expect(drawn.map(({ name }) => name).slice(-2)).toEqual(['latency lines', 'latency lines']);

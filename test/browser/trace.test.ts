@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe('the report of a GPU session in Chromium', () => {
-  it('draws every chart, complains about nothing, asks for nothing, is under 5 MB', async () => {
+  it('draws every chart without errors, loads nothing, and is under 5 MB', async () => {
     const { page, complaints, requests } = await open(browser, whole);
     const names = await page.$$eval('[data-chart]', (boxes) =>
       boxes.map((box) => box.getAttribute('data-chart')),
@@ -122,7 +122,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  it('kernels sort by a head and hide by a word; figures are those of the document', async () => {
+  it('kernels sort by a column head and filter by a word; figures equal the document', async () => {
     const { page } = await open(browser, whole);
     const table = page.locator('#kernels table').first();
     const shares = () =>
@@ -147,7 +147,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  it('is dark where the reader prefers dark, and prints light without navigation', async () => {
+  it('is dark if the reader prefers dark, and prints light without navigation', async () => {
     const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
     expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(
       'rgb(15, 18, 23)',
@@ -192,7 +192,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  it('a session of counters alone has a page too', async () => {
+  it('a session with only counters has a page too', async () => {
     const { page, complaints } = await open(
       browser,
       write('counters', { ...inputs, trace: null, gemms: null }),

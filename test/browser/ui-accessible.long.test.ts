@@ -88,7 +88,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
   await context.close();
 });
 
-it('Tab reaches what can be reached on every page, each in sight and marked, and leaves it again', async () => {
+it('Tab reaches every control on every page, each visible and marked, and leaves the page again', async () => {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     // Without it the page is still moving when it is looked at.

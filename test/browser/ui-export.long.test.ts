@@ -52,8 +52,8 @@ async function open(path: string, hash = ''): Promise<{ page: Page; complaints: 
   return { page, complaints, asked };
 }
 
-describe('a file with the timeline in it', () => {
-  it('leads from a finding to its gap, offline', async () => {
+describe('an exported file with its timeline', () => {
+  it('links a finding to its gap, offline', async () => {
     const { page, complaints, asked } = await open(whole);
     await page.click('#findings .place a[href^="#timeline?"]');
     await page.waitForSelector('#details table');
@@ -70,7 +70,7 @@ describe('a file with the timeline in it', () => {
     await page.close();
   });
 
-  it('finds a kernel, shows its row and its launch, and sums up a selection, like the server', async () => {
+  it('finds a kernel, shows its row and its launch, and sums a selection, like the server', async () => {
     const { page, complaints, asked } = await open(whole);
     await page.click('#timeline');
     await page.keyboard.press('/');
@@ -93,7 +93,7 @@ describe('a file with the timeline in it', () => {
     await page.close();
   });
 
-  it('says what it has only coarsely, and keeps the slowest step event by event', async () => {
+  it('says what is exported only coarsely, and has all events of the slowest step', async () => {
     const { page, complaints, asked } = await open(coarse);
     expect(await page.textContent('#status')).toContain('Single events are here for');
     await page.locator('#timeline').scrollIntoViewIfNeeded();
@@ -115,7 +115,7 @@ describe('a file with the timeline in it', () => {
     await page.close();
   });
 
-  it('redraws its waterfalls under a change, as the command predicts, and takes it back', async () => {
+  it('redraws its waterfalls under a change as the command predicts, and back', async () => {
     const { page, complaints, asked } = await open(whole);
     const total = async (): Promise<string> => (await page.innerText('#waterfall')).replace(/\s+/g, ' ');
     const measured = await total();
@@ -133,7 +133,7 @@ describe('a file with the timeline in it', () => {
     await page.close();
   });
 
-  it('holds the requests of each load, and memory over time', async () => {
+  it('has the requests of each load, and memory over time', async () => {
     for (const [file, ids] of [
       ['vllm-0.26-h200/bench-serve.tgz', ['requests-1', 'requests-2', 'requests-3']],
       ['monitor-0.1-h200/session.tar.gz', ['memory']],
@@ -153,7 +153,7 @@ describe('a file with the timeline in it', () => {
     }
   });
 
-  it('holds no more than 5 MB and starts no server', () => {
+  it('has at most 5 MB and starts no server', () => {
     expect(statSync(whole).size).toBeLessThan(5_000_000);
     expect(readFileSync(whole, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);
     const ran = inferscope(at, ['ui', name, '--export', join(at.scratch, 'x.html'), '--port', '7777']);

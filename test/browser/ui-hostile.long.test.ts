@@ -103,7 +103,7 @@ describe('hostile names', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('stay text in a file that holds the timeline', async () => {
+  it('stay text in an exported file with a timeline', async () => {
     const file = join(at.scratch, 'hostile.html');
     expect(inferscope(at, ['ui', 'hostile', '--export', file]).status).toBe(0);
     const page = await context.newPage();
@@ -118,7 +118,7 @@ describe('hostile names', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('stay text in the answer of a statement', async () => {
+  it('stay text in the result of an SQL statement', async () => {
     const query = 'SELECT DISTINCT name FROM kernels LIMIT 5';
     const page = await open(`/s/${idOf(at, 'hostile')}/sql?q=${encodeURIComponent(query)}`);
     await page.waitForSelector('#answer td');
@@ -129,7 +129,7 @@ describe('hostile names', () => {
   });
 });
 
-describe('who is refused', () => {
+describe('requests that are rejected', () => {
   it('a browser without the token, with a wrong one, or under another host name', async () => {
     const stranger = await browser.newContext();
     const page = await stranger.newPage();
@@ -178,7 +178,7 @@ describe('who is refused', () => {
   });
 });
 
-describe('pages that outlive what they show', () => {
+describe('robustness of open pages', () => {
   it('eight tabs at once each show the whole timeline', async () => {
     const path = `/s/${idOf(at, 'cpu_bound_host-fault')}/timeline`;
     const pages = await Promise.all(Array.from({ length: 8 }, () => open(path)));
@@ -190,7 +190,7 @@ describe('pages that outlive what they show', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('say what is wrong with each statement, and answer the next', async () => {
+  it('report the error of each invalid statement, and answer the next one', async () => {
     const page = await open(`/s/${idOf(at, 'cpu_bound_host-fault')}/sql`);
     await page.waitForSelector('#answer td');
     for (const statement of [

@@ -8,7 +8,7 @@ import { timelineReady as ready } from './ui-server.js';
 const ui = new UiPages();
 
 describe('every page of inferscope ui in Chromium', () => {
-  it('sums up a selection as SQL does', async () => {
+  it('sums a selection as SQL does', async () => {
     const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
     await ready(page);
     const box = (await page.locator('#timeline canvas').boundingBox())!;
@@ -45,7 +45,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('zooms by keyboard and wheel, fits again, and keeps to 390 px', async () => {
+  it('zooms by keyboard and wheel, fits again, and fits 390 px', async () => {
     const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
     await ready(page);
     const width = (): number => {
@@ -68,7 +68,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('hands one execution to Perfetto as a chrome trace that starts at 0, and nothing by itself', async () => {
+  it('sends one execution to Perfetto as a chrome trace that starts at 0, only on request', async () => {
     const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).origin));
@@ -90,7 +90,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('lists what ran, and the trend of a workload once its sessions are analyzed', async () => {
+  it('lists the sessions, and the trend of a workload after its sessions are analyzed', async () => {
     for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
       await (await ui.open(`/s/${ui.idOf(name)}`)).close();
     const page = await ui.open('/');
@@ -105,7 +105,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('compares two sessions and shows what a change would do', async () => {
+  it('compares two sessions and shows the effect of a change', async () => {
     const page = await ui.open('/');
     for (const box of await page.locator('input[name=s]').all()) await box.check();
     await page.click('button[type=submit]');
@@ -160,7 +160,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('answers SQL, says what is wrong with it, and saves CSV', async () => {
+  it('runs SQL, reports errors in it, and saves CSV', async () => {
     const page = await ui.open(
       `/s/${ui.idOf('launch_bound_decode-fault')}/sql?q=SELECT%20count(*)%20AS%20n%20FROM%20kernels`,
     );
@@ -196,7 +196,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('lists kernels with sums as SQL has them, sorts and filters, and leads to the longest launch', async () => {
+  it('lists kernels with the sums of SQL, sorts and filters, and links to the longest launch', async () => {
     const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.click('nav.pages a:has-text("Kernels")');
     const [[name, launches, longest]] = ui.sql(
@@ -231,7 +231,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('lists operators and GEMMs with sums as SQL has them, and leads to the longest call', async () => {
+  it('lists operators and GEMMs with the sums of SQL, and links to the longest call', async () => {
     const name = 'kineto-tiny-llm-b1';
     expect(
       inferscope(ui.at, ['session', 'import', fixture('kineto-torch2.11-h200/tiny-llm-b1-session.tgz')])
@@ -284,7 +284,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('says that a session was deleted while its page was open', async () => {
+  it('reports that a session was deleted while its page was open', async () => {
     const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
     expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
     const id = ui.idOf('cpu_bound_host-fault');
@@ -296,12 +296,12 @@ describe('every page of inferscope ui in Chromium', () => {
     ui.complaints.length = 0;
   });
 
-  it('complained about nothing', () => {
+  it('wrote no errors to the console', () => {
     expect(ui.complaints).toEqual([]);
   });
 });
 
-it('shows kernels with counters under the roofs, each point leading to its kernel, with and without a timeline', async () => {
+it('shows kernels with counters under the rooflines, each point linked to its kernel, with and without a timeline', async () => {
   const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
   const traced = [fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), counters, '--name', 'counted'];
   expect(inferscope(ui.at, ['import', ...traced]).status).toBe(0);

@@ -63,7 +63,7 @@ const chartOf = async (page: Page, within = 'main'): Promise<Chart> =>
 /** Marks of a chart that is drawn as SVG. */
 const shapes = (page: Page): Promise<number> => page.locator('.chart svg path[fill^="#"]').count();
 
-it('draws each request of a load as SQL has it, and changes the load', async () => {
+it('draws each request of a load with the values of SQL, and switches the load', async () => {
   const page = await open('serve', '/requests');
   const [execution] = sqlRows(at, 'serve', 'SELECT min(execution_id) FROM requests')[0] as [string];
   const [count, ttft] = sqlRows(
@@ -89,7 +89,7 @@ it('draws each request of a load as SQL has it, and changes the load', async () 
   await page.close();
 });
 
-it('draws requests in flight and latency against the load as SQL has them', async () => {
+it('draws requests in flight and latency against load with the values of SQL', async () => {
   const page = await open('serve', '/requests');
   const loads = sqlRows(
     at,
@@ -121,7 +121,7 @@ it('draws requests in flight and latency against the load as SQL has them', asyn
   await page.close();
 });
 
-it('draws the memory that was sampled up to its largest value', async () => {
+it('draws sampled memory up to its largest value', async () => {
   const page = await open('watched', '/memory');
   const [most] = sqlRows(
     at,
@@ -134,7 +134,7 @@ it('draws the memory that was sampled up to its largest value', async () => {
   await page.close();
 });
 
-it('shows what each rank waited in the calls of a collective, and saves it', async () => {
+it('shows how long each rank waited in the calls of a collective, and saves it', async () => {
   const page = await open('job', '/ranks');
   await page.locator('#collective a[href*="of="]').first().click();
   await page.waitForURL(/of=/);
@@ -165,7 +165,7 @@ it('shows what each rank waited in the calls of a collective, and saves it', asy
   await page.close();
 });
 
-it('offers ranks of a job, not of logs without ranks of a job', async () => {
+it('offers the ranks page for a job, not for logs without job ranks', async () => {
   for (const [name, offered] of [
     ['job', 1],
     ['logs', 0],
@@ -177,7 +177,7 @@ it('offers ranks of a job, not of logs without ranks of a job', async () => {
   }
 });
 
-it('says why a page has nothing, and what records it', async () => {
+it('says why a page is empty, and what records its data', async () => {
   const page = await open('watched', '/requests');
   expect(await page.innerText('#requests')).toContain('inferscope bench serve');
   await page.close();

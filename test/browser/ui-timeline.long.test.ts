@@ -84,7 +84,7 @@ async function shownAt(start: number | null, end: number | null) {
 }
 
 describe('the picture of a timeline', () => {
-  it('covers the share of each class that SQL has, at zooms where events are narrower than a pixel', async () => {
+  it('covers the share of each class in SQL, at zooms where events are narrower than a pixel', async () => {
     const whole = await shownAt(null, null);
     const [from, to] = whole.range;
     await whole.page.close();
@@ -125,7 +125,7 @@ describe('the picture of a timeline', () => {
     }
   });
 
-  it('has a bar per kernel of SQL where kernels are wider than some pixels', async () => {
+  it('has one bar per kernel in SQL where kernels are wider than some pixels', async () => {
     const [[execution]] = ui.sql(
       name,
       'SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1',
@@ -152,7 +152,7 @@ describe('the picture of a timeline', () => {
   });
 });
 
-it('closes ranks and opens them again, by click and key, and for an event inside', async () => {
+it('collapses ranks and expands them again, by click and key, and for an event inside', async () => {
   const archive = fixture('diagnosis/exposed_communication-fault.tgz');
   expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
   const page = await ui.open(ui.timelineOf('exposed_communication-fault'));
@@ -181,7 +181,7 @@ it('closes ranks and opens them again, by click and key, and for an event inside
   expect(ui.complaints.filter((complaint) => !complaint.includes('willReadFrequently'))).toEqual([]);
 });
 
-it('lists the single events of what is seen, sorted and in pages, each leading to its place, by keyboard', async () => {
+it('lists the single events of the visible range, sorted and paged, each linked to its place, by keyboard', async () => {
   const page = await ui.open(ui.timelineOf(name));
   await ready(page);
   await page.focus('#timeline');

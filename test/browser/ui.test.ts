@@ -17,7 +17,7 @@ describe('inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('leads from a finding to its gap', async () => {
+  it('links a finding to its gap', async () => {
     const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.click('#findings .place a[href*="/timeline?"]');
     await ready(page);
@@ -32,7 +32,7 @@ describe('inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('leads from a bar to its place', async () => {
+  it('links a bar to its place', async () => {
     const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     const bar = page.locator('#waterfall .chart svg path[fill="#c2480a"]').first();
@@ -43,7 +43,7 @@ describe('inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('finds a kernel, shows what it is, and follows it to its launch', async () => {
+  it('finds a kernel, shows its details, and follows it to its launch', async () => {
     const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
     await ready(page);
     await page.keyboard.press('/');
@@ -64,7 +64,7 @@ describe('inferscope ui in Chromium', () => {
     await page.close();
   });
 
-  it('complained about nothing, and Ctrl-C ends it at once', async () => {
+  it('wrote no errors to the console, and Ctrl-C stops it at once', async () => {
     expect(ui.complaints).toEqual([]);
     const ended = once(ui.server.child, 'exit') as Promise<[number | null]>;
     ui.server.child.kill('SIGINT');

@@ -50,7 +50,7 @@ async function asking(
 const sql = (query: string): Reply => ({ calls: [{ name: 'sql', arguments: JSON.stringify({ query }) }] });
 
 describe('with a model', () => {
-  test('--dry-run is what is sent; real SQL; answer on stdout, talk on stderr; the conversation goes on', async () => {
+  test('--dry-run prints what is sent; SQL runs; answer on stdout, messages on stderr; the conversation continues', async () => {
     const args = ['analyze', 'serial_streams-fault', '--question', 'how many kernels?'];
     const dry = await asking([...args, '--dry-run', '--json'], [{ text: '' }]);
     expect(server!.seen).toEqual([]);
@@ -84,12 +84,12 @@ describe('with a model', () => {
     expect(JSON.stringify(server!.seen[0]!.body)).toContain('how many kernels?');
   });
 
-  test('Ctrl-C ends it with 130', async () => {
+  test('Ctrl-C exits with 130', async () => {
     const ran = await asking(['analyze', '--json'], ['interrupt']);
     expectFailure(ran, 130, 'E_INTERRUPTED');
   });
 
-  test('session compare --ai; a failing model is a warning there', async () => {
+  test('session compare --ai works; a failing model is a warning there', async () => {
     const pair = ['session', 'compare', 'serial_streams-fixed', 'serial_streams-fault', '--ai'];
     const ran = await asking(pair, [{ text: 'The second launches more kernels.' }]);
     expect(ran.status, ran.stderr).toBe(0);
@@ -109,7 +109,7 @@ test('import ends with a narrative', async () => {
 });
 
 describe('without a model', () => {
-  test('a question goes to what is stored, with the query that gave the answer', () => {
+  test('a question is answered from stored data, with the query of the answer', () => {
     const args = ['analyze', 'serial_streams-fault', '--question', 'which kernels take longest?', '--json'];
     const { data } = analyzeDocumentSchema.parse(JSON.parse(inferscope(at, args).stdout));
     expect(data).toMatchObject({ answered_by: 'stored', model: null, usage: null });
@@ -118,7 +118,7 @@ describe('without a model', () => {
     expect((JSON.parse(ran.stdout) as { data: { rows: unknown[] } }).data.rows.length).toBe(query.rows);
   });
 
-  test('what needs one says what to set', () => {
+  test('commands that need a model say what to set', () => {
     const compared = inferscope(at, [
       'session',
       'compare',

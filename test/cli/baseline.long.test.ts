@@ -47,7 +47,7 @@ test('@last counts sessions with figures, as a session and as the baseline', () 
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('no baseline "mian"')]);
 });
 
-test('a regression is exit code 1, in text and as a document; the tolerance decides', () => {
+test('a regression exits with 1, as text and as a document; the tolerance decides', () => {
   const text = check('slower', '--baseline', 'main');
   expect([text.status, text.stderr]).toEqual([1, '']);
   expect(text.stdout).toContain('Regression: tpot, tpot.median, tpot.p99.');
@@ -63,19 +63,19 @@ test('a regression is exit code 1, in text and as a document; the tolerance deci
   expect(check('slower', '--baseline', 'main', '--tolerance', '20%').status).toBe(0);
 });
 
-test('the same again passes', () => {
+test('an equal session passes', () => {
   const { status, stdout } = check('again', '--baseline', 'main', '--json');
   expect(status).toBe(0);
   expect(parsed(stdout).result).toBe('passed');
 });
 
-test('a baseline in a file of the repository serves as well', () => {
+test('accepts a baseline in a file of the repository', () => {
   const file = join(at.scratch, 'perf', 'baseline.json');
   expect(inferscope(at, ['baseline', 'set', 'before', '--file', file]).status).toBe(0);
   expect(check('slower', '--baseline', file).status).toBe(1);
 });
 
-test('usage errors: no such baseline, a session against itself, other kinds, a tolerance that is none', () => {
+test('usage errors: unknown baseline, a session against itself, other kinds, an invalid tolerance', () => {
   expect(check('slower', '--baseline', 'nope').stderr).toContain('Saved: main.');
   expect(check('before', '--baseline', 'main').stderr).toContain('part of the baseline');
   expect(check('slower', '--baseline', 'main', '--tolerance', 'much')).toMatchObject({
@@ -85,7 +85,7 @@ test('usage errors: no such baseline, a session against itself, other kinds, a t
   expect(inferscope(at, ['baseline', 'set', 'before', '--name', '../x']).status).toBe(2);
 });
 
-test('profiles of the embedded engine: launches carry the claim, other kinds have nothing in common', () => {
+test('profiles of the embedded engine compare by launches; other kinds have no common metrics', () => {
   for (const name of ['p1', 'p2']) {
     const ran = inferscope(at, tinyArgs(at, '--launches', '3', '--name', name));
     expect(ran.status, ran.stderr).toBe(0);

@@ -34,7 +34,7 @@ beforeAll(() => {
   expect(status, stderr).toBe(0);
 });
 
-test('a gate decides the exit code; without one there is none', () => {
+test('a gate decides the exit code; without one it is 0', () => {
   const failed = compare('before', 'slower', '--fail-on', 'tpot=5%', '--json');
   expect([failed.status, failed.stderr]).toEqual([1, '']);
   const { data } = benchCompareDocumentSchema.parse(JSON.parse(failed.stdout));
@@ -50,7 +50,7 @@ test('a gate decides the exit code; without one there is none', () => {
   expect(compare('slower', 'before', '--fail-on', 'tpot=0%').status).toBe(0);
 });
 
-test('text: the finding first; not significant is an answer; too few launches are said', () => {
+test('text starts with the finding, and reports non-significance and too few launches', () => {
   const same = compare('main', 'again');
   expect(same.status, same.stderr).toBe(0);
   expect(same.stdout).toContain('bench compare · baseline main → again');
@@ -61,7 +61,7 @@ test('text: the finding first; not significant is an answer; too few launches ar
   expect(few.status).toBe(1);
 });
 
-test('usage errors say what there is', () => {
+test('usage errors list what exists', () => {
   expect(compare('before', 'slower', '--fail-on', 'topt=5%')).toMatchObject({ status: 2, stdout: '' });
   expect(compare('before', 'slower', '--fail-on', 'tpot').stderr).toContain('--fail-on tpot=5%,ttft=10%');
   expect(compare('before', 'before').stderr).toContain('does not differ from itself');

@@ -47,7 +47,7 @@ test.each([
   expect(point!.tokens.output).toMatchObject({ value: 10, n: 6 });
 });
 
-test('a server that refuses everything is reported before any load', () => {
+test('a server that rejects every request is reported before any load', () => {
   const refused = (fault: string) => run(server.url, ...body({ fault }));
   const fixes = {
     unauthorized: ['HTTP 401: no API key', 'API_KEY'],
@@ -72,7 +72,7 @@ test('outputs longer than requested are reported, and counted as they are', () =
   expect(codes).toContain('output_longer');
 });
 
-test('no server at all, probe left out: a session of failures, no latencies, exit code 4', () => {
+test('without a server and without the probe: a session of failures, no latencies, exit code 4', () => {
   const down = run('http://127.0.0.1:1', '--model', 'm', '--no-probe', '--requests', '5');
   const { data, codes } = loaded(down, 4);
   expect(data.points[0]!.requests.failures).toMatchObject([{ kind: 'connect', count: 5 }]);
@@ -80,7 +80,7 @@ test('no server at all, probe left out: a session of failures, no latencies, exi
   expect(codes).toContain('all_failed');
 });
 
-test('a server that dies under load: what it had answered is kept', async () => {
+test('a server that dies under load: its earlier answers are saved', async () => {
   const own = await programmedServer();
   const args = ['bench', 'serve', own.url, ...lengths, '--no-probe', '--concurrency', '4'];
   const more = ['--requests', '200', '--timeout', '5s', '--json', '--quiet'];
@@ -96,7 +96,7 @@ test('a server that dies under load: what it had answered is kept', async () => 
   expect(codes).toContain('requests_failed');
 });
 
-test('Ctrl-C keeps what is measured and says so', async () => {
+test('Ctrl-C saves what was measured and says so', async () => {
   const before = await server.written();
   const args = ['bench', 'serve', server.url, ...lengths, '--concurrency', '4', '--requests', '4000'];
   const { child, ended } = start(at, [...args, '--json', ...body({ gap_ms: 10 })]);
@@ -112,7 +112,7 @@ test('Ctrl-C keeps what is measured and says so', async () => {
   expect(sessions(at).find(({ id }) => id === data.session.id)).toMatchObject({ status: 'interrupted' });
 });
 
-test('prefix-cache carry-over: found in usage and counters, and in time where neither reports it', () => {
+test('prefix-cache hits: found in usage and counters, or by time if neither reports them', () => {
   const seeded = (seed: string, ...fields: object[]) =>
     loaded(
       run(server.url, '--requests', '6', '--seed', seed, ...body(Object.assign({ first_ms: 60 }, ...fields))),

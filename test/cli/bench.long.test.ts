@@ -40,7 +40,7 @@ const timed = (lines: RequestLine[]) => lines.filter(({ warmup }) => !warmup);
 const ms = (ns: number) => ns / 1e6;
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-test('latency: the document, the files, the report, and the mean of what the engine wrote down', () => {
+test("latency: the document, the files, the report, and the means of the engine's records", () => {
   const at = place();
   const args = ['latency', '--model', at.tiny, ...small, '--launches', '2', '--runs', '3', '--name', 'first'];
   const { document } = benchJson(at, args);
@@ -146,7 +146,7 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
   expect(stderr).toContain('launch 2/2');
 });
 
-test('Ctrl-C: exit 130, what was measured is a whole session with its files', async () => {
+test('Ctrl-C: exit 130, and the measurements are a complete session with its files', async () => {
   const at = place();
   const sizes = ['--input-len', '8', '--output-len', '60', '--threads', '1', '--runs', '400'];
   const args = ['bench', 'throughput', '--model', at.slow, ...sizes, '--batch-size', '1,2', '--json'];
@@ -169,7 +169,7 @@ test('Ctrl-C: exit 130, what was measured is a whole session with its files', as
   expect(sessions(at).map((session) => session.status)).toEqual(['interrupted']);
 });
 
-test('kill -9 of the engine costs the point it was at; another process measures the rest', async () => {
+test('kill -9 of the engine loses only its current point; another process measures the rest', async () => {
   const at = place();
   const sizes = [
     '--input-len',
@@ -226,7 +226,7 @@ test('nothing measured: exit 4 with the engine’s own error, and no session', a
   expect(leftovers(at)).toEqual([]);
 });
 
-test('wrong input: three parts, the right exit code, nothing measured', () => {
+test('invalid input: three parts, the right exit code, nothing measured', () => {
   const at = place();
   plantRoofline(at.home);
   const fail = (args: string[], exitCode: number, code: string) =>

@@ -70,7 +70,7 @@ function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
 }
 
 describe('bash', () => {
-  test('verbs and subverbs are those of --help', () => {
+  test('completes the commands and subcommands of --help', () => {
     const { verbs } = helpOf();
     expect(verbs).toContain('profile');
     expect(complete('inferscope ').toSorted()).toEqual(verbs.toSorted());
@@ -89,7 +89,7 @@ describe('bash', () => {
     },
   );
 
-  test('values: choices, words of own parsers, lists with commas, --option=value', () => {
+  test('completes values: choices, words of own parsers, lists with commas, --option=value', () => {
     const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'perfetto', 'speedscope'];
     expect(complete('inferscope export --format ').toSorted()).toEqual(formats);
     // Readline breaks at =, so what is offered stands behind it.
@@ -103,7 +103,7 @@ describe('bash', () => {
     expect(complete('inferscope profile --dtype float32 --output mo')).toEqual([]);
   });
 
-  test('sessions: @last, names, ids; a name is never run as a command', () => {
+  test('completes sessions by @last, name and id; a name is never run as a command', () => {
     expect(complete('inferscope session show ll')).toEqual(['llm-b1']);
     expect(complete('inferscope session show 2').toSorted()).toEqual(ids.toSorted());
     expect(complete('inferscope sql -s ll')).toEqual(['llm-b1']);
@@ -115,7 +115,7 @@ describe('bash', () => {
     expect(complete('inferscope session rename llm-b1 ')).toEqual([]);
   });
 
-  test('files, and behind run -- the program and its files', () => {
+  test('completes files, and after run -- the program and its files', () => {
     symlinkSync(at.tiny, join(at.scratch, 'tiny-config.json'));
     expect(complete('inferscope import tiny-')).toEqual(['tiny-config.json']);
     expect(complete('inferscope run --evaluator none -- bas')).toContain('bash');
@@ -125,7 +125,7 @@ describe('bash', () => {
   });
 });
 
-test('every shell has a script; other words are refused in three parts', () => {
+test('every shell has a script; other words are rejected in three parts', () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { status, stdout, stderr } = inferscope(at, ['completion', shell]);
     expect([status, stderr]).toEqual([0, '']);
@@ -138,7 +138,7 @@ test('every shell has a script; other words are refused in three parts', () => {
   expect([unknownShell.status, unknownShell.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
 });
 
-test('the list of sessions that a keystroke asks for has the last one first', () => {
+test('the list of sessions for completion has the last one first', () => {
   const { stdout } = inferscope(at, ['completion', '--sessions']);
   expect(stdout.split('\n')[0]).toBe(`@last\t${ids.at(-1)}`);
 });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 
-test('the first lines of the demo are ours: its build prints nothing', () => {
+test('the demo starts with our own output: its build prints nothing', () => {
   const root = packageRoot();
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: { demo: string; build: string };

@@ -27,7 +27,7 @@ function doctor(args: string[], env: NodeJS.ProcessEnv = {}, verb = 'doctor') {
 const parse = (stdout: string) => doctorSchema.parse(JSON.parse(stdout));
 
 describe('on this machine', () => {
-  test('a table that fits 80 columns, without color in a pipe, ending with what can be done', () => {
+  test('prints a table within 80 columns, without color in a pipe, ending with what works', () => {
     const { status, stdout, stderr } = doctor([]);
     expect(status).toBe(0);
     expect(stderr).toBe('');
@@ -83,7 +83,7 @@ describe('problems are reported', () => {
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('embedded CPU engine: no (Session folder)');
   });
 
-  test('an empty PATH: no tool is found, the main job still can be done', () => {
+  test('an empty PATH: no tool is found, but the main commands work', () => {
     const { status, stdout } = doctor(['--json'], { PATH: '' });
     const { data } = parse(stdout);
     const statusOf = (id: string) => data.rows.find((row) => row.id === id)!.status;
@@ -93,7 +93,7 @@ describe('problems are reported', () => {
     expect(statusOf('engine')).toBe('ok');
   });
 
-  test('a row that does not exist: exit 2, the nearest is named; an unknown flag: exit 2', () => {
+  test('an unknown row: exit 2 with the nearest id; an unknown flag: exit 2', () => {
     const { status, stdout, stderr } = doctor(['--require', 'nsis']);
     expect(status).toBe(2);
     expect(stdout).toBe('');
@@ -103,7 +103,7 @@ describe('problems are reported', () => {
   });
 });
 
-test('a token is reported as present and appears nowhere', () => {
+test('a token is reported as present and printed nowhere', () => {
   const secret = 'hf_VeryPrivateTokenOfMine';
   for (const args of [[], ['--json']]) {
     const { stdout, stderr } = doctor(args, { HF_TOKEN: secret });

@@ -37,7 +37,7 @@ describe('explain --what-if', () => {
     expect(data.stages[0]!.per_token_after_ms).toBeCloseTo(data.stages[0]!.after_ms.value! / 8, 9);
   });
 
-  test('refuses what it does not know, and names what it does', () => {
+  test('rejects an unknown change and lists the known ones', () => {
     const word = expectFailure(explain('--what-if', 'graphs', '--json'), 2, 'E_USAGE');
     expect(word.why).toContain('cudagraph, batch-size=N');
     const gpu = expectFailure(explain('--what-if', 'int4,gpu=H999', '--json'), 2, 'E_USAGE');
@@ -65,7 +65,7 @@ describe('explain --verify', () => {
     expectFailure(two, 2, 'E_USAGE');
   });
 
-  test('refuses itself', () => {
+  test('rejects the session itself', () => {
     expectFailure(explain('--verify', 'launch_bound_decode-fault', '--json'), 2, 'E_USAGE');
   });
 });

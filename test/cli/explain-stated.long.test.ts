@@ -16,7 +16,7 @@ beforeAll(() => {
 
 const explain = (...words: string[]) => inferscope(at, ['explain', ...words]);
 
-test('what is stated of a session is saved with it and used from then on; --clear forgets it', () => {
+test('context stated for a session is saved and used from then on; --clear removes it', () => {
   const config = join(at.scratch, 'config.json');
   writeFileSync(
     config,
@@ -78,7 +78,7 @@ describe('an archive instead of a session', () => {
     expect(sessions()).toBe(before + 1);
   });
 
-  test('--verify takes one, too: 5.88 ms became 1.62 ms', () => {
+  test('--verify accepts an archive too: 5.88 ms became 1.62 ms', () => {
     const ran = explain(planted('fault'), '--verify', planted('fixed'), '--json');
     expect(ran.status, ran.stderr).toBe(0);
     const { data } = verifyDocumentSchema.parse(JSON.parse(ran.stdout));

@@ -20,7 +20,7 @@ const explain = (...words: string[]) => inferscope(at, ['explain', ...words]);
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
 describe('explain', () => {
-  test('the summary of import leads with stages, waterfall and findings', () => {
+  test('the summary of import starts with stages, waterfall and findings', () => {
     const places = [/^ +decode step +[\d.]+ ms/m, /launch call/, /expected gain: [\d.]+ ms/, /report:/].map(
       (pattern) => imported.search(pattern),
     );
@@ -28,7 +28,7 @@ describe('explain', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 
-  test('of one stage in the terminal; --fail-on exits with 1 for a finding of that severity all the same', () => {
+  test('prints one stage in the terminal; --fail-on exits with 1 for any finding of that severity', () => {
     const ran = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'low');
     expect(ran.status, ran.stderr).toBe(1);
     expect(ran.stdout).toMatch(/Decode step: [\d.]+ ms .*n = 4\) under the\s+profiler/);
@@ -39,7 +39,7 @@ describe('explain', () => {
     expect(widest(prose.join('\n'))).toBeLessThanOrEqual(80);
   });
 
-  test('--json is one document; the query of a bar runs with inferscope sql and sums to it', () => {
+  test('--json is one document; the query of a bar runs with inferscope sql and sums to the bar', () => {
     const { stdout } = explain('--json');
     const { data } = explainDocumentSchema.parse(JSON.parse(stdout));
     const decode = data.stages.find(({ kind }) => kind === 'decode')!;
@@ -50,14 +50,14 @@ describe('explain', () => {
     expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
   });
 
-  test('--sql prints the query of an evidence, which runs', () => {
+  test('--sql prints the query of an evidence, which can be run', () => {
     const query = explain('--sql', '1');
     expect(query.status, query.stderr).toBe(0);
     const asked = inferscope(at, ['sql', '--session', 'b1', query.stdout]);
     expect(asked.status, asked.stderr).toBe(0);
   });
 
-  test('--format md is for a pull request', () => {
+  test('--format md prints Markdown for a pull request', () => {
     const ran = explain('--format', 'md', '--limit', '0');
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toMatch(/^## inferscope explain: b1\n/);
@@ -77,7 +77,7 @@ describe('a file instead of a session', () => {
   const sessions = () =>
     readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
 
-  test('a capture is imported; what is neither is refused', () => {
+  test('imports a capture; rejects other files', () => {
     const before = sessions();
     const ran = explain(captures.sqlite, '--stage', 'decode');
     expect(ran.status, ran.stderr).toBe(0);

@@ -98,7 +98,7 @@ describe.each([
     return folder;
   }
 
-  test('chrome-trace keeps the rules of the trace event format and loses no row', () => {
+  test('chrome-trace follows the trace event format and loses no row', () => {
     const { traceEvents } = JSON.parse(exported('chrome-trace')) as { traceEvents: Event[] };
     expect(traceEvents.filter((event) => breaksTheRules(event))).toEqual([]);
     const spans = traceEvents.filter(({ ph }) => ph === 'X');
@@ -116,7 +116,7 @@ describe.each([
     noPartialOverlap(spans);
   });
 
-  test('speedscope: what its schema and its importer ask for', () => {
+  test('speedscope follows its schema and the rules of its importer', () => {
     const text = JSON.parse(exported('speedscope')) as Speedscope;
     expect(text.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
     for (const frame of text.shared.frames) expect(frame.name).toBeTypeOf('string');
@@ -146,7 +146,7 @@ describe.each([
     expect(names.length).toBeGreaterThanOrEqual(oracle.kernels + oracle.copies);
   });
 
-  test('csv and parquet: DuckDB reads every table with all its rows, and both say the same', async () => {
+  test('csv and parquet: DuckDB reads every table with all its rows, and both are equal', async () => {
     const [csv, parquet] = [exportedFolder('csv'), exportedFolder('parquet')];
     const database = await (await DuckDBInstance.create(':memory:')).connect();
     const queryNumber = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
@@ -175,7 +175,7 @@ describe.each([
     database.closeSync();
   });
 
-  test('openmetrics: families in one piece, each sample named, labeled and typed as the text format wants', () => {
+  test('openmetrics: contiguous families, with names, labels and types of the text format', () => {
     const text = exported('openmetrics');
     expect(text.endsWith('\n# EOF\n')).toBe(true);
     const closed = new Set<string>();

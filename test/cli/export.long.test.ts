@@ -25,7 +25,7 @@ function sql(query: string): number {
   return (JSON.parse(stdout) as { data: { rows: number[][] } }).data.rows[0]![0]!;
 }
 
-test('chrome-trace on stdout and in a file are the same; every operator is in it, to the nanosecond', () => {
+test('chrome-trace is the same on stdout and in a file, and has every operator to the nanosecond', () => {
   const { stdout, status } = inferscope(at, ['export', '--format', 'chrome-trace']);
   expect(status).toBe(0);
   const path = join(at.scratch, 'deep', 'trace.json');
@@ -39,7 +39,7 @@ test('chrome-trace on stdout and in a file are the same; every operator is in it
   expect(ns).toBe(sql('SELECT sum(dur_ns) FROM ops'));
 });
 
-test('perfetto is chrome-trace, which is the default; each execution begins at zero, and one can be chosen', () => {
+test('perfetto means chrome-trace, the default; each execution starts at zero, and one can be selected', () => {
   interface Event {
     ph: string;
     pid: number;
@@ -85,7 +85,7 @@ test('speedscope and openmetrics', () => {
   );
 });
 
-test('csv is one file per table, and nothing else is left', () => {
+test('csv writes one file per table and leaves no other files', () => {
   const folder = join(at.scratch, 'tables');
   expect(inferscope(at, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
   expect(readdirSync(folder)).toContain('ops.csv');
@@ -95,7 +95,7 @@ test('csv is one file per table, and nothing else is left', () => {
   expect(failing('--format', 'csv', '--output', folder).what).toContain('not empty');
 });
 
-test('wrong usage is said in three parts, before anything is written', () => {
+test('usage errors have three parts, before anything is written', () => {
   const wrong = failing('--format', 'xml');
   expect([wrong.what, wrong.why]).toEqual([
     expect.stringContaining('xml'),
@@ -110,7 +110,7 @@ test('wrong usage is said in three parts, before anything is written', () => {
   expect(existsSync(join(at.scratch, 'folder', 'trace.json'))).toBe(false);
 });
 
-test('an export that cannot be written says so and leaves nothing', () => {
+test('an export that cannot be written is an error and leaves nothing', () => {
   const ran = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/proc/none/metrics.txt']);
   expect([ran.status, ran.stderr.includes('E_HOME_UNWRITABLE')]).toEqual([3, true]);
   const full = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/dev/full']);

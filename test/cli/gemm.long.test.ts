@@ -42,7 +42,7 @@ beforeAll(() => {
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
 describe('gemm', () => {
-  test('of a torch trace: one stage, against the roof, and what more rows would cost', () => {
+  test('a torch trace: one stage, compared with the roofline, and the cost of more rows', () => {
     const ran = inferscope(at, ['gemm', '--session', 'torch', '--stage', 'decode']);
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toContain('NVIDIA H200 · decode');
@@ -54,7 +54,7 @@ describe('gemm', () => {
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
   });
 
-  test('of cuBLAS logs: layouts and algorithms, no times', () => {
+  test('cuBLAS logs: layouts and algorithms, no times', () => {
     const ran = inferscope(at, ['gemm', '--session', 'logs', '--top', '3']);
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toContain('Layouts and algorithms');
@@ -63,7 +63,7 @@ describe('gemm', () => {
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
   });
 
-  test('--json is a document of its schema, --csv one row a shape', () => {
+  test('--json is a document of its schema, --csv one row per shape', () => {
     const json = inferscope(at, ['gemm', '--session', 'torch', '--json', '--top', '4']);
     const { data } = gemmsDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.gemms).toHaveLength(4);
@@ -78,7 +78,7 @@ describe('gemm', () => {
     expect(rows[0]).toMatch(/^profiler,[^,]+,[^,]+,1,1408,512,1,float16/);
   });
 
-  test('what cannot be', () => {
+  test('rejects sessions without GEMMs and invalid options', () => {
     expectFailure(inferscope(at, ['gemm', '--session', 'nsys', '--json']), 2, 'E_USAGE');
     expectFailure(
       inferscope(at, ['gemm', '--session', 'torch', '--stage', 'dinner', '--json']),
@@ -92,7 +92,7 @@ describe('gemm', () => {
 describe('session utilization', () => {
   const sizes = ['--model', model, '--batch-size', '1', '--input-len', '64'];
 
-  test('of an nsys capture and a model: stages, steps, and with --explain the formula', () => {
+  test('an nsys capture and a model: stages, steps, and with --explain the formula', () => {
     const ran = inferscope(at, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
     expect(ran.status, ran.stderr).toBe(0);
     const text = ran.stdout.replaceAll(/\s+/g, ' ');
@@ -112,7 +112,7 @@ describe('session utilization', () => {
     ]);
   });
 
-  test('the report of an import with a model has it too', () => {
+  test('the report of an import with a model has the same figures', () => {
     const ran = inferscope(at, ['import', captures.kineto, '--model', model, '--quiet']);
     expect(ran.status, ran.stderr).toBe(0);
     const text = inferscope(at, ['report', '--format', 'text']).stdout.replaceAll(/\s+/g, ' ');
@@ -123,7 +123,7 @@ describe('session utilization', () => {
     expect(data.utilization?.stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
   });
 
-  test('without a model: times and the reason; a session without stages is refused', () => {
+  test('without a model: times and the reason; a session without stages is rejected', () => {
     // The test above stated one, which is saved with the session.
     expect(inferscope(at, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
     const ran = inferscope(at, ['session', 'utilization', 'nsys']);
@@ -132,7 +132,7 @@ describe('session utilization', () => {
     expectFailure(inferscope(at, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
   });
 
-  test("of a profile session: the profile's own figures", () => {
+  test("a profile session: the profile's own figures", () => {
     const size = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--launches', '1'];
     const ran = inferscope(at, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
     const profile = profileDocumentSchema.parse(JSON.parse(ran.stdout)).data.stages;

@@ -31,7 +31,7 @@ async function rows(query: string, selector = '@last'): Promise<unknown[][]> {
 }
 const shown = async (selector = '@last') => (await openSession(selector)).manifest;
 
-test('an artifact folder of AIPerf is one load point and one waterfall, and one run to compare', () => {
+test('an artifact folder of AIPerf is one load point with one waterfall, and one run in comparisons', () => {
   const folder = (run: string) => {
     const path = join(at.scratch, `artifacts-${run}`);
     mkdirSync(join(path, 'logs'), { recursive: true });
@@ -92,7 +92,7 @@ test('--json is a document of the published schema; without it a summary that en
   expect(readFileSync(report, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
 });
 
-test('several recordings of one run are one session; more can be added', async () => {
+test('several captures of one run are one session; more can be added', async () => {
   const joined = run(
     captures.sqlite,
     captures.ncuRaw,
@@ -122,7 +122,7 @@ test('several recordings of one run are one session; more can be added', async (
   expectFailure(run('--session', 'none-such', '--json', captures.kineto), 2, 'E_SESSION_NOT_FOUND');
 });
 
-test('--no-raw keeps tables only; --no-analyze prints the id only; --model names what ran', async () => {
+test('--no-raw saves only tables; --no-analyze prints only the id; --model names the model', async () => {
   const ran = run(captures.kineto, '--no-raw', '--no-analyze', '--model', at.tiny);
   const { id, artifacts, workload } = await shown();
   expect([ran.status, ran.stdout, artifacts]).toEqual([0, `${id}\n`, []]);
@@ -130,7 +130,7 @@ test('--no-raw keeps tables only; --no-analyze prints the id only; --model names
   expect(existsSync(join(at.home, 'sessions', id, 'derived', 'report.html'))).toBe(false);
 });
 
-describe('what is no capture costs one message and leaves nothing', () => {
+describe('a file that is not a capture gives one error and leaves nothing', () => {
   const bad = join(at.scratch, 'bad');
   mkdirSync(bad);
   const file = (name: string, content: string | Buffer) => {
@@ -189,7 +189,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
     expect(leftovers(at)).toEqual([]);
   });
 
-  test('one bad file among good ones: nothing is kept, and an old session stays as it was', async () => {
+  test('one bad file among good ones: nothing is saved, and an old session is unchanged', async () => {
     run(captures.dmon, '--name', 'old', '--no-analyze');
     const before = await shown('old');
     expectFailure(
@@ -202,7 +202,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
     expect(leftovers(at)).toEqual([]);
   });
 
-  test('hostile names of files stay names', () => {
+  test('hostile file names stay names', () => {
     const names = ['$(touch pwned); rm -rf ~ a\'b"c;--', '-o línea\nnueva …', '\u001b[31mred\u001b[0m'];
     for (const name of names) {
       const path = join(bad, `${name}.json.gz`);
@@ -222,7 +222,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
     expect([summary.status, summary.stdout.includes('\u001b')]).toEqual([0, false]);
   });
 
-  test('hostile names in a capture reach neither the terminal nor the page as anything but text', async () => {
+  test('hostile names in a capture stay text in the terminal and on the page', async () => {
     const names = [
       '</script><script>alert(1)</script>',
       '\u001b]0;title\u0007',
@@ -243,7 +243,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
     ).toBeGreaterThan(0);
   });
 
-  test('.nsys-rep and .ncu-rep where nsys and ncu are not installed', () => {
+  test('.nsys-rep and .ncu-rep without nsys and ncu', () => {
     // Only the tools' own programs read these; nothing on this PATH does.
     const env = { PATH: join(bad, 'no-tools') };
     for (const [path, tool] of [
@@ -259,7 +259,7 @@ describe('what is no capture costs one message and leaves nothing', () => {
   });
 });
 
-test('Ctrl-C in the middle of an import leaves no session', async () => {
+test('Ctrl-C during an import leaves no session', async () => {
   const path = changedKineto(at.scratch, 'long.json', ({ traceEvents }) => {
     const once = traceEvents.filter(({ ph }) => ph === 'X');
     for (let i = 1; i < 60; i++)
@@ -279,7 +279,7 @@ test('Ctrl-C in the middle of an import leaves no session', async () => {
 });
 
 describe('damage', () => {
-  test('launches without a kernel: said with their count, and --json is one document all the same', () => {
+  test('launches without a kernel are reported with their count, and --json is still one document', () => {
     const path = changedSqlite(
       join(at.scratch, 'bare'),
       'bare.sqlite',
@@ -301,7 +301,7 @@ describe('damage', () => {
     });
   });
 
-  test('names, ids and shapes of no sense reach the report', () => {
+  test('nonsensical names, ids and shapes reach the report', () => {
     const path = changedKineto(join(at.scratch, 'odd'), 'odd.json', ({ traceEvents }) => {
       for (const [i, event] of traceEvents.entries()) {
         if (event.cat === 'kernel' && i % 2 === 0) event.name = null as unknown as string;
@@ -315,7 +315,7 @@ describe('damage', () => {
     expect(JSON.parse(ran.stdout)).toMatchObject({ schema: expect.stringMatching('^inferscope/trace/') });
   });
 
-  test('export/*.parquet of a shell is the folder; a Parquet file of another maker is explained', async () => {
+  test("export/*.parquet expanded by a shell is the folder; another program's Parquet file is explained", async () => {
     const files = readdirSync(captures.parquetdir).map((name) => join(captures.parquetdir, name));
     const ran = run(...files, '--name', 'globbed', '--no-analyze');
     expect(ran.status, ran.stderr).toBe(0);
@@ -326,7 +326,7 @@ describe('damage', () => {
     expect(expectFailure(run(alone, '--json'), 5, 'E_FORMAT_UNKNOWN').fix).toContain('whole folder');
   });
 
-  test('a crash of what reads Parquet is a bad input file, and leaves nothing', async () => {
+  test('a crash while reading Parquet is reported as a bad input file, and leaves nothing', async () => {
     const before = sessions(at).length;
     const { child, ended } = start(at, ['import', '--json', '--quiet', captures.parquetdir]);
     const children = () => {

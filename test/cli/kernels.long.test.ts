@@ -9,7 +9,7 @@ const at = place();
 
 const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-seconds', '0.1'];
 
-test('two kernels swept: one document, session, files that DuckDB reads, report with maps', async () => {
+test('a sweep of two kernels: one document, session, files that DuckDB reads, report with maps', async () => {
   const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
   const ran = inferscope(at, [
     'kernels',
@@ -73,7 +73,7 @@ test('two kernels swept: one document, session, files that DuckDB reads, report 
   expect(rows.stdout).toContain('6');
 });
 
-test("a model's operations add up to its steps, and fit 80 columns", () => {
+test("a model's operations sum to its steps, and fit 80 columns", () => {
   const ran = inferscope(at, ['kernels', '--from-model', at.tiny, '--context-len', '8', ...quick]);
   expect(ran.status, ran.stderr).toBe(0);
   // Two layers: 7 operations of each step lie outside the layers, 9 in each.
@@ -108,7 +108,7 @@ test('bad input is reported before anything is measured, with what to type', () 
   expect(existsSync(join(at.scratch, 'file', 'kernel_results.csv'))).toBe(false);
 });
 
-test('a case that does not fit is reported with those that were measured', () => {
+test('a case that does not fit is reported together with the measured ones', () => {
   const args = ['kernels', 'softmax', ...quick, '--seq-len', '4,2000000000', '--hidden-size', '64', '--json'];
   const { status, stdout } = inferscope(at, args);
   expect(status).toBe(0);

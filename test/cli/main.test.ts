@@ -27,7 +27,7 @@ const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'),
 
 const longest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length));
 
-test('--version is the version of the package', () => {
+test('--version prints the version of the package', () => {
   for (const flag of ['--version', '-V']) {
     expect(inferscope(at, [flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   }
@@ -48,7 +48,7 @@ test('help and --help of a command are the same; examples and width of all: src/
   expect(inferscope(at, ['help', 'setup']).stdout).toBe(stdout);
 });
 
-describe('wrong words', () => {
+describe('invalid command lines', () => {
   test('an unknown command suggests the nearest', () => {
     expect(expectFailure(inferscope(at, ['profle', '--json']), 2, 'E_USAGE').why).toContain('profile');
     expect(expectFailure(inferscope(at, ['session', 'lst', '--json']), 2, 'E_USAGE').why).toContain('list');
@@ -68,20 +68,20 @@ describe('wrong words', () => {
     expect(expectFailure(inferscope(at, ['help', 'nope', '--json']), 2, 'E_USAGE').why).toContain('profile');
   });
 
-  test('`session` alone says what may follow, on stderr', () => {
+  test('`session` alone lists its subcommands on stderr', () => {
     const { status, stdout, stderr } = inferscope(at, ['session']);
     expect([status, stdout]).toEqual([2, '']);
     for (const verb of ['list', 'show', 'verify', 'export']) expect(stderr).toContain(verb);
     expect(stderr).toContain('inferscope session --help');
   });
 
-  test('what stands behind -- is another program’s: its --json does not change our errors', () => {
+  test('options after -- belong to another program: its --json does not change our errors', () => {
     const ran = inferscope(at, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
     expect([ran.status, ran.stdout]).toEqual([2, '']);
     expect(ran.stderr).toContain('(E_USAGE)');
   });
 
-  test('run without a program, without --, or with an option that is not ours', () => {
+  test('run without a program, without --, or with an unknown option', () => {
     expect(expectFailure(inferscope(at, ['run', '--json']), 2, 'E_USAGE').why).toContain(
       'run [options] -- command',
     );
@@ -95,7 +95,7 @@ describe('wrong words', () => {
     );
   });
 
-  test('a report of nothing', () => {
+  test('a report without sessions', () => {
     const { status, stdout, stderr } = inferscope(at, ['report']);
     expect([status, stdout]).toEqual([2, '']);
     expect(stderr).toContain('(E_SESSION_NOT_FOUND)');
@@ -115,13 +115,13 @@ test.runIf(existsSync('/dev/full'))('a full disk behind stdout is a known failur
   expect(ran.stderr).toContain('(E_DISK_FULL)');
 });
 
-test('talk that nobody reads costs nothing', () => {
+test('a closed stderr is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" profle 2>&1 >/dev/null | true`;
   const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
   expect([ran.status, ran.stderr]).toEqual([2, '']);
 });
 
-test('color only where it is wanted', () => {
+test('prints color only where it is wanted', () => {
   const escape = '\u001B[';
   const wrong = ['profle'];
   expect(inferscope(at, wrong, { CI: 'true' }).stderr).not.toContain(escape);

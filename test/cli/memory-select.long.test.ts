@@ -7,7 +7,7 @@ import { validationDocumentSchema } from '../../src/model/documents/validate.js'
 import { packageRoot } from '../../src/model/installation.js';
 import { inferscope, place } from './profile-cli.js';
 
-test('imported memory profiles are validated without being named, and are @last after it', () => {
+test('imported memory profiles are validated without being named, and are @last afterwards', () => {
   const at = place();
   const empty = join(at.scratch, 'empty');
   mkdirSync(empty);

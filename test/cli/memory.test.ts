@@ -39,7 +39,7 @@ beforeAll(() => {
   profile = memoryProfileSchema.parse(JSON.parse(text));
 });
 
-test('the profile holds the names of schema 2.0, and what was asked for', () => {
+test('the profile has the names of schema 2.0, and the requested values', () => {
   expect(profile).toMatchObject({
     profiler_version: '2.0',
     schema_version: '2.0',
@@ -78,7 +78,7 @@ test('the profile holds the names of schema 2.0, and what was asked for', () => 
   expect(engine_metadata.engine_version).toMatch(/^\d+\.\d+/);
 });
 
-test('the points are in order, and components with the residual sum to what was measured', () => {
+test('the points are in order, and components with the residual sum to the measured total', () => {
   const { baseline, post_warmup, peak, memory_increase_bytes, growth_bytes, warmup_increase_bytes } =
     profile.memory_measurements;
   expect(baseline.total_bytes).toBeGreaterThan(20e6);
@@ -100,14 +100,14 @@ test('the points are in order, and components with the residual sum to what was 
   for (const { evidence } of components) expect(evidence[0]!.length).toBeGreaterThan(10);
 });
 
-test('latency is of the same run', () => {
+test('latency is from the same run', () => {
   const { mean_latency_ms, tokens_per_second, mean_ttft_ms, runs } = profile.latency_stats;
   expect(runs).toBe(2);
   expect(tokens_per_second).toBeCloseTo((2 * 4) / (mean_latency_ms! / 1000), 6);
   expect(mean_ttft_ms).toBeLessThan(mean_latency_ms!);
 });
 
-test('the file is what the published JSON Schema says, and a wrong one is not', () => {
+test('the file matches the published JSON Schema, and a changed one does not', () => {
   const schema = JSON.parse(inferscope(at, ['schema', 'memory-profile']).stdout) as object;
   const validate = new Ajv2020({ strict: false }).compile(schema);
   expect([validate(JSON.parse(text)), validate.errors]).toEqual([true, null]);
@@ -147,7 +147,7 @@ test.each([
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(wanted);
 });
 
-test('the terminal shows it within 80 columns', () => {
+test('the terminal output fits 80 columns', () => {
   for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
   // A warning about a busy machine takes the place of the last table in a summary of 30 lines; the report has it.
   const report = inferscope(at, ['report', '--session', 'first', '--format', 'text']).stdout;
@@ -155,7 +155,7 @@ test('the terminal shows it within 80 columns', () => {
   for (const words of ['peak', 'weights', 'KV cache', 'residual', 'latency']) expect(stdout).toContain(words);
 });
 
-test('a session shown later says the same', () => {
+test('a session shown later prints the same', () => {
   const { status, stdout: shown } = inferscope(at, ['report', '--session', 'first', '--json']);
   expect(status).toBe(0);
   const { schema, data } = JSON.parse(shown) as { schema: string; data: { profile: unknown } };
@@ -163,7 +163,7 @@ test('a session shown later says the same', () => {
   expect(data.profile).toEqual(JSON.parse(text));
 });
 
-test('the file of a profile imports as a session, without raw files too, and every command reads it', () => {
+test('the file of a profile imports as a session, also without raw files, and every command reads it', () => {
   const path = join(at.scratch, 'elsewhere.json');
   const h200 = join(packageRoot(), 'test/fixtures/memory-profiles-h200/llama-2-7b-float16.json');
   writeFileSync(path, text);
@@ -183,7 +183,7 @@ test('the file of a profile imports as a session, without raw files too, and eve
   expect(inferscope(at, ['import', path, h200, '--json', '--quiet']).status).toBe(2);
 });
 
-test('typed dimensions go before config.json, and a disagreement is a warning', () => {
+test('typed dimensions override config.json, and a disagreement is a warning', () => {
   const path = join(at.scratch, 'given.json');
   const ran = run('--num-kv-heads', '4', '--model-params', '131k', '--output', path, '--json', '--quiet');
   expect(ran.status).toBe(0);
@@ -199,7 +199,7 @@ test('typed dimensions go before config.json, and a disagreement is a warning', 
   expect(memory_breakdown.kv_cache_gb).toBe((2 * 2 * 4 * 16 * 4 * 12 * 2) / 1e9);
 });
 
-test('KV heads that nobody names are all heads, with low confidence', () => {
+test('unspecified KV heads equal all heads, with low confidence', () => {
   const config: Partial<typeof tinyConfig> = { ...tinyConfig };
   delete config.num_key_value_heads;
   const model = join(at.scratch, 'silent.json');
@@ -212,7 +212,7 @@ test('KV heads that nobody names are all heads, with low confidence', () => {
   expect(memory_breakdown.confidence_levels.kv_cache).toBe('low');
 });
 
-test('a run that takes too long is a partial profile, and the error says so', async () => {
+test('a run that times out is a partial profile with an error', async () => {
   const path = join(at.scratch, 'slow.json');
   const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
   const model = ['--engine', 'onnx', '--model', at.slow];
@@ -227,7 +227,7 @@ test('a run that takes too long is a partial profile, and the error says so', as
   expect(missing['latency_stats']).toContain('--timeout 1.5');
 });
 
-test('an engine that is killed leaves what was seen of it', async () => {
+test('a killed engine leaves the data recorded until then', async () => {
   const path = join(at.scratch, 'killed.json');
   const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
   const running = start(at, ['memory', '--engine', 'onnx', '--model', at.slow, ...sizes, '--output', path]);

@@ -18,7 +18,7 @@ function documentOf({ status, stdout, stderr }: Ran, exitCode = 0) {
 }
 
 describe('this machine', () => {
-  test('--duration ends it; the host is there, what is not is said; nothing is left behind', () => {
+  test('--duration stops it; the host is recorded, missing parts are reported; nothing is left behind', () => {
     const temporary = testFolder();
     const ran = inferscope(at, ['monitor', '--duration', '1500ms', '--json'], { TMPDIR: temporary });
     const data = documentOf(ran);
@@ -48,7 +48,7 @@ describe('this machine', () => {
     expect(fix).toContain('doctor');
   });
 
-  test('off a terminal one line a second; Ctrl-C sums up with exit code 0', async () => {
+  test('without a terminal prints one line per second; Ctrl-C prints the summary with exit code 0', async () => {
     const { child, ended } = start(at, ['monitor', '--record', '--name', 'watched']);
     let output = '';
     child.stdout!.on('data', (chunk) => (output += String(chunk)));
@@ -73,7 +73,7 @@ describe('--while', () => {
   const busy =
     'const end = Date.now() + 1200; while (Date.now() < end); console.log("out"); console.error("err");';
 
-  test('watches the program: its output is passed on, its CPU time seen', () => {
+  test('watches the program: passes on its output and records its CPU time', () => {
     const ran = inferscope(at, ['monitor', '--json', '--while', '--', process.execPath, '-e', busy]);
     const data = documentOf(ran);
     // With --json stdout is the document's alone.
@@ -93,7 +93,7 @@ describe('--while', () => {
     expect(text.stdout).toContain('exit code 0');
   });
 
-  test('exit codes as run has them: 4, or the program’s own', () => {
+  test('exit codes are those of run: 4, or the program’s own', () => {
     const fail = ['--while', '--', process.execPath, '-e', 'console.error("no luck"); process.exit(7)'];
     const failed = inferscope(at, ['monitor', '--json', ...fail]);
     expect(documentOf(failed, 4).plan.program!.exit_code).toBe(7);
@@ -103,7 +103,7 @@ describe('--while', () => {
     expect(absent.status).toBe(127);
   });
 
-  test('Ctrl-C reaches the program, the summary is printed, exit code 130', async () => {
+  test('Ctrl-C reaches the program, and the summary is printed with exit code 130', async () => {
     const script =
       'process.on("SIGINT", () => { console.log("tidied"); process.exit(0); }); console.log("up"); setInterval(() => {}, 1000);';
     const { child, ended } = start(at, ['monitor', '--while', '--', process.execPath, '-e', script]);
@@ -119,7 +119,7 @@ describe('--while', () => {
 });
 
 describe('nvidia-smi recordings', () => {
-  test('both kinds at once, and a line that was cut off', () => {
+  test('both kinds at once, and a truncated line', () => {
     const text = inferscope(at, ['monitor', fixture('nvidia-smi-query.csv')]);
     expect(text.status).toBe(0);
     expect(text.stdout).toContain('gpu0 · NVIDIA H200');
@@ -136,7 +136,7 @@ describe('nvidia-smi recordings', () => {
     expect(leftovers(at)).toEqual([]);
   });
 
-  test('what is no recording', () => {
+  test('a file that is not a recording', () => {
     const json = (...args: string[]) => inferscope(at, ['monitor', '--json', ...args]);
     const record = join(at.scratch, 'notes.txt');
     writeFileSync(record, 'nothing of the kind\n');

@@ -51,7 +51,7 @@ test('without the engine it takes at most 120 MB, opens a session, imports a tra
   }
 }, 300_000);
 
-test('without the engine `profile` names the command that adds it, and that command does', () => {
+test('without the engine `profile` prints the command that adds it, and that command works', () => {
   const failure = expectFailure(inferscope(installed, profile), 3, 'E_ENGINE_MISSING');
   npm(failure.fix, at.scratch);
   const ran = inferscope(installed, profile);

@@ -53,7 +53,7 @@ test('on a laptop: the embedded engine’s roofline, next to a profile of the sa
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 }, 60_000);
 
-test('without the GPU: its data sheet, which is said', () => {
+test('without the GPU uses its data sheet and says so', () => {
   const { status, stdout, stderr } = inferscope(at, [
     'predict',
     '--model',
@@ -132,7 +132,7 @@ test.each([
   expect(stderr + stdout).toContain(says);
 });
 
-test('no model is asked for', () => {
+test('an error without a model', () => {
   const { status, stderr } = inferscope(at, ['predict', '--gpu', 'NVIDIA H200']);
   expect(status).toBe(2);
   expect(stderr).toContain('--model');

@@ -117,7 +117,7 @@ function isWatcher(pid: number): boolean {
   return existsSync(path) && readFileSync(path, 'utf8').includes(watch);
 }
 
-test('a TMPDIR that does not exist is said', async () => {
+test('a TMPDIR that does not exist is an error', async () => {
   const at = place();
   await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
   const missing = join(testFolder(), 'none');

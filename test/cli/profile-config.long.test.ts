@@ -14,7 +14,7 @@ function project(text: string): string {
   return folder;
 }
 
-test('flag > project > user > default; `home` is used where the environment has none', () => {
+test('flag > project > user > default; `home` is used if the environment has none', () => {
   const folder = project(`
 home: own-home
 profile:
@@ -50,14 +50,14 @@ profile:
   });
 });
 
-describe('a file that is not right: exit 5, with line and column, and nothing is run', () => {
+describe('an invalid file: exit 5, with line and column, and nothing is run', () => {
   const fails = (text: string) => {
     const folder = project(text);
     const ran = inferscope(at, ['profile', '--model', at.tiny, '--json'], {}, folder);
     return expectFailure(ran, 5, 'E_CONFIG_FILE');
   };
 
-  test('an unknown key, with the nearest right one', () => {
+  test('an unknown key, with the nearest valid one', () => {
     const nested = fails('profile:\n  input_len: 8\n  outputlen: 4\n');
     expect(nested.what).toMatch(/inferscope\.yaml:3:3: unknown key "profile\.outputlen"/);
     expect(nested.fix).toContain('Did you mean "output_len"?');
@@ -94,13 +94,13 @@ describe('a file that is not right: exit 5, with line and column, and nothing is
     expectFailure(inferscope(at, ['profile', '--json'], {}, folder), 5, 'E_CONFIG_FILE');
   });
 
-  test('a value that only the command can judge keeps its own code', () => {
+  test('a value that only the command can check has its own error code', () => {
     const folder = project(`profile: {dtype: nonsense, model: ${at.tiny}}\n`);
     expectFailure(inferscope(at, ['profile', '--json'], {}, folder), 2, 'E_DTYPE');
   });
 });
 
-test('an empty file says nothing', () => {
+test('an empty file has no effect', () => {
   const folder = project('# nothing yet\n');
   expect(inferscope(at, ['session', 'list'], {}, folder).status).toBe(0);
 });

@@ -65,7 +65,7 @@ test('Ctrl-C during warm-up: exit 130, no session', async () => {
   expect(leftovers(at)).toEqual([]);
 });
 
-test('Ctrl-C after a timed repeat: exit 130, what was measured is a session with its report', async () => {
+test('Ctrl-C after a timed repeat: exit 130, and the measurements are a session with its report', async () => {
   const { child, ended } = start(at, slowArgs());
   await untilRecorded(at, 'clean', timedRepeat);
   pressControlC(child.pid!);
@@ -81,7 +81,7 @@ test('Ctrl-C after a timed repeat: exit 130, what was measured is a session with
   expect(stderr).toContain(data.session.id);
 });
 
-test('Ctrl-C in the profiled pass: the timing is kept, and what was traced of whole repeats', async () => {
+test('Ctrl-C in the profiled pass: saves the timing, and traces of complete repeats', async () => {
   const args = slowArgs('--launches', '1', '--repeats', '1', '--output-len', '120');
   const { child, ended } = start(at, args);
   // The warm-up of the profiled pass has its request line: the run is inside the first timed repeat.
@@ -96,7 +96,7 @@ test('Ctrl-C in the profiled pass: the timing is kept, and what was traced of wh
   expectKept('interrupted');
 });
 
-test('a second Ctrl-C leaves at once; the next run cleans up', async () => {
+test('a second Ctrl-C exits at once; the next run cleans up', async () => {
   const { child, ended } = start(at, slowArgs());
   const { pid } = await untilRecorded(at, 'clean', timedRepeat);
   child.kill('SIGINT');
@@ -112,7 +112,7 @@ test('a second Ctrl-C leaves at once; the next run cleans up', async () => {
   expect(leftovers(at)).toEqual([]);
 });
 
-test('kill -9 of the command: its engine ends too, nothing of it is listed, the next run cleans up', async () => {
+test('kill -9 of the command: its engine exits too, nothing of it is listed, the next run cleans up', async () => {
   const { child, ended } = start(at, slowArgs());
   const { pid } = await untilRecorded(at, 'clean', timedRepeat);
   child.kill('SIGKILL');
@@ -125,7 +125,7 @@ test('kill -9 of the command: its engine ends too, nothing of it is listed, the 
   expect(leftovers(at)).toEqual([]);
 });
 
-test('kill -9 of the engine in its first launch: E_OUT_OF_MEMORY, exit 4, nothing to keep', async () => {
+test('kill -9 of the engine in its first launch: E_OUT_OF_MEMORY, exit 4, nothing saved', async () => {
   const { ended } = start(at, slowArgs());
   const { pid } = await untilRecorded(at, 'clean', anyLine);
   process.kill(pid, 'SIGKILL');
@@ -136,7 +136,7 @@ test('kill -9 of the engine in its first launch: E_OUT_OF_MEMORY, exit 4, nothin
   expect(leftovers(at)).toEqual([]);
 });
 
-test('kill -9 of the engine in its second launch: the first one is kept, with status failed', async () => {
+test('kill -9 of the engine in its second launch: the first one is saved, with status failed', async () => {
   const { ended } = start(at, slowArgs('--repeats', '2', '--output-len', '60'));
   const first = await untilRecorded(at, 'clean', anyLine);
   const second = await untilRecorded(at, 'clean', (line) => anyLine(line) && line.pid !== first.pid);
@@ -155,7 +155,7 @@ test('kill -9 of the engine in its second launch: the first one is kept, with st
   expect(ran.stderr).toContain(id);
 });
 
-test('the engine dies of something else: E_WORKLOAD_FAILED', async () => {
+test('the engine exits with another error: E_WORKLOAD_FAILED', async () => {
   const { ended } = start(at, slowArgs());
   const { pid } = await untilRecorded(at, 'clean', anyLine);
   process.kill(pid, 'SIGABRT');
@@ -165,7 +165,7 @@ test('the engine dies of something else: E_WORKLOAD_FAILED', async () => {
   expectOnlyBefore();
 });
 
-test('two runs at once in one home: both are kept', async () => {
+test('two runs at once in one home: both are saved', async () => {
   const both = [start(at, tinyArgs(at, '--json')), start(at, tinyArgs(at, '--json'))];
   const ran = await Promise.all(both.map((running) => running.ended));
   expect(ran.map((result) => result.status)).toEqual([0, 0]);

@@ -21,7 +21,7 @@ describe('a tiny model, two launches', () => {
     profile = profileJson(at, [...tinyArgs(at, ...more), '--output', output]);
   });
 
-  test('the document: what was asked for was run', () => {
+  test('the document has the requested values', () => {
     const { data } = profile;
     expect(data.workload).toMatchObject({
       batch_size: 2,
@@ -63,7 +63,7 @@ describe('a tiny model, two launches', () => {
     for (const [, , ns, ops, gaps] of rows) expect(ops + gaps).toBe(ns);
   });
 
-  test('necessary work is the hand count; utilizations are shares of the stated roofs', () => {
+  test('necessary work equals the hand count; utilizations are shares of the stated rooflines', () => {
     const prefill = stage(profile, 'prefill');
     // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal
     // attention over 36 keys, 4 · 64 FLOPs a key and layer.
@@ -86,7 +86,7 @@ describe('a tiny model, two launches', () => {
     expect(timeline!.events.length).toBeGreaterThan(20);
   });
 
-  test('the session is kept, named, tagged and whole; the report lies in it and where asked', () => {
+  test('the session is saved, named, tagged and complete; the report is in it and at the requested path', () => {
     expect(sessions(at)).toMatchObject([{ id: profile.data.session.id, name: 'first', status: 'complete' }]);
     expect(leftovers(at)).toEqual([]);
     const show = JSON.parse(inferscope(at, ['session', 'show', 'first', '--json']).stdout);
@@ -99,7 +99,7 @@ describe('a tiny model, two launches', () => {
     }
   });
 
-  test('`report` writes it again from the session alone', () => {
+  test('`report` writes it again from the session', () => {
     const path = join(at.scratch, 'again.html');
     const { status, stdout } = inferscope(at, ['report', '--session', 'first', '--output', path]);
     expect([status, stdout]).toEqual([0, `${path}\n`]);
@@ -108,7 +108,7 @@ describe('a tiny model, two launches', () => {
     expect(Math.abs(rounded(path) - rounded(output))).toBeLessThan(500);
   });
 
-  test('a name that is taken is refused before anything runs', () => {
+  test('a name that is taken is rejected before anything runs', () => {
     const { why } = expectFailure(
       inferscope(at, tinyArgs(at, '--name', 'first', '--json')),
       2,
@@ -131,7 +131,7 @@ test('int4: the summary on a terminal fits 80 columns and ends with the path of 
     if (!line.includes(at.home)) expect([...line].length).toBeLessThanOrEqual(80);
 });
 
-test('one output token: a prefill and nothing else', () => {
+test('one output token: only a prefill', () => {
   const profile = profileJson(at, tinyArgs(at, '--output-len', '1'));
   expect(profile.data.stages.map((row) => row.kind)).toEqual(['prefill', 'sampling']);
   expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });

@@ -10,7 +10,7 @@ const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 vi.stubEnv('INFERSCOPE_HOME', at.home);
 
-test('processes of their own import each rank; a damaged one is named, the rest becomes one session', async () => {
+test('separate processes import each rank; a damaged one is reported, the rest becomes one session', async () => {
   const folder = join(at.scratch, 'four');
   writeKinetoRanks(folder, { seed: 1, ranks: 4, steps: 4, truncated: [2] });
   const ran = inferscope(at, ['import', `${folder}/**`, '--ranks', '--name', 'four', '--no-analyze']);
@@ -25,7 +25,7 @@ test('processes of their own import each rank; a damaged one is named, the rest 
   expectFailure(inferscope(at, ['import', folder, '--ranks', '--session', 'four', '--json']), 2, 'E_USAGE');
 });
 
-test('Ctrl-C stops the processes and keeps what is done; --resume imports the rest', async () => {
+test('Ctrl-C stops the processes and keeps finished ranks; --resume imports the rest', async () => {
   const folder = join(at.scratch, 'many');
   writeKinetoRanks(folder, { seed: 2, ranks: 12, steps: 2 });
   const saved = sessions(at).length;

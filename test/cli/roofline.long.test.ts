@@ -7,7 +7,7 @@ import { expectFailure, inferscope, place, profileJson, tinyArgs } from './profi
 const scratch = testFolder();
 const at = { ...place(), scratch, home: `${scratch}/home` };
 
-test('measured once, cached, and used by a profile', () => {
+test('is measured once, cached, and used by a profile', () => {
   const first = inferscope(at, ['roofline', '--threads', '1', '--json']);
   expect(first.status).toBe(0);
   const measured = rooflineDocumentSchema.parse(JSON.parse(first.stdout)).data;
@@ -41,11 +41,11 @@ test('measured once, cached, and used by a profile', () => {
   expect(profile.data.roofline).toEqual(measured.roofline);
 });
 
-test('an impossible thread count', () => {
+test('rejects an impossible thread count', () => {
   expectFailure(inferscope(at, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
 });
 
-test('a GPU that is asked for and not there, and options of the other device', () => {
+test('rejects a missing GPU, and options of the other device', () => {
   const cuda = inferscope(at, ['roofline', '--device', 'cuda', '--python', '/nowhere/python3', '--json']);
   expectFailure(cuda, 3, 'E_ENGINE_MISSING');
   expectFailure(inferscope(at, ['roofline', '--device', 'cuda', '--threads', '2', '--json']), 2, 'E_USAGE');

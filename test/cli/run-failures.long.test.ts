@@ -37,7 +37,7 @@ const file = (name: string, text: string) => {
   return join(at.scratch, name);
 };
 
-test('a program that uses no GPU: its time and telemetry are kept, and it is said what would tell more', () => {
+test('a program that uses no GPU: its time and telemetry are saved, and a hint says how to record more', () => {
   const ran = inferscope(at, [
     'run',
     '--evaluator',
@@ -54,7 +54,7 @@ test('a program that uses no GPU: its time and telemetry are kept, and it is sai
   expect(status('cpu')).toBe('complete');
 });
 
-test('a missing program and one that is not executable', () => {
+test('a missing program, and one that is not executable', () => {
   const missing = expectFailure(error(run('missing', './no-such-program')), 4, 'E_WORKLOAD_FAILED');
   expect(missing.what).toContain('./no-such-program was not found');
   const plain = file('plain.txt', 'echo hello\n');
@@ -62,7 +62,7 @@ test('a missing program and one that is not executable', () => {
   expect(expectFailure(error(run('plain', plain)), 3, 'E_PERMISSION').fix).toContain('chmod +x');
 });
 
-test('a program that ran out of memory says so first, not that nothing was recorded', () => {
+test('a program that ran out of memory reports that first, not that nothing was recorded', () => {
   const says = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
   const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${says}" >&2; exit 1`];
   const { status, stderr } = inferscope(at, words);
@@ -71,7 +71,7 @@ test('a program that ran out of memory says so first, not that nothing was recor
   expect(stderr).not.toContain('no summary:');
 });
 
-test('a syntax error of Python is quoted, and the log named', () => {
+test('a Python syntax error is quoted with the path of the log', () => {
   const { why, fix } = expectFailure(
     error(run('syntax', 'python3', file('broken.py', 'def f(:\n'))),
     4,
@@ -83,7 +83,7 @@ test('a syntax error of Python is quoted, and the log named', () => {
   expect(status('syntax')).toBe('failed');
 });
 
-test('a crash by a signal is reported as by a shell, and with --exit-code child returned as one', () => {
+test('a crash by a signal is reported as by a shell, and returned with --exit-code child', () => {
   const crash = ['sh', '-c', 'echo before; kill -SEGV $$'];
   const { what, fix } = expectFailure(error(run('crash', ...crash)), 4, 'E_WORKLOAD_FAILED');
   expect(what).toContain('SIGSEGV');
@@ -94,7 +94,7 @@ test('a crash by a signal is reported as by a shell, and with --exit-code child 
   ).toBe(139);
 });
 
-test('a timeout: what was written until then is kept', () => {
+test('a timeout saves the output until then', () => {
   const ran = inferscope(at, [
     'run',
     '--quiet',
@@ -114,7 +114,7 @@ test('a timeout: what was written until then is kept', () => {
   expect(log('late', 'stdout')).toBe('begun\n');
 });
 
-test('Ctrl-C: the program ends by itself, the session is kept, exit 130', async () => {
+test('Ctrl-C: the program exits by itself, the session is saved, exit 130', async () => {
   const script = 'trap "echo cleaned up; exit 0" INT; echo ready; while :; do sleep 0.05; done';
   const { child, ended } = start(at, [
     'run',
@@ -139,7 +139,7 @@ test('Ctrl-C: the program ends by itself, the session is kept, exit 130', async 
   expect(leftovers(at)).toEqual([]);
 });
 
-test('a profiler that is not installed is said before the program runs', () => {
+test('a missing profiler is reported before the program runs', () => {
   const touched = join(at.scratch, 'touched');
   const env = { PATH: '/nonexistent' };
   const ran = inferscope(

@@ -24,7 +24,7 @@ async function until(child: ChildProcess, text: string): Promise<void> {
 const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
 const kept = (name: string) => sessions(at).find((session) => session.name === name);
 
-test('Ctrl-C before the program runs: nothing is left behind, at once', async () => {
+test('Ctrl-C before the program runs exits at once and leaves nothing', async () => {
   const { child, ended } = run('early', 'none', 'sleep 30');
   while (leftovers(at).length === 0) await sleep(1);
   press(child);
@@ -32,7 +32,7 @@ test('Ctrl-C before the program runs: nothing is left behind, at once', async ()
   expect(leftovers(at)).toEqual([]);
 });
 
-test('Ctrl-C when the program has ended: its traces are read and kept, and nothing is said of waiting for it', async () => {
+test('Ctrl-C after the program has exited: its traces are read and saved, without a message about waiting', async () => {
   const { child, ended } = run('read', 'torch', copies);
   await until(child, 'reading kineto');
   press(child);
@@ -43,7 +43,7 @@ test('Ctrl-C when the program has ended: its traces are read and kept, and nothi
   expect(stdout).toContain('evidence, causes, every finding');
 });
 
-test('the second Ctrl-C keeps the traces unread, the third leaves nothing', async () => {
+test('the second Ctrl-C saves the traces unread, the third leaves nothing', async () => {
   const twice = run('unread', 'torch', copies);
   await until(twice.child, 'reading kineto');
   press(twice.child);

@@ -6,7 +6,7 @@ import { cli, inferscope, place, sessions } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-test('around a command of ours: its stages are in both sessions, and the saved one is reported', () => {
+test('run of an inferscope command: its stages are in both sessions, and its session is reported', () => {
   const shape = ['--input-len', '8', '--output-len', '4', '--threads', '1', '--runs', '2', '--launches', '1'];
   const bench = [process.execPath, cli, 'bench', 'latency', '--model', at.tiny, ...shape, '--name', 'inside'];
   const output = ['--output', at.scratch];

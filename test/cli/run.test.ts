@@ -8,7 +8,7 @@ afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
 const plain = ['run', '--no-analyze', '--evaluator', 'none'];
 
-test('the program gets its arguments untouched; its output is shown and kept', () => {
+test('the program gets its arguments unchanged; its output is shown and saved', () => {
   const script = 'console.log(process.argv.slice(2).join("|"))';
   const program = [process.execPath, '-e', script, 'x', '--name', '--', '-h', 'a b'];
   const { status, stdout } = inferscope(at, [...plain, '--name', 'args', '--', ...program]);
@@ -17,7 +17,7 @@ test('the program gets its arguments untouched; its output is shown and kept', (
   expect(sessions(at).find(({ name }) => name === 'args')?.status).toBe('complete');
 });
 
-test('a failing program: exit 4 with its code reported, or its own with --exit-code child; the session is kept', () => {
+test('a failing program: exit 4 with its code reported, or its own with --exit-code child; the session is saved', () => {
   const failing = ['--', 'sh', '-c', 'echo broken >&2; exit 9'];
   const ran = inferscope(at, [...plain, '--json', '--name', 'broken', ...failing]);
   const { why, fix } = expectFailure({ ...ran, stderr: onlyError(ran.stderr) }, 4, 'E_WORKLOAD_FAILED');
@@ -34,7 +34,7 @@ function onlyError(stderr: string): string {
   return stderr.slice(stderr.indexOf('error: '));
 }
 
-test('wrong options say what is right', () => {
+test('invalid options are errors with valid ones', () => {
   expectFailure(inferscope(at, ['run', '--json', '--evaluator', 'foo', '--', 'true']), 2, 'E_USAGE');
   expectFailure(inferscope(at, [...plain, '--json', '--timeout', 'soon', '--', 'true']), 2, 'E_USAGE');
   expectFailure(inferscope(at, [...plain, '--json', '--capture-range', 'x', '--', 'true']), 2, 'E_USAGE');

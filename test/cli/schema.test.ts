@@ -15,7 +15,7 @@ test('`schema` lists the documents', () => {
 describe.each(names)('schema %s', (name) => {
   const path = join(packageRoot(), 'schemas', `${name}.schema.json`);
 
-  test('is in the repository as the code has it (else: npm run schemas)', () => {
+  test('in the repository equals that in the code (else: npm run schemas)', () => {
     expect(readFileSync(path, 'utf8')).toBe(jsonSchema(name));
   });
 
@@ -26,7 +26,7 @@ describe.each(names)('schema %s', (name) => {
   });
 });
 
-test('no schema is left over of a document that is no longer written', () => {
+test('no schema of a removed document is left', () => {
   expect(readdirSync(join(packageRoot(), 'schemas')).sort()).toEqual(
     names.map((name) => `${name}.schema.json`).sort(),
   );

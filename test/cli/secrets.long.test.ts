@@ -93,7 +93,7 @@ function lookEverywhere(
   expect(files.filter((path) => holds(readFileSync(path)).length > 0)).toEqual([]);
 }
 
-test('import: nsys SQLite with a whole environment, tokens in names of ranges and on the command line', () => {
+test('import: nsys SQLite with a complete environment, tokens in range names and on the command line', () => {
   const path = changedSqlite(join(at.scratch, 'in'), 'secret.sqlite', plantSql);
   expect(holds(readFileSync(path))).toEqual(secrets);
   const ran = inferscope(at, ['import', path, '--name', 'nsys']);
@@ -141,7 +141,7 @@ test('import: nsys parquet folder', async () => {
   lookEverywhere('parquet', { formats: 'csv' });
 });
 
-test('import: Kineto, with the secret in the environment of whoever imports', () => {
+test('import: Kineto, with the secret in the environment of the import', () => {
   const path = changedKineto(join(at.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
     const named = traceEvents.filter(({ cat }) => cat === 'user_annotation' || cat === 'cpu_op');
     named.slice(0, 400).forEach((event, i) => {
@@ -199,7 +199,7 @@ test('run: environment, command line, output, record, and errors', () => {
   lookEverywhere('failed', { env, formats: 'csv' });
 });
 
-test('errors quote files and words without the secrets in them', async () => {
+test('errors quote files and words without secrets', async () => {
   const path = join(at.scratch, 'in', 'dotenv.json');
   writeFileSync(path, `HF_TOKEN=${planted.shaped}\n`);
   for (const args of [

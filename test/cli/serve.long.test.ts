@@ -70,7 +70,7 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
   for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(110);
 });
 
-test('what cannot work says why, and leaves nothing', async () => {
+test('invalid options are errors with the reason, and leave nothing', async () => {
   const before = sessions(at).length;
   const run = (...args: string[]) => inferscope(at, ['bench', 'serve', ...args, '--json']);
   expectFailure(run('http://127.0.0.1:1'), 4, 'E_SERVER_UNREACHABLE');
@@ -110,7 +110,7 @@ test('the queue shows in /metrics, under the names of vLLM', async () => {
   });
 });
 
-test('Ctrl-C drains: what runs is finished, and the exit code is 0', async () => {
+test('Ctrl-C finishes running requests, with exit code 0', async () => {
   const second = await serve();
   const answer = fetch(`${second.url}/completions`, {
     method: 'POST',

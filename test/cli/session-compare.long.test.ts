@@ -30,7 +30,7 @@ function compared(...names: string[]) {
   return compareDocumentSchema.parse(JSON.parse(stdout)).data;
 }
 
-test('every kernel of twice the length is slower, none is new or gone', () => {
+test('kernels of twice the length are slower, none is new or gone', () => {
   const { kernels, classes } = compared('eager', 'slow');
   expect(kernels.length).toBeGreaterThan(5);
   for (const { values } of kernels) {
@@ -40,7 +40,7 @@ test('every kernel of twice the length is slower, none is new or gone', () => {
   for (const { changes } of classes) expect(changes[1]!.ratio).toBeCloseTo(2, 9);
 });
 
-test('a text for people, and a page', () => {
+test('prints text, and writes a page', () => {
   const page = join(at.scratch, 'pages', 'compare.html');
   const { status, stdout, stderr } = compare('eager', 'slow', '--html', page);
   expect([status, stderr]).toEqual([0, `page written: ${page}\n`]);
@@ -49,14 +49,14 @@ test('a text for people, and a page', () => {
   expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 });
 
-test('three sessions are a matrix', () => {
+test('three sessions are shown as a matrix', () => {
   const { sessions, stages } = compared('eager', 'slow', 'graph');
   expect(sessions.map(({ name }) => name)).toEqual(['eager', 'slow', 'graph']);
   for (const { values } of stages) expect(values).toHaveLength(3);
   expect(compare('eager', 'slow', 'graph').stdout).toContain('C  graph');
 });
 
-test('what cannot be compared is said', () => {
+test('incomparable sessions are reported', () => {
   expectFailure(compare('eager', '--json'), 2, 'E_USAGE');
   expectFailure(compare('eager', 'eager', '--json'), 2, 'E_USAGE');
   expectFailure(compare('eager', 'none-such', '--json'), 2, 'E_SESSION_NOT_FOUND');

@@ -48,7 +48,7 @@ async function started(child: ChildProcess): Promise<void> {
   });
 }
 
-test('kill -9 in the middle of writing: nothing is seen of it, kept sessions stay, the next writer cleans up', async () => {
+test('kill -9 while writing: the session is invisible, saved ones stay, the next writer cleans up', async () => {
   const kept = await keepSession(home);
   const child = spawn(process.execPath, [writer, 'forever'], {
     env: env(),
@@ -74,7 +74,7 @@ test('kill -9 in the middle of writing: nothing is seen of it, kept sessions sta
   expect(readdirSync(home.sessions).sort()).toEqual([kept.id, second.id, third.id].sort());
 });
 
-test('two processes that keep a session of the same id at once both keep one', async () => {
+test('two processes that save a session with the same id at once both succeed', async () => {
   const at = '2026-11-20T22:15:03Z';
   const ids = await Promise.all(
     [1, 2, 3].map(
@@ -138,7 +138,7 @@ test.skipIf(!mounts)(
   },
 );
 
-test.skipIf(!mounts)('a disk that is full: an import says how much it needs before it writes', async () => {
+test.skipIf(!mounts)('a full disk: an import reports the needed size before it writes', async () => {
   const kept = await keepSession(home);
   const archive = join(testFolder(), 'a.tar.gz');
   expect(inferscope('session', 'export', kept.id, '-o', archive).status).toBe(0);

@@ -11,7 +11,7 @@ import { keepSession } from '../../src/session/test-session.js';
 const cli = join(packageRoot(), 'dist', 'cli.js');
 
 // bench/cli-start measures its speed.
-test('1,000 sessions are listed, a line each', async () => {
+test('lists 1,000 sessions, one line each', async () => {
   const root = join(testFolder(), 'thousand');
   const { folder: source } = await keepSession(testHome(), { label: 'run' });
   mkdirSync(join(root, 'sessions'), { recursive: true });

@@ -76,7 +76,7 @@ test('list: newest last, 80 columns, no color in a pipe', () => {
   expect(data.sessions.map(({ id }) => id)).toEqual(ids.slice(1));
 });
 
-test('rename, tag, note, show and list tell the same', () => {
+test('rename, tag, note, show and list agree', () => {
   const [first = ''] = ids;
   expect(json(sessionUserDocumentSchema, ['rename', first, 'base']).data).toMatchObject({
     id: first,
@@ -109,7 +109,7 @@ test('rename, tag, note, show and list tell the same', () => {
     if (!line.includes(home.root)) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('wrong use: exit 2, three parts on stderr, and with --json one error document on stdout', () => {
+test('usage errors: exit 2, three parts on stderr, and with --json one error document on stdout', () => {
   const cases: [string[], string][] = [
     [['show', 'nothing-like-it'], 'E_SESSION_NOT_FOUND'],
     [['show', '202611'], 'E_SESSION_AMBIGUOUS'],
@@ -132,7 +132,7 @@ test('wrong use: exit 2, three parts on stderr, and with --json one error docume
   expect(json(sessionListDocumentSchema, ['list']).data.sessions).toHaveLength(3);
 });
 
-test('export and import: to another home and back, twice is once; a cut-off archive leaves nothing', () => {
+test('export and import: to another home and back, a second import has no effect; a truncated archive leaves nothing', () => {
   const exported = json(sessionExportDocumentSchema, ['export', 'base']).data;
   expect(exported.path).toBe(join(scratch, `${ids[0]}.inferscope.tar.gz`));
   expect(digestOf(readFileSync(exported.path))).toEqual({ bytes: exported.bytes, sha256: exported.sha256 });
@@ -152,7 +152,7 @@ test('export and import: to another home and back, twice is once; a cut-off arch
   expect(json(sessionListDocumentSchema, ['list'], third).data.sessions).toEqual([]);
 });
 
-test('an archive with right checksums over a damaged Parquet page is refused, and leaves nothing', () => {
+test('an archive with valid checksums but a damaged Parquet page is rejected, and leaves nothing', () => {
   const root = join(scratch, 'damaged');
   cpSync(home.root, root, { recursive: true });
   const folder = join(root, 'sessions', ids[0]!);
@@ -176,7 +176,7 @@ test('an archive with right checksums over a damaged Parquet page is refused, an
   expect(readdirSync(join(unharmed, 'sessions'))).toEqual([]);
 });
 
-test('verify: exit 5 names every damaged, missing and unknown file; delete removes a broken session', () => {
+test('verify: exit 5 reports every damaged, missing and unknown file; delete removes a broken session', () => {
   expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions.map(({ ok }) => ok)).toEqual([
     true,
     true,
@@ -212,7 +212,7 @@ test('verify: exit 5 names every damaged, missing and unknown file; delete remov
   expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions).toHaveLength(2);
 });
 
-test('a session made by a newer version: its own code, and the list goes on', () => {
+test('a session of a newer version has its own error code, and the list continues', () => {
   const root = join(scratch, 'newer');
   const folder = join(root, 'sessions', ids[0] ?? '');
   cpSync(home.sessions, join(root, 'sessions'), { recursive: true });

@@ -33,7 +33,7 @@ function sql(...args: string[]) {
   });
 }
 
-test('one session by default, several when named; every row has its session', () => {
+test('queries one session by default, several if named; every row has its session', () => {
   const query = 'SELECT session_id, count(*) AS n, sum(dur_ns) AS total FROM ops GROUP BY ALL ORDER BY 1';
   const single = sqlDocumentSchema.parse(JSON.parse(sql('--json', query).stdout));
   expect(single.data).toMatchObject({ sessions: [second], rows: [[second, 3, 27]], truncated: false });
@@ -51,12 +51,12 @@ test('one session by default, several when named; every row has its session', ()
   ]);
 });
 
-test('csv by RFC 4180; NULL and the empty text are distinguished; large integers keep every digit', () => {
+test('csv as in RFC 4180; distinguishes NULL and empty text; large integers keep every digit', () => {
   const query = `SELECT name, NULL AS a, '' AS b, 'x,"y"' AS c, 9007199254740993 AS d FROM ops ORDER BY op_id LIMIT 1`;
   expect(sql('--format', 'csv', query).stdout).toBe('name,a,b,c,d\nop 0,,"","x,""y""",9007199254740993\n');
 });
 
-test('a table fits 80 columns; one that cannot is printed a value a line', () => {
+test('a table fits 80 columns; one that cannot is printed with one value per line', () => {
   const narrow = sql("SELECT name, dur_ns, repeat('long ', 40) AS words FROM ops ORDER BY op_id")
     .stdout.trimEnd()
     .split('\n');
@@ -68,26 +68,26 @@ test('a table fits 80 columns; one that cannot is printed a value a line', () =>
   for (const line of wide.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('--schema lists every table, those that a query makes behind those that a session holds', () => {
+test('--schema lists every table, derived ones after recorded ones', () => {
   const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', '--json').stdout));
   const named = (of: boolean) => data.tables.filter(({ derived }) => derived === of).map(({ name }) => name);
   expect([named(false), named(true)]).toEqual([tableNames, Object.keys(derivedTables)]);
   for (const line of sql('--schema').stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test('tables that a query makes are of one session: ids of windows are the same in others', () => {
+test('derived tables are available for one session only: ids of windows repeat in others', () => {
   const { status, stderr } = sql('-s', 'base', '-s', '@last', 'SELECT * FROM windows');
   expect([status, stderr.split('\n')[0]]).toEqual([2, 'error: windows is made of one session (E_USAGE)']);
 });
 
-test('--schema TABLE prints one; an unknown one names the nearest', () => {
+test('--schema TABLE prints one table; an unknown one names the nearest', () => {
   const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', 'ops', '--json').stdout));
   expect(data.tables.map(({ name }) => name)).toEqual(['ops']);
   const unknown = sql('--schema', 'kernel');
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('--schema kernels')]);
 });
 
-test('the session may come first; one that holds no such row is named', () => {
+test('the session may come first; a session without the table is reported', () => {
   const count = ['base', 'SELECT session_id, count(*) FROM ops GROUP BY ALL'];
   const { data } = sqlDocumentSchema.parse(JSON.parse(sql('--json', ...count).stdout));
   expect(data).toMatchObject({ sessions: [first], rows: [[first, 3]] });
@@ -130,7 +130,7 @@ test.each(attacks)('nothing but the sessions can be reached: %s', (query, code) 
   expect(readdirSync(scratch).sort()).toEqual(['home', 'secret.csv']);
 });
 
-test('rows beyond --max-rows are cut, and that is said', () => {
+test('rows above --max-rows are cut with a note', () => {
   const { stdout, stderr, status } = sql('--max-rows', '5', '--json', 'SELECT * FROM range(100000)');
   expect(status).toBe(0);
   expect(sqlDocumentSchema.parse(JSON.parse(stdout)).data).toMatchObject({
@@ -144,7 +144,7 @@ test('rows beyond --max-rows are cut, and that is said', () => {
   ).toBe(false);
 });
 
-test('time and memory end: a query that never returns, a query that needs too much', () => {
+test('limits time and memory: a query that never returns, a query that needs too much', () => {
   const slow = sql(
     '--timeout',
     '1s',
@@ -157,7 +157,7 @@ test('time and memory end: a query that never returns, a query that needs too mu
   expect(large.stderr).toContain('E_SQL_LIMIT');
 });
 
-test('a mistake in the query shows DuckDB’s message and place', () => {
+test('an error in the query shows DuckDB’s message and position', () => {
   const { status, stderr } = sql('SELECT clas FROM ops');
   expect(status).toBe(2);
   expect(stderr).toContain('E_SQL_QUERY');

@@ -22,7 +22,7 @@ function journal(folder: string): SweepResult {
   return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
 }
 
-test('memory of a tiny model from YAML: a profile each, one CSV, one text, one page; a second time nothing is left', () => {
+test('memory of a tiny model from YAML: one profile per run, one CSV, text and page; a second time nothing is left', () => {
   const file = join(at.scratch, 'models.yaml');
   writeFileSync(
     file,
@@ -111,7 +111,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
 
 const program = (script: string) => ['--', 'run', '--', 'sh', '-c', script];
 
-test('one that fails does not end the rest; faults of the machine are tried again; the reasons are in the report', () => {
+test('a failed run does not stop the rest; machine failures are retried; the reasons are in the report', () => {
   // Fails for its first try as a network does, then works; `no` fails as a program does.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
@@ -156,7 +156,7 @@ async function untilBegun(folder: string, seconds: number): Promise<SweepResult>
   return journal(folder);
 }
 
-test('a killed sweep ends its run and resumes where it was; a run past its time is ended', async () => {
+test('a killed sweep stops its run and resumes where it was; a run over its time limit is stopped', async () => {
   const args = ['--output', 'killed', ...sleeper];
   const running = start(at, ['sweep', '--grid', 's=0,20', ...args]);
   const before = await untilBegun('killed', 20);
@@ -179,7 +179,7 @@ test('a killed sweep ends its run and resumes where it was; a run past its time 
   expect(runs[1]).toMatchObject({ outcome: 'timed_out', failure: { what: 'it took longer than 5 s' } });
 }, 120_000);
 
-test('Ctrl-C keeps what is measured and says how to go on', async () => {
+test('Ctrl-C saves what was measured and says how to continue', async () => {
   const running = start(at, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
   await untilBegun('stopped', 21);
   process.kill(running.child.pid!, 'SIGINT');
@@ -191,7 +191,7 @@ test('Ctrl-C keeps what is measured and says how to go on', async () => {
   expect(existsSync(join(results('stopped/memory-profiles'), `batch-bench-results-${stamp}.csv`))).toBe(true);
 }, 120_000);
 
-test('too little disk: nothing is begun, and it says how to go on', () => {
+test('too little disk: no run starts, and it says how to continue', () => {
   const ran = inferscope(at, [
     'sweep',
     '--grid',
@@ -226,7 +226,7 @@ function stoppedDaemon(): { command: string; calls: () => number } {
   return { command, calls: () => readFileSync(log, 'utf8').split('\n').length - 1 };
 }
 
-test('a stopped daemon is asked once for a whole sweep of containers', () => {
+test('a stopped daemon is queried once for a whole sweep of containers', () => {
   const { command, calls } = stoppedDaemon();
   const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
   const asked = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
@@ -238,7 +238,7 @@ test('a stopped daemon is asked once for a whole sweep of containers', () => {
   expect(runs[0]!.failure).toMatchObject({ code: 'E_DOCKER' });
 }, 120_000);
 
-test('without Docker a sweep of containers ends at its first run, and goes on from there', () => {
+test('without Docker a sweep of containers stops at its first run, and can be resumed', () => {
   const noDocker = { INFERSCOPE_DOCKER: join(at.scratch, 'no-docker') };
   const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
   const asked = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
@@ -270,7 +270,7 @@ test('bad input is reported before anything runs, with what to type', () => {
   expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('already exists');
 });
 
-test('a grid of estimate has the figures of each, a grid of run the session of each', () => {
+test('a grid of estimate has the figures of each run, a grid of run the session of each', () => {
   const words = 'sweep --grid batch-size=1,8 --output estimated --json -- estimate --model gpt2';
   const estimated = inferscope(at, `${words} --input-len 512 --output-len 128`.split(' '));
   expect(estimated.status, estimated.stderr).toBe(0);

@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.kill());
 
-test('sql reads a session in S3 in place, as it reads the same session here, and nothing else', async () => {
+test('sql reads a session in S3 in place, with the same result as locally, and nothing else', async () => {
   const traces = join(at.scratch, 'traces');
   writeKinetoRanks(traces, { seed: 1, ranks: 2 });
   expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);

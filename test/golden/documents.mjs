@@ -41,7 +41,7 @@ else {
   process.exitCode = 2;
 }
 
-/** Sums of the columns of what importers make, and figures of bars, to 9 digits: sums of floats may differ in the last ones. */
+/** Sums of the columns of imported tables, and figures of bars, to 9 digits: sums of floats may differ in the last ones. */
 async function core(file) {
   const folder = mkdtempSync(join(tmpdir(), 'inferscope-golden-core-'));
   const names = new Set(['nsys-tiny', 'kineto-gpu', 'ncu-tiny', 'diagnosis.launch_bound_decode-fault']);
@@ -120,7 +120,7 @@ async function make(
   }
 }
 
-/** What makes one session each: fixtures that are imported, and archives that are brought in. */
+/** Fixtures to import and archives, one session each. */
 function sessions() {
   const file = (path) => join(fixtures, path);
   const imports = [
@@ -268,21 +268,21 @@ function idOf(value) {
   return null;
 }
 
-/** What differs between two runs of one commit: when and where it ran, and what was installed there. */
+/** Whether a key differs between two runs of one commit: times, paths, installed versions. */
 function varies(key) {
   return /^(started_at|ended_at|created_at|captured_at|imported_at|session|sessions|session_id|path|sha256|command|tool_version|schema)$/.test(
     key,
   );
 }
 
-/** Ids, codes and names stay; prose, paths and dates become a mark. */
+/** Ids, codes and names stay; prose, paths and dates are masked. */
 function mask(text) {
   if (text.length > 120 || /\s/.test(text)) return '<text>';
   if (/^\d{4}-\d\d-\d\d|^\d{8}-\d{6}/.test(text)) return '<time>';
   return text.startsWith('/') ? '<path>' : JSON.stringify(text);
 }
 
-/** Prints what differs, document by document, then how often by field; exit code 1 where anything does. */
+/** Prints the differences by document, then their number by field; exit code 1 if there are any. */
 function compare(before, after) {
   const fields = new Map();
   const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();

@@ -78,7 +78,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
     perfetto = await exported(name);
   });
 
-  test('Perfetto loses nothing and begins at zero', async () => {
+  test('Perfetto loses nothing and starts at zero', async () => {
     expect(await perfetto(`SELECT name, value FROM stats WHERE severity <> 'info' AND value > 0`)).toEqual(
       [],
     );
@@ -119,7 +119,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
     expect(theirs).toEqual(ours);
   });
 
-  test('arrows: Perfetto binds each launch to what it started', async () => {
+  test('arrows: Perfetto connects each launch to what it started', async () => {
     const ours = rowsOf(
       name,
       `SELECT count(*)::INT FROM (SELECT DISTINCT execution_id, capture_id, pid, correlation FROM (
@@ -150,7 +150,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
   });
 });
 
-test('one execution alone begins at zero and has no other execution’s events', async () => {
+test('a single execution starts at zero and has no events of other executions', async () => {
   const perfetto = await exported('embedded', '--execution', 'profiled');
   expect(await perfetto('SELECT start_ts FROM trace_bounds')).toEqual([[0]]);
   const [[stages, first]] = (await perfetto(
