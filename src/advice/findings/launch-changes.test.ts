@@ -5,18 +5,18 @@ import { closeAll, contextOf, stepRows } from './test-steps.js';
 
 afterAll(closeAll);
 
-/** Decode steps of vLLM: a graph of 300 nodes and 10 launches around it. */
-const steps = (graph: boolean) => {
-  const node = { class: 'gemm', graph_node: 0 };
+/** Decode steps of vLLM: a graph of 300 nodes, and launches of single products around it. */
+const steps = (graph: boolean, single = 10) => {
+  const more = { class: 'gemm' };
   const rows = stepRows('decode', 4, () => [
-    ...Array.from({ length: 300 }, () => ({ kernel: 5, more: graph ? node : {} })),
-    ...Array.from({ length: 10 }, () => ({ kernel: 5 })),
+    ...Array.from({ length: 300 }, () => ({ kernel: 5, more: graph ? { ...more, graph_node: 0 } : more })),
+    ...Array.from({ length: single }, () => ({ kernel: 5, more })),
   ]);
   for (const stage of rows.stages) stage.raw_name = 'execute_context_0(0)_generation_4(4)';
   // All nodes share the call that launched the graph, at the start of the step.
   for (const [i, kernel] of rows.kernels.entries()) {
     if (kernel.graph_node !== 0) continue;
-    const step = Math.floor(i / 310);
+    const step = Math.floor(i / (300 + single));
     kernel.correlation = 1_000 + step;
     kernel.api_start_ns = rows.stages[step]!.start_ns ?? null;
   }
@@ -28,8 +28,16 @@ test('does not count graph nodes as launches, and does not suggest graphs to an 
   const [stage] = await stageFacts(context);
   expect(stage).toMatchObject({ kernels: 310, launches: 11, graph_launches: 1 });
   const { text } = await launchTogether(context, stage!);
-  expect(text).toContain('vLLM replays CUDA graphs, but launches these kernels outside of them');
+  expect(text).toContain('vLLM replays the model as a CUDA graph already');
   expect(text).not.toContain('--enforce-eager');
+});
+
+test('suggests sizes to capture if the products of a step are outside of graphs', async () => {
+  const context = await steps(true, 100);
+  const [stage] = await stageFacts(context);
+  expect((await launchTogether(context, stage!)).text).toContain(
+    'vLLM replays CUDA graphs, but launches these kernels outside of them: make the captured sizes cover the batch',
+  );
 });
 
 test('states that graphs are off only if it is recorded', async () => {

@@ -83,6 +83,25 @@ function engineChange(framework: Framework, kind: PhaseKind, state: GraphState):
   return { kind: how, text, example };
 }
 
+/** Share of a stage's products in graphs from which the model is replayed whole: the product that computes logits is often outside. */
+const wholeModel = 0.9;
+
+/** Share of a stage's matrix products that graphs launched; 0 without a GPU timeline. */
+async function productsInGraphs({ scope }: FindingContext, kind: PhaseKind): Promise<number> {
+  if (!scope) return 0;
+  const [row] = await scope.database.query<{ share: number | null }>(
+    `SELECT sum(n) FILTER (in_graph) / sum(n) AS share FROM finding_kernels WHERE kind = '${kind}' AND class = 'gemm'`,
+  );
+  return row?.share ?? 0;
+}
+
+const besidesGraph = (engine: string): Change => ({
+  kind: 'config',
+  text: `${engine} replays the model as a CUDA graph already; between two replays it schedules, prepares inputs and samples. More sequences per step share that time.`,
+  more: 'Fewer sampling options and no per-token output leave less of it.',
+  example: null,
+});
+
 const trainingChange: Change = {
   kind: 'code',
   text: 'Launch less: compile the model, use a fused optimizer, and capture forward and backward pass into CUDA graphs where shapes are fixed.',
@@ -101,6 +120,8 @@ export async function launchTogether(
   args: Readonly<Record<string, string>> = {},
 ): Promise<Change> {
   const { framework } = await programOf(context);
+  if (framework && (await productsInGraphs(context, kind)) >= wholeModel)
+    return besidesGraph(engines[framework].name);
   if (framework) return engineChange(framework, kind, await graphState(context, args));
   if (kind === 'training') return trainingChange;
   if (kind === 'prefill')
