@@ -72,8 +72,8 @@ async function measure(
   progress: Progress,
 ): Promise<KernelCapture> {
   const recordPath = join(recording.scratch, `${executionId}.jsonl`);
-  for (const { one, text } of refused)
-    recordUnmeasured({ path: recordPath, execution_id: executionId }, [one], 'out_of_memory', text);
+  for (const { kernelCase, text } of refused)
+    recordUnmeasured({ path: recordPath, execution_id: executionId }, [kernelCase], 'out_of_memory', text);
   const done = new Set<string>();
   const leftS = startCountEta();
   const traces = typed.trace === true ? join(recording.scratch, traceFolder) : null;
@@ -96,7 +96,7 @@ async function measure(
 }
 
 interface Refused {
-  one: KernelCase;
+  kernelCase: KernelCase;
   text: string;
 }
 
@@ -113,17 +113,17 @@ function splitByMemory(
     freeBytes !== null && need(kernelCase) > freeBytes
       ? [
           {
-            one: kernelCase,
+            kernelCase,
             text: `It needs at least ${formatBytes(need(kernelCase))}; ${formatBytes(freeBytes)} is free on ${runner.device}.`,
           },
         ]
       : [],
   );
-  const left = new Set(refused.map(({ one }) => one));
+  const left = new Set(refused.map(({ kernelCase }) => kernelCase));
   const fits = cases.filter((kernelCase) => !left.has(kernelCase));
   if (fits.length > 0 || refused.length === 0) return { fits, refused };
   throw new InferscopeError('E_OUT_OF_MEMORY', {
-    what: `no case fits the memory of ${runner.device} (${refused[0]!.one.case})`,
+    what: `no case fits the memory of ${runner.device} (${refused[0]!.kernelCase.case})`,
     why: refused[0]!.text,
     fix: 'Use a smaller --batch-size, --seq-len, --hidden-size or --context-len.',
   });

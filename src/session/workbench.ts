@@ -111,30 +111,32 @@ export function createWorkbench(
     }
   }
   /** Runs on a new connection: a stream ends when another statement runs on its connection. */
-  async function* apart(rows: (own: DuckDBConnection) => AsyncIterable<Batch>): AsyncGenerator<Batch> {
-    const own = await instance.connect();
+  async function* apart(
+    rows: (ownConnection: DuckDBConnection) => AsyncIterable<Batch>,
+  ): AsyncGenerator<Batch> {
+    const ownConnection = await instance.connect();
     try {
-      yield* rows(own);
+      yield* rows(ownConnection);
     } finally {
-      own.closeSync();
+      ownConnection.closeSync();
     }
   }
   /** Runs on a new connection, so that statements of one table do not wait for those of another. */
-  async function alone<T>(work: (own: DuckDBConnection) => Promise<T>): Promise<T> {
-    const own = await instance.connect();
-    connections.add(own);
+  async function alone<T>(work: (ownConnection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const ownConnection = await instance.connect();
+    connections.add(ownConnection);
     try {
-      return await work(own);
+      return await work(ownConnection);
     } finally {
-      connections.delete(own);
-      own.closeSync();
+      connections.delete(ownConnection);
+      ownConnection.closeSync();
     }
   }
   return {
     kept: () => kept,
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
-      const again = setInterval(() => connections.forEach((one) => one.interrupt()), 20);
+      const again = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
       await Promise.allSettled([...running, held.close(), ...scans.map((scanThread) => scanThread.close())]);
       clearInterval(again);
       connection.closeSync();
@@ -143,7 +145,7 @@ export function createWorkbench(
       await withMemory(() => connection.run(sql));
     },
     query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
-    scan: (sql) => apart((own) => scan(own, sql, moreMemory)),
+    scan: (sql) => apart((ownConnection) => scan(ownConnection, sql, moreMemory)),
     async scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (files.rows >= scanThreadFromRows) {
         const thread = startScanThread(files);
@@ -151,7 +153,7 @@ export function createWorkbench(
         return (await thread.taken) as R;
       }
       const { take, taken } = taker(files.input);
-      for await (const batch of apart((own) => scan(own, files.sql))) take(batch);
+      for await (const batch of apart((ownConnection) => scan(ownConnection, files.sql))) take(batch);
       return taken();
     },
     async createTable(name, columns) {
@@ -172,12 +174,12 @@ export function createWorkbench(
     },
     async keep(table, captureId, select, constants) {
       const path = await freshPath(table, captureId);
-      const rows = await alone(async (own) => {
-        const given = await own.run(`DESCRIBE ${select}`);
+      const rows = await alone(async (ownConnection) => {
+        const given = await ownConnection.run(`DESCRIBE ${select}`);
         const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
         const columns = expressions(table, types, { ...constants, capture_id: captureId });
         const result = await withMemory(() =>
-          own.run(
+          ownConnection.run(
             `COPY (SELECT ${columns.join(', ')} FROM (${select}))
              TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${mostInDictionary})`,
           ),

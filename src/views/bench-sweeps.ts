@@ -69,13 +69,13 @@ export function batchSections(data: BenchResult): Section[] {
     ...(drop === undefined ? {} : { drop }),
     of: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
   });
-  const chart = (drawn: Chart, title: string, own: ColumnOf<BatchRow>[]): Block => ({
+  const chart = (drawn: Chart, title: string, extraColumns: ColumnOf<BatchRow>[]): Block => ({
     t: 'chart',
     half: true,
     title,
     label: `${title} against the batch size, with 95 % intervals`,
     chart: drawn,
-    behind: tableOf(title, [...columns, ...own], rows),
+    behind: tableOf(title, [...columns, ...extraColumns], rows),
   });
   return [
     {

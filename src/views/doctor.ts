@@ -35,12 +35,12 @@ export function doctorView(document: Document<DoctorData>): View {
     lead: [],
     sections: [
       ...doctorGroups
-        .map((group) => ({ group, own: rows.filter((row) => row.group === group) }))
-        .filter(({ own }) => own.length > 0)
-        .map(({ group, own }) => ({
+        .map((group) => ({ group, groupRows: rows.filter((row) => row.group === group) }))
+        .filter(({ groupRows }) => groupRows.length > 0)
+        .map(({ group, groupRows }) => ({
           id: group,
           title: groupTitles[group],
-          blocks: [{ t: 'facts' as const, items: own.flatMap(factsOf) }],
+          blocks: [{ t: 'facts' as const, items: groupRows.flatMap(factsOf) }],
         })),
       {
         id: 'summary',

@@ -15,11 +15,11 @@ export function placed({ cases }: KernelsResult): KernelResult[] {
 export function cellsOf(
   { cases }: KernelsResult,
   { cells }: KernelMap,
-): { x: number; y: number; one: KernelResult }[] {
+): { x: number; y: number; result: KernelResult }[] {
   const byId = new Map(cases.map((result) => [result.case, result]));
   return cells.flatMap(({ x, y, case: id }) => {
     const result = byId.get(id);
-    return result ? [{ x, y, one: result }] : [];
+    return result ? [{ x, y, result }] : [];
   });
 }
 
@@ -50,10 +50,10 @@ export function rooflineChart(data: KernelsResult, places?: Places): RooflineCha
 }
 
 /** Shade by share of the roofline if known, else by the logarithm of time between the shortest and longest. */
-function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => number | null {
-  if (cells.every(({ one }) => one.median_ns === null || one.roof_share.value !== null))
+function shadeOf(cells: ReturnType<typeof cellsOf>): (result: KernelResult) => number | null {
+  if (cells.every(({ result }) => result.median_ns === null || result.roof_share.value !== null))
     return ({ roof_share: share }) => (share.value === null ? null : Math.min(1, share.value));
-  const logs = cells.flatMap(({ one }) => (one.median_ns === null ? [] : [Math.log(one.median_ns)]));
+  const logs = cells.flatMap(({ result }) => (result.median_ns === null ? [] : [Math.log(result.median_ns)]));
   const [low, high] = [Math.min(...logs), Math.max(...logs)];
   return ({ median_ns: ns }) =>
     ns === null ? null : high > low ? 1 - (Math.log(ns) - low) / (high - low) : 1;
@@ -67,15 +67,15 @@ export function mapChart(data: KernelsResult, map: KernelMap): HeatChart {
     form: 'heat',
     x: map.x,
     y: map.y,
-    cells: cells.map(({ x, y, one }) => ({
+    cells: cells.map(({ x, y, result }) => ({
       x,
       y,
-      shade: shade(one),
+      shade: shade(result),
       lines:
-        one.median_ns === null
-          ? [outcomeLabels[one.outcome]]
-          : [{ n: one.median_ns, unit: 'ns' }, ...roofShare(one)],
-      notes: [caseLabel(one, true)],
+        result.median_ns === null
+          ? [outcomeLabels[result.outcome]]
+          : [{ n: result.median_ns, unit: 'ns' }, ...roofShare(result)],
+      notes: [caseLabel(result, true)],
     })),
   };
 }

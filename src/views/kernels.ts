@@ -163,9 +163,11 @@ const sweepSection = (data: KernelsResult): Section => ({
             cells: [
               value,
               ...across.values.map((_, x): Text => {
-                const one = cells.find((cell) => cell.x === x && cell.y === y)?.one;
-                if (!one) return { missing: 'no case of these sizes' };
-                return one.median_ns === null ? outcomeLabels[one.outcome] : { n: one.median_ns, unit: 'ns' };
+                const result = cells.find((cell) => cell.x === x && cell.y === y)?.result;
+                if (!result) return { missing: 'no case of these sizes' };
+                return result.median_ns === null
+                  ? outcomeLabels[result.outcome]
+                  : { n: result.median_ns, unit: 'ns' };
               }),
             ],
           })),

@@ -13,7 +13,7 @@ const smallPart = 1 / 50;
 /** Predicted times of a step, and measured ones if a session has them. */
 export function predictView(document: Document<PredictResult>): View {
   const { data, issues } = document;
-  const compared = data.stages.flatMap((stage) => stage.measured.map((one) => ({ stage, one })));
+  const compared = data.stages.flatMap((stage) => stage.measured.map((measured) => ({ stage, measured })));
   return {
     command: 'predict',
     title: `${data.model.name} (${data.weight_format}) · ${data.device.name}`,
@@ -151,7 +151,7 @@ function meaning({ table, calibration }: PredictResult): Text {
   ];
 }
 
-type Compared = { stage: PredictStage; one: MeasuredStage };
+type Compared = { stage: PredictStage; measured: MeasuredStage };
 
 const times = (figure: MeasuredStage['table_ratio']): Text =>
   figure.value === null ? { missing: figure.reason.text } : [{ n: figure.value, unit: '' }, '×'];
@@ -161,7 +161,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
     'Prediction compared with measurement',
     [
       ...shapeColumns(({ stage }: Compared) => stage),
-      { id: 'measured_ms', head: 'measured', ...number, of: ({ one }) => ({ figure: one.ms }) },
+      { id: 'measured_ms', head: 'measured', ...number, of: ({ measured }) => ({ figure: measured.ms }) },
       {
         id: table ? 'predicted_ms' : 'launched_ms',
         head: table ? 'by table' : 'launched',
@@ -172,7 +172,7 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
         id: table ? 'table_ratio' : 'launched_ratio',
         head: 'ratio',
         ...number,
-        of: ({ one }) => times(table ? one.table_ratio : one.launched_ratio),
+        of: ({ measured }) => times(table ? measured.table_ratio : measured.launched_ratio),
       },
       { id: 'roofline_ms', head: 'roofline', ...number, of: ({ stage }) => ({ figure: stage.roofline_ms }) },
       {
@@ -180,9 +180,9 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
         head: 'roofline ratio',
         drop: 0,
         ...number,
-        of: ({ one }) => times(one.roofline_ratio),
+        of: ({ measured }) => times(measured.roofline_ratio),
       },
-      { id: 'what', head: 'of', wraps: true, of: ({ one }) => one.what },
+      { id: 'what', head: 'of', wraps: true, of: ({ measured }) => measured.what },
     ],
     rows,
   );
@@ -192,7 +192,7 @@ const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
 
 /** Largest parts first. */
 function residuals(rows: readonly Compared[]): Block[] {
-  const items = rows.flatMap(({ stage, one: { ms, residual } }) => {
+  const items = rows.flatMap(({ stage, measured: { ms, residual } }) => {
     const whole = ms.value;
     const parts =
       whole === null

@@ -65,7 +65,10 @@ export function resultLatencySection(points: readonly LabelledPoint[]): Section 
 
 /** Ordered by served rate if every load has one: tools write a sweep in run order. */
 function inOrder(points: readonly LabelledPoint[]): readonly LabelledPoint[] {
-  const rated = points.map((one) => ({ one, rate: ourStatistic(one.point, 'request_throughput', 'mean') }));
+  const rated = points.map((point) => ({
+    point,
+    rate: ourStatistic(point.point, 'request_throughput', 'mean'),
+  }));
   if (rated.some(({ rate }) => rate === null)) return points;
-  return rated.toSorted((a, b) => a.rate!.value - b.rate!.value).map(({ one }) => one);
+  return rated.toSorted((a, b) => a.rate!.value - b.rate!.value).map(({ point }) => point);
 }

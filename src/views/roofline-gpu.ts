@@ -177,19 +177,19 @@ const methods = (gpu: MeasuredGpu): Block[] =>
 /** GPUs of the same name as a fully measured one: how their rates compare. */
 function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGpu[]): Section {
   const rates = ({ compute, bandwidth }: MeasuredGpu) => [
-    ...compute.map((one) => ({ what: one.dtype, one })),
-    ...bandwidth.map((one) => ({ what: one.pattern, one })),
+    ...compute.map((result) => ({ what: result.dtype, result })),
+    ...bandwidth.map((result) => ({ what: result.pattern, result })),
   ];
   const items = gpus.map((gpu) => {
     const like = full.find(({ name }) => name === gpu.name);
-    const shares = rates(gpu).map(({ what, one }): Text => {
-      const first = like && rates(like).find((other) => other.one.case === one.case)?.one;
+    const shares = rates(gpu).map(({ what, result }): Text => {
+      const first = like && rates(like).find((candidate) => candidate.result.case === result.case)?.result;
       return [
         `${what} `,
         first
-          ? { n: first.median_ns / one.median_ns, unit: 'ratio' }
+          ? { n: first.median_ns / result.median_ns, unit: 'ratio' }
           : { missing: 'no such case was measured on this GPU model' },
-        marked('', one),
+        marked('', result),
       ];
     });
     return {

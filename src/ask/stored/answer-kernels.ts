@@ -190,19 +190,23 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   if (judged.length === 0)
     return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
   const line = (kernel: KernelCounters) => `- ${nameOf(kernel)}: ${withoutEnd(kernel.bound.text)}`;
-  const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
+  const found = sides.map((side) => ({ side, kernels: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
   const all = `${plural(judged.length, 'kernel')} with counters`;
   const count = shown.map(
-    ({ side, own }, i) =>
-      `${own.length} ${i === 0 ? `of ${all} ` : ''}${own.length === 1 ? 'is' : 'are'} ${side}-bound`,
+    ({ side, kernels }, i) =>
+      `${kernels.length} ${i === 0 ? `of ${all} ` : ''}${kernels.length === 1 ? 'is' : 'are'} ${side}-bound`,
   );
-  const longest = shown.flatMap(({ own }) => own.slice(0, 1)).map(nameOf);
-  const none = shown.every(({ own }) => own.length === 0);
+  const longest = shown.flatMap(({ kernels }) => kernels.slice(0, 1)).map(nameOf);
+  const none = shown.every(({ kernels }) => kernels.length === 0);
   const lists = (none ? found : shown)
-    .filter(({ own }) => own.length > 0)
-    .map(({ side, own }) =>
-      partFrom('counters', `${capital(side)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`, own.length),
+    .filter(({ kernels }) => kernels.length > 0)
+    .map(({ side, kernels }) =>
+      partFrom(
+        'counters',
+        `${capital(side)}-bound:\n${kernels.slice(0, 6).map(line).join('\n')}`,
+        kernels.length,
+      ),
     );
   const first = longest.length > 0 ? `; the longest: ${longest.join(', ')}` : '';
   return known(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
@@ -220,8 +224,8 @@ async function boundOperators(
   const parts = stages.flatMap(({ kind, breakdown }) => {
     const classes = breakdown?.by_class ?? [];
     const shown = asked.map((side) => {
-      const own = classes.filter(({ bound }) => bound === side);
-      const list = own.map(({ class: name, ms }) => `${name} (${formatMs(ms)})`).join(', ');
+      const boundClasses = classes.filter(({ bound }) => bound === side);
+      const list = boundClasses.map(({ class: name, ms }) => `${name} (${formatMs(ms)})`).join(', ');
       return `${side}-bound: ${list || 'none'}`;
     });
     return classes.some(({ bound }) => bound !== null)

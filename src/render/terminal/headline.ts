@@ -12,12 +12,17 @@ export function headlineLines(
   if (rows.length === 0) return sentenceLines;
   const cells = rows.map((row) => row.map((cell) => inert(plainText(cell))));
   const wide = cells[0]!.map((_, column) => Math.max(...cells.map((row) => textWidth(row[column] ?? ''))));
-  const used = wide.map((one, column) => ({ column, one })).filter(({ one }) => one > 0);
-  const fits = (columns: typeof used) => columns.reduce((sum, { one }) => sum + one + 3, -1) <= width;
+  const used = wide
+    .map((columnWidth, column) => ({ column, columnWidth }))
+    .filter(({ columnWidth }) => columnWidth > 0);
+  const fits = (columns: typeof used) =>
+    columns.reduce((sum, { columnWidth }) => sum + columnWidth + 3, -1) <= width;
   const shown = fits(used) ? used : used.filter(({ column }) => column !== 2);
   const lines = cells.flatMap((row) => {
     if (fits(shown)) {
-      const line = shown.map(({ column, one }) => (row[column] ?? '').padEnd(one)).join('   ');
+      const line = shown
+        .map(({ column, columnWidth }) => (row[column] ?? '').padEnd(columnWidth))
+        .join('   ');
       return [`  ${line.trimEnd()}`];
     }
     return hanging('  ', row.filter((cell) => cell !== '').join(' · '), width);
