@@ -49,7 +49,9 @@ describe('explain --verify', () => {
   test('shows expected next to achieved, as text, Markdown, JSON and a page', () => {
     const text = explain('--verify', 'launch_bound_decode-fixed');
     expect(text.status, text.stderr).toBe(0);
-    expect(text.stdout).toMatch(/^ +1 +Launch-bound\S* .*gone +[\d.]+ ms +[\d.]+ to [\d.]+ ms +[\d.]+ ms/m);
+    expect(text.stdout).toMatch(
+      /^ +1 +Launch-bound\S* .*gone +[\d.]+ ms \([\d.]+ to [\d.]+ ms\) +[\d.]+ ms/m,
+    );
     expect(widest(text.stdout)).toBeLessThanOrEqual(80);
     const json = explain('--verify', 'launch_bound_decode-fixed', '--json');
     const { data } = verifyDocumentSchema.parse(JSON.parse(json.stdout));

@@ -50,7 +50,7 @@ describe('gemm', () => {
     expect(ran.stdout).not.toContain('64×1408×512');
     expect(ran.stdout).toContain('model, not measured');
     // M* = r·b·K·N / (2NK − r·b(K + N)), r = 989/4.8, b = 2
-    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M 456');
+    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M = 456');
     expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
   });
 
