@@ -137,14 +137,14 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
      AND EXISTS (SELECT 1 FROM finding_waits o WHERE o.bytes IS NOT NULL AND o.correlation = w.correlation AND o.start_ns = w.start_ns)`,
   );
-  await ofTheirCopies(database);
+  await assignWaitsToCopies(database);
 }
 
 /** Time from a copy to the call that waits for it, in which no kernel is launched. */
 const rightAfterNs = 20_000;
 
 /** A blocking copy to the device is a copy and a wait for it; one to the host waits for the value. */
-async function ofTheirCopies(database: TraceScope['database']): Promise<void> {
+async function assignWaitsToCopies(database: TraceScope['database']): Promise<void> {
   await database.query(
     `UPDATE finding_waits SET cause = 'copy', direction = 'HtoD' WHERE cause = 'synchronize' AND (start_ns, tid) IN (
        SELECT (w.start_ns, w.tid) FROM finding_waits w ASOF JOIN (SELECT tid, kind, api_start_ns, api_dur_ns FROM own_copies WHERE api_start_ns IS NOT NULL) c

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { medianOf, plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnosis/grade.js';
-import { faults, generated, graded, ours, print, publish, whole } from './test-planted-faults.js';
+import { faults, generated, graded, ours, print, publish, allPrograms } from './test-planted-faults.js';
 
 test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', () => {
   const values = [7, 1, 12, 3, 5, 2, 11, 4, 9, 10, 6, 8];
@@ -12,7 +12,7 @@ test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', ()
 test('planted faults: the fault is the first finding, the fixed program lacks it, and the gain is as expected', async () => {
   const [rows, notes] = await graded(faults, 'test/fixtures/diagnosis');
   const score = publish(rows, notes, 'table');
-  if (!whole) return;
+  if (!allPrograms) return;
   const text = sentenceOf(score);
   expect(rows.length).toBe(faults.length);
   expect(score.first / score.faults, text).toBeGreaterThanOrEqual(11 / 12);
@@ -29,7 +29,7 @@ test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as con
     const score = scoreOf(rows);
     const text = sentenceOf(score);
     print(`${half}\n${text}`, notes);
-    if (!whole) return;
+    if (!allPrograms) return;
     expect(rows.length).toBe(programs.length);
     expect(score.first / score.faults, text).toBeGreaterThanOrEqual(0.9);
     expect(score.false_alarms, text).toBe(0);

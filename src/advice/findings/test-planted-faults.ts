@@ -61,7 +61,7 @@ function details(row: Row, documents: Record<Variant, ExplainResult>): string {
 /** Whether these are the captures in the repository. */
 export const ours = captures === 'test/fixtures/diagnosis';
 /** Whether all programs are graded, which the scores in the docs need. */
-export const whole = ours && only === undefined;
+export const allPrograms = ours && only === undefined;
 
 /** Grades the requested programs, captured in `ownFolder`, with the findings of each. */
 export async function graded(
@@ -97,7 +97,7 @@ export function publish(rows: readonly Row[], notes: readonly string[], mark: st
   const text = `${tableOf(rows)}\n\n${sentenceOf(score)}`;
   print(text, notes);
   if (update) writeTable(text, mark);
-  if (whole) {
+  if (allPrograms) {
     expect(readFileSync(page, 'utf8'), 'node bench/diagnosis/score.mjs --update').toContain(text);
   }
   return score;

@@ -38,7 +38,7 @@ export async function cachedModel(
   onProgress?: (progress: WriteProgress) => void,
 ): Promise<string> {
   const folder = join(cacheDir, key);
-  if (await isWhole(folder)) return folder;
+  if (await isComplete(folder)) return folder;
   const building = join(
     cacheDir,
     `${buildingPrefix}${hostname()}-${process.pid}-${createHash('sha256').update(`${key}${process.hrtime.bigint()}`).digest('hex').slice(0, 8)}`,
@@ -92,7 +92,7 @@ async function moveInto(building: string, folder: string): Promise<void> {
       const code = systemErrorCode(error);
       if ((code !== 'ENOTEMPTY' && code !== 'EEXIST') || attempt === 3) throw error;
     }
-    if (await isWhole(folder)) {
+    if (await isComplete(folder)) {
       await rm(building, { recursive: true, force: true });
       return;
     }
@@ -108,7 +108,7 @@ async function moveInto(building: string, folder: string): Promise<void> {
  * Sizes must match. Contents are hashed again only if a file's modification time changed, as git does for its index,
  * because hashing 100 GB would take longer than writing it.
  */
-async function isWhole(folder: string): Promise<boolean> {
+async function isComplete(folder: string): Promise<boolean> {
   let marker: Marker;
   try {
     marker = markerSchema.parse(JSON.parse(await readFile(join(folder, markerName), 'utf8')));

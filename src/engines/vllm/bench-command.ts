@@ -8,7 +8,7 @@ import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/en
 import { messageOf } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
-import { rootCause, tooLittleMemory } from './root-cause.js';
+import { rootCause, isOutOfMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
 import { plural } from '../../vocabulary/format.js';
 
@@ -200,7 +200,7 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
         ? `${cause.name}: ${cause.text}`
         : commandOutput.trim().split('\n').at(-1) ||
           `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without a word`;
-      const memory = /out of memory|OutOfMemory/i.test(commandOutput) || tooLittleMemory(words);
+      const memory = /out of memory|OutOfMemory/i.test(commandOutput) || isOutOfMemory(words);
       if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
       else
         end(

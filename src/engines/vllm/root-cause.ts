@@ -37,7 +37,7 @@ function validationOf(lines: readonly string[]): string | null {
 }
 
 /** Whether an error message means that the engine ran out of memory. */
-export const tooLittleMemory = (words: string): boolean =>
+export const isOutOfMemory = (words: string): boolean =>
   remedies.some(({ says, code }) => code === 'E_OUT_OF_MEMORY' && says.test(words));
 
 /** Adds to a failed launch the cause from its log, and what to type for known causes. */

@@ -179,14 +179,14 @@ export function highest(samples: readonly Sample[]): Sample | null {
 }
 
 /** Delay of the driver's count behind an allocation: one sample at 20 Hz. */
-const followsNs = 50e6;
+const driverDelayNs = 50e6;
 /** Older samples do not describe the moment: some tools sample once a second. */
 const staleNs = 200e6;
 const slowestNs = 1.5e9;
 
 /** The sample at a moment after which memory is not released: the last recent one, else the next. */
 export function quietSample(samples: readonly Sample[], t_ns: number): Sample | null {
-  const before = samples.findLast((sample) => sample.t_ns <= t_ns + followsNs);
+  const before = samples.findLast((sample) => sample.t_ns <= t_ns + driverDelayNs);
   if (before && t_ns - before.t_ns <= staleNs) return before;
   const next = samples.find((sample) => sample.t_ns > t_ns);
   return next && next.t_ns - t_ns <= slowestNs ? next : (before ?? null);

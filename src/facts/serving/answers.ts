@@ -14,7 +14,7 @@ export function level({ load }: Pick<ServingPoint, 'load'>): number {
 /** Gain per doubling of the load below which throughput counts as flat. */
 const gainPerDoubling = 0.1;
 /** A server that completes less than this share of the offered load falls behind. */
-const keepsUp = 0.95;
+const minCompletedShare = 0.95;
 
 /**
  * The saturation point: the lowest load from which no higher one gave 10 % more output per doubling, else the first at which
@@ -78,7 +78,7 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
     if (done.value === null || offered.value === null || !('p50' in e2e)) return false;
     // The last answer ends after the last arrival: this is not a backlog.
     const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - e2e.p50 / 1000);
-    return completed < offered.value * keepsUp;
+    return completed < offered.value * minCompletedShare;
   });
   if (!behind) {
     const text = `Not saturated: the server keeps up with ${sorted.length === 1 ? 'this load' : 'every tested load'}.`;

@@ -1,7 +1,7 @@
 import type { LoadPlan, ServingPoint } from '../../model/documents/serving.js';
 
 /** Share of a request's time above which waiting counts as queueing. */
-const mostly = 0.5;
+const minWaitingShare = 0.5;
 /** Batched prefill also delays the first token: smaller growth does not count as queueing. */
 const minGrowth = 3;
 
@@ -37,6 +37,6 @@ export function queueing({ load, latency }: ServingPoint, unloadedMs: number | n
     unloaded_ms: unloadedMs,
     wait_ms,
     share,
-    queues: share >= mostly && ttft.mean >= minGrowth * unloadedMs,
+    queues: share >= minWaitingShare && ttft.mean >= minGrowth * unloadedMs,
   };
 }

@@ -5,7 +5,7 @@ import type { SessionDatabase } from '../../session/query.js';
  * Operations that no rank finishes before the last rank has arrived. Timelines may also record a send and its receive
  * as one kernel.
  */
-const waitedFor = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
+const jointOperations = "('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')";
 
 const key = 'communicator, counted, rank, sequence';
 
@@ -23,7 +23,7 @@ export const collectiveTables = {
   collective_calls: `WITH times AS (
      SELECT communicator, operation, sequence, any_value(bytes) AS bytes, any_value(ranks) AS ranks, any_value(nodes) AS nodes, count(*) AS among, sum(dur_ns)::BIGINT AS time_ns,
        min({ns: dur_ns, rank: rank, host: host}, 2) AS shortest, max({ns: dur_ns, rank: rank, host: host}, 2) AS longest
-     FROM collective_rows WHERE (operation IN ${waitedFor} OR operation = '${sendAndRecv}' AND peer IS NOT NULL) AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
+     FROM collective_rows WHERE (operation IN ${jointOperations} OR operation = '${sendAndRecv}' AND peer IS NOT NULL) AND dur_ns IS NOT NULL AND timed_by = 'kernel_gpu'
      GROUP BY communicator, operation, sequence
      HAVING count(*) = min(present) AND count(*) > 1 AND min(ranks) = max(ranks) AND min(bytes) IS NOT DISTINCT FROM max(bytes))
    SELECT * EXCLUDE (shortest, longest), shortest[1].ns AS shortest_ns, shortest[2].ns AS second_ns, longest[1].ns AS longest_ns,

@@ -8,7 +8,7 @@ import { literal } from './scope.js';
 /**
  * Minimum share of a kernel's pairs that overlap in time. Below it, order does not show which kernels belong together.
  */
-const minMeeting = 0.99;
+const minOverlapShare = 0.99;
 
 /** Communication kernels of one name on one rank; times in ms, mean per instance of the kind. */
 export interface RankCollectives extends Record<string, string | number | null> {
@@ -83,7 +83,7 @@ export function collectivesSql(
          FROM own GROUP BY ALL),
        pairs AS (
          SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(among) < ${ranks} THEN 'the ranks launch it differently often'
-           WHEN count_if(meet) < ${minMeeting} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
+           WHEN count_if(meet) < ${minOverlapShare} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
          FROM together GROUP BY kernel)
        SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN unpaired IS NULL THEN least_ns END AS least_ns, unpaired
        FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel)`;

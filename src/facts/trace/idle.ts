@@ -69,7 +69,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       cause: row.cause ?? 'unattributed',
       operator: row.operator,
       api_name: ofCalls.has(row.cause)
-        ? mostOften((begins ?? []).flatMap((start_ns) => nameOf(ended.get(start_ns))))
+        ? mostFrequent((begins ?? []).flatMap((start_ns) => nameOf(ended.get(start_ns))))
         : null,
       count: row.count,
       total_ns: row.total_ns,
@@ -128,7 +128,7 @@ async function callNames(
 }
 
 /** The first of the most frequent names; null without names. */
-function mostOften(names: readonly string[]): string | null {
+function mostFrequent(names: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);

@@ -31,7 +31,7 @@ export interface Spreads {
 }
 
 /** With fewer kernels a second connection costs as much as it saves. */
-const worthConnecting = 500_000;
+const minKernelsForConnection = 500_000;
 
 /**
  * Computes medians of kernels, launches and calls, with many kernels on a second connection: a median of one group uses
@@ -43,7 +43,7 @@ export async function startSpreads(
   scope: TraceScope,
 ): Promise<{ spreads: () => Promise<Spreads>; close: () => Promise<void> }> {
   const kernels = (session.manifest.tables['kernels'] ?? []).reduce((sum, { rows }) => sum + rows, 0);
-  if (kernels < worthConnecting) return { spreads: () => spreadsOf(scope), close: async () => {} };
+  if (kernels < minKernelsForConnection) return { spreads: () => spreadsOf(scope), close: async () => {} };
   const connection = await session.connect();
   const made = spreadsOf(scopeOn(connection, scope.source));
   const ended = made.then(

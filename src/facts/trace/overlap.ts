@@ -2,7 +2,7 @@ import type { Overlap } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
 /** Minimum share of kernel time that overlaps. Kernels of one stream may touch at their ends. */
-const hardlyAny = 0.01;
+const minOverlapShare = 0.01;
 
 /**
  * Activities that ran at the same time. exclusive_ns counts each instant once: compute before communication before
@@ -37,7 +37,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: kernelCount }) => kernelCount > 0);
   const serialised =
-    withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < hardlyAny * compute.dur;
+    withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < minOverlapShare * compute.dur;
   return {
     streams,
     compute_ns: compute.dur,

@@ -8,7 +8,7 @@ import type { PeakDType } from '../../hardware/gpu-sheet.js';
 import { formatFactor, formatPercent } from '../../vocabulary/format.js';
 
 /** Minimum share of GEMM time with known shapes. */
-const enoughCovered = 0.9;
+const minCoveredShare = 0.9;
 /** Ratios in this range are not a finding: rotary tables, and products outside the layers. */
 const alike = [0.98, 1.02] as const;
 
@@ -27,7 +27,7 @@ export async function executedWork(
   if ('reason' in found) return absent(found);
   const { source, executed } = found;
   const covered = executed.gemm_ns > 0 ? executed.known_ns / executed.gemm_ns : null;
-  if (covered !== null && covered < enoughCovered) {
+  if (covered !== null && covered < minCoveredShare) {
     const why = missing(
       'shapes_incomplete',
       `only ${formatPercent(covered)} of the GEMM kernels' time has a known shape (CUDA graphs and fused kernels have no operators)`,

@@ -34,7 +34,7 @@ interface BenchParts {
 const stampShare = 1e-3;
 
 /** Minimum decode share of a repeat for its sampled mean to describe decode steps. */
-const mostlyDecode = 0.8;
+const minDecodeShare = 0.8;
 
 /**
  * Bars of a mean stage of a benchmark, without `unattributed`: the roofline, kernels if they were profiled, and host
@@ -124,7 +124,7 @@ function sampledBusyMs(
   notes: Map<string, string>,
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
-  if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < mostlyDecode) return null;
+  if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < minDecodeShare) return null;
   const text = `the device's sampled utilization, ${formatQuantity(used.value, '%')}: the share of time with a running kernel`;
   for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
   return (measuredMs * Math.min(100, used.value)) / 100;

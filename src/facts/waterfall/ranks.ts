@@ -16,10 +16,10 @@ import { traceScope } from '../derived/scope.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds of stages that every rank runs at the same time, so the slowest rank decides. */
-const deciding: ReadonlySet<PhaseKind> = new Set(stepKinds);
+const synchronousKinds: ReadonlySet<PhaseKind> = new Set(stepKinds);
 
 /** Relative difference of step times up to which ranks count as equally slow. Then their waits decide. */
-const asLong = 0.05;
+const equalTimeShare = 0.05;
 /** Minimum share of a stage's time that other ranks wait for a rank. */
 const minWaiting = 0.05;
 
@@ -96,7 +96,7 @@ async function slowestRank(
   for (const source of candidates) ranks.push(...(await timesOf(session, source)));
   const total = (kind: PhaseKind) =>
     ranks.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.instances * row.measured_ms, 0);
-  const decided = ranks.filter(({ kind }) => deciding.has(kind));
+  const decided = ranks.filter(({ kind }) => synchronousKinds.has(kind));
   const kinds = [...new Set((decided.length > 0 ? decided : ranks).map(({ kind }) => kind))].toSorted(
     (a, b) => total(b) - total(a),
   );
@@ -121,7 +121,7 @@ async function awaitedRank(
   stageTimes: readonly RankTime[],
 ): Promise<AwaitedRank | null> {
   const { kind, measured_ms: wall, instances } = stageTimes[0]!;
-  const near = stageTimes.filter(({ measured_ms }) => measured_ms >= (1 - asLong) * wall);
+  const near = stageTimes.filter(({ measured_ms }) => measured_ms >= (1 - equalTimeShare) * wall);
   if (near.length < 2) return null;
   const source = await collectiveSource(database, captures);
   const waiting = waitingOfRanks(

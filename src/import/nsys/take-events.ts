@@ -53,7 +53,7 @@ export function takeEvents({
   let sorted = true;
   let latest_ns = Number.NEGATIVE_INFINITY;
 
-  function meet(key: number, at: number): number {
+  function addKey(key: number, at: number): number {
     const code = first_code + keys.length;
     codes.set(key, code);
     keys.push(key);
@@ -70,7 +70,7 @@ export function takeEvents({
       const bytes = columns['bytes'];
       for (let r = 0; r < rows; r++) {
         let code = codes.get(key[r]!);
-        if (code < 0) code = meet(key[r]!, rowsRead + r);
+        if (code < 0) code = addKey(key[r]!, rowsRead + r);
         counts[code - first_code]!++;
         const from = start[r]!;
         const to = end[r]!;

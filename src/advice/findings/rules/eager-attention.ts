@@ -131,7 +131,8 @@ function overScores(
   if ([before, after].some((product) => product && weightProduct.test(product.name))) return false;
   if (isSoftmax(kernels[softmax]!))
     return kernels.every(
-      (kernel, i) => !notOfScores.has(kernel.class) && (i < softmax || !notAfter.has(kernel.class)),
+      (kernel, i) =>
+        !routerClasses.has(kernel.class) && (i < softmax || !classesAfterRouter.has(kernel.class)),
     );
   if (elements === null || hidden === null || elements < 4 * hidden) return false;
   return kernels.some(({ class: opClass, blocks, threads }) => {
@@ -141,9 +142,9 @@ function overScores(
 }
 
 /** Classes that a router or a sampler runs around its softmax: top-k and sort, routing, communication. */
-const notOfScores: ReadonlySet<string> = new Set(['sampling', 'moe_routing', 'communication']);
+const routerClasses: ReadonlySet<string> = new Set(['sampling', 'moe_routing', 'communication']);
 /** After the softmax of a router come sums and gathers; probabilities of attention are only cast and dropped out. */
-const notAfter: ReadonlySet<string> = new Set(['norm', 'embedding']);
+const classesAfterRouter: ReadonlySet<string> = new Set(['norm', 'embedding']);
 
 /** From the product before a softmax to the product after it; an unfused softmax includes a reduction. */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {

@@ -44,7 +44,7 @@ export const hostBound: Rule = stageRule(
     if (host < minShare * stage.wall_ms) {
       return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
     }
-    return (await onceInAWhile(context, stage)) ?? finding(context, stage, host);
+    return (await rareHostGaps(context, stage)) ?? finding(context, stage, host);
   },
   program,
 );
@@ -54,7 +54,7 @@ export const hostBound: Rule = stageRule(
  * of zero.
  * @returns null if they recur
  */
-async function onceInAWhile(
+async function rareHostGaps(
   { scope }: FindingContext,
   { kind, instances }: StageFacts,
 ): Promise<string | null> {

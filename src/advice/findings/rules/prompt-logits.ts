@@ -59,14 +59,14 @@ export const promptLogits: Rule = {
  * Minimum share of the roofline time of all rows for a product to have computed them: peaks are measured under a power limit
  * (1.36 of 1.98 GHz on an H200), and a single product runs at the full clock.
  */
-const ofAllRows = 0.65;
+const minAllRowsShare = 0.65;
 /** Maximum multiple of it: a slower product did something else. */
-const upToAllRows = 2;
+const maxAllRowsFactor = 2;
 /**
  * Minimum multiple of the roofline time of the needed rows: no product of so few rows is this slow if the step's others
  * are not.
  */
-const slowerThanNeeded = 4;
+const minNeededRowsFactor = 4;
 
 /**
  * Judges by the time of the last product if a timeline has no shapes: it is as long as the logits of all rows need, and
@@ -80,7 +80,11 @@ async function judgeByTime(context: FindingContext, stage: StageFacts): Promise<
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
   const last = `the last product of a prefill takes ${ms(productMs)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`;
-  if (productMs < ofAllRows * all || productMs > upToAllRows * all || productMs < slowerThanNeeded * needed)
+  if (
+    productMs < minAllRowsShare * all ||
+    productMs > maxAllRowsFactor * all ||
+    productMs < minNeededRowsFactor * needed
+  )
     return last;
   const gain = Math.max(0, productMs - needed) + after_ms * (1 - shape.batchSize / rows);
   if (gain < minShare * stage.wall_ms) return last;
@@ -111,7 +115,7 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
   const { shape, limitMs } = limit;
   const rows = shape.batchSize * shape.newTokens;
   const [all, needed] = [limitMs(rows), limitMs(shape.batchSize)];
-  if (all < slowerThanNeeded * needed) return null;
+  if (all < minNeededRowsFactor * needed) return null;
   const { rows: samplings, evidence } = await context.evidence<Sampling>(
     `SELECT round(coalesce(sum(dur_ns) FILTER (class = 'gemm'), 0) / 1e6, 4) AS products_ms, round(sum(dur_ns) / 1e6, 4) AS busy_ms,
             round(any_value(device_end_ns - device_start_ns) / 1e6, 4) AS wall_ms
@@ -121,7 +125,8 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
       `products of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
   );
   const whole = samplings.filter(
-    ({ products_ms: productsMs }) => productsMs >= ofAllRows * all && productsMs <= upToAllRows * all,
+    ({ products_ms: productsMs }) =>
+      productsMs >= minAllRowsShare * all && productsMs <= maxAllRowsFactor * all,
   );
   const kept = (productsMs: number): number => Math.max(needed, (productsMs * shape.batchSize) / rows);
   const mean = (of: readonly Sampling[], value: (row: Sampling) => number): number =>

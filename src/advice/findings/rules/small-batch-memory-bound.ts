@@ -17,7 +17,7 @@ const nearRoof = 0.4;
 const worthwhile = 0.5;
 const largestBatch = 1024;
 /** A batch smaller than the balance point by this factor is small. */
-const timesSmaller = 8;
+const smallBatchFactor = 8;
 
 interface Decode {
   shape: StageShape;
@@ -68,7 +68,7 @@ export const smallBatchMemoryBound = stageRule(
     const perToken = now.roof / shape.batchSize;
     const perTokenThen = large.roof / turn;
     const share = 1 - perTokenThen / perToken;
-    if (shape.batchSize * timesSmaller > turn)
+    if (shape.batchSize * smallBatchFactor > turn)
       return `batch ${shape.batchSize} is not small: decode becomes compute-bound at ${turn}`;
     if (share < worthwhile) {
       return `batch ${shape.batchSize}: batch ${turn} would save only ${part(share, 1)} of the roofline per token`;
