@@ -47,12 +47,12 @@ function lookup(tensors: Tensor[]): Lookup {
 }
 
 /** Weights by model, because a search for a batch size computes the stage dozens of times. */
-const ofModel = new WeakMap<Architecture, Map<Layer | null, Lookup>>();
+const tensorsByModel = new WeakMap<Architecture, Map<Layer | null, Lookup>>();
 
 /** Weights of one layer, or those outside the layers. */
 function tensorsOf(a: Architecture, layer: Layer | null): Lookup {
-  const known = ofModel.get(a) ?? new Map<Layer | null, Lookup>();
-  ofModel.set(a, known);
+  const known = tensorsByModel.get(a) ?? new Map<Layer | null, Lookup>();
+  tensorsByModel.set(a, known);
   const found = known.get(layer) ?? lookup(layer ? layerTensors(a, layer) : modelTensors(a));
   known.set(layer, found);
   return found;

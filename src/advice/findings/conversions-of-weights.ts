@@ -6,7 +6,7 @@ import type { SequenceKernel } from './step-sequence.js';
 /** Shorter kernels may be dominated by their launch, and so may the product that they are compared with. */
 const minNs = 4000;
 /** Share of the product's time from which a kernel before it moves as many bytes as the weights that the product reads. */
-const ofProduct = 0.8;
+const minProductShare = 0.8;
 
 const converts = ({ class: opClass, role }: SequenceKernel): boolean =>
   opClass === 'elementwise' || opClass === 'quantization' || (opClass === 'copy' && role !== 'constant');
@@ -32,7 +32,7 @@ export function conversionsOfWeights(
       const next = streamKernels.find((kernel, i) => i > at && !converts(kernel));
       if ([streamKernels[first - 1], next].some((neighbor) => neighbor !== undefined && isSoftmax(neighbor)))
         continue;
-      const long = longest(streamKernels.slice(first, at), Math.max(minNs, ofProduct * product.dur_ns));
+      const long = longest(streamKernels.slice(first, at), Math.max(minNs, minProductShare * product.dur_ns));
       if (
         long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')
       )

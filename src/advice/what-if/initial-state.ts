@@ -38,13 +38,13 @@ export async function initialStates(
     ({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null,
   );
   return context.scope
-    ? ofTrace(session, context, context.scope, stages, findings)
+    ? statesOfTrace(session, context, context.scope, stages, findings)
     : plannedStates(session, stages, findings);
 }
 
 const changeable = new Set([...stepKinds, 'training', 'outside']);
 
-async function ofTrace(
+async function statesOfTrace(
   session: Session,
   context: FindingContext,
   scope: TraceScope,

@@ -24,9 +24,9 @@ export async function jobState(context: FindingContext, stage: StageFacts): Prom
   };
 }
 
-const ofKernels = (id: string): boolean => isBarOf(id, 'kernels', 'inefficiency', 'nonessential');
-const skew = (id: string): boolean => id === 'exposed_comm.skew';
-const wire = (id: string): boolean => id === 'exposed_comm.wire';
+const isKernelBar = (id: string): boolean => isBarOf(id, 'kernels', 'inefficiency', 'nonessential');
+const isSkew = (id: string): boolean => id === 'exposed_comm.skew';
+const isWire = (id: string): boolean => id === 'exposed_comm.wire';
 
 /**
  * Removes a time from these bars, in proportion to each.
@@ -52,8 +52,8 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
   const removed = slow.shown
-    ? taken(bars, ofKernels, slow.computeMs) + taken(bars, (id) => state.idleBars.has(id), slow.hostMs)
-    : taken(bars, skew, slow.computeMs + slow.hostMs);
+    ? taken(bars, isKernelBar, slow.computeMs) + taken(bars, (id) => state.idleBars.has(id), slow.hostMs)
+    : taken(bars, isSkew, slow.computeMs + slow.hostMs);
   if (removed === 0) return notSplit;
   const name = nameOf(slow.time);
   const how = slow.shown
@@ -79,7 +79,7 @@ export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const link = state.job?.link ?? null;
   if (link === null) return unchanged(state, 'no group of ranks exchanges slower than the others');
   const bars = new Map(state.bars);
-  const removed = taken(bars, link.shown ? wire : skew, link.lostMs);
+  const removed = taken(bars, link.shown ? isWire : isSkew, link.lostMs);
   if (removed === 0) return notSplit;
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {

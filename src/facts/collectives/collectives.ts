@@ -149,7 +149,7 @@ function group(
     transfer_p50_ns: transfer,
     waiting_p50_ns: over(complete?.waiting, 'median of the longest minus the shortest time over ranks'),
     transfer_bus_bandwidth: transferBus,
-    of_roof: ofRoof(row, transferBus, roof),
+    of_roof: shareOfRoofline(row, transferBus, roof),
     sums: complete
       ? {
           time_ns: complete.time_ns,
@@ -157,7 +157,7 @@ function group(
           skew_ns: complete.time_ns - complete.wire_ns,
         }
       : null,
-    of_link: ofLink(transferBus, (nodes ?? 1) > 1 ? links.hosts : links.gpus),
+    of_link: shareOfLink(transferBus, (nodes ?? 1) > 1 ? links.hosts : links.gpus),
     longest: shareOf(longest),
     last: shareOf(last),
   };
@@ -179,7 +179,7 @@ function bandwidth({ operation, bytes, ranks }: Group, time: Figure, kind: 'algo
   );
 }
 
-function ofRoof({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {
+function shareOfRoofline({ ranks, nodes }: Group, bus: Figure, roof: Collectives | null): Figure {
   if (roof === null)
     return missing('no_roofline', 'the links were not measured (run inferscope roofline on these GPUs)');
   if (roof.ranks !== ranks || nodes === null || nodes > 1)
@@ -210,7 +210,7 @@ function linksOf({ manifest }: Session): Links {
   };
 }
 
-function ofLink(bus: Figure, link: Figure): Figure {
+function shareOfLink(bus: Figure, link: Figure): Figure {
   if (bus.value === null) return bus;
   if (link.value === null) return link;
   return figure(bus.value / link.value, 'ratio', `bus bandwidth over ${link.source}`);

@@ -121,14 +121,14 @@ const placesSql = (source: TraceSource): string => `WITH named AS (
 const isUnmarked = async (scope: TraceScope): Promise<boolean> =>
   (await windowClocks(scope)).some(({ kind }) => kind === 'outside');
 
-const ofSteps = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
+const relationPerStep = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
   relation(
     'table',
     [`own_${table}`, 'own_kernels', 'own_copies', 'place_of', 'step_windows'],
     async (scope) => activitiesOfWindows(table, groups, await isUnmarked(scope)),
   );
 
-const ofRanges = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
+const relationPerRange = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
   relation('table', ['own_kernels', 'own_copies', 'inner_windows'], (scope) =>
     insideWindows(scope, table, groups),
   );
@@ -171,9 +171,9 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
   members: relation('table', ['windows', 'request_parts', 'inner_windows'], () => membersSql),
   call_names: relation('shared', ['own_api'], () => callNamesSql),
   kernel_cells: relation('shared', ['own_kernels', 'place_of', 'windows'], () => kernelCellsSql),
-  window_kernels: ofSteps('kernels', kernelGroups),
-  window_kernel_names: ofSteps('kernels', { ...kernelGroups, ...nameGroups }),
-  window_copies: ofSteps('copies', copyGroups),
+  window_kernels: relationPerStep('kernels', kernelGroups),
+  window_kernel_names: relationPerStep('kernels', { ...kernelGroups, ...nameGroups }),
+  window_copies: relationPerStep('copies', copyGroups),
   gap_span: relation('shared', ['own_gaps'], () => gapSpanSql),
   step_gaps: relation('shared', ['own_gaps', 'place_of', 'windows'], async (scope) =>
     stepGapsSql(await isUnmarked(scope)),
@@ -198,9 +198,9 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
     windowSplitSql,
   ),
   window_idle: relation('table', ['own_gaps', 'gap_span', 'step_gaps', 'step_windows'], windowIdleSql),
-  inner_kernels: ofRanges('kernels', kernelGroups),
-  inner_kernel_names: ofRanges('kernels', { ...kernelGroups, ...nameGroups }),
-  inner_copies: ofRanges('copies', copyGroups),
+  inner_kernels: relationPerRange('kernels', kernelGroups),
+  inner_kernel_names: relationPerRange('kernels', { ...kernelGroups, ...nameGroups }),
+  inner_copies: relationPerRange('copies', copyGroups),
   inner_gaps: relation('table', ['own_gaps', 'inner_windows'], (scope) => gapsInside(scope)),
   inner_idle: relation('table', ['inner_gaps', 'inner_kernels', 'inner_windows', 'gap_span'], (scope) =>
     innerIdleSql(scope),

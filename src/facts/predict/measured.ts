@@ -43,10 +43,10 @@ interface TypedShape {
 export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
   const { manifest } = session;
   const found = holds(manifest, 'bench')
-    ? await ofBench(session)
+    ? await timesOfBench(session)
     : holds(manifest, 'timeline')
-      ? await ofTrace(session, typed)
-      : await ofRecords(session);
+      ? await timesOfTrace(session, typed)
+      : await timesOfRecords(session);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} has no prefill or decode to compare with`,
@@ -67,7 +67,7 @@ function styleOf(
   };
 }
 
-async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
+async function timesOfBench(session: Session): Promise<MeasuredStageTime[]> {
   const { analyzeBench } = await import('../bench/bench.js');
   const { workload } = session.manifest;
   const { data } = await analyzeBench(session);
@@ -112,7 +112,7 @@ async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
 }
 
 /** Stages without operators, from a profile that was stopped before they were recorded. */
-async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
+async function timesOfRecords(session: Session): Promise<MeasuredStageTime[]> {
   const { recordedUtilization } = await import('../utilization/utilization.js');
   const { workload } = session.manifest;
   if (!workload?.batch_size || !workload.input_len) return [];
@@ -140,7 +140,7 @@ async function ofRecords(session: Session): Promise<MeasuredStageTime[]> {
   }
 }
 
-async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
+async function timesOfTrace(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
   const { analyzeCaptures } = await import('../captures.js');
   const { trace } = await analyzeCaptures(session);
   const { workload } = session.manifest;

@@ -72,12 +72,12 @@ async function spreadsOf(scope: TraceScope): Promise<Spreads> {
     (
       type,
     ) => `SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns(queue, 'queue_', type)}
-     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${graphs ? ofGraphNodes(type) : ''}`,
+     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${graphs ? graphNodesSql(type) : ''}`,
   );
   return { launched, phases, calls: await apiCalls(scope) };
 }
 
-const ofGraphNodes = (type: 'BIGINT' | 'INTEGER'): string => ` UNION ALL BY NAME
+const graphNodesSql = (type: 'BIGINT' | 'INTEGER'): string => ` UNION ALL BY NAME
      SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns('queue_ns', 'queue_', type)}
      FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
            FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)

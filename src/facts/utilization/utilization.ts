@@ -34,7 +34,7 @@ export async function recordedUtilization(
   database: SessionDatabase,
 ): Promise<UtilizationStage[]> {
   const { manifest } = session;
-  const found = await ofRecords(database, manifest, runSizes(manifest.workload));
+  const found = await stagesOfRecords(database, manifest, runSizes(manifest.workload));
   if (found.every(({ timed }) => timed.length === 0)) return [];
   const { roofs, model } = await facts(session, database, null);
   return stagesOf(database, found, { roofs, model });
@@ -72,7 +72,7 @@ export async function recordedStages(
   { groups: { executionId: string; steps: SizedStep[] }[] } & Pick<StageContext, 'roofs' | 'model'>
 > {
   const { manifest } = session;
-  const found = await ofRecords(database, manifest, runSizes(manifest.workload));
+  const found = await stagesOfRecords(database, manifest, runSizes(manifest.workload));
   const { roofs, model } = await facts(session, database, null);
   const groups = found.flatMap(({ executionId, timed }) =>
     stageGroups(timed).map((steps) => ({ executionId, steps })),
@@ -101,9 +101,9 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
     if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
       const clocks = await windowClocks(scope);
-      found.push(...(await ofTrace(scope, clocks, runSizes(manifest.workload), true)));
+      found.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
     } else {
-      found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload))));
+      found.push(...(await stagesOfRecords(database, manifest, runSizes(manifest.workload))));
     }
     if (found.every(({ timed }) => timed.length === 0)) return null;
     const { about, roofs, model } = await facts(session, database, scope);
@@ -140,7 +140,7 @@ export async function utilizationOfTrace(
   const { manifest } = session;
   const run = runSizes(manifest.workload);
   // Without a model there is nothing to compare operators with, so only times are reported.
-  const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
+  const found = await stagesOfTrace(scope, clocks, run, Boolean(manifest.workload?.model));
   if (found.length === 0) return null;
   const { about, roofs, model } = await facts(session, scope.database, scope);
   return { ...about, stages: await stagesOf(scope.database, found, { model, roofs }) };
@@ -187,7 +187,7 @@ function runSizes(workload: Workload | null): RunSizes {
  * Stages use their time in the clean execution if it has them and the program waits for the device in every step, like
  * waterfalls. Otherwise they use the timeline's windows, which include profiler overhead.
  */
-async function ofTrace(
+async function stagesOfTrace(
   scope: TraceScope,
   clocks: PhaseClock[],
   run: RunSizes,
@@ -228,7 +228,11 @@ async function ofTrace(
   return found.filter(({ timed }) => timed.length > 0);
 }
 
-async function ofRecords(database: SessionDatabase, manifest: ManifestData, run: RunSizes): Promise<Found[]> {
+async function stagesOfRecords(
+  database: SessionDatabase,
+  manifest: ManifestData,
+  run: RunSizes,
+): Promise<Found[]> {
   const { executions } = manifest;
   const measuredHere = holds(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');

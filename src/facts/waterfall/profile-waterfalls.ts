@@ -35,7 +35,7 @@ export async function profileWaterfalls(
     if (!profiledStage || stage.roofline_ms.value === null) continue;
     const times = clean.flatMap(({ kind, wall_ns }) => (kind === stage.kind ? [wall_ns / 1e6] : []));
     times.sort((a, b) => a - b);
-    const timed = ofCleanTime(profiledStage, stage, await hostTimesOf(database, stage.kind));
+    const timed = atCleanTime(profiledStage, stage, await hostTimesOf(database, stage.kind));
     steps.push({ ...timed, median_ms: percentile(times, 0.5), p10_ms: percentile(times, 0.1) });
   }
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
@@ -99,7 +99,7 @@ async function hostTimesOf(database: SessionDatabase, kind: StageResult['kind'])
  * The stage at its clean time: operators and gaps of the profiled execution, host time around the call of the clean
  * one. The difference goes to the gaps at the edges of the call, or is unattributed.
  */
-function ofCleanTime(
+function atCleanTime(
   profiled: StageWaterfall,
   { duration_ms: time, instances }: StageResult,
   { call, sampling }: HostTimes,

@@ -87,7 +87,7 @@ function put(
   const latency = latencies[metric];
   if (metric === 'e2el') list.ours('e2e', named, seconds * 1000, details);
   else if (latency) list.own(latency[0], 'ms', latency[1], named, seconds * 1000, details);
-  else if (metric === 'intvty' && !ofDeviation(run, statistic, seconds))
+  else if (metric === 'intvty' && !isInverseDeviation(run, statistic, seconds))
     list.own(
       'intvty',
       'tok/s/user',
@@ -99,7 +99,7 @@ function put(
 }
 
 /** process_result.py also divides 1 by the standard deviation of TPOT, which is meaningless. */
-function ofDeviation(run: JsonObject, statistic: string, value: number): boolean {
+function isInverseDeviation(run: JsonObject, statistic: string, value: number): boolean {
   const deviation = numberOf(run['std_tpot']);
   return statistic === 'std' && deviation !== null && Math.abs(value * deviation - 1) < 1e-6;
 }

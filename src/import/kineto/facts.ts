@@ -17,10 +17,10 @@ export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: nu
 }
 
 /** Rank in the process group; 0 if the trace has none. */
-export const rankOf = (facts: ReadonlyMap<string, unknown>): number => ofGroup(facts, 'rank') ?? 0;
+export const rankOf = (facts: ReadonlyMap<string, unknown>): number => groupField(facts, 'rank') ?? 0;
 
 /** An integer of distributedInfo; null if the trace has none. */
-function ofGroup(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
+function groupField(facts: ReadonlyMap<string, unknown>, field: 'rank' | 'world_size'): number | null {
   const value = record(facts.get('distributedInfo'))[field];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
@@ -61,7 +61,7 @@ export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
       major === null ? null : `${major}.${deviceField(first, 'computeMinor') ?? 0}`;
   }
   const group = record(facts.get('distributedInfo'));
-  const [rank, world_size] = [ofGroup(facts, 'rank'), ofGroup(facts, 'world_size')];
+  const [rank, world_size] = [groupField(facts, 'rank'), groupField(facts, 'world_size')];
   return {
     tool: { name: 'torch.profiler', version: null },
     realtime_zero_ns: realtimeOrigin(facts, originUs),

@@ -107,7 +107,7 @@ export function recordOf(text: string): InspectorRecord | LeftOut {
   if (!parsed.success) return known.success ? 'impossible' : 'unreadable';
   const { header, metadata, coll_perf: coll, p2p_perf: p2p } = parsed.data;
   if (!coll === !p2p) return 'unreadable';
-  const { event_trace_ts: trace, ...done } = coll ? ofCollective(coll) : ofPair(p2p!);
+  const { event_trace_ts: trace, ...done } = coll ? collectiveFields(coll) : pairFields(p2p!);
   const startUs = [
     ...(trace?.kernel_events ?? []).map((event) => event.kernel_start_ts),
     trace?.coll_start_ts ?? trace?.p2p_start_ts ?? 0,
@@ -131,7 +131,7 @@ export function recordOf(text: string): InspectorRecord | LeftOut {
 
 type Line = z.infer<typeof lineSchema>;
 
-const ofCollective = (coll: NonNullable<Line['coll_perf']>) => ({
+const collectiveFields = (coll: NonNullable<Line['coll_perf']>) => ({
   operation: coll.coll,
   sequence: coll.coll_sn,
   peer: null,
@@ -143,7 +143,7 @@ const ofCollective = (coll: NonNullable<Line['coll_perf']>) => ({
   event_trace_ts: coll.event_trace_ts,
 });
 
-const ofPair = (p2p: NonNullable<Line['p2p_perf']>) => ({
+const pairFields = (p2p: NonNullable<Line['p2p_perf']>) => ({
   operation: p2p.p2p,
   sequence: p2p.p2p_sn,
   peer: p2p.p2p_peer,

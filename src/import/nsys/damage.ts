@@ -11,7 +11,7 @@ export const damaged = cannotRead(
 export class UnreadableRows extends Error {}
 
 /** DuckDB errors caused by bad data, as opposed to a lack of memory or disk. */
-const ofData =
+const dataError =
   /^(?:Binder|Conversion|Invalid Input|Invalid|Out of Range|Serialization|IO) Error|TProtocol|[Pp]arquet/;
 
 /** @throws E_TRACE_FILE if `load` failed because of the file's content */
@@ -21,7 +21,7 @@ export async function unlessDamaged<T>(path: string, load: () => Promise<T>): Pr
   } catch (error) {
     if (error instanceof InferscopeError) throw error;
     const message = messageOf(error);
-    if (error instanceof UnreadableRows || message.includes(path) || ofData.test(message))
+    if (error instanceof UnreadableRows || message.includes(path) || dataError.test(message))
       throw damaged(path, message.split('\n')[0]!, error);
     throw error;
   }

@@ -26,7 +26,7 @@ const portMetrics: readonly [name: RegExp, metric: string][] = [
   [/^(IB|Eth): Bytes sent$/, 'network_tx_mb_per_s'],
   [/^(IB|Eth): Bytes received$/, 'network_rx_mb_per_s'],
 ];
-const ofName = (metrics: readonly [RegExp, string][], name: SqliteValue | undefined) =>
+const metricOf = (metrics: readonly [RegExp, string][], name: SqliteValue | undefined) =>
   metrics.find(([pattern]) => pattern.test(String(name)))?.[1];
 
 /**
@@ -52,7 +52,7 @@ export async function keepNetworkMetrics(
   const links = new Map<string, string>(
     (await read('TARGET_INFO_GPU_METRICS', ['typeId', 'metricId', 'metricName'])).flatMap(
       ([type, metric, name]) => {
-        const metricName = ofName(linkMetrics, name);
+        const metricName = metricOf(linkMetrics, name);
         return metricName === undefined ? [] : [[`${type} ${metric}`, metricName] as const];
       },
     ),
@@ -70,7 +70,7 @@ export async function keepNetworkMetrics(
   const ports = new Map<string, string>(
     (await read('TARGET_INFO_NETWORK_METRICS', ['metricsListId', 'metricsIdx', 'name', 'unit'])).flatMap(
       ([list, index, name, unit]) => {
-        const metricName = ofName(portMetrics, name);
+        const metricName = metricOf(portMetrics, name);
         return metricName === undefined || unit !== 'bytes/ms'
           ? []
           : [[`${list} ${index}`, metricName] as const];

@@ -103,7 +103,7 @@ async function finding(context: FindingContext, stage: StageFacts, found: Conver
         .map((row) => `${row.kernel}: ${callsOf(row)}`)
         .join('; '),
   );
-  const text = weights >= time / 2 ? ofWeights(found, stage) : ofTensors(found, stage);
+  const text = weights >= time / 2 ? wordsForWeights(found, stage) : wordsForTensors(found, stage);
   return {
     stage: kind,
     title: `${text.what}: ${part(time, wall)} of ${everyInstance(kind)} (${plural(n, 'kernel')})`,
@@ -125,7 +125,7 @@ interface Words {
   change: { text: string; example: string };
 }
 
-function ofWeights({ weights, products, dequantized }: Conversions, { kind }: StageFacts): Words {
+function wordsForWeights({ weights, products, dequantized }: Conversions, { kind }: StageFacts): Words {
   const cause = `Before ${plural(products, 'product')} of ${instanceWord(kind)} kernels run that take as long as the product, ${ms(weights)} in total: they move as many bytes as its weights, so the weights`;
   return dequantized
     ? {
@@ -146,7 +146,7 @@ function ofWeights({ weights, products, dequantized }: Conversions, { kind }: St
       };
 }
 
-function ofTensors({ weights, casts, layouts }: Conversions, { kind }: StageFacts): Words {
+function wordsForTensors({ weights, casts, layouts }: Conversions, { kind }: StageFacts): Words {
   const cause = `${instanceWord(kind)} spends ${ms(weights + casts)} on converting tensors to another type and ${ms(layouts)} on copying them to another layout.`;
   return weights + casts >= layouts
     ? {

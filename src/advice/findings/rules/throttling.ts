@@ -41,7 +41,7 @@ export const throttling: Rule = {
     if (devices.length === 0)
       return { outcome: 'not_applicable', why: 'No GPU clocks were sampled during the session.' };
     const findings: FoundDraft[] = [];
-    for (const device of devices) findings.push(...(await ofDevice(context, device)));
+    for (const device of devices) findings.push(...(await deviceFindings(context, device)));
     if (findings.length > 0) return { outcome: 'fired', findings };
     // Steady clocks do not prove that nothing throttled them: they may have been low all the time.
     const known = devices.some(({ throttling: { share } }) => share.value !== null);
@@ -69,7 +69,7 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
   return `${withoutEnd(reasonText)}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
 }
 
-async function ofDevice(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
+async function deviceFindings(context: FindingContext, device: MonitorDevice): Promise<FoundDraft[]> {
   const { scope, throttling: throttled, clock } = device;
   const lowered = throttled.periods.filter(({ clock_drop: drop }) => drop !== null && drop >= minDrop);
   const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);

@@ -1,6 +1,6 @@
 import { opClasses } from '../../../model/classes.js';
 import type { HeldColumns } from '../../../model/workbench.js';
-import { direct, gathered, ofShapes, ofShapesAt } from './columns.js';
+import { direct, gathered, columnsByShape, columnsByShapeAt } from './columns.js';
 import type { ShapeLabels } from './kernel-labels.js';
 import type { Launched } from './launched.js';
 import { attributedBy, stageIds } from './places.js';
@@ -19,7 +19,7 @@ interface KernelsInput extends ActivitiesInput {
 /** Columns that come from the capture's kernel rows. */
 export function kernelColumns({ events, names, labels }: KernelsInput): HeldColumns {
   const { shapes } = events;
-  const ofShape = ofShapes(events.shape);
+  const ofShape = columnsByShape(events.shape);
   return {
     ...activityColumns(events, ofShape),
     name: ofShape(shapes['name'], names),
@@ -42,7 +42,7 @@ const within32Bits = (values: Float64Array | undefined) =>
 /** Columns that come from the capture's copy rows. */
 export function copyColumns({ events, names }: ActivitiesInput): HeldColumns {
   const { shapes } = events;
-  const ofShape = ofShapes(events.shape);
+  const ofShape = columnsByShape(events.shape);
   return {
     ...activityColumns(events, ofShape),
     kind: ofShape(shapes['kind'], names),
@@ -54,7 +54,7 @@ export function copyColumns({ events, names }: ActivitiesInput): HeldColumns {
 
 function activityColumns(
   { start_ns, dur_ns, correlation, shapes }: HeldEvents,
-  ofShape: ReturnType<typeof ofShapes>,
+  ofShape: ReturnType<typeof columnsByShape>,
 ): HeldColumns {
   return {
     start_ns: direct(start_ns),
@@ -77,7 +77,7 @@ interface LaunchesInput {
 /** Columns that come from the API calls that launched kernels or copies. */
 export function launchColumns({ activities: { call, place }, calls }: LaunchesInput): HeldColumns {
   return {
-    tid: ofShapesAt(call, calls.shape, calls.shapes['tid']),
+    tid: columnsByShapeAt(call, calls.shape, calls.shapes['tid']),
     api_start_ns: gathered(call, calls.start_ns),
     api_dur_ns: gathered(call, calls.dur_ns),
     stage_id: stageIds(place),

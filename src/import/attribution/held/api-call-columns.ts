@@ -1,5 +1,5 @@
 import type { HeldColumns } from '../../../model/workbench.js';
-import { direct, ofShapes } from './columns.js';
+import { direct, columnsByShape } from './columns.js';
 import { type Places, stageIds } from './places.js';
 import type { HeldEvents } from './held-events.js';
 
@@ -11,7 +11,7 @@ interface CallsInput {
 
 export function apiCallColumns({ calls, names }: CallsInput): HeldColumns {
   const { shapes } = calls;
-  const ofShape = ofShapes(calls.shape);
+  const ofShape = columnsByShape(calls.shape);
   return {
     start_ns: direct(calls.start_ns),
     dur_ns: direct(calls.dur_ns),

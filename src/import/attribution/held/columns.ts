@@ -91,7 +91,7 @@ export function asCodes({ numbers }: NumberSource): CodeSource {
 }
 
 /** Columns of the combinations of a table's rows, with one source of codes for all of them. */
-export function ofShapes(
+export function columnsByShape(
   shape: Int32Array,
 ): (values: Float64Array | undefined, texts?: readonly string[]) => HeldColumn {
   const source: CodeSource = { codes: (from, count) => shape.subarray(from, from + count) };
@@ -102,7 +102,7 @@ export function ofShapes(
 }
 
 /** A value from the combination of another row, given by `otherRow` (−1: null). */
-export function ofShapesAt(
+export function columnsByShapeAt(
   otherRow: Int32Array,
   shape: Int32Array,
   values: Float64Array | undefined,

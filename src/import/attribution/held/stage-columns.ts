@@ -1,5 +1,5 @@
 import type { HeldColumns } from '../../../model/workbench.js';
-import { direct, ofShapes, worded } from './columns.js';
+import { direct, columnsByShape, worded } from './columns.js';
 import { type HeldStages, type LabelColumn, stageNumbers } from './held-stages.js';
 import type { StageWork } from './stage-work.js';
 
@@ -14,7 +14,7 @@ interface StagesInput {
 
 export function stageColumns({ stages, work, names, kinds }: StagesInput): HeldColumns {
   const { own, folded, shape, shapes } = stages;
-  const ofShape = ofShapes(shape);
+  const ofShape = columnsByShape(shape);
   const label = (name: LabelColumn) => (folded ? direct(folded[name]) : ofShape(shapes[name]));
   return {
     stage_id: direct(stageNumbers(stages)),
