@@ -56,15 +56,19 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
 }
 
 /**
- * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten the
- * run noticeably, regardless of size.
+ * A gain per token does not shorten a step, so its ms are not comparable: such findings come after those that shorten their
+ * stage noticeably, regardless of size; of another stage, after those that shorten the run noticeably.
  */
 function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
   const ofToken = ({ finding }: Ranked) => finding.gain?.per === 'token';
+  const tokenStages = new Set(all.filter(ofToken).map(({ finding }) => finding.stage));
   const steps = all.filter((finding) => !ofToken(finding));
   const last = steps.findLastIndex(
-    ({ finding: { gain, hidden_by }, certain_ms }) =>
-      certain_ms >= mediumShare * runMs && hidden_by === null && gain !== null,
+    ({ finding: { stage, at_stake_share, gain, hidden_by }, certain_ms }) =>
+      (at_stake_share ?? 0) >= mediumShare &&
+      (tokenStages.has(stage) || certain_ms >= mediumShare * runMs) &&
+      hidden_by === null &&
+      gain !== null,
   );
   return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
 }
