@@ -82,7 +82,7 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
     issues.push({
       code: 'virtual_machine',
       severity: 'info',
-      text: `This is a virtual machine: cache sizes are what the hypervisor reports, not what the chip has.${hidden.length > 0 ? ` It hides ${hidden.join(' and ')}.` : ''}`,
+      text: `This is a virtual machine: cache sizes come from the hypervisor and may differ from the chip's.${hidden.length > 0 ? ` It hides ${hidden.join(' and ')}.` : ''}`,
     });
   }
   const evaluated = evaluatedIssue();
@@ -121,7 +121,7 @@ function unreadIssues(missing: readonly (readonly [field: string, why: string])[
 
 const adds: Record<string, string> = {
   nsys: 'nsys',
-  ncu: 'ncu, which replays kernels,',
+  ncu: 'ncu (it replays kernels)',
   torch: "PyTorch's profiler",
   'gemm-log': 'the logs of cuBLAS',
 };
@@ -131,7 +131,7 @@ export function evaluatedIssue(env: NodeJS.ProcessEnv = process.env): Issue | nu
   const evaluator = env[evaluatorVariable] ?? '';
   const who = adds[evaluator];
   if (who === undefined) return null;
-  const text = `This ran below inferscope run --evaluator ${evaluator}: its figures hold what ${who} adds. Make no baseline of them.`;
+  const text = `This ran below inferscope run --evaluator ${evaluator}: its times include the overhead of ${who}. Do not set them as a baseline.`;
   return { code: 'under_evaluator', severity: 'warning', text };
 }
 

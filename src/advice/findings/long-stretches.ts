@@ -54,7 +54,7 @@ function stretchesSql(kind: string, instances: number): string {
        LEFT JOIN around a ON a.start_ns = g.start_ns
        LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM own_kernels UNION ALL SELECT start_ns, 'a copy ' || kind FROM own_copies) e
          SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
-     SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'what is launched next') END AS place, relation,
+     SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'the next launch') END AS place, relation,
        round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
      FROM placed GROUP BY ALL ORDER BY ms DESC, place`;
 }

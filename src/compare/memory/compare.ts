@@ -50,7 +50,7 @@ function refuseSame([base, now]: Pair<ComparedSide>): void {
   if (!isSameProfile) return;
   throw new InferscopeError('E_USAGE', {
     what: `${base.selector} and ${now.selector} are the same profile`,
-    why: 'A run does not differ from itself.',
+    why: 'Both are the same run.',
     fix: 'inferscope memory compare @last~1 @last',
   });
 }

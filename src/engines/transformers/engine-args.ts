@@ -62,14 +62,14 @@ export function parseTransformersArgs(
     throw new InferscopeError('E_USAGE', {
       what: '--engine-arg mode=cudagraph does not go with tensor_parallel_size',
       why: 'The collectives of the plan are not captured.',
-      fix: 'Take --engine-arg mode=eager.',
+      fix: 'Use --engine-arg mode=eager.',
     });
   }
   if (parsed.mode !== 'eager' && parsed.attn === 'flash_attention_2') {
     throw new InferscopeError('E_USAGE', {
       what: `--engine-arg mode=${parsed.mode} does not go with attn=flash_attention_2`,
       why: 'These modes keep the KV cache at its full length with a mask, which flash_attention_2 does not take.',
-      fix: 'Take --engine-arg attn=sdpa.',
+      fix: 'Use --engine-arg attn=sdpa.',
     });
   }
   return parsed;
@@ -92,7 +92,7 @@ export function checkForCpu({ mode, sync, attn }: TransformersArgs): void {
   throw new InferscopeError('E_USAGE', {
     what: `--engine-arg ${gpuOption[0]} needs a GPU, and this runs on the CPU`,
     why: gpuOption[1]!,
-    fix: `Take --engine-arg ${gpuOption[2]}, or a machine with a GPU (inferscope doctor shows what torch sees).`,
+    fix: `Use --engine-arg ${gpuOption[2]}, or a machine with a GPU (inferscope doctor shows what torch sees).`,
   });
 }
 

@@ -63,22 +63,22 @@ const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
   {
     says: /max_model_len \(\d+\) is greater than the derived max_model_len/,
     code: 'E_LENGTHS',
-    fix: 'Lower --max-model-len (or --engine-arg max_model_len) to what the model was made for.',
+    fix: 'Lower --max-model-len (or --engine-arg max_model_len) to the length that the model supports.',
   },
   {
     says: /max seq len \(\d+\)|larger than the maximum number of tokens that can be stored in KV cache/,
     code: 'E_OUT_OF_MEMORY',
-    fix: 'Lower --engine-arg max_model_len, or give the KV cache more: a higher --engine-arg gpu_memory_utilization; on a CPU --engine-arg kv_cache_memory_bytes=… or VLLM_CPU_KVCACHE_SPACE=<GiB>.',
+    fix: 'Lower --engine-arg max_model_len, or give the KV cache more memory: a higher --engine-arg gpu_memory_utilization; on a CPU --engine-arg kv_cache_memory_bytes=… or VLLM_CPU_KVCACHE_SPACE=<GiB>.',
   },
   {
     says: /less than desired (?:GPU|CPU) memory utilization|allocation is less than requested memory for kv/,
     code: 'E_OUT_OF_MEMORY',
-    fix: 'Lower --engine-arg gpu_memory_utilization (on a CPU it is a share of main memory; VLLM_CPU_KVCACHE_SPACE=<GiB> sets the cache instead), or end what else holds memory.',
+    fix: 'Lower --engine-arg gpu_memory_utilization (on a CPU it is a share of main memory; VLLM_CPU_KVCACHE_SPACE=<GiB> sets the cache instead), or end other programs that use this memory.',
   },
   {
     says: /No available memory for the cache blocks|out of memory/i,
     code: 'E_OUT_OF_MEMORY',
-    fix: 'Raise --engine-arg gpu_memory_utilization, or take a smaller model, --dtype or --max-model-len; inferscope estimate --fits says what fits.',
+    fix: 'Raise --engine-arg gpu_memory_utilization, or choose a smaller model, --dtype or --max-model-len; inferscope estimate --fits shows which fit.',
   },
   {
     says: /device kernel image is invalid|no kernel image is available/,
@@ -88,6 +88,6 @@ const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
   {
     says: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
     code: 'E_MODEL_ARCHITECTURE',
-    fix: 'Take --engine transformers, or a vLLM that knows this architecture.',
+    fix: 'Use --engine transformers, or a version of vLLM that supports this architecture.',
   },
 ];

@@ -92,12 +92,11 @@ export function noteOf(
     if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
     return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
   }
-  if (head === 'unattributed') {
-    const total = parts.reduce((sum, part) => sum + part.ms, 0);
-    return `activities cut by the window's edges count in proportion, ${formatMs(Math.abs(ms))} of ${formatMs(total)} too much`;
-  }
-  if (head === 'serial') return 'serial operations take less than the whole: an assumption is wrong';
-  return 'negative: an assumption is wrong';
+  if (head === 'unattributed')
+    return `activities cut by the window's edges count in proportion: the other bars are ${formatMs(Math.abs(ms))} longer than the stage`;
+  if (head === 'serial')
+    return 'serial operations take less than the roofline of the whole: an assumption does not hold';
+  return 'negative: an assumption does not hold';
 }
 
 export const profilerNote =

@@ -15,7 +15,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     docs: {
       finds: 'The host waits for the GPU inside a step, and the GPU then waits for the host.',
       needs: "a GPU timeline: nsys, or PyTorch's profiler",
-      gain: 'The idle time after those waits, what reading the value costs the host between two launches, and the copies of the value.',
+      gain: 'The idle time after those waits, the time that the host needs to read the value, and the copies of the value.',
       change:
         'Keep results on the GPU, read them once per step at most, and remove `.item()`, `.cpu()` and synchronize calls from the loop.',
       withheld: 'less than 5 % of the stage is affected',
@@ -98,7 +98,7 @@ async function finding(
     gain: gainOf(
       wall,
       waits,
-      `Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).${launches > 0 ? ' What a CUDA graph then brings is not counted here.' : ''}`,
+      `Without waits the step takes as long as the slower of the host (its time minus the waits) and the device (its work, back to back).${launches > 0 ? ' The further gain of a CUDA graph is not counted here.' : ''}`,
       { low_ms: waits / 2, what_if: 'no-sync' },
     ),
     confidence: 'high',
