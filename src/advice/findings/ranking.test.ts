@@ -162,6 +162,22 @@ test('a gain per token comes after every finding that shortens the step noticeab
   expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
 });
 
+test('a gain per token comes before a finding of another stage that is a small part of the run', () => {
+  const token = found('batch', 2, ['inefficiency.gemm'], {
+    gain: { per: 'token', expected_ms: 2, low_ms: 1, high_ms: 2, after_ms: 1, assumption: '', what_if: null },
+  });
+  const prompt = (instances: number) =>
+    ids(
+      ranked(
+        [token, found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' })],
+        [decode, { ...prefill, instances }],
+      ),
+    );
+  // 40 of 100 × 10 + 50 ms, then 400 of 1500.
+  expect(prompt(1)).toEqual(['batch:decode', 'prompt:prefill']);
+  expect(prompt(10)).toEqual(['prompt:prefill', 'batch:decode']);
+});
+
 test("severity and order use the lower end of the stage's interval", () => {
   const drafts = [
     found('prompt', 40, ['inefficiency.gemm'], { stage: 'prefill' }),

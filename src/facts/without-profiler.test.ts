@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { withoutProfiler } from './without-profiler.js';
+
+const bars = (overheadMs: number) =>
+  Object.fromEntries(
+    withoutProfiler(
+      [
+        { id: 'roofline', ms: 1 },
+        { id: 'exposed_copy.htod_pageable', ms: 2 },
+        { id: 'exposed_copy.htod_pinned', ms: 3 },
+        { id: 'host', ms: 0.5 },
+        { id: 'unattributed', ms: 0 },
+      ],
+      overheadMs,
+    ).map(({ id, ms }) => [id, ms]),
+  );
+
+test('takes the overhead out of the host first, then out of copies of pageable memory', () => {
+  expect(bars(0.4)).toMatchObject({ host: 0.5 - 0.4, 'exposed_copy.htod_pageable': 2 });
+  expect(bars(1.5)).toMatchObject({ host: 0, 'exposed_copy.htod_pageable': 1, unattributed: 0 });
+});
+
+test('leaves kernels and pinned copies as they are: the rest is not attributed', () => {
+  expect(bars(4)).toMatchObject({
+    roofline: 1,
+    'exposed_copy.htod_pinned': 3,
+    'exposed_copy.htod_pageable': 0,
+    unattributed: -1.5,
+  });
+});
