@@ -99,7 +99,7 @@ test('a sweep with a run that still continues is not started again', () => {
   journal.sweep.process = { host: hostname(), pid: 2 ** 30 };
   run.pid = 2 ** 30;
   expect(() => refuseRunning(journal, [])).not.toThrow();
-  // This process stands in for the run: its command line has this word.
+  // The test uses its own process as the run: its command line has this word.
   run.pid = process.pid;
   run.arguments = [process.argv[1]!];
   expect(() => refuseRunning(journal, [])).toThrow(/run 1 of .* is still running/);

@@ -22,7 +22,7 @@ export interface Step {
   sizes_from: string | null;
   /** Number of steps of this kind in the capture. */
   steps_here: number | null;
-  /** Number of steps in a capture whose sizes could not be matched, because it differs; otherwise null. */
+  /** Number of steps in the capture that has sizes, where it differs and they could not be matched; otherwise null. */
   steps_elsewhere: number | null;
 }
 

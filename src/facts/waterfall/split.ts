@@ -99,7 +99,7 @@ function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[
 }
 
 /**
- * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes whose own kernels take
+ * Classes with their necessary time. A whole CUDA graph is one row of class `graph`. Classes with kernels of their own that take
  * less than they need ran inside the graph, so the graph carries their necessary time and their remaining kernel time.
  */
 function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {

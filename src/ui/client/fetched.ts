@@ -1,4 +1,4 @@
-/** An error whose message is the server's text. */
+/** An error with the server's text as its message. */
 export class Refused extends Error {}
 
 async function answered(path: string, signal?: AbortSignal): Promise<Response> {

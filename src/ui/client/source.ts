@@ -34,7 +34,7 @@ export interface TimelineSource {
   };
   /** Link to the page with all events of a name; missing in exported files, which have no such pages. */
   pageOf?(named: NonNullable<EventDetails['named']>): string;
-  /** Target whose key presses control the timeline. */
+  /** Receives the key presses that control the timeline. */
   keys: HTMLElement | Window;
   /** Shown below the timeline after loading; empty if nothing is missing. */
   note: string;
