@@ -40,7 +40,7 @@ export const hostBound: Rule = stageRule(
     const causes = idleCauses(stage);
     // Time in which the launching thread waited for a core is not computation: it belongs to preempted_host.
     const waited = (await runDelay(context, stage))?.delay_ms ?? 0;
-    const host = Math.max(0, causes.host - glueOf(stage, causes) - behindWaits(stage) - waited);
+    const host = Math.max(0, causes.host - glueOf(stage, causes) - waited);
     if (host < minShare * stage.wall_ms) {
       return `the device waits ${part(host, stage.wall_ms)} of the time for host gaps over ${formatNs(longHostNs)}`;
     }
@@ -70,28 +70,16 @@ async function rareHostGaps(
     : `host gaps over ${formatNs(longHostNs)} are in ${rows.length} of ${instances} instances, which may be chance`;
 }
 
-/** The model's own Python between two launches of a launch-bound stage: it belongs to launch_bound. */
+/**
+ * The model's own Python between two launches, as far as another rule explains it: launch_bound, or synchronization_every_step if the
+ * host needs less time than the device, so that without its waits it would be ahead and this time hidden.
+ */
 function glueOf(stage: StageFacts, causes: IdleCauses): number {
-  const launchBound = causes.launch >= minShare * stage.wall_ms;
-  return launchBound && stretchesOfDispatch(stage, causes) > 0
+  const launchBound = causes.launch >= minShare * stage.wall_ms && stretchesOfDispatch(stage, causes) > 0;
+  const ahead = stage.wall_ms - stage.waits.synchronize.ms - stage.waits.read.ms < stage.busy_ms;
+  return launchBound || ahead
     ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
     : 0;
-}
-
-/**
- * The model's own Python between two launches of a stage in which the host waits for longer than it computes: without the waits, which
- * synchronization_every_step names, it would be ahead of the device, and this time would be hidden.
- */
-function behindWaits({
-  wall_ms,
-  busy_ms,
-  waits,
-  inside_ms,
-  prepared_ms,
-  inside_compile_ms,
-}: StageFacts): number {
-  const waitedMs = waits.synchronize.ms + waits.read.ms;
-  return wall_ms - waitedMs < busy_ms ? inside_ms - prepared_ms - inside_compile_ms : 0;
 }
 
 async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {
