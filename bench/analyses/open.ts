@@ -35,8 +35,8 @@ try {
   await browser.close();
 }
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1]!;
-const [own, empty] = [median(times.report), median(times.blank)];
+const [reportS, empty] = [median(times.report), median(times.blank)];
 console.log(
-  `open in Chromium     ${own.toFixed(2)} s, ${(own / empty).toFixed(1)} x a blank page of as many bytes (${empty.toFixed(2)} s), ${(bytes / 1e6).toFixed(2)} MB; goal ${goalS} s: ${own > goalS ? 'MISSED' : 'met'}`,
+  `open in Chromium     ${reportS.toFixed(2)} s, ${(reportS / empty).toFixed(1)} x a blank page of as many bytes (${empty.toFixed(2)} s), ${(bytes / 1e6).toFixed(2)} MB; goal ${goalS} s: ${reportS > goalS ? 'MISSED' : 'met'}`,
 );
-process.exitCode = own > goalS ? 1 : 0;
+process.exitCode = reportS > goalS ? 1 : 0;

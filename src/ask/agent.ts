@@ -33,7 +33,7 @@ export interface AskOptions {
   onNote?: (text: string) => void;
 }
 
-type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
+type AskResult = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
   /** Only the queries of this answer. */
   queries: RecordedQuery[];
   /** Question, calls, results and answer, for the next question. */
@@ -46,7 +46,7 @@ const defaultSteps: Record<AskMode, number> = { question: 10, deeper: 30, narrat
  * Asks the model, which may call the read-only tools, and checks every number of its answer against their results.
  * @throws errors from modelFailure; E_MODEL_ACCESS without a key
  */
-export async function ask(options: AskOptions): Promise<Asked> {
+export async function ask(options: AskOptions): Promise<AskResult> {
   const { settings, mode, redact, signal, before } = options;
   requireKey(settings);
   const question = redact.text(options.question);
@@ -95,7 +95,7 @@ export function modelAnswer(
   session: Session,
   { model }: ModelSettings,
   question: string | null,
-  { answer, claims, unverified, queries, next_capture, usage }: Asked,
+  { answer, claims, unverified, queries, next_capture, usage }: AskResult,
 ): AnalyzeResult {
   return {
     session: { id: session.id, name: session.user.name, title: session.manifest.title },

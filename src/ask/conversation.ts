@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
-import { askedQuerySchema } from '../model/documents/analyze.js';
+import { answerQuerySchema } from '../model/documents/analyze.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
@@ -19,7 +19,7 @@ const turnSchema = z.object({
   model: z.string(),
   /** As shown, with unverified numbers marked. */
   answer: z.string(),
-  queries: z.array(askedQuerySchema.extend({ data: z.unknown() })),
+  queries: z.array(answerQuerySchema.extend({ data: z.unknown() })),
   messages: z.array(z.custom<ModelMessage>(isTurnsMessage)),
 });
 const conversationSchema = z.object({

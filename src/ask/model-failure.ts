@@ -37,7 +37,10 @@ export async function modelFailure(
     });
   }
   if (APICallError.isInstance(last)) {
-    const message = redactText(saidBy(last.responseBody) ?? last.message, apiKey === null ? [] : [apiKey]);
+    const message = redactText(
+      serverMessage(last.responseBody) ?? last.message,
+      apiKey === null ? [] : [apiKey],
+    );
     const status = last.statusCode;
     if (status === undefined) return unreachable(host, baseUrl, last);
     if (status === 401 || status === 403) {
@@ -79,7 +82,7 @@ export async function refusesTools(error: unknown): Promise<boolean> {
   const { statusCode, responseBody, message } = last;
   return (
     [400, 404, 422, 501].includes(statusCode ?? 0) &&
-    /\btools?\b|tool[-_ ]?(?:call|choice|use)/i.test(saidBy(responseBody) ?? message)
+    /\btools?\b|tool[-_ ]?(?:call|choice|use)/i.test(serverMessage(responseBody) ?? message)
   );
 }
 
@@ -116,7 +119,7 @@ const isNetwork = (error: unknown): boolean =>
   );
 
 /** The message in an error body of either provider. */
-function saidBy(body: string | undefined): string | null {
+function serverMessage(body: string | undefined): string | null {
   if (!body) return null;
   try {
     const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };

@@ -1,5 +1,5 @@
 import type { ToolSet } from 'ai';
-import type { AskedQuery } from '../model/documents/analyze.js';
+import type { AnswerQuery } from '../model/documents/analyze.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { atMost } from './budget.js';
 import { wrapped } from './prompt.js';
@@ -10,7 +10,7 @@ import type { AskTool, ToolContext } from './tools/tool.js';
 const maxCharacters = 24_000;
 
 /** A query with the redacted result that the model received; an answer may state only these numbers. */
-export interface RecordedQuery extends AskedQuery {
+export interface RecordedQuery extends AnswerQuery {
   data: unknown;
 }
 
@@ -107,6 +107,6 @@ export async function toolSet(tools: readonly AskTool[], record: Recorder): Prom
 }
 
 /** The query without its result, as documents list it. */
-export function withoutData({ id, tool, input, rows, error }: RecordedQuery): AskedQuery {
+export function withoutData({ id, tool, input, rows, error }: RecordedQuery): AnswerQuery {
   return { id, tool, input, rows, error };
 }

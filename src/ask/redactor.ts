@@ -131,7 +131,7 @@ export async function surroundingsOf(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Surroundings> {
   const hosts = [hostname(), hostname().split('.')[0]!];
-  const users: string[] = [env['USER'], env['LOGNAME'], ownName()].filter((user) => user !== undefined);
+  const users: string[] = [env['USER'], env['LOGNAME'], userName()].filter((user) => user !== undefined);
   const operatorRoots = new Set<string>();
   for (const session of sessions) {
     const { manifest } = session;
@@ -161,7 +161,7 @@ export async function surroundingsOf(
   };
 }
 
-function ownName(): string | undefined {
+function userName(): string | undefined {
   try {
     return userInfo().username;
   } catch {

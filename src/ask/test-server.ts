@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /** A request as the server received it. */
-interface SeenRequest {
+interface ReceivedRequest {
   path: string;
   headers: IncomingMessage['headers'];
   body: {
@@ -24,7 +24,7 @@ export type Reply =
 
 export interface TestServer {
   url: string;
-  seen: SeenRequest[];
+  requests: ReceivedRequest[];
   close(): Promise<void>;
 }
 
@@ -32,24 +32,26 @@ export interface TestServer {
  * A server with an OpenAI-compatible and an Anthropic endpoint that answers by a script, one entry per request (the last one repeatedly),
  * and counts 100 tokens in and 10 out per reply.
  */
-export async function testServer(script: (Reply | ((request: SeenRequest) => Reply))[]): Promise<TestServer> {
-  const seen: SeenRequest[] = [];
+export async function testServer(
+  script: (Reply | ((request: ReceivedRequest) => Reply))[],
+): Promise<TestServer> {
+  const requests: ReceivedRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as SeenRequest['body'];
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as ReceivedRequest['body'];
       const received = { path: request.url ?? '', headers: request.headers, body };
-      seen.push(received);
-      const next = script[Math.min(seen.length, script.length) - 1]!;
-      answer(response, typeof next === 'function' ? next(received) : next, received.path, seen.length);
+      requests.push(received);
+      const next = script[Math.min(requests.length, script.length) - 1]!;
+      answer(response, typeof next === 'function' ? next(received) : next, received.path, requests.length);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    seen,
+    requests,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections();

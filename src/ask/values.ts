@@ -38,11 +38,11 @@ export function valuesOf(
       add(one.length, { dimension: 'plain', scale: 1 });
     } else if (one !== null && typeof one === 'object') {
       const { value, unit } = one as { value?: unknown; unit?: unknown };
-      const ofFigure = typeof unit === 'string' && typeof value === 'number' ? unitOfFigure(unit) : null;
-      if (ofFigure) {
+      const figureUnit = typeof unit === 'string' && typeof value === 'number' ? unitOfFigure(unit) : null;
+      if (figureUnit) {
         const { ci95, sd, n } = one as { ci95?: unknown; sd?: unknown; n?: unknown };
         for (const number of [value, sd, ...(Array.isArray(ci95) ? ci95 : [])])
-          if (typeof number === 'number') add(number, ofFigure);
+          if (typeof number === 'number') add(number, figureUnit);
         if (typeof n === 'number') add(n, { dimension: 'plain', scale: 1 });
         return;
       }

@@ -1,5 +1,5 @@
 import type { Issue } from '../model/document.js';
-import { said, quantity } from '../vocabulary/said.js';
+import { sentence, quantity } from '../vocabulary/sentence-template.js';
 import type { Row } from '../model/tables.js';
 import type { HostReading } from './host.js';
 import { nsPerTick } from './proc-text.js';
@@ -57,7 +57,7 @@ export function hostTelemetryRows(
         put('host', metric, Math.min(100, (100 * (ns - then)) / (tNs - before.tNs)));
     }
   }
-  for (const { tNs, others: busy, own: ownShare } of otherProcesses.windows) {
+  for (const { tNs, others: busy, inferscope: ownShare } of otherProcesses.windows) {
     rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });
     rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: ownShare });
   }
@@ -91,7 +91,7 @@ function treeCores(from: HostSample, to: HostSample): number | null {
 }
 
 interface OtherLoad {
-  windows: { tNs: number; others: number; own: number }[];
+  windows: { tNs: number; others: number; inferscope: number }[];
   mean: number | null;
   max: number | null;
 }
@@ -105,7 +105,11 @@ export function otherLoad(all: HostSample[]): OtherLoad {
     const spanNs = to.tNs - from.tNs;
     const ownShare = Math.max(0, to.reading.ownCpuNs - from.reading.ownCpuNs) / spanNs;
     const busy = hostLoad(from, to).busyNs / spanNs;
-    return { tNs: to.tNs, own: ownShare, others: Math.max(0, busy - (treeCores(from, to) ?? 0) - ownShare) };
+    return {
+      tNs: to.tNs,
+      inferscope: ownShare,
+      others: Math.max(0, busy - (treeCores(from, to) ?? 0) - ownShare),
+    };
   };
   let from = samples[0];
   for (const to of samples) {
@@ -175,7 +179,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...said`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${Math.max(mean, max!)}).`,
+      ...sentence`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${Math.max(mean, max!)}).`,
     });
   }
   const first = samples[0];
@@ -185,7 +189,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'cpu_steal',
       severity: 'warning',
-      ...said`The hypervisor gave ${quantity(steal, '%')} of this machine's CPU time to other machines.`,
+      ...sentence`The hypervisor gave ${quantity(steal, '%')} of this machine's CPU time to other machines.`,
     });
   }
   if (about.missedSamples > 0) {
@@ -193,7 +197,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',
-      ...said`${about.missedSamples} host samples (${quantity(share, 'ratio')}) were missed: the sampling process was busy.`,
+      ...sentence`${about.missedSamples} host samples (${quantity(share, 'ratio')}) were missed: the sampling process was busy.`,
       count: about.missedSamples,
     });
   }
@@ -201,14 +205,14 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'sampling_cost',
       severity: 'warning',
-      ...said`A host sample takes ${quantity(about.costUs.mean, 'us')}, more than 5 % of the sampling period of one core.`,
+      ...sentence`A host sample takes ${quantity(about.costUs.mean, 'us')}, more than 5 % of the sampling period of one core.`,
     });
   }
   if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {
     issues.push({
       code: 'process_unreadable',
       severity: 'warning',
-      ...said`Process ${String(about.pid)} could not be read.`,
+      ...sentence`Process ${String(about.pid)} could not be read.`,
     });
   }
   return issues;

@@ -8,14 +8,14 @@ const folder = mkdtempSync(join(tmpdir(), 'inferscope-outer-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('passes on complete lines to the record of the surrounding run, each once', () => {
-  const [own, outer] = [join(folder, 'own.jsonl'), join(folder, 'outer.jsonl')];
+  const [inner, outer] = [join(folder, 'own.jsonl'), join(folder, 'outer.jsonl')];
   const env = { INFERSCOPE_RECORD: outer };
   writeFileSync(outer, '{"of":"others"}\n');
-  writeFileSync(own, '{"n":1}\n{"n":2}\n{"n":');
-  const passed = passOnRecord(own, 0, env);
+  writeFileSync(inner, '{"n":1}\n{"n":2}\n{"n":');
+  const passed = passOnRecord(inner, 0, env);
   expect(passed).toBe('{"n":1}\n{"n":2}\n'.length);
-  writeFileSync(own, '{"n":1}\n{"n":2}\n{"n":"é"}\n');
-  expect(passOnRecord(own, passed, env)).toBe(Buffer.byteLength('{"n":1}\n{"n":2}\n{"n":"é"}\n'));
+  writeFileSync(inner, '{"n":1}\n{"n":2}\n{"n":"é"}\n');
+  expect(passOnRecord(inner, passed, env)).toBe(Buffer.byteLength('{"n":1}\n{"n":2}\n{"n":"é"}\n'));
   expect(readFileSync(outer, 'utf8')).toBe('{"of":"others"}\n{"n":1}\n{"n":2}\n{"n":"é"}\n');
 });
 

@@ -19,7 +19,7 @@ export function planOf(
   const each = <T>(of: (prepared: VariantPlan['prepared']) => T): T[] => [
     ...new Set(variants.map(({ prepared }) => of(prepared))),
   ];
-  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
+  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.notMeasured)));
   return {
     parts,
     protocol: {

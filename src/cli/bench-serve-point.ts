@@ -34,7 +34,7 @@ export interface PointContext {
 
 interface PointResult {
   facts: LoadPlan['points'][number];
-  seen: SweepPoint;
+  result: SweepPoint;
   issues: Issue[];
 }
 
@@ -124,7 +124,7 @@ export async function runServingPoint(
       end_ns: outcome.end_ns - originNs,
       client: clientVerdict(outcome.threads, sendLags(outcome, load), medianTtftMs(rows)),
     },
-    seen: sweepPoint(rows, load, outcome, context.slo, control.signal.aborted),
+    result: sweepPoint(rows, load, outcome, context.slo, control.signal.aborted),
     issues: [],
   };
 }

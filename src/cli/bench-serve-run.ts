@@ -146,7 +146,7 @@ async function measure(
     plan.points.push(run.facts);
     issues.push(...run.issues);
     const { client } = run.facts;
-    const rate = `${formatQuantity(run.seen.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
+    const rate = `${formatQuantity(run.result.output_rate, 'tok/s')}${client.bound ? ', CLIENT-BOUND' : ''}`;
     progress.done(words(), rate);
     // One thread was not enough: repeat the load with more, unless --threads was given.
     const more = Math.min(maxThreads(), 2 * client.threads);
@@ -157,7 +157,7 @@ async function measure(
       more > client.threads
     )
       threads = more;
-    else measured.push(run.seen);
+    else measured.push(run.result);
   }
   return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), found: {} };
 }

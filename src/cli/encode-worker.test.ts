@@ -1,9 +1,9 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { heldParts } from '../import/attribution/held/held-parts.js';
-import { sharedFloats, sharedInts } from '../import/attribution/held/shared-arrays.js';
-import { heldTables } from '../session/parquet/held-tables.js';
+import { columnParts } from '../import/attribution/in-memory/column-parts.js';
+import { sharedFloats, sharedInts } from '../import/attribution/in-memory/shared-arrays.js';
+import { inMemoryTables } from '../session/parquet/in-memory-tables.js';
 import type { FileColumn } from '../session/parquet/file-column.js';
 import { testFolder } from '../session/test-folder.js';
 
@@ -58,11 +58,11 @@ async function summed(path: string): Promise<unknown[]> {
 
 test('parts encoded by threads form the table in order', async () => {
   const input = calls();
-  const tables = heldTables(1);
+  const tables = inMemoryTables(1);
   const path = join(testFolder(), 'a.parquet');
   const file = tables.open(path, rows);
-  file.add(columns.slice(1), { name: 'apiCalls', input, columns: heldParts.apiCalls });
-  file.add(columns.slice(0, 1), { name: 'callStages', input, columns: heldParts.callStages });
+  file.add(columns.slice(1), { name: 'apiCalls', input, columns: columnParts.apiCalls });
+  file.add(columns.slice(0, 1), { name: 'callStages', input, columns: columnParts.callStages });
   file.close(columns);
   // Without encoding on this thread.
   expect(await file.written).toMatchObject({ rows });
@@ -92,9 +92,9 @@ test('parts encoded by threads form the table in order', async () => {
 });
 
 test('an unknown part is an error', async () => {
-  const tables = heldTables(1);
+  const tables = inMemoryTables(1);
   const file = tables.open(join(testFolder(), 'b.parquet'), rows);
-  file.add(columns, { name: 'nosuch', input: calls(), columns: heldParts.apiCalls });
+  file.add(columns, { name: 'nosuch', input: calls(), columns: columnParts.apiCalls });
   await expect(file.written).rejects.toThrow('no thread knows');
   await tables.close();
 });

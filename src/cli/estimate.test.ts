@@ -12,9 +12,9 @@ import { estimateView } from '../views/estimate.js';
 import { estimateFitsView } from '../views/estimate-fits.js';
 import { estimateFits } from '../facts/estimate/fits.js';
 import { findGpu } from './estimate-gpu.js';
-import { type EstimateAsked, estimated } from './estimate.js';
+import { type EstimateRequest, estimated } from './estimate.js';
 
-const options = (change: Partial<EstimateAsked>): EstimateAsked => ({
+const options = (change: Partial<EstimateRequest>): EstimateRequest => ({
   model: 'tinyllama-1.1b',
   batchSize: [1],
   inputLen: [128],
@@ -66,7 +66,7 @@ describe('estimate', () => {
   });
 
   it('decode: one token per sequence after the prompt, or after --context-len', async () => {
-    const shape = async (change: Partial<EstimateAsked>) =>
+    const shape = async (change: Partial<EstimateRequest>) =>
       (await estimated(options({ layers: true, phase: 'decode', batchSize: [3], ...change }))).data.layers!;
     const after = await shape({});
     expect([after.new_tokens, after.context_tokens]).toEqual([1, 128]);
@@ -122,7 +122,8 @@ describe('estimate', () => {
 });
 
 describe('memory', () => {
-  const memoryOf = async (change: Partial<EstimateAsked>) => (await estimated(options(change))).data.memory!;
+  const memoryOf = async (change: Partial<EstimateRequest>) =>
+    (await estimated(options(change))).data.memory!;
 
   it('Llama-2 7B on an A10G: weights, cache and what fits, computed by hand', async () => {
     const { points, gpu } = await memoryOf({
@@ -322,7 +323,7 @@ it('the table of models lists every model with its memory in each format, within
 });
 
 describe('80 columns, and dropped columns are named', () => {
-  const textOf = async (change: Partial<EstimateAsked>, fits: boolean[] = []): Promise<string> => {
+  const textOf = async (change: Partial<EstimateRequest>, fits: boolean[] = []): Promise<string> => {
     const made = await estimated(options({ model: 'llama-3.1-8b', ...change }));
     // Searching what fits takes seconds, and the layout needs only some figure.
     for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {

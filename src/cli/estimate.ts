@@ -13,12 +13,12 @@ import { print, printDocument, terminalWidth } from './output.js';
 import { findGpu } from './estimate-gpu.js';
 import { refuseUnused } from './unused-options.js';
 
-export interface EstimateAsked extends EstimateOptions {
+export interface EstimateRequest extends EstimateOptions {
   model: string;
   gpu?: string;
 }
 
-interface Typed extends Omit<EstimateAsked, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
+interface Typed extends Omit<EstimateRequest, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
   model?: string;
   batchSize?: number[];
   inputLen?: number[];
@@ -155,7 +155,7 @@ async function run(typed: Typed, command: Command): Promise<void> {
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
  *   E_DTYPE, E_LENGTHS, E_USAGE
  */
-export async function estimated(options: EstimateAsked): Promise<Document<EstimateResult>> {
+export async function estimated(options: EstimateRequest): Promise<Document<EstimateResult>> {
   const { findSizedModel } = await import('../engines/model-files/find-model.js');
   const { estimate } = await import('../facts/estimate/estimate.js');
   const model = await findSizedModel(options.model);

@@ -113,20 +113,20 @@ function requireOne(options: ExplainOptions & { whatIf?: string[]; verify?: stri
 
 async function explanationOf(
   session: Session,
-  { rank: ofRank, device, stage }: ExplainOptions,
+  { rank, device, stage }: ExplainOptions,
 ): Promise<Document<ExplainResult>> {
   const { explainSession, rememberedExplanation } = await import('../advice/explain/explain.js');
   const found =
-    ofRank === undefined && device === undefined
+    rank === undefined && device === undefined
       ? await rememberedExplanation(session)
       : await explainSession(session, {
-          ...(ofRank === undefined ? {} : { rank: ofRank }),
+          ...(rank === undefined ? {} : { rank }),
           ...(device === undefined ? {} : { device }),
         });
-  return stage === undefined ? found : { ...found, data: ofStage(found.data, stage) };
+  return stage === undefined ? found : { ...found, data: withStage(found.data, stage) };
 }
 
-function ofStage(data: ExplainResult, kind: string): ExplainResult {
+function withStage(data: ExplainResult, kind: string): ExplainResult {
   return {
     ...data,
     stages: data.stages.filter((stage) => stage.kind === kind),

@@ -64,8 +64,8 @@ export function define(command: Command): void {
         if (isFolder) checkNewFolder(target!, format);
         else if (target !== null) checkFile(target, format);
         if (options.execution !== undefined) requireExecution(opened, options.execution, format);
-        const { ofExecution, onlyExecution } = await import('../export/one-execution.js');
-        const session = options.execution === undefined ? opened : ofExecution(opened, options.execution);
+        const { withExecution, onlyExecution } = await import('../export/one-execution.js');
+        const session = options.execution === undefined ? opened : withExecution(opened, options.execution);
         const database = await session.connect();
         try {
           if (options.execution !== undefined) await onlyExecution(database, options.execution);

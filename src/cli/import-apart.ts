@@ -4,14 +4,14 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import process from 'node:process';
 import { aiperfFiles } from '../import/benchmark-results/aiperf-folder.js';
-import { cannotRead } from '../import/trace-file-error.js';
-import { startOwn } from '../model/process-start.js';
+import { unreadableFile } from '../import/trace-file-error.js';
+import { startProcess } from '../model/process-start.js';
 import { homeFolders } from '../session/home.js';
 import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
 import { leaveAtOnce, whileStopping } from './interrupt.js';
 
-const crashed = cannotRead(
+const crashed = unreadableFile(
   null,
   'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
 );
@@ -47,7 +47,7 @@ export async function importApart(paths: readonly string[]): Promise<boolean> {
   if (folders.length === 0 || process.env[variable] !== undefined) return false;
   const argv = [...process.execArgv, ...process.argv.slice(1)];
   // In its own process group: Ctrl-C reaches this process, which forwards it once.
-  const child = await startOwn('reads the folder', process.argv[1]!, (mark) =>
+  const child = await startProcess('reads the folder', process.argv[1]!, (mark) =>
     spawn(process.execPath, argv, {
       stdio: 'inherit',
       detached: true,

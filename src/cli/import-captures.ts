@@ -4,14 +4,14 @@ import { identify } from '../import/identify.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import { ensureSameTime } from '../import/same-time.js';
-import { cannotRead } from '../import/trace-file-error.js';
+import { unreadableFile } from '../import/trace-file-error.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import { missingRanks, type RankFiles } from '../model/ranks.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
-import { withText } from '../model/said.js';
+import { withText } from '../model/sentence-template.js';
 import { keepCalls, type PartCalls } from '../record/ranks/calls.js';
 import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
@@ -230,7 +230,7 @@ async function keepRanks(
 
 /** For arrays nested thousands deep, or a length or number that JavaScript rejects. */
 const tooMuch = (path: string, error: RangeError): InferscopeError =>
-  cannotRead(null, 'Export it again from the profiler.')(
+  unreadableFile(null, 'Export it again from the profiler.')(
     path,
     `It has values nested too deeply or too large to read (${error.message}).`,
     error,
@@ -314,7 +314,7 @@ async function converted(
   return { readable: path, pages: [] };
 }
 
-const damagedExport = cannotRead(
+const damagedExport = unreadableFile(
   'nsys export',
   'Check the free disk space and the memory of this machine, then import the report again.',
 );
@@ -336,14 +336,14 @@ async function folderFor(path: string, scratch: string): Promise<string> {
 
 /** Telemetry logs belong to the execution of the timeline; the file of any other tool is an execution of its own. */
 function executionOf({ file, facts }: Known, timeline: Known, secrets: string[]): Execution {
-  const own = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
+  const given = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
   const purpose = from.purpose === 'telemetry' || from.purpose === 'results' ? 'imported' : from.purpose;
   return {
-    execution_id: own?.execution_id ?? idOf(from.tool.name),
-    purpose: own?.purpose ?? purpose,
-    command: own?.command ?? redactCommand(from.command ?? [], secrets),
-    exit_code: own?.exit_code ?? null,
+    execution_id: given?.execution_id ?? idOf(from.tool.name),
+    purpose: given?.purpose ?? purpose,
+    command: given?.command ?? redactCommand(from.command ?? [], secrets),
+    exit_code: given?.exit_code ?? null,
     start_ns: null,
     end_ns: null,
   };

@@ -42,11 +42,11 @@ export async function keepTraces(
     end_ns: null,
   };
   kept.executions.push(execution);
-  const ofTorch = names.filter((name) => name.startsWith('torch-'));
-  if (ofTorch.length > 0) {
+  const torchTraces = names.filter((name) => name.startsWith('torch-'));
+  if (torchTraces.length > 0) {
     const imported = await importCaptures(
       session,
-      ofTorch.map((name) => ({ path: join(folder, name), execution })),
+      torchTraces.map((name) => ({ path: join(folder, name), execution })),
       { redact, keepRaw: true, tolerant: true },
     );
     kept.captures.push(...imported.captures);

@@ -5,7 +5,7 @@ import type { EngineName } from '../model/engine.js';
 import { memoryOptions, parameterCount, type MemoryTyped } from './memory-options.js';
 import { stampOf } from '../model/result-names.js';
 import { defaultProfilePath } from './memory-output.js';
-import { engineRequest, memoryAsked } from './memory-request.js';
+import { engineRequest, memoryRequest } from './memory-request.js';
 
 const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
 
@@ -16,7 +16,7 @@ function typed(...args: string[]): MemoryTyped {
 
 function requested(engine: EngineName | null, ...args: string[]) {
   const all = typed(...shape, ...args);
-  return engineRequest(all, memoryAsked(all), engine);
+  return engineRequest(all, memoryRequest(all), engine);
 }
 
 function refused(act: () => unknown): { code: string; what: string } {

@@ -6,14 +6,14 @@ import type { MemoryPlan } from '../model/memory-plan.js';
 import { expandVariants } from './bench-variants.js';
 import { memoryDefaults, type MemoryTyped } from './memory-options.js';
 
-export interface MemoryAsked {
+export interface MemoryRequest {
   model: string;
   config: MemoryPlan['config'];
   given: MemoryPlan['given'];
 }
 
 /** @throws E_USAGE for missing or conflicting options */
-export function memoryAsked(typed: MemoryTyped): MemoryAsked {
+export function memoryRequest(typed: MemoryTyped): MemoryRequest {
   for (const [flag, value] of [
     ['--model', typed.model],
     ['--input-len', typed.inputLen],
@@ -74,7 +74,7 @@ export function memoryAsked(typed: MemoryTyped): MemoryAsked {
  */
 export function engineRequest(
   typed: MemoryTyped,
-  { model, config }: MemoryAsked,
+  { model, config }: MemoryRequest,
   engine: EngineName | null,
 ): { request: EngineRequest; config: MemoryPlan['config']; issues: Issue[] } {
   const issues: Issue[] = [];

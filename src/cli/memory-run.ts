@@ -16,7 +16,7 @@ import { chooseMemoryEngine } from './memory-engine.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { importMemory } from './memory-import.js';
 import type { MemoryTyped } from './memory-options.js';
-import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.js';
+import { engineRequest, memoryRequest, type MemoryRequest } from './memory-request.js';
 import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
@@ -42,7 +42,7 @@ export async function runMemorySession(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptMemory> {
-  const typedFor = memoryAsked(typed);
+  const typedFor = memoryRequest(typed);
   const home = ensureWritable();
   const point = benchPoint(
     ['latency'],
@@ -134,7 +134,7 @@ async function configOf(model: string): Promise<Record<string, unknown> | null> 
 
 interface Measured {
   typed: MemoryTyped;
-  asked: MemoryAsked;
+  asked: MemoryRequest;
   request: EngineRequest;
   point: BenchPoint;
   target: MemoryTarget;

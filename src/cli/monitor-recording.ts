@@ -5,7 +5,7 @@ import { gpuFacts, openGpus, type Gpus, type GpusOpened } from '../capture/telem
 import type { Issue } from '../model/document.js';
 import type { MonitorPlan } from '../model/documents/monitor.js';
 import { InferscopeError } from '../model/errors.js';
-import { ownCapture } from '../record/keep-record.js';
+import { inferscopeCapture } from '../record/keep-record.js';
 import type { Recorded, Recording } from '../record/record-session.js';
 import { openDisplay, type Display } from './monitor-display.js';
 import { recordMonitor, type MonitorCommandOptions } from './monitor-session.js';
@@ -97,8 +97,10 @@ function recordedOf(
       },
     ],
     captures: [
-      ...(gpus ? [ownCapture('gpus', executionId, `inferscope sampler (${gpus.source})`, 'sampler')] : []),
-      ownCapture('host', executionId, 'inferscope host sampler', 'sampler'),
+      ...(gpus
+        ? [inferscopeCapture('gpus', executionId, `inferscope sampler (${gpus.source})`, 'sampler')]
+        : []),
+      inferscopeCapture('host', executionId, 'inferscope host sampler', 'sampler'),
     ],
     issues: [...none, ...issues],
   };

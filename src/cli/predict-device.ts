@@ -17,7 +17,7 @@ import { measuring } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
 import { parseJson } from '../model/parse-json.js';
-import { holds } from '../model/subjects.js';
+import { hasSubject } from '../model/subjects.js';
 
 export interface PredictTyped {
   model?: string;
@@ -108,7 +108,7 @@ const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
 async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
   for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
     try {
-      if (!holds(readManifest(folder, id).data, 'roofline')) continue;
+      if (!hasSubject(readManifest(folder, id).data, 'roofline')) continue;
       const found = await storedGpuRoofline(await openSession(id));
       if (found !== null && hasGpu(found, name)) return found;
     } catch {

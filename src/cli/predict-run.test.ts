@@ -26,9 +26,9 @@ test("warns about config keys that the model's family does not read", async () =
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   const protocol = { runs: 1, maxSeconds: 1, check: false, graph: false, seed: 0 };
   const typed = { ...protocol, fromModel: folder, tag: [], output: folder };
-  const { issues: ofKernels } = await chooseCases([], typed, { gpu: true, dtypes: ['bfloat16'] });
-  const { issues: ofPrediction } = await predicted({ model: folder, gpu: 'H200', kernels: [] });
-  for (const issues of [ofKernels, ofPrediction])
+  const { issues: kernelIssues } = await chooseCases([], typed, { gpu: true, dtypes: ['bfloat16'] });
+  const { issues: predictionIssues } = await predicted({ model: folder, gpu: 'H200', kernels: [] });
+  for (const issues of [kernelIssues, predictionIssues])
     expect(issues).toContainEqual(
       expect.objectContaining({
         code: 'config_keys_unread',

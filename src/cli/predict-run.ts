@@ -49,12 +49,12 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   const named = typed.model === undefined ? null : await findModel(typed.model);
   // Comes first: an unknown model fails before a roofline is measured.
   if (!named && session === null) throw noModel();
-  const { roofs, issues: ofDevice } = await predictDevice(typed, session, tables);
+  const { roofs, issues: deviceIssues } = await predictDevice(typed, session, tables);
   const model = named
     ? { name: named.name, ...configModel(named.config, typed.dtype ?? sessionDType(session), roofs) }
     : sessionModel(session!, typed.dtype);
   const { issues, ...made } = await predictDocument(model, roofs, typed, { session, tables });
-  return { ...made, issues: [...ofDevice, ...issues] };
+  return { ...made, issues: [...deviceIssues, ...issues] };
 }
 
 /** A session is compared in the dtype it was measured in. */

@@ -23,9 +23,9 @@ const { runs } = (
 /** The record of a process with the fixture's calls. */
 function recordFile(executionId: string): string {
   const path = join(testFolder(), `${executionId}.jsonl`);
-  const own = { v: 1, execution_id: executionId, rank: 0, pid: 7 };
+  const common = { v: 1, execution_id: executionId, rank: 0, pid: 7 };
   const lines = runs.map(({ kind, start_ns, end_ns }, i) => ({
-    ...own,
+    ...common,
     type: 'stage',
     kind,
     name: kind,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { eventArrays } from '../import/attribution/held/held-trace.js';
+import { eventArrays } from '../import/attribution/in-memory/trace.js';
 import { type EventTarget, takeEvents } from '../import/nsys/take-events.js';
 import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';

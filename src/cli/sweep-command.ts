@@ -37,8 +37,8 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
       why: 'Runs at the same time on one machine would disturb each other.',
       fix: 'Leave out --jobs, or add --on slurm.',
     });
-  const { askedSweep } = await import('./sweep-plan.js');
-  const asked = askedSweep(command, typed);
+  const { requestedSweep } = await import('./sweep-plan.js');
+  const asked = requestedSweep(command, typed);
   if (asked === null && typed.resume === undefined) throw nothingToRun();
   const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');

@@ -16,7 +16,7 @@ import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { privacyOfCommand } from '../record/privacy.js';
 import { warn } from './output.js';
-import type { AskedSweep, SweepTyped } from './sweep-plan.js';
+import type { RequestedSweep, SweepTyped } from './sweep-plan.js';
 
 const usualTimeoutS = 3600;
 const usualRetries = 1;
@@ -44,9 +44,9 @@ function readable(path: string): Journal | null {
 const shown = (folder: string): string => relative(process.cwd(), folder) || '.';
 
 /** A new sweep. */
-export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string): Journal {
+export function newJournal(requested: RequestedSweep, typed: SweepTyped, folder: string): Journal {
   const stamp = freeStamp(folder);
-  const runs = asked.plan.runs.map((run, index) =>
+  const runs = requested.plan.runs.map((run, index) =>
     pendingRun(run, { number: index + 1, stamp, folder: shown(folder) }),
   );
   return {
@@ -55,17 +55,17 @@ export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string)
     sweep: {
       name: typed.name ?? null,
       stamp,
-      kind: asked.plan.kind,
+      kind: requested.plan.kind,
       status: 'running',
       started_at: new Date().toISOString(),
       ended_at: null,
       command: privacyOfCommand().command,
       working_directory: process.cwd(),
-      varied: asked.plan.varied,
-      config: asked.config,
+      varied: requested.plan.varied,
+      config: requested.config,
       protocol: {
-        timeout_s: (typed.timeout ?? asked.timeoutMs ?? usualTimeoutS * 1000) / 1000,
-        retries: typed.retries ?? asked.retries ?? usualRetries,
+        timeout_s: (typed.timeout ?? requested.timeoutMs ?? usualTimeoutS * 1000) / 1000,
+        retries: typed.retries ?? requested.retries ?? usualRetries,
         min_free_bytes: typed.minFreeDisk ?? usualFreeBytes,
       },
       process: null,
@@ -77,9 +77,9 @@ export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string)
 /** Two sweeps that start in the same second get different names. */
 function freeStamp(folder: string): string {
   const stamp = stampOf(new Date());
-  let own = stamp;
-  for (let n = 2; existsSync(journalPath(folder, own)); n++) own = `${stamp}-${n}`;
-  return own;
+  let name = stamp;
+  for (let n = 2; existsSync(journalPath(folder, name)); n++) name = `${stamp}-${n}`;
+  return name;
 }
 
 /**
@@ -87,11 +87,11 @@ function freeStamp(folder: string): string {
  * Changes since then are reported on stderr.
  * @throws E_USAGE when there is none, E_RECORD_FILE
  */
-export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, folder: string): Journal {
+export function resumedJournal(requested: RequestedSweep | null, typed: SweepTyped, folder: string): Journal {
   const journal =
     typeof typed.resume === 'string'
       ? readJournal(typed.resume)
-      : newestOf(asked, folder, typed.retryFailed === true);
+      : newestOf(requested, folder, typed.retryFailed === true);
   const { sweep } = journal;
   if (typed.retryFailed)
     for (const run of sweep.runs) if (run.failure) Object.assign(run, { outcome: 'pending', failure: null });
@@ -99,16 +99,16 @@ export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, fold
   if (typed.timeout !== undefined) sweep.protocol.timeout_s = typed.timeout / 1000;
   if (typed.retries !== undefined) sweep.protocol.retries = typed.retries;
   if (typed.minFreeDisk !== undefined) sweep.protocol.min_free_bytes = typed.minFreeDisk;
-  if (asked === null) warnOfChange(journal);
+  if (requested === null) warnOfChange(journal);
   else {
-    const merged = mergePlan(journal, asked.plan, shown(journal.folder));
+    const merged = mergePlan(journal, requested.plan, shown(journal.folder));
     if (merged.added > 0 || merged.gone > 0)
       warn(
         `the configuration changed since this sweep started: ${merged.kept} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
       );
     sweep.runs = merged.runs;
     sweep.varied = variedOf(merged.runs);
-    sweep.config = asked.config ?? sweep.config;
+    sweep.config = requested.config ?? sweep.config;
   }
   return journal;
 }
@@ -126,17 +126,17 @@ function warnOfChange({ sweep }: Journal): void {
   );
 }
 
-function newestOf(asked: AskedSweep | null, folder: string, failedToo: boolean): Journal {
-  const keys = new Set(asked?.plan.runs.map((run) => runKey(run.arguments)));
+function newestOf(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
+  const keys = new Set(requested?.plan.runs.map((run) => runKey(run.arguments)));
   const left = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
   const found = journalsIn(folder)
     .map(readable)
     .filter((journal) => journal !== null)
     .find(({ sweep }) =>
-      asked === null
+      requested === null
         ? sweep.runs.some(left)
-        : sweep.kind === asked.plan.kind &&
-          ((asked.config !== null && sweep.config?.path === asked.config.path) ||
+        : sweep.kind === requested.plan.kind &&
+          ((requested.config !== null && sweep.config?.path === requested.config.path) ||
             sweep.runs.some(({ key }) => keys.has(key))),
     );
   if (found) return found;

@@ -8,9 +8,9 @@ const here = { mode: 'host' as const, ...none, device: null, weights: null, pyth
 const gpus = [24 * 2 ** 30];
 
 /** The engine of one run, on a machine with default engine `own`. */
-async function engineOf(targets: object, own: 'onnx' | 'vllm', more: object = {}) {
+async function engineOf(targets: object, engine: 'onnx' | 'vllm', more: object = {}) {
   const [run] = planMemory([{ ...entry, ...more }], { ...here, ...targets }).runs;
-  const place = await placesOf('memory', gpus, async () => ({ engine: own, issues: [] }))(run!);
+  const place = await placesOf('memory', gpus, async () => ({ engine, issues: [] }))(run!);
   return [place.engine, place.device];
 }
 

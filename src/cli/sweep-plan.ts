@@ -53,7 +53,7 @@ export interface SweepTyped extends ModelTyped, SlurmTyped {
   quiet?: boolean;
 }
 
-export interface AskedSweep {
+export interface RequestedSweep {
   plan: SweepPlan;
   config: { path: string; sha256: string } | null;
   /** Model dimensions given by an entry, by the key of its runs. */
@@ -71,7 +71,7 @@ const pathFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
  * Runs of a file, a grid, or flags. Null without any of them (`--resume` alone).
  * @throws E_USAGE, E_CONFIG_FILE with line and column
  */
-export function askedSweep(command: readonly string[], typed: SweepTyped): AskedSweep | null {
+export function requestedSweep(command: readonly string[], typed: SweepTyped): RequestedSweep | null {
   requireDashes(command);
   const flags = pathFlags.filter((name) => typed[name] !== undefined);
   if (typed.config !== undefined) {
@@ -120,7 +120,7 @@ function memorySweep(
   entries: readonly ModelEntry[],
   targets: MemoryTargets,
   refuse?: Parameters<typeof planMemory>[2],
-): Pick<AskedSweep, 'plan' | 'dimensions'> {
+): Pick<RequestedSweep, 'plan' | 'dimensions'> {
   checkRuns(entries);
   for (const [index, entry] of entries.entries()) checkEntry(entry, index, refuse);
   const plans = entries.map((entry, index) =>
@@ -214,7 +214,7 @@ function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
   };
 }
 
-function fromFile(path: string, typed: SweepTyped): AskedSweep {
+function fromFile(path: string, typed: SweepTyped): RequestedSweep {
   if (!existsSync(path))
     throw new InferscopeError('E_CONFIG_FILE', {
       what: `${path} does not exist`,

@@ -35,7 +35,7 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
       `inferscope ${typed} --help shows each.`,
     );
   }
-  const [what, suggestion] = said(error);
+  const [what, suggestion] = messageParts(error);
   const words = `inferscope ${pathOf(usageOf) || known.name}`;
   if (error.code === 'commander.excessArguments') {
     const typedFiles = usageOf?.args ?? [];
@@ -83,7 +83,7 @@ function notKnown(
   commands: Typed['commands'],
 ): InferscopeError {
   const all = 'See inferscope --help.';
-  const [what, suggestion] = said(error);
+  const [what, suggestion] = messageParts(error);
   if (typed === undefined)
     return usage(what, suggestion ?? 'Only --help and -V, --version are allowed before a command.', all);
   const parents = parentsOf.get(typed);
@@ -95,7 +95,7 @@ function notKnown(
 }
 
 /** Commander's message without its prefix, and its suggestion or the choices. */
-function said({ message }: CommanderError): [string, string | undefined] {
+function messageParts({ message }: CommanderError): [string, string | undefined] {
   const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|\. (?=Allowed)/);
   return [what.replace(/\.$/, ''), suggestion?.replace(/^\((.*)\)$/, '$1')];
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { profileFieldsSchema } from '../facts/validate/profile-fields.js';
-import { folder, held, read } from '../facts/validate/test-profiles.js';
+import { folder, validated, read } from '../facts/validate/test-profiles.js';
 import { validateCsv } from '../export/validate-csv.js';
 import { document } from '../model/document.js';
 import { validationDocumentSchema, validationHistoryDocumentSchema } from '../model/documents/validate.js';
@@ -26,7 +26,7 @@ it("counts profiles of a shared GPU if the profile's own share is known, with a 
   const path = join('test', 'fixtures', 'memory-another-process-h200', 'before.json');
   const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   flagged.memory_breakdown.total_measured_basis = 'own_processes';
-  const found = held(flagged);
+  const found = validated(flagged);
   expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
   expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
   const sentence = 'x.json: Others used the GPU; the total covers only its own processes';
@@ -34,18 +34,18 @@ it("counts profiles of a shared GPU if the profile's own share is known, with a 
   expect(validateCsv(found)).toContain('Others used the GPU');
   // The count of the whole GPU includes other processes, so it cannot be compared.
   flagged.memory_breakdown.total_measured_basis = 'points';
-  expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
+  expect(validated(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
 });
 
 it('compares only measured components: formulas of a CPU profile are listed as not measured', () => {
   const profile = read('llama-2-7b-float16');
   const cache = profile.memory_breakdown.components!.find(({ component }) => component === 'kv_cache')!;
   cache.basis = 'formula';
-  const [row] = held(profile).profiles;
+  const [row] = validated(profile).profiles;
   expect(row!.not_measured).toEqual(['kv_cache']);
   expect(row!.components.map(({ component }) => component)).not.toContain('kv_cache');
-  expect(textOf(held(profile))).toContain('not measured KV cache in 1');
-  const [head, first] = validateCsv(held(profile)).split('\n');
+  expect(textOf(validated(profile))).toContain('not measured KV cache in 1');
+  const [head, first] = validateCsv(validated(profile)).split('\n');
   expect(first!.split(',')).toContain('kv_cache');
   expect(head!.split(',')).toContain('not_measured');
 });
@@ -113,8 +113,8 @@ describe('inferscope validate', () => {
     // 2 × 32 layers × 4096 × 2 bytes × 512 tokens × 4 sequences: the peak is in prefill.
     const kv = made.data.profiles[0]!.components.find(({ component }) => component === 'kv_cache')!;
     expect(kv.estimated_bytes).toBe(2 * 32 * 4096 * 2 * 512 * 4);
-    const own = join(folder, 'llama-2-7b-float16.json');
-    await expect(validate([own], { tolerance: 0.05, batchSize: 8 })).rejects.toMatchObject({
+    const llama = join(folder, 'llama-2-7b-float16.json');
+    await expect(validate([llama], { tolerance: 0.05, batchSize: 8 })).rejects.toMatchObject({
       code: 'E_USAGE',
       parts: { what: expect.stringContaining('--batch-size') as string },
     });
@@ -141,7 +141,7 @@ describe('inferscope validate', () => {
     const parts = profile.memory_breakdown;
     parts.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
     parts.total_measured_bytes! += 4e9;
-    const found = held(profile);
+    const found = validated(profile);
     expect(found.result).toBe('failed');
     const text = textOf(found);
     expect(text).toContain('Largest difference in activations: 1.947 GB against 5.947 GB measured (−67 %)');

@@ -90,8 +90,10 @@ interface Checked {
 /** For "a number or a list" report the errors of the list if a list was written. */
 function withinUnion(issue: z.core.$ZodIssue, raw: unknown): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(valueAt(raw, issue.path as Path))) return [issue];
-  const ofList = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
-  return ofList ? ofList.map((nested) => ({ ...nested, path: [...issue.path, ...nested.path] })) : [issue];
+  const listErrors = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
+  return listErrors
+    ? listErrors.map((nested) => ({ ...nested, path: [...issue.path, ...nested.path] }))
+    : [issue];
 }
 
 function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked): YamlFault[] {

@@ -2,9 +2,9 @@ import { appendFileSync } from 'node:fs';
 import process from 'node:process';
 import type { RecordLineInput } from '../model/record.js';
 
-type Own = 'v' | 'execution_id' | 'rank' | 'pid' | 't_ns';
+type CommonField = 'v' | 'execution_id' | 'rank' | 'pid' | 't_ns';
 export type RecordBody<L extends RecordLineInput = RecordLineInput> = L extends RecordLineInput
-  ? Omit<L, Own> & { t_ns: number }
+  ? Omit<L, CommonField> & { t_ns: number }
   : never;
 
 /**

@@ -24,7 +24,7 @@ interface Spec {
   arrows?: 's' | 'f';
 }
 
-const ofThread = `concat('process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END)`;
+const threadTrack = `concat('process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END)`;
 const dur = 'start_ns + dur_ns';
 const stageName = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 
@@ -34,26 +34,26 @@ const specs: Spec[] = [
     sources: [{ table: 'stages', name: stageName }],
     start: 'start_ns',
     end: 'end_ns',
-    track: `concat('stages, ', ${ofThread})`,
+    track: `concat('stages, ', ${threadTrack})`,
   },
   {
     sources: [{ table: 'ops', name: 'coalesce(name, op_type)' }],
     start: 'start_ns',
     end: dur,
-    track: `concat('operators, ', ${ofThread})`,
+    track: `concat('operators, ', ${threadTrack})`,
   },
   {
     sources: [{ table: 'api_calls', name: 'name' }],
     start: 'start_ns',
     end: dur,
-    track: `concat('API calls, ', ${ofThread})`,
+    track: `concat('API calls, ', ${threadTrack})`,
     arrows: 's',
   },
   {
     sources: [{ table: 'gaps', name: 'cause' }],
     start: 'start_ns',
     end: dur,
-    track: `CASE WHEN device IS NULL THEN concat('gaps, ', ${ofThread}) ELSE concat('idle, device ', device, ', process ', pid) END`,
+    track: `CASE WHEN device IS NULL THEN concat('gaps, ', ${threadTrack}) ELSE concat('idle, device ', device, ', process ', pid) END`,
   },
   {
     sources: [{ table: 'stages', name: stageName }],
@@ -223,9 +223,9 @@ function selectOf(
   { start, end, track, where, arrows }: Spec,
   all: string[],
 ): string {
-  const own = new Set(argumentsOfTable(table));
+  const tableColumns = new Set(argumentsOfTable(table));
   const columns = all.map((column) =>
-    own.has(column) ? `CAST(${table}."${column}" AS VARCHAR) AS "${column}"` : `NULL AS "${column}"`,
+    tableColumns.has(column) ? `CAST(${table}."${column}" AS VARCHAR) AS "${column}"` : `NULL AS "${column}"`,
   );
   const place = { s: 'api_start_ns = start_ns', f: 'first_ns = start_ns AND first_stream = stream' };
   const flow = (column: string): string => `(${table}.${column} = ${flows}.${column})`;

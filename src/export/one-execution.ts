@@ -3,7 +3,7 @@ import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
 /** The session as if it had only this execution. */
-export const ofExecution = (session: Session, execution: string): Session => ({
+export const withExecution = (session: Session, execution: string): Session => ({
   ...session,
   manifest: {
     ...session.manifest,

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
 import { InferscopeError } from '../model/errors.js';
-import { holds, type Subject } from '../model/subjects.js';
+import { hasSubject, type Subject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { corrupt } from '../session/session-problem.js';
 import { subjectList, subjectWords } from '../vocabulary/subjects.js';
@@ -30,7 +30,7 @@ export async function artifactJson(session: Session, kind: string, holds: string
 
 /** @throws E_USAGE if the session does not have it; the error names what it has and the command to record it */
 export function requireSubject({ id, manifest }: Pick<Session, 'id' | 'manifest'>, subject: Subject): void {
-  if (holds(manifest, subject)) return;
+  if (hasSubject(manifest, subject)) return;
   const { label, command } = subjectWords[subject];
   const shown = manifest.subjects.length > 0 ? 'report' : 'session show';
   throw new InferscopeError('E_USAGE', {

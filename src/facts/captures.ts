@@ -1,6 +1,6 @@
 import type { CaptureKind, CapturesResult, DocumentOf } from '../model/documents/by-kind.js';
 import type { ManifestData } from '../model/manifest.js';
-import { hasRows, holds } from '../model/subjects.js';
+import { hasRows, hasSubject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { remembered } from '../session/remembered.js';
 import { analyzeCollectives } from './collectives/collectives.js';
@@ -17,15 +17,16 @@ const captures: {
   };
 } = {
   // Without a GPU, operators alone make the timeline.
-  trace: { of: (manifest) => holds(manifest, 'timeline'), made: traceOf },
+  trace: { of: (manifest) => hasSubject(manifest, 'timeline'), made: traceOf },
   // Steps that a program recorded without a profiler.
-  utilization: { of: (manifest) => holds(manifest, 'steps'), made: utilizationOfSteps },
-  counters: { of: (manifest) => holds(manifest, 'counters'), made: analyzeCounters },
+  utilization: { of: (manifest) => hasSubject(manifest, 'steps'), made: utilizationOfSteps },
+  counters: { of: (manifest) => hasSubject(manifest, 'counters'), made: analyzeCounters },
   gemms: {
-    of: (manifest) => holds(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops')),
+    of: (manifest) =>
+      hasSubject(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops')),
     made: analyzeGemms,
   },
-  collectives: { of: (manifest) => holds(manifest, 'collectives'), made: analyzeCollectives },
+  collectives: { of: (manifest) => hasSubject(manifest, 'collectives'), made: analyzeCollectives },
 };
 
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {

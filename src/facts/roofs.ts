@@ -10,7 +10,7 @@ import {
 import { document } from '../model/document.js';
 import { type DType, dtypes } from '../model/dtype.js';
 import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
-import { holds } from '../model/subjects.js';
+import { hasSubject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import { planOf } from './artifact.js';
 import type { PeakDType } from '../hardware/gpu-sheet.js';
@@ -193,7 +193,7 @@ function measuredGpu(
 export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
   const { context } = session.user;
   if (context?.roofline) return context.roofline;
-  return holds(session.manifest, 'roofline')
+  return hasSubject(session.manifest, 'roofline')
     ? gpuRooflineSchema.parse(await planOf(session, 'roofline'))
     : null;
 }

@@ -32,11 +32,11 @@ export async function stages(
   for (const used of await recordedUtilization(session, database)) {
     const { kind } = used;
     if (kind !== 'prefill' && kind !== 'decode') continue;
-    const ofKind = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
-    const recorded = { clean: ofKind(steps.clean), profiled: ofKind(steps.profiled) };
+    const kindSteps = (list: RecordedStep[]) => list.filter((step) => step.kind === kind);
+    const recorded = { clean: kindSteps(steps.clean), profiled: kindSteps(steps.profiled) };
     // A run that was stopped in its first repeat has no timed stages.
     if (recorded.clean.length > 0)
-      results.push(await modelStage(session, database, { used: { ...used, kind }, own: recorded, roofline }));
+      results.push(await modelStage(session, database, { used: { ...used, kind }, recorded, roofline }));
   }
   const sampling = await recorded(database, ['sampling']);
   if (sampling.clean.length > 0) results.push(samplingStage(sampling));
@@ -64,11 +64,11 @@ async function modelStage(
   database: SessionDatabase,
   {
     used,
-    own: recorded,
+    recorded,
     roofline,
   }: {
     used: UtilizationStage & { kind: 'prefill' | 'decode' };
-    own: Recorded;
+    recorded: Recorded;
     roofline: MachineRoofline | null;
   },
 ): Promise<StageResult> {

@@ -129,9 +129,9 @@ const adds: Record<string, string> = {
 /** Measurements below a profiler include its overhead; null without one. */
 export function evaluatedIssue(env: NodeJS.ProcessEnv = process.env): Issue | null {
   const evaluator = env[evaluatorVariable] ?? '';
-  const who = adds[evaluator];
-  if (who === undefined) return null;
-  const text = `This ran below inferscope run --evaluator ${evaluator}: its times include the overhead of ${who}. Do not set them as a baseline.`;
+  const tool = adds[evaluator];
+  if (tool === undefined) return null;
+  const text = `This ran below inferscope run --evaluator ${evaluator}: its times include the overhead of ${tool}. Do not set them as a baseline.`;
   return { code: 'under_evaluator', severity: 'warning', text };
 }
 

@@ -1,4 +1,4 @@
-import { cannotRead } from './trace-file-error.js';
+import { unreadableFile } from './trace-file-error.js';
 import { createReadStream } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -117,4 +117,4 @@ async function inflateHead(path: string): Promise<Buffer> {
   return Buffer.concat(parts).subarray(0, headBytes);
 }
 
-const unreadable = cannotRead(null, 'Check the path, or export it again from the profiler.');
+const unreadable = unreadableFile(null, 'Check the path, or export it again from the profiler.');

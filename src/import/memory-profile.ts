@@ -4,7 +4,7 @@ import { messageOf } from '../model/errors.js';
 import { impossibleSize } from '../model/memory-sizes.js';
 import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
-import { cannotRead } from './trace-file-error.js';
+import { unreadableFile } from './trace-file-error.js';
 import { formatBytes } from '../vocabulary/format.js';
 
 /** Profiles have about 10 kB. */
@@ -35,7 +35,7 @@ export const memoryProfileImporter: Importer = {
   },
 };
 
-const unreadable = cannotRead(
+const unreadable = unreadableFile(
   'memory profile',
   'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` also read profiles of other tools, which may lack fields.',
 );

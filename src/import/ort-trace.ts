@@ -1,4 +1,4 @@
-import { cannotRead } from './trace-file-error.js';
+import { unreadableFile } from './trace-file-error.js';
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
@@ -104,7 +104,7 @@ function parseEvent(text: string, path: string, lineNumber: number): Event {
   throw badTrace(path, `line ${lineNumber} is not a trace event`, cause);
 }
 
-const badTrace = cannotRead(
+const badTrace = unreadableFile(
   'operator trace',
   'Record it again; session.endProfiling() must be called before the process exits.',
 );

@@ -88,9 +88,12 @@ function serving(
     requests === 0 ? 0 : Number.parseInt(text.replace(/^sq/i, ''), 10);
   const keys = (text: string, requests: number) =>
     requests === 0 ? 0 : Number(/^sq\d+sk(\d+)/i.exec(text)?.[1] ?? Number.NaN);
-  const [ofContext, ofGeneration] = [groups['context_counts'] ?? '', groups['generation_counts'] ?? ''];
-  const newTokens = tokens(ofContext, context) + tokens(ofGeneration, generation);
-  const attended = keys(ofContext, context) + keys(ofGeneration, generation);
+  const [contextCounts, generationCounts] = [
+    groups['context_counts'] ?? '',
+    groups['generation_counts'] ?? '',
+  ];
+  const newTokens = tokens(contextCounts, context) + tokens(generationCounts, generation);
+  const attended = keys(contextCounts, context) + keys(generationCounts, generation);
   const kind = context > 0 && generation > 0 ? 'mixed' : context > 0 ? 'prefill' : 'decode';
   return {
     kind: context + generation === 0 ? 'other' : kind,

@@ -7,7 +7,7 @@ type TraceFileError = (path: string, why: string, cause?: unknown) => Inferscope
  * E_TRACE_FILE of a format.
  * @param sort names the file in "cannot read the <sort> <path>"; null: only the path
  */
-export const cannotRead =
+export const unreadableFile =
   (sort: string | null, fix: string): TraceFileError =>
   (path, why, cause) =>
     traceFileError(`cannot read ${sort === null ? '' : `the ${sort} `}${path}`, why, fix, cause);

@@ -41,9 +41,9 @@ export function peakLiveActivations(
   let at = '';
   for (const op of stageWork(a, shape, floatStorage(activations))) {
     // A norm's traffic includes the residual; after the last layer there is none.
-    const residualHeld = op.layer === null || op.class === 'norm' ? 0 : residual;
+    const liveResidual = op.layer === null || op.class === 'norm' ? 0 : residual;
     const live =
-      residualHeld +
+      liveResidual +
       op.bytes.activations_in +
       op.bytes.activations_out +
       (op.class === 'attention' ? scores : 0);

@@ -20,7 +20,7 @@ interface Elements {
   /** Bytes of another type: token ids are int64. */
   otherBytes?: number;
   /** Elements in memory that are not all read. */
-  held?: number;
+  unread?: number;
 }
 
 const p = (params: Params, name: string): number => {
@@ -141,7 +141,7 @@ const elementsOf: Record<KernelName, (params: Params) => Elements> = {
       inputs: n,
       outputs: n,
       otherBytes: 8 * p(params, 'tokens'),
-      held: p(params, 'vocab') * p(params, 'hidden'),
+      unread: p(params, 'vocab') * p(params, 'hidden'),
     };
   },
   /** argmax: one comparison per logit; writes a token id (8 bytes). */
@@ -178,9 +178,9 @@ function outputBytes(dtype: string): number {
 
 /** Minimum work of one run: every input read once, every output written once. */
 export function kernelWork(kernel: KernelName, dtype: string, params: Params): KernelWork {
-  const { flops, inputs, outputs, otherBytes = 0, held = 0 } = elementsOf[kernel](params);
+  const { flops, inputs, outputs, otherBytes = 0, unread = 0 } = elementsOf[kernel](params);
   const bytes = inputs * elementBytes(dtype) + outputs * outputBytes(dtype) + otherBytes;
-  return { flops, bytes, footprintBytes: bytes + held * elementBytes(dtype) };
+  return { flops, bytes, footprintBytes: bytes + unread * elementBytes(dtype) };
 }
 
 /** A case with its id, FLOPs and bytes: "attention bfloat16 8x32x8x128x1x2048 flash". */

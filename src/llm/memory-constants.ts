@@ -46,7 +46,7 @@ interface AttentionPlans extends Origin {
   /** Decode steps until the first chunk, and between two chunks. */
   series: readonly { first: number; every: number }[];
   /** Maximum decode steps of a measured run. */
-  seenSteps: number;
+  measuredSteps: number;
 }
 
 /**
@@ -63,7 +63,7 @@ export const attentionPlans: Readonly<Record<string, AttentionPlans>> = {
       { first: 14, every: 31.3 },
       { first: 71, every: 94.7 },
     ],
-    seenSteps: 511,
+    measuredSteps: 511,
     source: 'and kernels that cuDNN generates for attention, one per length',
     runs: 3,
   },

@@ -26,6 +26,6 @@ export function contextPart({ gpu, storage, attention, cache, outputLen }: Resol
   return {
     bytes: bytes + plans.codeBytes + grown,
     formula: `${formula}; ${statedSource(plans)}${grown > 0 ? `: ${steps} lengths in decode, ${formatGb(grown)}` : ''}`,
-    confidence: steps > plans.seenSteps ? 'low' : confidence,
+    confidence: steps > plans.measuredSteps ? 'low' : confidence,
   };
 }

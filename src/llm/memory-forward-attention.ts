@@ -57,7 +57,7 @@ function grouped<B>(
   const heads = at.headCount / tensor;
   const kvHeads = Math.max(1, at.kvHeadCount / tensor);
   const queryBytes = tokens * heads * at.headDim * b;
-  const { held, fresh } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
+  const { kept, fresh } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
   const cached = grown(forward, layer, before);
   freeAll(memory, fresh);
   const allHeads = sequences * keysOf(forward, layer) * heads * at.headDim * b;
@@ -71,28 +71,28 @@ function grouped<B>(
     forOutput: isShared ? allHeads : 0,
   });
   const output = memory.malloc(tokens * forward.a.hiddenSize * b);
-  freeAll(memory, [core.attended, ...held]);
+  freeAll(memory, [core.attended, ...kept]);
   return { output, cached, weights: core.weights };
 }
 
-/** Query, key and value. `held` stays until the layer's attention returns, `fresh` until it is in the cache. */
+/** Query, key and value. `kept` stays until the layer's attention returns, `fresh` until it is in the cache. */
 function projected<B>(
   { memory, a, b }: Forward<B>,
   at: GroupedAttention,
   queryBytes: number,
   kvBytes: number,
-): { held: B[]; fresh: B[] } {
+): { kept: B[]; fresh: B[] } {
   // One matrix for all three; its parts are views.
-  if (a.family === 'GPT-2') return { held: [memory.malloc(queryBytes + 2 * kvBytes)], fresh: [] };
+  if (a.family === 'GPT-2') return { kept: [memory.malloc(queryBytes + 2 * kvBytes)], fresh: [] };
   if (a.family === 'Phi-3') {
     const all = memory.malloc(queryBytes + 2 * kvBytes);
-    return { held: [rotated(memory, queryBytes), all], fresh: [rotated(memory, kvBytes)] };
+    return { kept: [rotated(memory, queryBytes), all], fresh: [rotated(memory, kvBytes)] };
   }
   let query = memory.malloc(queryBytes);
   if (at.rotaryDim === 0) {
     query = replaced(memory, query, queryBytes);
     const fresh = [memory.malloc(kvBytes), memory.malloc(kvBytes)];
-    return { held: [query], fresh };
+    return { kept: [query], fresh };
   }
   const qkNormed = at.qkNorm === 'rmsnorm';
   const normed = (block: B, bytes: number): B => {
@@ -116,11 +116,11 @@ function projected<B>(
   if (share === 1) {
     memory.free(query);
     memory.free(key);
-    return { held: [turnedQuery], fresh: [turnedKey, value] };
+    return { kept: [turnedQuery], fresh: [turnedKey, value] };
   }
   // The remaining dimensions of each head are concatenated after the rotated ones.
   const whole = memory.malloc(queryBytes);
-  return { held: [whole, turnedQuery, query, turnedKey, key], fresh: [memory.malloc(kvBytes), value] };
+  return { kept: [whole, turnedQuery, query, turnedKey, key], fresh: [memory.malloc(kvBytes), value] };
 }
 
 /** x·cos + rotate_half(x)·sin, product by product. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InferscopeError } from './errors.js';
 import type { IssueCode } from './issue-codes.js';
-import { saidSchema } from './said.js';
+import { sentenceSchema } from './sentence-template.js';
 import { toolVersion } from './version.js';
 import { codeSchema } from './code-schema.js';
 
@@ -11,7 +11,7 @@ export const issueSchema = z.object({
   severity: z.enum(['info', 'warning', 'error']),
   text: z.string(),
   count: z.number().int().optional(),
-  said: saidSchema
+  said: sentenceSchema
     .optional()
     .describe(
       'Of a text with numbers, by which the same notices of several launches or ranks are shown as one.',

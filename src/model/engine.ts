@@ -50,7 +50,7 @@ export interface PreparedEngine {
   /** Maximum tokens of a sequence, prompt and output; null if unknown. */
   maxContext: number | null;
   /** Figures that this engine cannot measure, by name (device_time, memory, idle_share, kv_occupancy, …), with the reason. */
-  cannot: Record<string, { code: ReasonCode; text: string }>;
+  notMeasured: Record<string, { code: ReasonCode; text: string }>;
   /** Issues of the engine itself that affect the figures of these points; saved in the session. */
   issues?(points: readonly BenchPoint[]): Issue[];
   /** How next tokens are chosen, unless greedily without an end token. */

@@ -17,16 +17,16 @@ export const headlineTime = ({ clean_ms, measured_ms }: Timed): Figure =>
 export const isProfiled = ({ source, clean_ms }: Pick<StageWaterfall, 'source' | 'clean_ms'>): boolean =>
   (source === 'trace' || source === 'operators') && clean_ms.value === null;
 
-const ofProfiler = 'profiler_overhead';
+const profilerBar = 'profiler_overhead';
 
 /** The bars that sum to the headline time, and the profiler overhead after it; `share` is of that sum. */
 export function explainedBars<B extends { id: string; ms: number }>(
   bars: readonly B[],
 ): { bars: B[]; profiler: B | null; ms: number } {
-  const withoutProfiler = bars.filter(({ id }) => id !== ofProfiler);
+  const withoutProfiler = bars.filter(({ id }) => id !== profilerBar);
   return {
     bars: withoutProfiler,
-    profiler: bars.find(({ id }) => id === ofProfiler) ?? null,
+    profiler: bars.find(({ id }) => id === profilerBar) ?? null,
     ms: withoutProfiler.reduce((sum, { ms }) => sum + ms, 0),
   };
 }

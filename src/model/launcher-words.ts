@@ -23,11 +23,11 @@ function listed(pid: number): Listed | null {
 /**
  * The words typed before this command to start the ranks of a job, such as `torchrun --nproc-per-node 8 --no-python`, from the command line
  * of a parent process. srun's command line is on the host where it was typed, so its ranks know only their number.
- * @param own words of this command, without the program that runs them
+ * @param commandWords words of this command, without the program that runs them
  * @returns nothing for a process without a launcher
  */
 export function launcherWords(
-  own: readonly string[],
+  commandWords: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,
   read: (pid: number) => Listed | null = listed,
 ): string[] {
@@ -35,16 +35,16 @@ export function launcherWords(
   if (launched === null) return [];
   let typed = launched.typed ?? [];
   for (let above = read(process.ppid); above !== null; above = read(above.parent)) {
-    const before = wordsBefore(above.words, own);
+    const before = wordsBefore(above.words, commandWords);
     if (before.length > 0) typed = before;
   }
   return typed;
 }
 
 /** The words of a command line before the program that takes these last words, without interpreters of scripts. */
-function wordsBefore(words: readonly string[], own: readonly string[]): string[] {
-  const at = words.length - own.length;
-  if (at < 2 || !own.every((word, i) => words[at + i] === word)) return [];
+function wordsBefore(words: readonly string[], commandWords: readonly string[]): string[] {
+  const at = words.length - commandWords.length;
+  if (at < 2 || !commandWords.every((word, i) => words[at + i] === word)) return [];
   const withoutNode = basename(words[at - 2]!) === 'node' ? at - 2 : at - 1;
   const before = words.slice(0, withoutNode);
   const [first = '', second = ''] = before;

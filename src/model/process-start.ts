@@ -17,7 +17,7 @@ const exhausted = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM']);
  * @param spawn starts it, with the mark added to its environment
  * @throws E_PROCESS_START if the system cannot start it
  */
-export async function startOwn<T extends ChildProcess>(
+export async function startProcess<T extends ChildProcess>(
   work: string,
   entry: string,
   spawn: (mark: Mark) => T,

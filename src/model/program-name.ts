@@ -40,9 +40,9 @@ function packagesOf(cache: string): readonly string[] {
   }
 }
 
-let own: string | null = null;
+let thisProgram: string | null = null;
 
 /** `text` with its commands as this user starts them. */
-export function asTyped(text: string, name: string = (own ??= programName())): string {
+export function asTyped(text: string, name: string = (thisProgram ??= programName())): string {
   return name === 'inferscope' ? text : text.replaceAll(command, () => name);
 }

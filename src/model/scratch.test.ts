@@ -11,13 +11,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('removes only leftovers of exited processes', () => {
   const gone = spawnSync(process.execPath, ['-e', '']).pid;
-  const own = scratchName('inferscope-scratch');
-  const abandoned = own.replace(`-${process.pid}-`, `-${gone}-`);
+  const running = scratchName('inferscope-scratch');
+  const abandoned = running.replace(`-${process.pid}-`, `-${gone}-`);
   const elsewhere = abandoned.replace(/-[0-9a-f]{8}-([0-9a-f]+)$/, '-00000000-$1');
   const notOurs = abandoned.replace('scratch', 'other');
-  for (const name of [own, abandoned, elsewhere, notOurs, 'scratch']) mkdirSync(join(folder, name));
+  for (const name of [running, abandoned, elsewhere, notOurs, 'scratch']) mkdirSync(join(folder, name));
   removeAbandoned(folder, 'inferscope-scratch');
-  expect(readdirSync(folder).sort()).toEqual([own, elsewhere, notOurs, 'scratch'].sort());
+  expect(readdirSync(folder).sort()).toEqual([running, elsewhere, notOurs, 'scratch'].sort());
 });
 
 test('a scratch folder removes leftovers before it is created, and is removed by remove()', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { firstHeld, holds, leadOf, subjectsOf } from './subjects.js';
+import { firstSubject, hasSubject, leadOf, subjectsOf } from './subjects.js';
 
 const content = (kind: string, artifacts: string[], ...tables: string[]) =>
   contentOf(kind, ['profiled'], artifacts, ...tables);
@@ -92,6 +92,6 @@ test('a table without rows is not a subject; the main one of several subjects de
   expect(subjectsOf(empty)).toEqual([]);
   const session = content('bench', ['bench-plan'], 'kernels', 'counters', 'telemetry');
   expect(session.subjects).toEqual(['bench', 'timeline', 'counters', 'telemetry']);
-  expect(firstHeld(session, 'timeline', 'bench')).toBe('bench');
-  expect(holds(session, 'load', 'memory')).toBe(false);
+  expect(firstSubject(session, 'timeline', 'bench')).toBe('bench');
+  expect(hasSubject(session, 'load', 'memory')).toBe(false);
 });

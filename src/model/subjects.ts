@@ -67,11 +67,13 @@ function hasArtifact({ artifacts }: Pick<Content, 'artifacts'>, ...kinds: string
 export const subjectsOf = (content: Content): Subject[] =>
   subjects.filter((subject) => rules[subject](content));
 
-export const holds = (manifest: { subjects: readonly Subject[] }, ...wanted: readonly Subject[]): boolean =>
-  firstHeld(manifest, ...wanted) !== null;
+export const hasSubject = (
+  manifest: { subjects: readonly Subject[] },
+  ...wanted: readonly Subject[]
+): boolean => firstSubject(manifest, ...wanted) !== null;
 
 /** The first of `wanted`, in order of importance, that the session has; null if none. */
-export const firstHeld = <S extends Subject>(
+export const firstSubject = <S extends Subject>(
   manifest: { subjects: readonly Subject[] },
   ...wanted: readonly S[]
 ): S | null =>

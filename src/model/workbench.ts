@@ -61,29 +61,29 @@ export interface CodeSource {
 }
 
 /** A column; one that is the same in every row is given as that value. Columns of one source are encoded once. */
-export type HeldColumn =
+export type InMemoryColumn =
   | string
   | number
   | null
   | { source: NumberSource }
   | { source: CodeSource; values?: Float64Array; texts?: readonly string[] };
-export type HeldColumns = Record<string, HeldColumn>;
+export type InMemoryColumns = Record<string, InMemoryColumn>;
 
 /**
  * Some columns of an in-memory table. Each encoding thread makes them from `input`, so the large arrays of `input` are in shared memory and
  * must not change any more; the rest is copied.
  */
-export interface HeldPart<T> {
+export interface InMemoryPart<T> {
   /** Name under which other threads know `columns`. */
   name: string;
   input: T;
-  columns: (input: T) => HeldColumns;
+  columns: (input: T) => InMemoryColumns;
 }
 
 /** An in-memory table, given some columns at a time. */
-export interface HeldWriter {
+export interface InMemoryWriter {
   /** Adds columns: for a large table other threads start to encode them. */
-  add<T>(part: HeldPart<T>): void;
+  add<T>(part: InMemoryPart<T>): void;
   /** No more columns follow; missing ones are null. */
   close(): void;
 }
@@ -141,12 +141,12 @@ export interface Workbench {
     constants: Record<string, string | number | null>,
   ): Promise<KeptWriter>;
   /** As `keep`, for an in-memory table. */
-  keepHeld<T extends TableName>(
+  keepInMemory<T extends TableName>(
     table: T,
     captureId: string,
     rows: number,
     constants: Record<string, string | number | null>,
-  ): Promise<HeldWriter>;
+  ): Promise<InMemoryWriter>;
   /** SQL of the saved rows of these captures, after `written`; null if there are none. */
   keptRows(table: TableName, captureIds: readonly string[]): string | null;
   /**

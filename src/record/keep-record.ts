@@ -20,11 +20,11 @@ export async function keepRecord(
     zero,
   });
   await files.addArtifact(path, { kind: 'record', captureId: capture_id, name: `${execution_id}.jsonl` });
-  return { record, capture: ownCapture(capture_id, execution_id, 'inferscope', recordImporter.name) };
+  return { record, capture: inferscopeCapture(capture_id, execution_id, 'inferscope', recordImporter.name) };
 }
 
 /** A capture that inferscope itself wrote or sampled. */
-export const ownCapture = (
+export const inferscopeCapture = (
   capture_id: string,
   execution_id: string,
   name: string,
@@ -40,8 +40,8 @@ export const ownCapture = (
 /** A capture of samples of the host (`…-host`) or of GPUs. */
 export const sampledCapture = (capture_id: string, execution_id: string): Capture =>
   capture_id.endsWith('-host')
-    ? ownCapture(capture_id, execution_id, 'inferscope host sampler', 'host-sampler')
-    : ownCapture(capture_id, execution_id, 'inferscope GPU sampler', 'device-sampler');
+    ? inferscopeCapture(capture_id, execution_id, 'inferscope host sampler', 'host-sampler')
+    : inferscopeCapture(capture_id, execution_id, 'inferscope GPU sampler', 'device-sampler');
 
 /** Several launches may report the same issue: report it once with its count. */
 export function mergedIssues(issues: readonly Issue[]): Issue[] {

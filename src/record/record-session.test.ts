@@ -5,7 +5,7 @@ import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
-import { ownCapture } from './keep-record.js';
+import { inferscopeCapture } from './keep-record.js';
 import { addToSession, recordSession } from './record-session.js';
 
 const secret = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
@@ -107,7 +107,7 @@ test('an added capture keeps clock and ids and has no secrets; a failed one chan
     expect(redact(secret)).toBe('***');
     return {
       executions: [],
-      captures: [ownCapture('late', 'x', 'inferscope', 'sampler')],
+      captures: [inferscopeCapture('late', 'x', 'inferscope', 'sampler')],
       issues: [{ code: 'interrupted', severity: 'info', text: `saw ${secret}` }],
     };
   });

@@ -3,7 +3,7 @@ import { type ClockPair, clockPair } from '../model/clock.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution, Workload } from '../model/manifest.js';
 import type { Row } from '../model/tables.js';
-import { withText } from '../model/said.js';
+import { withText } from '../model/sentence-template.js';
 import { addCapture, type CaptureSummary } from '../session/capture.js';
 import { createSession, type NewSession, type SessionWriter } from '../session/create.js';
 import { type Home, homeFolders } from '../session/home.js';

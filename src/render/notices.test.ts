@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Issue } from '../model/document.js';
-import { said } from '../vocabulary/said.js';
+import { sentence } from '../vocabulary/sentence-template.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { collapsed } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from '../views/test-profile.js';
@@ -21,7 +21,7 @@ describe('notices', () => {
     const busy = (mean: number, peak: number): Issue => ({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...said`other processes used ${mean} of ${2} cores (peak ${peak}).`,
+      ...sentence`other processes used ${mean} of ${2} cores (peak ${peak}).`,
     });
     const otherIssue: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
     expect(collapsed([busy(1.05, 1.12), otherIssue, busy(0.98, 10.2), busy(1.01, 1.12)])).toEqual([
@@ -40,7 +40,7 @@ describe('notices', () => {
       code: 'orphans',
       severity: 'info',
       count,
-      ...said`${scope}: ${count} kernels have no API call.`,
+      ...sentence`${scope}: ${count} kernels have no API call.`,
     });
     const old = (count: number): Issue => ({
       code: 'ranges_unclosed',

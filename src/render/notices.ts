@@ -1,12 +1,12 @@
 import type { Issue } from '../model/document.js';
-import { rangedText, sayingKey } from '../vocabulary/said.js';
+import { rangedText, sentenceKey } from '../vocabulary/sentence-template.js';
 import { formatCount, nbsp } from '../vocabulary/format.js';
 
 /** Merges equal issues of several launches, with their number, so that they do not hide other issues. */
 export function collapsed(issues: readonly Issue[]): Issue[] {
   const groups = new Map<string, Issue[]>();
   for (const issue of issues) {
-    const key = [issue.severity, issue.code, sayingKey(issue)].join('\n');
+    const key = [issue.severity, issue.code, sentenceKey(issue)].join('\n');
     groups.set(key, [...(groups.get(key) ?? []), issue]);
   }
   return [...groups.values()].map((group): Issue => {

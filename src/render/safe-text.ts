@@ -16,8 +16,8 @@ const suspicious = /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u20
 /** Removes everything from `text` that controls a terminal or reorders a line. @param colors keeps our own */
 export function safeText(text: string, { colours = false }: { colours?: boolean } = {}): string {
   if (!suspicious.test(text)) return text;
-  return text.replaceAll(unsafe, (_, own?: string, foreign?: string) =>
-    own !== undefined && colours ? own : own !== undefined || foreign !== undefined ? '' : '\uFFFD',
+  return text.replaceAll(unsafe, (_, color?: string, other?: string) =>
+    color !== undefined && colours ? color : color !== undefined || other !== undefined ? '' : '\uFFFD',
   );
 }
 

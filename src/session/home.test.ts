@@ -26,8 +26,8 @@ test('creates a writable home and leaves it empty', () => {
 test('the next writer removes the test file of a killed process', () => {
   const home = ensureWritable(testHome());
   const { pid } = spawnSync(process.execPath, ['-e', '']);
-  const [ownProbe, ofDead] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
-  for (const path of [ownProbe, ofDead]) writeFileSync(path, 'x');
+  const [ownProbe, deadProbe] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
+  for (const path of [ownProbe, deadProbe]) writeFileSync(path, 'x');
   removeStaleFolders(home);
   expect(readdirSync(home.sessions)).toEqual([basename(ownProbe)]);
 });

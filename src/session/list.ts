@@ -1,6 +1,6 @@
 import { type ErrorCode, InferscopeError, messageOf } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
-import { holds, type Subject } from '../model/subjects.js';
+import { hasSubject, type Subject } from '../model/subjects.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { type Headline, readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
@@ -52,7 +52,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
     // Samples, rooflines, microbenchmarks and a validation have no steps of a program.
-    const timed = holds(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
+    const timed = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
     const headline = timed ? readHeadline(folder, sha256) : null;
     const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;
     const { hardware, command } = data;

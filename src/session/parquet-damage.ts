@@ -4,7 +4,7 @@ import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { exitCodeOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
-import { notStarted, startOwn } from '../model/process-start.js';
+import { notStarted, startProcess } from '../model/process-start.js';
 
 /** Signals that end a process after an invalid memory access or an abort. */
 export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
@@ -28,7 +28,7 @@ export async function parquetDamage(
   entry: string = childEntry('parquet-child'),
 ): Promise<string | null> {
   if (files.length === 0) return null;
-  const child = await startOwn(work, entry, (mark) =>
+  const child = await startProcess(work, entry, (mark) =>
     spawn(process.execPath, [entry], { env: { ...process.env, ...mark }, stdio: ['pipe', 'ignore', 'pipe'] }),
   );
   const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { startOwn } from '../model/process-start.js';
+import { startProcess } from '../model/process-start.js';
 import { parquetDamage } from './parquet-damage.js';
 import { defaultSqlLimits, runSql } from './sql-run.js';
 import { testFolder } from './test-folder.js';
@@ -42,10 +42,10 @@ test('reports a program that the system does not start, as an exception or as an
   const failing = (code: string) => () => {
     throw Object.assign(new Error(`spawn ${code}`), { code });
   };
-  const missing = startOwn('runs the query', 'any.js', () => spawn(join(scratch, 'no-node'), ['any.js']));
+  const missing = startProcess('runs the query', 'any.js', () => spawn(join(scratch, 'no-node'), ['any.js']));
   await expect(missing).rejects.toMatchObject({ parts: { why: expect.stringContaining('ENOENT') } });
   for (const code of ['EAGAIN', 'ENOMEM'])
-    await expect(startOwn('runs the query', 'any.js', failing(code))).rejects.toMatchObject({
+    await expect(startProcess('runs the query', 'any.js', failing(code))).rejects.toMatchObject({
       code: 'E_PROCESS_START',
       parts: { fix: expect.stringContaining('ulimit -u') },
     });

@@ -2,7 +2,7 @@ import { type Database, openDatabase } from './database.js';
 import { queryRows, type SessionDatabase } from './query.js';
 import { scan } from './scan.js';
 import { asDamage } from './session-problem.js';
-import { createViews, isHeld, type SessionTables } from './views.js';
+import { createViews, isReadIntoMemory, type SessionTables } from './views.js';
 
 /**
  * Connections to one database over a session's tables. The database is open from the first connection until the last one closes, so that an
@@ -68,7 +68,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
 
 async function open(source: SessionTables, rows: number): Promise<Database> {
   // For a few thousand rows a second thread costs more than it saves: a sixth of the CPU time of an explanation.
-  const database = await openDatabase(isHeld(rows) ? { threads: 1 } : {});
+  const database = await openDatabase(isReadIntoMemory(rows) ? { threads: 1 } : {});
   try {
     await createViews(database.connection, [source], { withSessionId: false, rows });
   } catch (error) {

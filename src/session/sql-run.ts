@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { InferscopeError } from '../model/errors.js';
-import { notStarted, startOwn } from '../model/process-start.js';
+import { notStarted, startProcess } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
 import type { Makes } from './made-tables.js';
 import type { RemoteSession } from './remote.js';
@@ -66,7 +66,7 @@ const work = 'runs the query';
 
 async function runApart(entry: string, request: SqlRequest, makes: Makes): Promise<SqlResult> {
   // The child needs nothing from our environment, which a query could read.
-  const child = await startOwn(work, entry, (mark) =>
+  const child = await startProcess(work, entry, (mark) =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {
       env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC', ...mark },
       stdio: ['pipe', 'pipe', 'pipe'],

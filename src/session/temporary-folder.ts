@@ -27,7 +27,7 @@ interface SessionsFolder {
 const foreignStaleMs = 24 * 3600 * 1000;
 const heartbeatMs = 10 * 60 * 1000;
 
-function ownName(purpose: Purpose, id?: string): string {
+function folderName(purpose: Purpose, id?: string): string {
   const host =
     hostname()
       .toLowerCase()
@@ -39,12 +39,12 @@ function ownName(purpose: Purpose, id?: string): string {
 
 /** A path to move a session to before it is removed or swapped; creates nothing. */
 export function asidePath(home: SessionsFolder, purpose: 'trash' | 'swap', id: string): string {
-  return join(home.sessions, ownName(purpose, id));
+  return join(home.sessions, folderName(purpose, id));
 }
 
 /** A path for a test write; creates nothing. */
 export function probePath(home: SessionsFolder): string {
-  return join(home.sessions, ownName('probe'));
+  return join(home.sessions, folderName('probe'));
 }
 
 interface TemporaryFolder {
@@ -58,7 +58,7 @@ interface TemporaryFolder {
  * release() removes it.
  */
 export async function createTemporaryFolder(home: SessionsFolder): Promise<TemporaryFolder> {
-  const path = join(home.sessions, ownName('tmp'));
+  const path = join(home.sessions, folderName('tmp'));
   // Synchronous: a signal after creating the folder and before registering its removal would leave it behind.
   mkdirSync(path);
   const timer = setInterval(() => {

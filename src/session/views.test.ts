@@ -48,10 +48,10 @@ test.each([
 ] as const)(
   'a filter on the capture gives its rows from files %s',
   async (_, names, captures, read, more = '') => {
-    const own = testFolder();
+    const home = testFolder();
     const { connection, close } = await openDatabase();
     try {
-      const files = names.map((name) => join(own, `${name}.parquet`));
+      const files = names.map((name) => join(home, `${name}.parquet`));
       for (const [at, file] of files.entries()) {
         const columns = at === 1 ? more : '';
         const rows = rowsOf(captures[at]!, 10 * at).replace('SELECT ', `SELECT ${columns}`);

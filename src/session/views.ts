@@ -15,10 +15,10 @@ export interface SessionTables {
  * Sessions with at most this many rows are read into memory, which takes some megabytes. A query over a view opens the file, reads its
  * schema and decodes its pages each time, which is most of the cost of an analysis of a small session.
  */
-const heldRows = 20_000;
+const inMemoryRows = 20_000;
 
 /** Whether tables with this many rows in total are read into memory. */
-export const isHeld = (rows: number): boolean => rows <= heldRows;
+export const isReadIntoMemory = (rows: number): boolean => rows <= inMemoryRows;
 
 /**
  * Creates a typed view for every table of the schema: missing tables are empty, columns missing in the files are null, and columns of a
@@ -44,20 +44,20 @@ export async function createOpenViews(
   sessions: SessionTables[],
   { withSessionId, rows = Number.POSITIVE_INFINITY }: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
-  const held = isHeld(rows);
+  const inMemory = isReadIntoMemory(rows);
   const statements: string[] = [];
   for (const table of tableNames) {
     const parts: string[] = [];
     for (const session of sessions) {
       const files = session.files[table] ?? [];
       if (files.length > 0)
-        parts.push(await selectFiles(connection, table, session, files, { withSessionId, held }));
+        parts.push(await selectFiles(connection, table, session, files, { withSessionId, inMemory }));
     }
-    if (parts.length === 0 && held)
+    if (parts.length === 0 && inMemory)
       statements.push(`CREATE TABLE "${table}" (${emptyColumns(table, withSessionId)})`);
     else {
       if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
-      statements.push(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
+      statements.push(`CREATE ${inMemory ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
     }
   }
   // One call for all: one statement at a time takes 1.5x as long.
@@ -69,9 +69,9 @@ async function selectFiles(
   table: TableName,
   { id, hostSalt }: SessionTables,
   files: string[],
-  { withSessionId, held }: { withSessionId: boolean; held: boolean },
+  { withSessionId, inMemory }: { withSessionId: boolean; inMemory: boolean },
 ): Promise<string> {
-  const { oneSchema, byCapture } = await partsOf(connection, held ? [] : files);
+  const { oneSchema, byCapture } = await partsOf(connection, inMemory ? [] : files);
   const options = [
     ...(files.length > 1 && !oneSchema ? [', union_by_name = true'] : []),
     ...(byCapture ? [', filename = true'] : []),
@@ -79,7 +79,7 @@ async function selectFiles(
   const source = `read_parquet([${files.map(quote).join(', ')}]${options.join('')})`;
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
   const found = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
-  const same = held ? new Map<string, string>() : await sameInAllRows(connection, files);
+  const same = inMemory ? new Map<string, string>() : await sameInAllRows(connection, files);
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
     if (!found.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
     if (name === 'capture_id' && byCapture) return 'parse_filename(filename, true) AS capture_id';

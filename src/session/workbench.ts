@@ -4,12 +4,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../model/errors.js';
 import { type TableName, tables } from '../model/tables.js';
-import type { Batch, BulkWriter, FileScan, HeldColumns, KeptColumn } from '../model/workbench.js';
+import type { Batch, BulkWriter, FileScan, InMemoryColumns, KeptColumn } from '../model/workbench.js';
 import type { KeptWriter, RowTaker, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
 import type { Digest } from './kept-file.js';
 import type { FileColumn } from './parquet/file-column.js';
-import { heldTables } from './parquet/held-tables.js';
+import { inMemoryTables } from './parquet/in-memory-tables.js';
 import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
 import { doubles, scan } from './scan.js';
@@ -46,7 +46,7 @@ export function createWorkbench(
 ): OpenWorkbench {
   const kept: StagedFile[] = [];
   const writing: Promise<void>[] = [];
-  const held = heldTables();
+  const inMemory = inMemoryTables();
   const scans: ScanThread[] = [];
   const running = new Set<Promise<unknown>>();
   /** Connections with statements to interrupt when the workbench closes. */
@@ -137,7 +137,11 @@ export function createWorkbench(
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
       const again = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
-      await Promise.allSettled([...running, held.close(), ...scans.map((scanThread) => scanThread.close())]);
+      await Promise.allSettled([
+        ...running,
+        inMemory.close(),
+        ...scans.map((scanThread) => scanThread.close()),
+      ]);
       clearInterval(again);
       connection.closeSync();
     },
@@ -196,9 +200,9 @@ export function createWorkbench(
       keepWhen(written, { table, capture_id: captureId, path });
       return writer;
     },
-    async keepHeld(table, captureId, rows, constants) {
+    async keepInMemory(table, captureId, rows, constants) {
       const path = await freshPath(table, captureId);
-      const file = held.open(join(folder, path), rows);
+      const file = inMemory.open(join(folder, path), rows);
       keepWhen(file.written, { table, capture_id: captureId, path });
       const same: Constants = { ...constants, capture_id: captureId };
       return {
@@ -221,7 +225,7 @@ export function createWorkbench(
       return paths.length === 0 ? null : `read_parquet([${paths.join(', ')}])`;
     },
     async written() {
-      await held.help();
+      await inMemory.help();
       await Promise.all(writing.splice(0));
     },
     async limit({ threads, memory_bytes: bytes, return_pages: returned }) {
@@ -259,11 +263,11 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 type Constants = Record<string, string | number | null>;
 
 /** Columns given row by row, by the first column of each source, and columns with one value. */
-function announced(held: HeldColumns): { columns: Record<string, KeptColumn>; same: Constants } {
+function announced(inMemory: InMemoryColumns): { columns: Record<string, KeptColumn>; same: Constants } {
   const columns: Record<string, KeptColumn> = {};
   const same: Constants = {};
   const names = new Map<object, string>();
-  for (const [name, column] of Object.entries(held)) {
+  for (const [name, column] of Object.entries(inMemory)) {
     if (typeof column !== 'object' || column === null) {
       same[name] = column;
       continue;

@@ -16,7 +16,7 @@ export interface Side {
   linkTo: (start: number, end: number) => string;
 }
 
-interface Asked {
+interface StepOptions {
   choice: StepChoice;
   /** Link to this comparison with another step. */
   choose: (choice: StepChoice) => string;
@@ -28,7 +28,7 @@ interface Asked {
 const stepsOffered = 12;
 
 /** One step of each kind that every session has, aligned at its start on one time axis; null if a session has no steps. */
-export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: Asked): Section | null {
+export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: StepOptions): Section | null {
   if (sides.some(({ counts }) => counts.length === 0)) return null;
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)

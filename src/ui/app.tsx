@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Hono, type Context } from 'hono';
 import { callsByRank, type CollectiveKind, collectiveKinds } from '../facts/collectives/calls-by-rank.js';
-import { ownTimesOf } from '../facts/collectives/job-ranks.js';
+import { rankStepTimes } from '../facts/collectives/job-ranks.js';
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { compareSessions } from '../compare/sessions/compare.js';
@@ -32,7 +32,7 @@ import { gemmsPage } from './found-gemms.js';
 import { inScope, kernels, operators } from './named-events.js';
 import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';
-import type { Asked } from './named-page.js';
+import type { TableState } from './named-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
 import { patience } from './patience.js';
 import { collectiveSection, noRanks } from './ranks-page.js';
@@ -133,11 +133,11 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/kernels', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    return page(context, await kernels(openSession, askedOf(context)));
+    return page(context, await kernels(openSession, tableState(context)));
   });
   app.get('/s/:id/operators', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    return page(context, await operators(openSession, askedOf(context)));
+    return page(context, await operators(openSession, tableState(context)));
   });
   app.get('/s/:id/gemms', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
@@ -184,7 +184,7 @@ async function ranks(openSession: OpenSession, asked: string): Promise<Section[]
   // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
   const [times, kinds] = await Promise.all([
-    once(openSession, 'own times', () => read(session, ownTimesOf)),
+    once(openSession, 'own times', () => read(session, rankStepTimes)),
     once(openSession, 'collectives', () => read(session, collectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
@@ -206,7 +206,7 @@ async function ranks(openSession: OpenSession, asked: string): Promise<Section[]
     times === null
       ? []
       : [
-          rankStrip(times.own, (rank, { first, last }) => {
+          rankStrip(times.steps, (rank, { first, last }) => {
             const [from, to] = [times.spanOf(rank, first), times.spanOf(rank, last)];
             return from && to && placeOf(from.execution, from.start_ns, to.end_ns, 0);
           }),
@@ -251,7 +251,7 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
 }
 
 /** Reads sort, filter, selection and page from the URL of a table of events. */
-function askedOf(context: Context): Asked {
+function tableState(context: Context): TableState {
   const query = (name: string): string => context.req.query(name) ?? '';
   return { sort: query('sort'), filter: query('q'), chosen: query('name'), page: Number(query('page')) };
 }

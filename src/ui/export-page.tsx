@@ -148,14 +148,14 @@ async function fitting(
 ): Promise<{ data: string; note: string } | null> {
   const steps = await stepsOf(database, timeline);
   const counters = await countersOf(database, timeline);
-  const ofSteps = await stepWindows(database, timeline, steps);
+  const stepEvents = await stepWindows(database, timeline, steps);
   const lanes = lanesIn(timeline).map(({ lane }) => lane);
   const events = lanes.reduce((sum, { length }) => sum + length, 0);
   const span = timeline.to - timeline.from;
   for (const plan of plans) {
     if (plan.events === 'all' && events > mostEvents) continue;
     if (plan.rows === 'all' && events > mostRows) continue;
-    const windows = widened(plan.places ? [...ofSteps, ...placed] : ofSteps, timeline);
+    const windows = widened(plan.places ? [...stepEvents, ...placed] : stepEvents, timeline);
     const level = Math.max(0, Math.ceil(Math.log2(span / Math.max(1, plan.bins))));
     const note = noteOf(plan, { windows, level, id: session.id });
     const data = encodeTimeline({

@@ -39,7 +39,7 @@ export async function rooflineOf(
   const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
   const products = kernelRoofline(
     executionGemms,
-    calls.ofKernel.get(kernel) ?? [],
+    calls.productsOfKernel.get(kernel) ?? [],
     gemmLink(openSession, calls),
   );
   const counters = await foundCounters(openSession);

@@ -5,7 +5,7 @@ import { Icicle } from './icicle.js';
 import type { Block } from '../views/block.js';
 import { BlocksOfPage } from '../render/html/view.js';
 import type { ShownPart } from './chosen-events.js';
-import { type Asked, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
+import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
 export interface KernelsShown {
@@ -22,7 +22,7 @@ export interface KernelsShown {
 /** Kernels by name, and how their time splits. */
 export const kernelsPage = (
   { session, shown, kernels, origins, roofline, counted }: KernelsShown,
-  asked: Asked,
+  asked: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   const operators = origins.some(({ operator }) => operator !== null);
@@ -30,7 +30,7 @@ export const kernelsPage = (
   return namedPage<NamedKernel>({
     session,
     shown,
-    asked,
+    state: asked,
     title: 'Kernels',
     page: '/kernels',
     noun: ['kernel', 'kernels'],

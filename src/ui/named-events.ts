@@ -9,14 +9,14 @@ import { counterBlocks } from '../views/counters.js';
 import type { ShownPart } from './chosen-events.js';
 import { foundCounters, rooflineOf } from './found-gemms.js';
 import { kernelsPage } from './kernels-page.js';
-import type { Asked } from './named-page.js';
+import type { TableState } from './named-page.js';
 import { ncuRoofline, sameKernel } from './ncu-roofline.js';
 import { named, pageOfBlocks, read } from './open-session-pages.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Kernels of the rank and device that the explanation uses; without a timeline the kernels that Nsight Compute profiled. */
-export async function kernels(openSession: OpenSession, asked: Asked): Promise<string> {
+export async function kernels(openSession: OpenSession, asked: TableState): Promise<string> {
   const { session } = openSession;
   const counters = await foundCounters(openSession);
   if (!hasRows(session.manifest, 'kernels')) {
@@ -58,7 +58,7 @@ const noKernels: Block[] = [
 ];
 
 /** Operators of the rank that the explanation uses. */
-export async function operators(openSession: OpenSession, asked: Asked): Promise<string> {
+export async function operators(openSession: OpenSession, asked: TableState): Promise<string> {
   const { session } = openSession;
   if (!hasRows(session.manifest, 'ops'))
     return pageOfBlocks(openSession, 'Operators', '/operators', [noOperators]);

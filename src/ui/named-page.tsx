@@ -42,7 +42,7 @@ export const shareColumn = (label: string): SortColumn<NamedRow> => ({
 });
 
 /** State of the table, stored in the URL. */
-export interface Asked {
+export interface TableState {
   sort: string;
   filter: string;
   /** Name of the selected row; '' for none. */
@@ -54,7 +54,7 @@ export interface Asked {
 interface NamedPage<T extends NamedRow> {
   session: SessionNamed;
   shown: ShownPart;
-  asked: Asked;
+  state: TableState;
   title: string;
   /** Last part of the page's path. */
   page: string;
@@ -83,7 +83,7 @@ const rowsPerPage = 100;
 export function namedPage<T extends NamedRow>({
   session,
   shown,
-  asked,
+  state,
   title,
   page: ownPage,
   noun,
@@ -97,14 +97,14 @@ export function namedPage<T extends NamedRow>({
   charts = () => [],
   more,
 }: NamedPage<T>): string {
-  const { filter, chosen } = asked;
+  const { filter, chosen } = state;
   const columns: Record<string, SortColumn<T>> = {
     name: { label: title.replace(/s$/, ''), of: nameOf, text: nameOf },
     class: { label: 'Class', of: (row) => classLabel(row.class), text: (row) => classLabel(row.class) },
     ...numbers,
   };
   const isNumber = (id: string): boolean => Object.hasOwn(numbers, id);
-  const sort = Object.hasOwn(columns, asked.sort) ? asked.sort : sortedBy;
+  const sort = Object.hasOwn(columns, state.sort) ? state.sort : sortedBy;
   const path = sessionPath(session.key, ownPage);
   const address = (change: { sort?: string; name?: string; page?: string }): string => {
     const state = {
@@ -126,7 +126,7 @@ export function namedPage<T extends NamedRow>({
     return typeof x === 'number' ? Number(y) - x : x.localeCompare(String(y), 'en');
   });
   const pages = Math.max(1, Math.ceil(rows.length / rowsPerPage));
-  const page = Math.min(pages, Math.max(1, Math.floor(asked.page) || 1));
+  const page = Math.min(pages, Math.max(1, Math.floor(state.page) || 1));
   const drawn = charts((name) => address({ name }));
   const events = all.reduce((sum, { count }) => sum + count, 0);
   return html(

@@ -5,7 +5,7 @@ import { formatCount } from '../vocabulary/format.js';
 import { layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
-import { type Asked, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
+import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
 export interface OperatorsShown {
@@ -18,14 +18,14 @@ export interface OperatorsShown {
 /** Operators by name: host time with and without callees, and launched kernels. */
 export const operatorsPage = (
   { session, shown, operators, origins }: OperatorsShown,
-  asked: Asked,
+  asked: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
     // Operators run on the host, so no device is shown.
     shown: { ...shown, device: null },
-    asked,
+    state: asked,
     title: 'Operators',
     page: '/operators',
     noun: ['operator', 'operators'],

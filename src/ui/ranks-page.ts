@@ -7,7 +7,7 @@ import { formatBytes, formatMs, plural } from '../vocabulary/format.js';
 /** Kinds offered for selection; the table of collectives on the overview has all. */
 const kindsOffered = 20;
 
-interface Asked {
+interface KindChoice {
   kinds: readonly CollectiveKind[];
   chosen: CollectiveKind;
   linkTo: (kind: CollectiveKind) => string;
@@ -18,8 +18,8 @@ interface Asked {
 const nameOf = ({ operation, bytes }: CollectiveKind): string => `${operation} of ${formatBytes(bytes)}`;
 
 /** Chart of ranks over the calls of one kind of collective, shaded by waiting time: the rank without shade is the late one. */
-export function collectiveSection(waits: readonly RankWaits[], asked: Asked): Section {
-  const { kinds, chosen, linkTo, placeOf } = asked;
+export function collectiveSection(waits: readonly RankWaits[], selection: KindChoice): Section {
+  const { kinds, chosen, linkTo, placeOf } = selection;
   const ranks = [...new Set(waits.map(({ rank }) => rank))];
   const bins = [...new Set(waits.map(({ bin }) => bin))].sort((a, b) => a - b);
   const columns = bins.map((bin) => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { RequestSeen } from '../facts/serving/requests-over-time.js';
+import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import { ganttRequests, requestGantt } from './requests-gantt.js';
 
-const request = (id: number, sent_s: number, more: Partial<RequestSeen> = {}): RequestSeen => ({
+const request = (id: number, sent_s: number, more: Partial<TimedRequest> = {}): TimedRequest => ({
   id: String(id),
   due_s: sent_s,
   sent_s,

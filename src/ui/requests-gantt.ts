@@ -1,4 +1,4 @@
-import type { RequestSeen } from '../facts/serving/requests-over-time.js';
+import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { KeyEntry, TimelineChart } from '../views/chart.js';
 import { classColors, type Colour } from '../vocabulary/colours.js';
 import { formatMs, plural } from '../vocabulary/format.js';
@@ -15,12 +15,12 @@ const parts = {
 } as const satisfies Record<string, { label: string; color: Colour }>;
 type PartName = keyof typeof parts;
 
-interface Timed extends RequestSeen {
+interface Timed extends TimedRequest {
   sent_s: number;
   e2e_ms: number;
 }
 
-const isTimed = (request: RequestSeen): request is Timed =>
+const isTimed = (request: TimedRequest): request is Timed =>
   request.sent_s !== null && request.e2e_ms !== null;
 const endOf = ({ sent_s: sent, e2e_ms: ms }: Timed): number => sent + ms / 1e3;
 const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, due ?? sent);
@@ -28,7 +28,7 @@ const beginOf = ({ sent_s: sent, due_s: due }: Timed): number => Math.min(sent, 
 export interface Gantt {
   chart: TimelineChart;
   /** Requests in the chart, in the order in which they were sent. */
-  drawn: readonly RequestSeen[];
+  drawn: readonly TimedRequest[];
   /** Number of requests sent earlier and still in flight. */
   before: number;
   /** Number of requests without an end. */
@@ -42,7 +42,7 @@ export interface Gantt {
  * of requests in flight.
  * @param from index of the first request, in the order in which they were sent
  */
-export function requestGantt(requests: readonly RequestSeen[], from: number): Gantt | null {
+export function requestGantt(requests: readonly TimedRequest[], from: number): Gantt | null {
   const asked = requests.slice(from, from + ganttRequests);
   const timed = asked.filter(isTimed);
   if (timed.length === 0) return null;

@@ -1,5 +1,5 @@
 import { nothing } from './nothing.js';
-import type { RequestSeen } from '../facts/serving/requests-over-time.js';
+import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';
 import { classColors } from '../vocabulary/colours.js';
@@ -18,7 +18,7 @@ const latencies = [
 type Latency = (typeof latencies)[number][0];
 
 /** Single requests of a load: when each was sent and finished, latencies over that time, and the slowest requests. */
-export function requestSections(requests: readonly RequestSeen[], loads: Loads): Section[] {
+export function requestSections(requests: readonly TimedRequest[], loads: Loads): Section[] {
   const { execution, executions, linkTo, nameOf = String, pages = 1 } = loads;
   const drawn = Math.ceil(mostDrawn / pages);
   const listed = Math.ceil(mostListed / pages);
@@ -105,7 +105,7 @@ interface Loads {
 
 /** Requests over the time in which they were in flight, one chart of up to `ganttRequests` at a time. */
 function ganttBlocks(
-  requests: readonly RequestSeen[],
+  requests: readonly TimedRequest[],
   { execution, linkTo, from: asked = 0 }: Loads,
 ): Block[] {
   const from = Math.max(0, Math.min(asked, requests.length - ganttRequests));
@@ -152,8 +152,8 @@ function ganttBlocks(
 
 const requestTable = (
   title: string,
-  requests: readonly RequestSeen[],
-  named: (request: RequestSeen) => Text,
+  requests: readonly TimedRequest[],
+  named: (request: TimedRequest) => Text,
 ): Block => ({
   t: 'table',
   title,
@@ -181,8 +181,8 @@ const requestTable = (
 const quantity = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'not recorded' } : { n, unit };
 
-function seriesOf(requests: readonly RequestSeen[], id: Latency, timed: boolean): Series[] {
-  const points = (of: (request: RequestSeen) => boolean): Point[] =>
+function seriesOf(requests: readonly TimedRequest[], id: Latency, timed: boolean): Series[] {
+  const points = (of: (request: TimedRequest) => boolean): Point[] =>
     requests.flatMap((request, index): Point[] =>
       of(request) && request[id] !== null ? [[timed ? request.sent_s! : index, request[id]]] : [],
     );

@@ -86,7 +86,7 @@ interface Request {
 export function requestView(document: Document<Request>): View {
   const { url, body } = document.data;
   const { messages, tools, system, ...settings } = body;
-  const said = [
+  const conversation = [
     ...(system === undefined ? [] : [{ role: 'system', content: system }]),
     ...(Array.isArray(messages) ? (messages as { role?: unknown; content?: unknown }[]) : []),
   ];
@@ -101,7 +101,7 @@ export function requestView(document: Document<Request>): View {
     session: { id: null, started_at: '' },
     lead: [
       ...part('settings', JSON.stringify(settings, null, 2)),
-      ...said.flatMap(({ role, content, ...more }) =>
+      ...conversation.flatMap(({ role, content, ...more }) =>
         part(
           String(role),
           ...contentLines(content),

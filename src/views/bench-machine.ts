@@ -132,7 +132,7 @@ const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointR
 /** Shares of the roofline, expected latencies, and times on the device. */
 export function efficiencySection(data: BenchResult): Section {
   const rows = measuredRows(data);
-  const hows = new Set(
+  const sources = new Set(
     rows.flatMap(({ point }) =>
       [point.expected.ttft, point.expected.tpot].flatMap((figure) => ('value' in figure ? [] : [figure.how])),
     ),
@@ -160,7 +160,7 @@ export function efficiencySection(data: BenchResult): Section {
         [...pointColumns(data), ...expectedColumns('ttft', 0), ...expectedColumns('tpot', 1)],
         rows,
       ),
-      { t: 'notes', items: [...hows].map((how) => `Expected: ${how}.`) },
+      { t: 'notes', items: [...sources].map((how) => `Expected: ${how}.`) },
       tableOf(
         'On the device: time between events, and sum of kernels (framework profiler)',
         [

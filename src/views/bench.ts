@@ -1,7 +1,7 @@
 import type { Document, Issue } from '../model/document.js';
 import type { BenchAnswer, BenchPointResult, BenchResult, BenchVariant } from '../model/documents/bench.js';
 import type { Figure } from '../model/figure.js';
-import { issuesAt } from '../vocabulary/said.js';
+import { issuesAt } from '../vocabulary/sentence-template.js';
 import { thinned } from '../model/thinned.js';
 import { answerLabels, pointLabel } from '../vocabulary/bench.js';
 import { formatSpread } from '../vocabulary/format.js';

@@ -29,7 +29,7 @@ export function capturesView({
   const document = trace ?? documents[0]?.[1];
   if (!document) throw new Error(`session ${session.id} has no captures`);
   // Issues of the session are in each of its documents, so only the first shows them.
-  const saidOnce = (captured: Document<never>): Document<never> => ({
+  const withoutRepeatedIssues = (captured: Document<never>): Document<never> => ({
     ...captured,
     issues: captured.issues.filter(
       ({ code, text }) => !trace?.issues.some((known) => known.code === code && known.text === text),
@@ -49,7 +49,7 @@ export function capturesView({
           title: sections[id].title,
           // Details if there is a timeline.
           level: trace ? (2 as const) : (1 as const),
-          blocks: sections[id].blocks(saidOnce(content)),
+          blocks: sections[id].blocks(withoutRepeatedIssues(content)),
         }))
         .filter(({ blocks }) => blocks.length > 0),
       ...(trace ? contextSections(trace) : []),

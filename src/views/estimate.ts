@@ -281,7 +281,7 @@ const overheads: readonly string[] = [
 ];
 
 /** Bytes on the fullest GPU. */
-const ofComponents = ({ lines }: EstimatePoint, components: readonly string[]): Value =>
+const componentBytes = ({ lines }: EstimatePoint, components: readonly string[]): Value =>
   bytes(
     lines
       .filter(({ component }) => components.includes(component))
@@ -300,7 +300,7 @@ const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
     head: 'weights',
     ...number,
     drop: 2,
-    of: (point) => ofComponents(point, ['model_weights']),
+    of: (point) => componentBytes(point, ['model_weights']),
   },
   { id: 'kv_cache_bytes', head: 'KV cache', ...number, drop: 3, of: ({ kv_needed_bytes: of }) => bytes(of) },
   {
@@ -308,14 +308,14 @@ const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
     head: 'activations',
     ...number,
     drop: 1,
-    of: (point) => ofComponents(point, ['activations']),
+    of: (point) => componentBytes(point, ['activations']),
   },
   {
     id: 'overhead_bytes',
     head: 'overhead',
     ...number,
     drop: 0,
-    of: (point) => ofComponents(point, overheads),
+    of: (point) => componentBytes(point, overheads),
   },
   { id: 'needed_bytes', head: 'needed', ...number, of: ({ needed_gpu_bytes: of }) => bytes(of) },
   {

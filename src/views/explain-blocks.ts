@@ -178,11 +178,11 @@ function barTable(stage: StageWaterfall, places?: Places): Block {
 }
 
 function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
-  const said = [barWords(id).meaning, note].filter((text) => text !== null).join('. ');
+  const barMeaning = [barWords(id).meaning, note].filter((text) => text !== null).join('. ');
   return [
-    said,
+    barMeaning,
     ...parts.flatMap((part, index): Part[] => [
-      `${index > 0 ? ', ' : said === '' ? '' : '. '}${part.label} `,
+      `${index > 0 ? ', ' : barMeaning === '' ? '' : '. '}${part.label} `,
       { n: part.ms, unit: 'ms' },
     ]),
   ];

@@ -49,9 +49,9 @@ describe('explain in the terminal', () => {
     expect(widest(text)).toBeLessThanOrEqual(80);
     const hostile = `\u001b[2J${hostileText}`;
     const bad = testExplain({ findings: [testFinding({ title: hostile, check: hostile })] });
-    const said = explainText(bad);
-    expect(said).not.toContain('\u001b');
-    expect(widest(said)).toBeLessThanOrEqual(80);
+    const badText = explainText(bad);
+    expect(badText).not.toContain('\u001b');
+    expect(widest(badText)).toBeLessThanOrEqual(80);
   });
 
   test('of many ranks the first are listed, with a range of the others', () => {

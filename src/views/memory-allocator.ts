@@ -4,8 +4,8 @@ import type { Block, Column, Section, Text } from './block.js';
 import type { Chart } from './chart.js';
 import {
   allocatorDevices,
-  heldBytes,
-  heldParts,
+  allocatedPartBytes,
+  allocatedParts,
   mainSeries,
   momentsOf,
   shortPlace,
@@ -94,13 +94,13 @@ export function allocatorSections(data: MemoryResult): Section[] {
               },
               ...devices.map((gpu) =>
                 deviceChart(data, gpu, stackChart(data, gpu), 'Allocator memory over time', [
-                  ...heldParts.map((name): MomentColumn => [
+                  ...allocatedParts.map((name): MomentColumn => [
                     {
                       ...numeric(`${name}_gb`, componentLabels[name]),
                       // Equals reserved − peak allocated, the next columns.
                       ...(name === 'allocator_reserve' ? { drop: 0 } : {}),
                     },
-                    (moment) => heldBytes(moment, name),
+                    (moment) => allocatedPartBytes(moment, name),
                   ]),
                   peakAllocated,
                   reserved,

@@ -3,7 +3,7 @@ import { classColors, componentColor, lineMark } from '../vocabulary/colours.js'
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
 import type { LinesChart, Series, WaterfallChart } from './chart.js';
-import { heldBytes, heldParts, mainSeries, momentsOf, shortPlace } from './memory-series.js';
+import { allocatedPartBytes, allocatedParts, mainSeries, momentsOf, shortPlace } from './memory-series.js';
 
 type Marks = MemoryResult['timeline']['marks'];
 
@@ -70,15 +70,15 @@ export function stackChart(data: MemoryResult, gpu: number | null): LinesChart {
   return overRun(
     data,
     [
-      ...heldParts
-        .filter((name) => moments.some((moment) => heldBytes(moment, name) > 0))
+      ...allocatedParts
+        .filter((name) => moments.some((moment) => allocatedPartBytes(moment, name) > 0))
         .map((name): Series => ({
           name: componentLabels[name],
           color: componentColor(name),
           style: 'stack',
           points: [
             [start, 0],
-            ...moments.map((moment) => [moment.t_s, gb(heldBytes(moment, name))] as const),
+            ...moments.map((moment) => [moment.t_s, gb(allocatedPartBytes(moment, name))] as const),
           ],
         })),
       ...(series

@@ -11,7 +11,7 @@ export const allocatorDevices = ({ allocator }: MemoryResult): (number | null)[]
   [...new Set(allocator.map(({ gpu }) => gpu))].toSorted((a, b) => (a ?? -1) - (b ?? -1));
 
 /** Parts of allocated memory, from the bottom of the stack. */
-export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
+export const allocatedParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
 
 /** Moments of one device in time order; if several ranks use it, those of the first rank. */
 export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
@@ -21,7 +21,7 @@ export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorM
 }
 
 /** Bytes of a part at a moment: its share of the allocated peak, and memory reserved in addition. */
-export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[number]): number {
+export function allocatedPartBytes(moment: AllocatorMoment, part: (typeof allocatedParts)[number]): number {
   const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
   switch (part) {
     case 'model_weights':

@@ -13,11 +13,11 @@ const strongest = 0.5;
 const briefRanks = 8;
 
 /** A rank compared with the median rank of the same step. */
-interface OwnTime {
+interface RankRow {
   rank: number;
   mean_ms: number | null;
   /** Largest share above the median, and its step; null without a time. */
-  beyond: number | null;
+  aboveMedian: number | null;
   step: Text | null;
   slowest: number;
   of: number;
@@ -32,13 +32,15 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
     const times = rankSteps.ranks.flatMap(({ ms }) => ms[at] ?? []);
     return times.length === 0 ? null : median(times);
   });
-  const beyond = rankSteps.ranks.map(({ ms }) =>
+  const aboveMedian = rankSteps.ranks.map(({ ms }) =>
     ms.map((stepMs, at) => (stepMs === null || !columns[at] ? null : stepMs / columns[at] - 1)),
   );
   const names = rankSteps.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
-  const most = rankSteps.steps.map((_, at) => Math.max(...beyond.map((excess) => excess[at] ?? -Infinity)));
-  const rows = rankSteps.ranks.map(({ rank, ms }, nth): OwnTime => {
-    const shares = beyond[nth]!;
+  const most = rankSteps.steps.map((_, at) =>
+    Math.max(...aboveMedian.map((excess) => excess[at] ?? -Infinity)),
+  );
+  const rows = rankSteps.ranks.map(({ rank, ms }, nth): RankRow => {
+    const shares = aboveMedian[nth]!;
     const known = ms.filter((stepMs) => stepMs !== null);
     const top = shares.reduce<number | null>(
       (best, share, at) => (share !== null && (best === null || share > shares[best]!) ? at : best),
@@ -47,7 +49,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
     return {
       rank,
       mean_ms: known.length === 0 ? null : known.reduce((sum, stepMs) => sum + stepMs, 0) / known.length,
-      beyond: top === null ? null : shares[top]!,
+      aboveMedian: top === null ? null : shares[top]!,
       step: top === null ? null : stepText(placeOf(rank, rankSteps.steps[top]!), names[top]!),
       slowest: shares.filter((share, at) => share !== null && share > 0 && share === most[at]).length,
       of: known.length,
@@ -71,7 +73,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
       y: { name: 'rank', values: rankSteps.ranks.map(({ rank }) => `${rank}`).toReversed() },
       cells: rankSteps.ranks.flatMap(({ rank, ms }, nth) =>
         ms.map((stepMs, at) => {
-          const share = beyond[nth]![at]!;
+          const share = aboveMedian[nth]![at]!;
           return {
             x: at,
             y: rankSteps.ranks.length - 1 - nth,
@@ -84,8 +86,10 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
     },
     behind: tableOf(
       'Own time by rank: without exposed communication, against the median rank of the step',
-      ownColumns,
-      rows.toSorted((a, b) => b.slowest - a.slowest || (b.beyond ?? 0) - (a.beyond ?? 0) || a.rank - b.rank),
+      rankColumns,
+      rows.toSorted(
+        (a, b) => b.slowest - a.slowest || (b.aboveMedian ?? 0) - (a.aboveMedian ?? 0) || a.rank - b.rank,
+      ),
       { brief: briefRanks, filter: true },
     ),
   };
@@ -96,7 +100,7 @@ const stepText = (link: string | undefined, text: string): Text =>
 
 const none = { missing: 'the rank has no such step' } as const;
 
-const ownColumns: readonly ColumnOf<OwnTime>[] = [
+const rankColumns: readonly ColumnOf<RankRow>[] = [
   { id: 'rank', head: 'rank', numeric: true, of: ({ rank }) => ({ count: rank }) },
   {
     id: 'own_ms',
@@ -108,7 +112,7 @@ const ownColumns: readonly ColumnOf<OwnTime>[] = [
     id: 'longest_beyond_median',
     head: 'most beyond the median',
     numeric: true,
-    of: ({ beyond }) => (beyond === null ? none : { n: beyond, unit: 'ratio', signed: true }),
+    of: ({ aboveMedian }) => (aboveMedian === null ? none : { n: aboveMedian, unit: 'ratio', signed: true }),
   },
   { id: 'longest_step', head: 'in step', of: ({ step }) => step ?? none },
   { id: 'slowest', head: 'slowest rank in', of: ({ slowest, of }) => `${slowest} of ${of}` },

@@ -10,14 +10,14 @@ import { testRoofline } from './test-roofline.js';
 import type { Block, Table, View } from './block.js';
 import { rooflineView } from './roofline.js';
 
-const ofGpus = (gpu = handGpuRoofline()) =>
+const gpuDocument = (gpu = handGpuRoofline()) =>
   document<RooflineData>(
     'roofline',
     rooflineVersion,
     { roofline: null, cached: false, age_s: 0, gpu, gpu_cached: true, gpu_age_s: 7200 },
     [{ code: 'throttled', severity: 'info', text: 'Clocks were throttled.' }],
   );
-const view = rooflineView(ofGpus());
+const view = rooflineView(gpuDocument());
 const cpuView = rooflineView(
   document<RooflineData>('roofline', rooflineVersion, {
     roofline: testRoofline(),
@@ -38,7 +38,7 @@ const facts = (blocks: readonly Block[]) =>
   );
 
 test('a GPU shows every rate with its share of the data sheet, marked if clocks were throttled', () => {
-  expect(rooflineDocumentSchema.parse(ofGpus()).data.gpu).toEqual(handGpuRoofline());
+  expect(rooflineDocumentSchema.parse(gpuDocument()).data.gpu).toEqual(handGpuRoofline());
   const [compute, memory] = section(view, 'cuda-0').filter(isTable);
   // 800 of 989 TFLOP/s, ridge 800 / 4.
   expect(compute!.rows[1]!.cells.map(rawValue)).toEqual([
@@ -98,14 +98,14 @@ test.each([
 });
 
 test('names of GPUs cannot inject anything on a page, which lists the sizes tried', () => {
-  const hostile = ofGpus(handGpuRoofline({ gpus: [handGpu({ name: hostileText })] }));
+  const hostile = gpuDocument(handGpuRoofline({ gpus: [handGpu({ name: hostileText })] }));
   const page = pageOfView(rooflineView(hostile), { clientScript: '' });
   expect(page).not.toContain(`>${hostileText}`);
   expect(page).toContain('8192×8192×8192');
 });
 
 test('documents of version 1.0 can still be read', () => {
-  const { schema, data, ...rest } = ofGpus();
+  const { schema, data, ...rest } = gpuDocument();
   const old = {
     ...rest,
     schema: schema.replace(rooflineVersion, '1.0'),

@@ -55,7 +55,7 @@ function runBlocks(data: SweepResult): Block[] {
   );
   const figures = shownFiguresOf(data);
   const parameters = parametersOf(data);
-  const [byModel, own] = [true, false].map((follows) =>
+  const [byModel, others] = [true, false].map((follows) =>
     parameters.filter((name) => followsModel(data.runs, name) === follows),
   ) as [string[], string[]];
   const order = [
@@ -63,7 +63,7 @@ function runBlocks(data: SweepResult): Block[] {
     'took',
     ...byModel,
     ...figures.slice(1).toReversed(),
-    ...own.slice(1).toReversed(),
+    ...others.slice(1).toReversed(),
   ];
   const columns: ColumnOf<Line>[] = [
     { id: 'run', head: 'run', ...number, of: ({ run }) => ({ count: run.number }) },
@@ -173,8 +173,8 @@ function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block
     }
   const items = [...found.values()].map(({ numbers, texts }) => {
     const [first, ...otherTexts] = texts;
-    const who = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
-    return `${who}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;
+    const runNames = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
+    return `${runNames}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;
   });
   return [
     ...(issues.length > 0 ? [{ t: 'issues', issues } as const] : []),

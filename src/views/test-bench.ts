@@ -8,7 +8,7 @@ import type {
   BenchVariant,
 } from '../model/documents/bench.js';
 import { figure, missing } from '../model/figure.js';
-import { said } from '../vocabulary/said.js';
+import { sentence } from '../vocabulary/sentence-template.js';
 import { random } from './test-operators.js';
 
 const launches = 3;
@@ -109,7 +109,7 @@ function pointOf(shape: Shape, slow: number, gpu: boolean): BenchPointResult {
           {
             code: 'low_utilization',
             severity: 'warning',
-            ...said`The GPU does nothing in ${Math.round(idle * 100)} % of a decode step.`,
+            ...sentence`The GPU does nothing in ${Math.round(idle * 100)} % of a decode step.`,
           },
         ]
       : [{ code: 'good_utilization', severity: 'good', text: 'The device is kept busy.' }];

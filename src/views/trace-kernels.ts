@@ -362,7 +362,7 @@ const shapes = ({ shapes: all }: Operator): Text =>
         text: all[0].input_shapes.slice(0, 60),
         hint: all
           .slice(0, 6)
-          .map(({ input_shapes: own, count }) => `${count} × ${own}`)
+          .map(({ input_shapes: inputShapes, count }) => `${count} × ${inputShapes}`)
           .join('\n'),
       }
     : { missing: 'shapes were not recorded' };

@@ -165,8 +165,8 @@ function profileSection({ profiles }: Validation): Section {
     return total === null ? [] : [{ profile, total, label: runLabel(profile) }];
   });
   const manyGpus = new Set(compared.map(({ profile }) => profile.gpu)).size > 1;
-  const beyond = compared.flatMap(({ profile, total, label }) => {
-    const text = total.within ? componentsBeyond(profile) : (profile.explanation ?? []);
+  const outside = compared.flatMap(({ profile, total, label }) => {
+    const text = total.within ? componentsOutside(profile) : (profile.explanation ?? []);
     return total.within && profile.components.every(({ within }) => within) ? [] : [{ name: label, text }];
   });
   return {
@@ -201,8 +201,8 @@ function profileSection({ profiles }: Validation): Section {
         })),
         brief: 3,
       },
-      ...(beyond.length > 0 ? [{ t: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
-      ...listed(beyond),
+      ...(outside.length > 0 ? [{ t: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
+      ...listed(outside),
       {
         t: 'fold',
         level: 2,
@@ -228,7 +228,7 @@ function profileSection({ profiles }: Validation): Section {
   };
 }
 
-const componentsBeyond = ({ components }: ValidatedProfile): Text =>
+const componentsOutside = ({ components }: ValidatedProfile): Text =>
   components
     .filter(({ within }) => !within)
     .flatMap(({ component, error_bytes, error_share }, index) => [

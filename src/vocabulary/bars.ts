@@ -85,9 +85,9 @@ const hosts: Readonly<Record<string, BarWords>> = {
 export function barWords(id: string): BarWords {
   const { head, tail } = barParts(id);
   const meaning = head === null ? null : barMeanings[head];
-  const ofClass = classOfBar(id);
-  if (ofClass !== null) {
-    const name = classLabel(ofClass);
+  const opClass = classOfBar(id);
+  if (opClass !== null) {
+    const name = classLabel(opClass);
     if (head === 'inefficiency') return { label: `${name} above roofline`, meaning };
     return { label: head === 'nonessential' ? `avoidable ${name}` : `${name}, as measured`, meaning };
   }

@@ -266,13 +266,13 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('#gemms details summary');
     await page.locator('#gemms a[href*="shape="]').first().click();
     await page.waitForURL(/shape=/);
-    const ofShape = Number((await page.innerText('#chosen dd >> nth=0')).replaceAll(/\s/g, ''));
+    const countOfShape = Number((await page.innerText('#chosen dd >> nth=0')).replaceAll(/\s/g, ''));
     const [m, n, k] = new URL(page.url()).searchParams.get('shape')!.split(/[× ]/);
     const [[recorded]] = ui.sql(
       name,
       `SELECT count(*) FROM ops WHERE name = 'aten::mm' AND input_shapes LIKE '[[${m},${k}],[${k},${n}]%'`,
     ) as [[number]];
-    expect(ofShape).toBe(recorded);
+    expect(countOfShape).toBe(recorded);
     await page.click('#chosen a[href*="/timeline?"]');
     await ready(page);
     await page.waitForSelector('#details h2');

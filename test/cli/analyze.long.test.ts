@@ -53,7 +53,7 @@ describe('with a model', () => {
   test('--dry-run prints what is sent; SQL runs; answer on stdout, messages on stderr; the conversation continues', async () => {
     const args = ['analyze', 'serial_streams-fault', '--question', 'how many kernels?'];
     const dry = await asking([...args, '--dry-run', '--json'], [{ text: '' }]);
-    expect(server!.seen).toEqual([]);
+    expect(server!.requests).toEqual([]);
     const request = analyzeRequestDocumentSchema.parse(JSON.parse(dry.stdout)).data;
     expect(dry.stdout).not.toContain('sk-0123');
     await server!.close();
@@ -68,8 +68,8 @@ describe('with a model', () => {
     expect(first.stdout).toContain('0 of 1 numbers verified, 1 marked (unverified)');
     expect(first.stderr).toContain('asking scripted at 127.0.0.1');
     expect(first.stdout.split('\n').every((line) => line.length <= 80)).toBe(true);
-    expect(server!.seen[0]!.body).toEqual(request.body);
-    const sent = server!.seen.map(({ body }) => JSON.stringify(body));
+    expect(server!.requests[0]!.body).toEqual(request.body);
+    const sent = server!.requests.map(({ body }) => JSON.stringify(body));
     expect(sent[1]).toMatch(/host-[0-9a-f]{6}/);
     expect(sent[2]).not.toContain('root:');
     await server!.close();
@@ -81,7 +81,7 @@ describe('with a model', () => {
     expect(second.status, second.stderr).toBe(0);
     const { data } = analyzeDocumentSchema.parse(JSON.parse(second.stdout));
     expect(data).toMatchObject({ answered_by: 'model', question: 'and now?', usage: { steps: 1 } });
-    expect(JSON.stringify(server!.seen[0]!.body)).toContain('how many kernels?');
+    expect(JSON.stringify(server!.requests[0]!.body)).toContain('how many kernels?');
   });
 
   test('Ctrl-C exits with 130', async () => {
@@ -105,7 +105,7 @@ test('import ends with a narrative', async () => {
   const ran = await asking(['import', file, '--quiet'], [{ text: 'Mostly launches [q0].' }]);
   expect([ran.status, ran.stdout], ran.stderr).toEqual([0, expect.stringContaining('Mostly launches [q0].')]);
   expect(ran.stdout.indexOf('report:')).toBeLessThan(ran.stdout.indexOf('Mostly launches'));
-  expect(server!.seen).toHaveLength(1);
+  expect(server!.requests).toHaveLength(1);
 });
 
 describe('without a model', () => {

@@ -81,12 +81,12 @@ test('without a server and without the probe: a session of failures, no latencie
 });
 
 test('a server that dies under load: its earlier answers are saved', async () => {
-  const own = await programmedServer();
-  const args = ['bench', 'serve', own.url, ...lengths, '--no-probe', '--concurrency', '4'];
+  const dying = await programmedServer();
+  const args = ['bench', 'serve', dying.url, ...lengths, '--no-probe', '--concurrency', '4'];
   const more = ['--requests', '200', '--timeout', '5s', '--json', '--quiet'];
   const { ended } = start(at, [...args, ...more, ...body({ gap_ms: 10 })]);
-  while ((await own.written()) < 200) await sleep(20);
-  own.stop();
+  while ((await dying.written()) < 200) await sleep(20);
+  dying.stop();
   const { data, codes } = loaded(await ended);
   const { ok, failed, failures } = data.points[0]!.requests;
   expect(ok).toBeGreaterThan(5);

@@ -19,7 +19,7 @@ interface Oracle {
   kernelNs: number;
 }
 
-function ofSqlite(): Oracle {
+function sqliteOracle(): Oracle {
   const database = new Database(captures.sqlite, { readonly: true });
   const queryNumber = (sql: string) => Number(Object.values(database.prepare(sql).get() as object)[0]);
   const count = (table: string) => queryNumber(`SELECT count(*) FROM CUPTI_ACTIVITY_KIND_${table}`);
@@ -34,7 +34,7 @@ function ofSqlite(): Oracle {
   return oracle;
 }
 
-function ofKineto(): Oracle {
+function kinetoOracle(): Oracle {
   const { traceEvents } = JSON.parse(gunzipSync(readFileSync(captures.kineto)).toString()) as {
     traceEvents: { ph: string; cat?: string; dur: number }[];
   };
@@ -75,8 +75,8 @@ interface Speedscope {
 }
 
 describe.each([
-  ['nsys', captures.sqlite, ofSqlite],
-  ['kineto', captures.kineto, ofKineto],
+  ['nsys', captures.sqlite, sqliteOracle],
+  ['kineto', captures.kineto, kinetoOracle],
 ] as const)('%s', (name, file, oracleOf) => {
   const oracle = oracleOf();
   const counted = (['kernels', 'copies', 'api_calls', 'ops'] as const).filter((table) => oracle[table] > 0);

@@ -46,22 +46,22 @@ function lookEverywhere(
   session: string,
   { env = {}, formats = 'all' }: { env?: NodeJS.ProcessEnv; formats?: 'all' | 'csv' } = {},
 ): void {
-  const said = (...args: string[]) => {
+  const output = (...args: string[]) => {
     const { status, stdout, stderr } = inferscope(at, args, env);
     expect(status, `${args.join(' ')}: ${stderr}`).toBe(0);
     expect([args, holds(Buffer.from(stdout + stderr))]).toEqual([args, []]);
     return stdout;
   };
-  const { data } = JSON.parse(said('session', 'show', session, '--json')) as {
+  const { data } = JSON.parse(output('session', 'show', session, '--json')) as {
     data: { folder: string; manifest: { tables: Record<string, unknown> } };
   };
-  said('session', 'show', session);
-  said('session', 'list', '--json');
+  output('session', 'show', session);
+  output('session', 'list', '--json');
   const tables = Object.keys(data.manifest.tables);
-  if (tables.includes('kernels')) said('report', '--session', session);
+  if (tables.includes('kernels')) output('report', '--session', session);
   // What is printed, by example; all rows of all tables are looked at below.
   for (const table of tables.filter((name) => name === 'kernels' || name === 'stages'))
-    said('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
+    output('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
   // Parquet is compressed: DuckDB looks at every row. The query itself has the secrets reversed.
   const anywhere = secrets.map(
     (secret) => `contains(CAST(t AS VARCHAR), reverse('${[...secret].reverse().join('')}'))`,
@@ -69,22 +69,22 @@ function lookEverywhere(
   const counts = tables.map(
     (table) => `SELECT '${table}', count(*) FROM ${table} t WHERE ${anywhere.join(' OR ')}`,
   );
-  const found = said('sql', '--session', session, '--json', counts.join(' UNION ALL '));
+  const found = output('sql', '--session', session, '--json', counts.join(' UNION ALL '));
   expect(JSON.parse(found).data.rows.filter(([, n]: [string, number]) => n > 0)).toEqual([]);
   const out = join(at.scratch, `exports-${session}`);
   mkdirSync(out);
-  said('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
+  output('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
   if (formats === 'all') {
-    said('export', '-s', session, '--format', 'parquet', '-o', join(out, 'parquet'));
-    said('export', '-s', session, '--format', 'openmetrics', '-o', join(out, 'metrics.txt'));
+    output('export', '-s', session, '--format', 'parquet', '-o', join(out, 'parquet'));
+    output('export', '-s', session, '--format', 'openmetrics', '-o', join(out, 'metrics.txt'));
   }
   if (formats === 'all' && tables.includes('kernels')) {
-    said('export', '-s', session, '--format', 'chrome-trace', '-o', join(out, 'trace.json'));
-    said('export', '-s', session, '--format', 'speedscope', '-o', join(out, 'speedscope.json'));
+    output('export', '-s', session, '--format', 'chrome-trace', '-o', join(out, 'trace.json'));
+    output('export', '-s', session, '--format', 'speedscope', '-o', join(out, 'speedscope.json'));
   }
   const archive = join(out, 'archive');
   mkdirSync(archive);
-  said('session', 'export', session, '-o', join(out, 'all.tar.gz'), '--derived');
+  output('session', 'export', session, '-o', join(out, 'all.tar.gz'), '--derived');
   const untar = spawnSync('tar', ['-xzf', join(out, 'all.tar.gz'), '-C', archive]);
   expect(untar.status).toBe(0);
   rmSync(join(out, 'all.tar.gz'));

@@ -48,7 +48,7 @@ async function exported(session: string, ...more: string[]): Promise<(sql: strin
 }
 
 /** Rows, time and first start of the events of each name. A start is ns since the first event of its execution. */
-const ofNames = `count(*), sum(dur), min(ts)`;
+const nameTotals = `count(*), sum(dur), min(ts)`;
 const stage = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 const events = `(
   SELECT execution_id, 'kernels' AS category, coalesce(short_name, name) AS name, start_ns, dur_ns FROM kernels
@@ -91,7 +91,9 @@ describe.each(sessions)('%s', (name, args, filled) => {
   });
 
   test('each name: events, time and first start', async () => {
-    const theirs = await perfetto(`SELECT category, name, ${ofNames} FROM slice GROUP BY 1, 2 ORDER BY 1, 2`);
+    const theirs = await perfetto(
+      `SELECT category, name, ${nameTotals} FROM slice GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
     const ours = rowsOf(
       name,
       `SELECT category, name, count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
@@ -105,7 +107,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
     // Lanes "(2)" hold what overlaps on one stream.
     const track = `CASE WHEN instr(thread.name, ' (') > 0 THEN substr(thread.name, 1, instr(thread.name, ' (') - 1) ELSE thread.name END`;
     const theirs = await perfetto(
-      `SELECT ${track} AS track, ${ofNames} FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
+      `SELECT ${track} AS track, ${nameTotals} FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
        WHERE category IN ('kernels', 'copies') GROUP BY 1 ORDER BY 1`,
     );
     const ours = rowsOf(

@@ -197,7 +197,7 @@ test('a benchmark: few bars, and unrecorded causes are not explained', async () 
 
 describe('a timeline', () => {
   test('explains each rank separately, with the bars of the slowest', async () => {
-    const ofRank = (rank: number, slower: number) => ({
+    const rankRows = (rank: number, slower: number) => ({
       stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, rank })],
       kernels: [
         kernel(10 * rank + 1, 0, 50, { rank, device: rank, exclusive_ns: 50 * us }),
@@ -205,7 +205,7 @@ describe('a timeline', () => {
       ],
       gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
-    const [first, second] = [ofRank(0, 0), ofRank(1, 20)];
+    const [first, second] = [rankRows(0, 0), rankRows(1, 20)];
     const session = await traceSessionOf(together(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({
@@ -238,7 +238,7 @@ describe('a timeline', () => {
   test('among equally slow ranks, shows the one that the others wait for', async () => {
     // Steps of 100 µs: rank 0 arrives after 50 µs, rank 1 after 88. Both finish after 98, and rank 0's step ends after
     // 102.
-    const ofRank = (rank: number, host: number, end: number) => ({
+    const rankRows = (rank: number, host: number, end: number) => ({
       stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, rank })],
       kernels: [
         kernel(10 * rank + 1, 0, 50, { rank, device: rank }),
@@ -251,7 +251,7 @@ describe('a timeline', () => {
       ],
       gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
-    const [first, second] = [ofRank(0, 0, 102), ofRank(1, 38, 100)];
+    const [first, second] = [rankRows(0, 0, 102), rankRows(1, 38, 100)];
     const session = await traceSessionOf(together(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({

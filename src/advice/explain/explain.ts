@@ -1,6 +1,6 @@
 import { document, type Document } from '../../model/document.js';
 import { type ExplainResult, explainVersion } from '../../model/documents/explain.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { remembered } from '../../session/remembered.js';
 import { findingContext, findings } from '../findings/findings.js';
@@ -70,7 +70,7 @@ async function inferredSteps({ database }: TraceScope): Promise<InferredStepsFou
 export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
   const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
-  const bench = holds(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
+  const bench = hasSubject(session.manifest, 'bench') ? await import('../../facts/bench/bench.js') : null;
   keepHeadline(session, headlineOf(found.data, bench && (await bench.analyzeBench(session)).data));
   return found;
 }

@@ -6,7 +6,7 @@ import { nextSteps } from './next-steps.js';
 const { stages, findings } = testExplain().data;
 const commands = (framework: Framework | null, withoutGpu = false, stageList = stages): string[] =>
   nextSteps(stageList, findings, { framework, withoutGpu }).map(({ command }) => command);
-const ofClean = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
+const cleanRunCommand = /--evaluator none,nsys|^inferscope bench latency --engine vllm/;
 const profiled = stages.map((stage) => ({
   ...stage,
   source: 'trace' as const,
@@ -15,19 +15,19 @@ const profiled = stages.map((stage) => ({
 
 test('suggests a clean run if only a profiled time is known, except for vLLM, where a benchmark times the steps', () => {
   const clean = { value: 12, unit: 'ms', source: 'a clean execution' };
-  expect(commands(null, false, profiled).filter((command) => ofClean.test(command))).toEqual([
+  expect(commands(null, false, profiled).filter((command) => cleanRunCommand.test(command))).toEqual([
     'inferscope run --evaluator none,nsys -- <command>',
   ]);
-  expect(commands('vllm', false, profiled).filter((command) => ofClean.test(command))).toEqual([
+  expect(commands('vllm', false, profiled).filter((command) => cleanRunCommand.test(command))).toEqual([
     expect.stringMatching(/^inferscope bench latency --engine vllm /),
   ]);
   const timed = profiled.map((stage) => ({ ...stage, clean_ms: clean }));
-  expect(commands(null, false, timed).some((command) => ofClean.test(command))).toBe(false);
+  expect(commands(null, false, timed).some((command) => cleanRunCommand.test(command))).toBe(false);
 });
 
 test('without a GPU it suggests a look at the machine first, and no capture twice', () => {
   const found = commands(null, true, profiled);
   expect(found).toContain('inferscope doctor');
-  expect(found.some((command) => ofClean.test(command))).toBe(false);
+  expect(found.some((command) => cleanRunCommand.test(command))).toBe(false);
   expect(new Set(found).size).toBe(found.length);
 });

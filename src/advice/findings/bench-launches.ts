@@ -6,7 +6,7 @@ import { onCpu, remote } from '../../facts/bench/machine.js';
 import { usesGraphs } from '../../facts/bench/roof.js';
 import { deviceOf } from '../../facts/device.js';
 import { gpuRoofs, storedGpuRoofline } from '../../facts/roofs.js';
-import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheSeen, staticCacheShare } from './idle-causes.js';
+import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheSource, staticCacheShare } from './idle-causes.js';
 import { launchTogether } from './launch-changes.js';
 import { benchStepSql } from './queries/bench-queries.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
@@ -119,7 +119,7 @@ async function finding(context: FindingContext, bound: Bound): Promise<FoundDraf
     gain: {
       ...gain,
       after_ms: step_ms - gain.expected_ms,
-      assumption: `Kernels take as long as now and follow each other ${node.words}; host work between steps stays. Low: ${formatNs(slowNodeGapNs)}, and kernels take ${formatPercent(staticCacheShare)} longer with the static KV cache that a graph needs (${staticCacheSeen}).`,
+      assumption: `Kernels take as long as now and follow each other ${node.words}; host work between steps stays. Low: ${formatNs(slowNodeGapNs)}, and kernels take ${formatPercent(staticCacheShare)} longer with the static KV cache that a graph needs (${staticCacheSource}).`,
       what_if: 'cudagraph',
     },
     confidence: 'medium',

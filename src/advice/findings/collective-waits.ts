@@ -11,10 +11,10 @@ import type { StageFacts } from './stage-facts.js';
 
 /** Time that this rank waits for another one inside collectives (docs/concepts/stages-and-clocks.md). */
 export interface CollectiveWaits {
-  own: RankWaiting;
+  focusWaits: RankWaiting;
   /** The rank that waits least, for which the others wait; can be this rank. */
   awaited: RankWaiting;
-  ownTime: RankTime | undefined;
+  focusTime: RankTime | undefined;
   awaitedTime: RankTime | undefined;
   /** Queries of both. */
   sql: { collectives: string; ranks: string };
@@ -43,9 +43,9 @@ export async function collectiveWaits(
   const [awaited] = waiting;
   if (!focusWaits || !awaited || waiting.length < 2) return null;
   return {
-    own: focusWaits,
+    focusWaits,
     awaited,
-    ownTime: times.find(isSameRank(focusWaits)),
+    focusTime: times.find(isSameRank(focusWaits)),
     awaitedTime: times.find(isSameRank(awaited)),
     sql,
   };

@@ -60,11 +60,11 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
   );
   const sequence = await stepSequence(context, stage.kind);
   const tables = new Set(tablesOfPositions(sequence).flat());
-  const ofContext = new Set(sequence.flatMap((kernel) => (tables.has(kernel) ? [] : kernel.name)));
-  const ofTables = new Set([...tables].flatMap(({ name }) => (ofContext.has(name) ? [] : name)));
+  const contextNames = new Set(sequence.flatMap((kernel) => (tables.has(kernel) ? [] : kernel.name)));
+  const tableNames = new Set([...tables].flatMap(({ name }) => (contextNames.has(name) ? [] : name)));
   const found: ContextCopies[] = [];
   for (const row of rows) {
-    if (row.name !== null && ofTables.has(row.name)) continue;
+    if (row.name !== null && tableNames.has(row.name)) continue;
     // One query per copy: only for copies large enough.
     const growing = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
     if (row.cat) found.push({ ...row, sizes: null, grows: growing.length > 0 });

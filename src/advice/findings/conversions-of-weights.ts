@@ -21,10 +21,12 @@ export function conversionsOfWeights(
   kind: PhaseKind,
 ): SequenceKernel[][] {
   if (kind !== 'decode' && kind !== 'mixed') return [];
-  const ofAdapters = new Set(lowRankProducts(sequence).flat());
+  const adapterKernels = new Set(lowRankProducts(sequence).flat());
   const found: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
-    const streamKernels = sequence.filter((kernel) => kernel.stream === stream && !ofAdapters.has(kernel));
+    const streamKernels = sequence.filter(
+      (kernel) => kernel.stream === stream && !adapterKernels.has(kernel),
+    );
     for (const [at, product] of streamKernels.entries()) {
       if (product.class !== 'gemm') continue;
       const first = streamKernels.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;

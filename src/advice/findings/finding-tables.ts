@@ -82,18 +82,18 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
 
 /** Kernels by the step that launched them, other kernels by time; exclusive time, so that the sum equals the bars. */
 function kernelsSql(whole: boolean, withUnplaced: boolean): string {
-  const ofCells = (kind: string) =>
+  const cellKernels = (kind: string) =>
     `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
      FROM kernel_cells ${whole ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
-  if (whole) return ofCells("'outside'");
-  if (!withUnplaced) return ofCells('step_kind');
+  if (whole) return cellKernels("'outside'");
+  if (!withUnplaced) return cellKernels('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
     likely AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
     unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN likely USING (stage_id)),
     looked AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
     SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
-    FROM (${ofCells('step_kind')} UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
+    FROM (${cellKernels('step_kind')} UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
 }
 
 /**

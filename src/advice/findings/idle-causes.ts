@@ -8,7 +8,7 @@ import { formatNs } from '../../vocabulary/format.js';
  */
 export const nodeGapNs = 450;
 /** Its source. */
-export const nodesSeen = 'measured on 1,100 nodes of one graph on one H200';
+export const nodeSource = 'measured on 1,100 nodes of one graph on one H200';
 /** Largest measured gap per node. */
 export const slowNodeGapNs = 1500;
 
@@ -18,7 +18,7 @@ export const slowNodeGapNs = 1500;
  */
 export const staticCacheShare = 0.75;
 /** Its source. */
-export const staticCacheSeen =
+export const staticCacheSource =
   'the larger slowdown of two batch sizes, one model on one H200; 17 % at batch 1';
 
 /**
@@ -35,7 +35,7 @@ export function graphNode(roofs: Pick<GpuRoofs, 'graphNodeNs'> | null): {
   const words =
     measured !== null
       ? `${formatNs(ns)} apart (graph nodes measured on this GPU)`
-      : `${formatNs(ns)} apart (${nodesSeen}; run inferscope roofline to measure this GPU)`;
+      : `${formatNs(ns)} apart (${nodeSource}; run inferscope roofline to measure this GPU)`;
   return { ns, least_ns: nodeGapNs, words };
 }
 

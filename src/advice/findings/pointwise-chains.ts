@@ -32,7 +32,7 @@ const pointwise = (kernel: SequenceKernel): boolean =>
 /** Chains of a step's kernels, in order; without conversions of weights, adapters and tables of positions, which other changes remove whole. */
 export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): Chain[] {
   const chains: Chain[] = [];
-  const ofOthers = new Set([
+  const removedByOthers = new Set([
     ...conversionsOfWeights(sequence, kind).flat(),
     ...lowRankProducts(sequence).flat(),
     ...tablesOfPositions(sequence).flat(),
@@ -45,7 +45,7 @@ export function chainsOf(sequence: readonly SequenceKernel[], kind: PhaseKind): 
     if (chain) chains.push(chain);
   };
   for (const kernel of sequence) {
-    if (pointwise(kernel) && !ofOthers.has(kernel))
+    if (pointwise(kernel) && !removedByOthers.has(kernel))
       open.set(kernel.stream, [...(open.get(kernel.stream) ?? []), kernel]);
     else close(kernel.stream);
   }

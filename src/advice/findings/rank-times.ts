@@ -1,5 +1,5 @@
 import { lowerMedian } from '../../model/statistics.js';
-import { captureList, ofKind } from '../../facts/trace/collectives.js';
+import { captureList, joinPhases } from '../../facts/trace/collectives.js';
 import { makeKernelStreams } from '../../facts/trace/kernel-streams.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
@@ -43,10 +43,10 @@ export function rankTimesSql(context: FindingContext, { kind, instances }: Stage
        SELECT k.rank, k.device, sum(k.exclusive_ns) FILTER (k.class <> 'communication') / 1e6 / ${instances} AS compute_ms,
          coalesce(sum(k.dur_ns) FILTER (k.class = 'communication'), 0) / 1e6 / ${instances} AS comm_ms, count(*) / ${instances} AS kernels,
          sum(${blocksSql}) FILTER (k.class <> 'communication') / ${instances} AS blocks
-       FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captures}) GROUP BY ALL),
+       FROM kernels k ${joinPhases('k', kind)} WHERE k.capture_id IN (${captures}) GROUP BY ALL),
      idle AS (
        SELECT g.rank, g.device, sum(${inside}) / 1e6 / ${instances} AS host_ms
-       FROM gaps g ${ofKind('g', kind)} WHERE g.capture_id IN (${captures}) GROUP BY ALL)
+       FROM gaps g ${joinPhases('g', kind)} WHERE g.capture_id IN (${captures}) GROUP BY ALL)
      SELECT c.*, coalesce(i.host_ms, 0) AS host_ms FROM computing c
      LEFT JOIN idle i ON i.rank IS NOT DISTINCT FROM c.rank AND i.device IS NOT DISTINCT FROM c.device ORDER BY compute_ms DESC`;
 }
@@ -79,8 +79,11 @@ const minMoreWork = 1.1;
 /** Null if ranks do not communicate: they are replicas with different loads, and none waits for another. */
 export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   if (ranks.length < 2 || ranks.some(({ comm_ms }) => comm_ms === 0)) return null;
-  const ownMs = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
-  const [slow, ...otherRanks] = ranks.toSorted((a, b) => ownMs(b) - ownMs(a)) as [RankTime, ...RankTime[]];
+  const withoutWaitMs = ({ compute_ms, host_ms }: RankTime) => compute_ms + host_ms;
+  const [slow, ...otherRanks] = ranks.toSorted((a, b) => withoutWaitMs(b) - withoutWaitMs(a)) as [
+    RankTime,
+    ...RankTime[],
+  ];
   const excess = (msOf: (rank: RankTime) => number) =>
     Math.max(0, msOf(slow) - lowerMedian(otherRanks.map(msOf)));
   const blocks = lowerMedian(otherRanks.map((time) => time.blocks ?? 0));
@@ -92,7 +95,7 @@ export function slowRank(ranks: readonly RankTime[]): SlowRank | null {
   const computeMs = moreWork ? even : compute;
   const hostMs = excess(({ host_ms }) => host_ms);
   // If this rank becomes as fast as the others, the next slowest one sets the pace.
-  const next = ownMs(slow) - ownMs(otherRanks[0]!);
+  const next = withoutWaitMs(slow) - withoutWaitMs(otherRanks[0]!);
   return {
     time: slow,
     moreWork,

@@ -60,9 +60,9 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
  * stage noticeably, regardless of size; of another stage, after those that shorten the run noticeably.
  */
 function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
-  const ofToken = ({ finding }: Ranked) => finding.gain?.per === 'token';
-  const tokenStages = new Set(all.filter(ofToken).map(({ finding }) => finding.stage));
-  const steps = all.filter((finding) => !ofToken(finding));
+  const isPerToken = ({ finding }: Ranked) => finding.gain?.per === 'token';
+  const tokenStages = new Set(all.filter(isPerToken).map(({ finding }) => finding.stage));
+  const steps = all.filter((finding) => !isPerToken(finding));
   const last = steps.findLastIndex(
     ({ finding: { stage, at_stake_share, gain, hidden_by }, certain_ms }) =>
       (at_stake_share ?? 0) >= mediumShare &&
@@ -70,7 +70,7 @@ function stepsFirst(all: readonly Ranked[], runMs: number): Ranked[] {
       hidden_by === null &&
       gain !== null,
   );
-  return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
+  return steps.toSpliced(last + 1, 0, ...all.filter(isPerToken));
 }
 
 const totalMs = (stages: readonly StageTime[]): number =>

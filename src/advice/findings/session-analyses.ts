@@ -5,7 +5,7 @@ import type { ServingResult } from '../../model/documents/serving.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { analyzeBench } from '../../facts/bench/bench.js';
 import { analyzeCounters } from '../../facts/counters/counters.js';
@@ -40,7 +40,7 @@ function analysesOf({ session }: FindingContext): Analyses {
 export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
   const known = analysesOf(context);
   known.bench ??=
-    holds(context.manifest, 'bench') && context.manifest.workload
+    hasSubject(context.manifest, 'bench') && context.manifest.workload
       ? analyzeBench(context.session)
       : Promise.resolve(null);
   return known.bench;
@@ -83,6 +83,8 @@ export async function boundOfStage(
 /** A load test: its points and issues. */
 export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
   const known = analysesOf(context);
-  known.serving ??= holds(context.manifest, 'load') ? analyzeServing(context.session) : Promise.resolve(null);
+  known.serving ??= hasSubject(context.manifest, 'load')
+    ? analyzeServing(context.session)
+    : Promise.resolve(null);
   return known.serving;
 }

@@ -6,7 +6,7 @@ import {
   idleCauses,
   nodeGapNs,
   slowNodeGapNs,
-  nodesSeen,
+  nodeSource,
   staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
@@ -98,7 +98,7 @@ export function withCudaGraph(state: StageState): Effect {
       ...[...state.idleBars].map((id): [string, string] => [id, 'the stage is one launch']),
       [
         'launch_latency',
-        `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodesSeen})` : ', measured'}`,
+        `${plural(kernels, 'node')} × ${formatNs(nodeNs)}${state.nodeNs === null ? ` (${nodeSource})` : ', measured'}`,
       ],
       ['synchronization', 'unchanged, the host still waits'],
       ['host.program', 'only long gaps outside the step remain'],

@@ -1,6 +1,6 @@
 import type { BenchAnswer } from '../../model/documents/bench.js';
 import type { Distribution, ServingPoint } from '../../model/documents/serving.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import {
   notKnown,
   capture,
@@ -31,8 +31,8 @@ const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
 
 /** Questions that a benchmark answers itself: knee, scaling, variants, cost of prompt and output. */
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
-  if (holds(facts.session.manifest, 'load')) return servingAnswers(facts);
-  if (!holds(facts.session.manifest, 'bench')) return null;
+  if (hasSubject(facts.session.manifest, 'load')) return servingAnswers(facts);
+  if (!hasSubject(facts.session.manifest, 'bench')) return null;
   const { analyzeBench } = await import('../../facts/bench/bench.js');
   const { variants, answers } = (await analyzeBench(facts.session)).data;
   const all = [
@@ -106,8 +106,8 @@ const spreadOf = (of: Distribution): string =>
 
 /** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilization?": from measurements. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = holds(facts.session.manifest, 'bench') ? await benchAnswers(facts) : null;
-  if (found || holds(facts.session.manifest, 'load')) return found;
+  const found = hasSubject(facts.session.manifest, 'bench') ? await benchAnswers(facts) : null;
+  if (found || hasSubject(facts.session.manifest, 'load')) return found;
   const { text } = facts.question;
   if (/\butili[sz]/i.test(text))
     return notKnown(
@@ -120,7 +120,7 @@ export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | 
 }
 
 /** Percentiles of requests, goodput, queues; null for sessions without requests. */
-export async function requestsAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
+export async function answerRequests(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = await benchAnswers(facts);
   if (
     found ||

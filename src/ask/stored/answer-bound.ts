@@ -11,7 +11,7 @@ import {
   lacksStage,
   orNull,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   type StoredPart,
   known,
@@ -85,7 +85,7 @@ export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
 
 /** Each stage's share of its roofline. */
 function rooflineShares(facts: StoredFacts): StoredPart[] {
-  return stagesAsked(facts).flatMap((stage) => {
+  return questionStages(facts).flatMap((stage) => {
     const { roofline_ms: roofline, roofs } = stage;
     const time = headlineTime(stage).value;
     if (time === null || roofline.value === null) return [];
@@ -106,7 +106,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     .toSorted((a, b) => rank(a) - rank(b))
     .slice(0, 4);
   if (stages.length === 0) {
-    const why = stagesAsked(facts).flatMap(({ roofline_ms: roofline }) =>
+    const why = questionStages(facts).flatMap(({ roofline_ms: roofline }) =>
       roofline.value === null ? [roofline.reason.text] : [],
     )[0];
     if ((await facts.captures()).counters) return boundKernels(facts);

@@ -1,4 +1,4 @@
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { listSessions } from '../../session/list.js';
 import { openSession } from '../../session/open.js';
 import { notKnown, orNull, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
@@ -32,7 +32,7 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   const { compareSessions } = await import('../../compare/sessions/compare.js');
   const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
   if (!found || found.data.headlines.length === 0) {
-    const command = holds(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
+    const command = hasSubject(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
     return notKnown(
       `It cannot be compared with ${lastText} here.`,
       `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,
@@ -61,7 +61,7 @@ const mentions = (text: string, name: string): boolean => {
 };
 
 /** Whether two sessions ran the same program or model: their titles share most words. */
-function isAlike(title: string | null, own: string): boolean {
+function isAlike(title: string | null, headTitle: string): boolean {
   const words = (text: string) =>
     new Set(
       text
@@ -69,7 +69,7 @@ function isAlike(title: string | null, own: string): boolean {
         .split(/[^\w.-]+/)
         .filter((word) => word.length > 1),
     );
-  const [a, b] = [words(title ?? ''), words(own)];
+  const [a, b] = [words(title ?? ''), words(headTitle)];
   const shared = [...a].filter((word) => b.has(word)).length;
   return shared >= 0.5 * Math.min(a.size, b.size) && shared > 0;
 }

@@ -6,7 +6,7 @@ import { hasTable, type StoredFacts, type StoredPart, known, type TopicAnswer } 
 import { formatBytes, formatMs, formatPercent, formatQuantity } from '../../vocabulary/format.js';
 
 /** "Which rank is late?", "what is the bus bandwidth of the all-reduce?"; null if NCCL Inspector recorded no operations. */
-export async function collectivesAsked(facts: StoredFacts): Promise<TopicAnswer | null> {
+export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (!hasTable(facts, 'collectives')) return null;
   const { groups } = (await analyzeCollectives(facts.session)).data;
   const named = groups.filter(({ operation }) =>

@@ -1,11 +1,11 @@
-import { ofOneCapture } from './answer-idle.js';
+import { inLargestCapture } from './answer-idle.js';
 import { barTexts } from './finding-parts.js';
 import {
   notKnown,
   capture,
   hasTable,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   known,
   type TopicAnswer,
@@ -29,7 +29,7 @@ export async function copies(facts: StoredFacts): Promise<TopicAnswer> {
   }
   const sql = `SELECT kind, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
   count(*) AS copies, sum(bytes) AS total_bytes, sum(dur_ns) / 1e6 AS total_ms
-FROM copies WHERE ${ofOneCapture('copies')}
+FROM copies WHERE ${inLargestCapture('copies')}
 GROUP BY ALL ORDER BY total_ms DESC`;
   const rows = await facts.database.query<CopyRow>(sql);
   const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
@@ -44,7 +44,7 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   );
   const evidence = [
     part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
-    ...stagesAsked(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
+    ...questionStages(facts).flatMap((stage) => barTexts(stage, ['exposed_copy', 'nonessential.copy'], 2)),
   ];
   const word = facts.question.isYesNo ? (matching.length > 0 ? 'Yes: ' : 'No: ') : '';
   const what = pageable ? 'of pageable memory' : 'between host and device';

@@ -2,7 +2,7 @@ import { isKernelBar, isRuntimeBar } from '../../model/bars.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { barShare } from '../../model/figure.js';
 import { withheldReasons } from '../../model/withheld.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { idleOf } from './answer-idle.js';
 import {
   notKnown,
@@ -10,7 +10,7 @@ import {
   instanceOf,
   lacksStage,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   type StoredPart,
   known,
@@ -20,7 +20,7 @@ import { formatMs, formatPercent } from '../../vocabulary/format.js';
 
 /** "Is CPU scheduling, kernels or allocation the cost?": a verdict from operators, else busy and idle time of the GPU. */
 export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
-  const [first, ...rest] = [...(await ofOperators(facts)), ...ofTimeline(facts)];
+  const [first, ...rest] = [...(await operatorCosts(facts)), ...timelineCosts(facts)];
   if (first) return known(first, [...rest, ...allocator(facts)]);
   return (
     lacksStage(facts) ??
@@ -28,9 +28,9 @@ export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
   );
 }
 
-async function ofOperators(facts: StoredFacts): Promise<StoredPart[]> {
+async function operatorCosts(facts: StoredFacts): Promise<StoredPart[]> {
   const { session, question, captures } = facts;
-  if (holds(session.manifest, 'profile')) return ofEngine(facts);
+  if (hasSubject(session.manifest, 'profile')) return engineCosts(facts);
   const asked = (stage: string | null) =>
     question.stages.length === 0 || stage === null || question.stages.includes(stage);
   const operators = (await captures()).trace?.data.operators;
@@ -49,7 +49,7 @@ const costs = [
   },
 ] as const;
 
-function ofEngine({ explained, question }: StoredFacts): StoredPart[] {
+function engineCosts({ explained, question }: StoredFacts): StoredPart[] {
   const asked = explained.stages.filter(
     ({ kind, source }) =>
       source === 'profile' &&
@@ -90,8 +90,8 @@ function engineVerdict(stage: StageWaterfall): StoredPart {
 }
 
 /** Idle time counts as host time: the device had nothing to run. */
-function ofTimeline(facts: StoredFacts): StoredPart[] {
-  return stagesAsked(facts)
+function timelineCosts(facts: StoredFacts): StoredPart[] {
+  return questionStages(facts)
     .filter(({ source, measured_ms: time }) => source === 'trace' && time.value)
     .map((stage) => {
       const { time, busy, idle } = idleOf(stage);

@@ -6,7 +6,7 @@ import { estimateMemory } from '../../llm/memory-estimate.js';
 import { largestFit } from '../../llm/memory-fit.js';
 import { knownEngine, type MemoryRequest } from '../../llm/memory-request.js';
 import { componentWord } from './answer-memory.js';
-import { type AskedWorkload, changesAsked } from './changes-asked.js';
+import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
 import {
   notKnown,
   partFrom,
@@ -25,7 +25,7 @@ interface Room {
 }
 
 /** "Does it fit on an A100?", "what is the largest batch that fits?": the memory estimate for the session's model. */
-export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer {
+export function whatFits(facts: StoredFacts, asked: QuestionWorkload): TopicAnswer {
   const { workload } = facts.session.manifest;
   const model = workload ? workloadModel(workload) : null;
   if (!workload || model === null || 'reason' in model) {
@@ -68,10 +68,10 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
 }
 
 /** The session's sizes with the changes in the question. */
-function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest, 'storage'> {
+function requestOf(facts: StoredFacts, asked: QuestionWorkload): Omit<MemoryRequest, 'storage'> {
   const { workload } = facts.session.manifest;
   // "Does batch 64 fit?" is read as a change, although it is not hypothetical.
-  const changes = changesAsked(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
+  const changes = requestedChanges(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
   const number = (word: string) =>
     Number(changes.find((change) => change.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
   return {

@@ -1,5 +1,5 @@
 import type { BenchFlag } from '../../model/documents/bench.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { findingText } from './finding-parts.js';
 import {
   notKnown,
@@ -61,7 +61,7 @@ interface PlacedFlag extends BenchFlag {
 }
 
 async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
-  if (!holds(facts.session.manifest, 'bench')) return [];
+  if (!hasSubject(facts.session.manifest, 'bench')) return [];
   const { analyzeBench } = await import('../../facts/bench/bench.js');
   const { variants } = (await analyzeBench(facts.session)).data;
   return variants.flatMap(({ flags, points }) => [

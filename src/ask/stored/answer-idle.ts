@@ -8,7 +8,7 @@ import {
   instanceOf,
   lacksStage,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   type StoredPart,
   known,
@@ -20,7 +20,7 @@ const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
 
 /** "Is the GPU idle between steps?": idle time of a stage, and what the device waits for. */
 export function idleTime(facts: StoredFacts): TopicAnswer {
-  const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
+  const stages = questionStages(facts).filter(({ measured_ms: time }) => time.value !== null);
   const traced = stages.filter(({ source }) => source === 'trace');
   if (traced.length === 0) {
     return (
@@ -47,7 +47,7 @@ export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPa
 
 /** Busy time of the stages in the question; null without a GPU timeline. */
 export function busyTime(facts: StoredFacts): StoredPart[] | null {
-  const traced = stagesAsked(facts).filter(
+  const traced = questionStages(facts).filter(
     ({ source, measured_ms: time }) => source === 'trace' && time.value,
   );
   if (traced.length === 0) return null;
@@ -85,13 +85,13 @@ export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
   const { trace } = await facts.captures();
   if (!trace?.data.source.gpu_used)
     return notKnown('The session has no GPU timeline: launches are not known.', capture.timeline);
-  const asked = new Set(stagesAsked(facts).map(({ kind }) => kind));
+  const kinds = new Set(questionStages(facts).map(({ kind }) => kind));
   const parts = trace.data.phases
-    .filter(({ kind }) => asked.has(kind))
+    .filter(({ kind }) => kinds.has(kind))
     .map(({ kind, kernels, launches, copies }) => {
-      const own = trace.data.launches.phases.find((phase) => phase.kind === kind);
+      const phaseLaunches = trace.data.launches.phases.find((phase) => phase.kind === kind);
       const layers = trace.data.launches.layers.value;
-      const each = own?.launches_per_layer.value ?? null;
+      const each = phaseLaunches?.launches_per_layer.value ?? null;
       const perLayer =
         each === null || layers === null ? '' : `: ${formatCount(each)} for each of ${layers} layers`;
       return partFrom(
@@ -116,7 +116,7 @@ interface LaunchRow extends Record<string, unknown> {
 async function launchCalls(facts: StoredFacts): Promise<StoredPart[]> {
   if (!hasTable(facts, 'api_calls')) return [];
   const sql = `SELECT name, count(*) AS calls, avg(dur_ns) / 1e3 AS mean_us, sum(dur_ns) / 1e6 AS total_ms
-FROM api_calls WHERE ${ofOneCapture('api_calls')} AND name ILIKE '%launch%'
+FROM api_calls WHERE ${inLargestCapture('api_calls')} AND name ILIKE '%launch%'
 GROUP BY name ORDER BY calls DESC`;
   const rows = await facts.database.query<LaunchRow>(sql);
   if (rows.length === 0) return [];
@@ -132,5 +132,5 @@ GROUP BY name ORDER BY calls DESC`;
 }
 
 /** SQL condition that selects the capture with the most rows, so that nothing is counted twice. */
-export const ofOneCapture = (table: string) =>
+export const inLargestCapture = (table: string) =>
   `(execution_id, capture_id) = (SELECT (execution_id, capture_id) FROM ${table} GROUP BY execution_id, capture_id ORDER BY count(*) DESC, execution_id, capture_id LIMIT 1)`;

@@ -3,8 +3,8 @@ import type { OpClass } from '../../model/classes.js';
 import { storedRoofline } from '../../facts/artifact.js';
 import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
-import { holds } from '../../model/subjects.js';
-import { ofOneCapture, withoutGpu } from './answer-idle.js';
+import { hasSubject } from '../../model/subjects.js';
+import { inLargestCapture, withoutGpu } from './answer-idle.js';
 import { ruleAnswer, ruleTopics } from './answer-rules.js';
 import { barTexts } from './finding-parts.js';
 import {
@@ -13,7 +13,7 @@ import {
   hasTable,
   instanceOf,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   type StoredPart,
   known,
@@ -47,7 +47,7 @@ async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; nam
   const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
   const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
   sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
-FROM ${table} WHERE ${ofOneCapture(table)}
+FROM ${table} WHERE ${inLargestCapture(table)}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
   const words = new Set([...facts.question.tokens].filter((token) => !generic.has(token)));
@@ -90,16 +90,16 @@ const classWords: readonly [RegExp, OpClass][] = [
   [/\bsampling\b|\bargmax\b|\btop-?k\b/i, 'sampling'],
 ];
 
-const classesAsked = (text: string): OpClass[] =>
+const classesIn = (text: string): OpClass[] =>
   classWords.flatMap(([words, name]) => (words.test(text) ? [name] : []));
 
 /** "How much is attention?", "GEMM share and attention share": kernel classes per mean instance of the stages. */
 export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const names = classesAsked(facts.question.text);
+  const names = classesIn(facts.question.text);
   if (names.length === 0) return null;
   const { trace } = await facts.captures();
-  if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? ofOperators(facts, names) : null;
-  const stages = stagesAsked(facts);
+  if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? operatorShares(facts, names) : null;
+  const stages = questionStages(facts);
   const found = stages.flatMap((stage) => {
     const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
     const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
@@ -139,7 +139,7 @@ interface ClassRow extends Record<string, unknown> {
   calls: number;
 }
 
-async function ofOperators(facts: StoredFacts, names: readonly OpClass[]): Promise<TopicAnswer> {
+async function operatorShares(facts: StoredFacts, names: readonly OpClass[]): Promise<TopicAnswer> {
   // Stages may be in another capture of the same execution: in the record, with operators in the trace.
   const sql = `WITH marked AS (SELECT DISTINCT execution_id, capture_id, stage_id, kind FROM stages WHERE NOT coalesce(warmup, false)),
 own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
@@ -180,7 +180,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const asked = named.length > 0 ? named : sides;
   const what = asked.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
-    if (holds(facts.session.manifest, 'profile')) return boundOperators(facts, asked);
+    if (hasSubject(facts.session.manifest, 'profile')) return boundOperators(facts, asked);
     return notKnown(
       `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,

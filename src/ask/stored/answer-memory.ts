@@ -1,6 +1,6 @@
 import { componentLabels } from '../../vocabulary/memory-components.js';
 import { knownEngine } from '../../llm/memory-request.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { workloadModel } from '../../facts/model-work.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import {
@@ -62,11 +62,11 @@ export const componentWord = (component: string): string =>
   component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {
-  if (holds(facts.session.manifest, 'memory')) {
+  if (hasSubject(facts.session.manifest, 'memory')) {
     const { analyzeMemory } = await import('../../facts/memory-profile/memory.js');
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }
-  if (!holds(facts.session.manifest, 'profile')) return [];
+  if (!hasSubject(facts.session.manifest, 'profile')) return [];
   const { memory } = await import('../../facts/memory.js');
   const { workload } = facts.session.manifest;
   return (workload && (await memory(facts.database, workload)))?.breakdown ?? [];

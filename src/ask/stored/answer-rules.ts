@@ -1,4 +1,4 @@
-import { changeOf, findingText, ofStage } from './finding-parts.js';
+import { changeOf, findingText, isOnStage } from './finding-parts.js';
 import { notKnown, capture, partFrom, type StoredFacts, known, type TopicAnswer } from './stored-facts.js';
 import { ended } from './words.js';
 import { withoutEnd } from '../../vocabulary/sentence.js';
@@ -46,7 +46,7 @@ export const ruleTopics = {
 /** Yes with the finding, no with the rule's reason, or unknown. */
 export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic): TopicAnswer {
   const { explained, question } = facts;
-  const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && ofStage(facts, stage));
+  const found = explained.findings.filter(({ rule, stage }) => ids.includes(rule) && isOnStage(facts, stage));
   const outcomes = explained.rules.filter(({ rule }) => ids.includes(rule));
   if (found.length > 0) {
     const [fired, ...rest] = found;

@@ -9,7 +9,7 @@ import {
   capture,
   lacksStage,
   partFrom,
-  stagesAsked,
+  questionStages,
   type StoredFacts,
   known,
   type TopicAnswer,
@@ -27,7 +27,7 @@ import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 /** "Why is decode slow?": the first finding of the stage, then where its time goes. */
 export function whySlow(facts: StoredFacts): TopicAnswer {
   const [first] = changesFound(facts);
-  const stages = stagesAsked(facts).slice(0, 2).map(stageText);
+  const stages = questionStages(facts).slice(0, 2).map(stageText);
   if (first) return known(findingText(first), [changeOf(first), ...stages]);
   if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
   return known(stages[0]!, [partFrom('findings', noneFound(facts), 0), ...stages.slice(1)]);
@@ -35,7 +35,7 @@ export function whySlow(facts: StoredFacts): TopicAnswer {
 
 /** "Where does the time of a decode step go?", "how long does …?" */
 export function timeOfStage(facts: StoredFacts): TopicAnswer {
-  const stages = stagesAsked(facts).slice(0, 3).map(stageText);
+  const stages = questionStages(facts).slice(0, 3).map(stageText);
   const [first] = changesFound(facts);
   if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
   return known(stages[0]!, [...stages.slice(1), ...(first ? [findingText(first)] : [])]);
@@ -72,7 +72,7 @@ export function whatNext({ explained }: StoredFacts): TopicAnswer {
 
 /** "How noisy is it?": the spread of the stages' times over their instances. */
 export function howSure(facts: StoredFacts): TopicAnswer {
-  const parts = stagesAsked(facts).flatMap((stage) => {
+  const parts = questionStages(facts).flatMap((stage) => {
     const of = headlineTime(stage);
     if (of.value === null) return [];
     const n = of.n ?? stage.instances;
@@ -93,7 +93,7 @@ export function howSure(facts: StoredFacts): TopicAnswer {
 
 /** "How much does the profiler add?": the same stage with and without it; null without a clean execution. */
 export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
-  const parts = stagesAsked(facts).flatMap((stage) => {
+  const parts = questionStages(facts).flatMap((stage) => {
     const { measured_ms: under, clean_ms: clean, source } = stage;
     if (source !== 'trace' || under.value === null || clean.value === null) return [];
     const added = under.value - clean.value;
@@ -124,7 +124,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     ];
   });
   const [first, ...rest] = parts;
-  const stages = stagesAsked(facts).slice(0, 1).map(stageText);
+  const stages = questionStages(facts).slice(0, 1).map(stageText);
   if (first) return known(first, [...rest.slice(0, 5), ...stages]);
   const why = 'The number of sequences per step is not known, so tokens per second are not known.';
   return notKnown(why, capture.latency, stages);

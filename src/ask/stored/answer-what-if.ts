@@ -1,7 +1,7 @@
 import type { WhatIfResult } from '../../model/documents/explain.js';
 import { InferscopeError } from '../../model/errors.js';
 import { leadOrder } from '../../advice/explain/sentences.js';
-import type { AskedChanges } from './changes-asked.js';
+import type { RequestedChanges } from './requested-changes.js';
 import { changeOf, findingText } from './finding-parts.js';
 import {
   notKnown,
@@ -20,7 +20,7 @@ import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 type Stage = WhatIfResult['stages'][number];
 
 /** Prediction for a change that was not run, by `explain --what-if`. */
-export async function predicted(facts: StoredFacts, asked: AskedChanges): Promise<TopicAnswer> {
+export async function predicted(facts: StoredFacts, asked: RequestedChanges): Promise<TopicAnswer> {
   const found: Prediction[] = [];
   const refused: Refusal[] = asked.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../advice/what-if/what-if.js');

@@ -9,7 +9,7 @@ import { formatMs, formatPercent, plural } from '../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 
 /** Whether a stage is one that the question is about; a question about requests is about all stages. */
-export function ofStage({ question }: StoredFacts, stage: string | null): boolean {
+export function isOnStage({ question }: StoredFacts, stage: string | null): boolean {
   const named = question.stages.filter((kind) => kind !== 'request');
   return named.length === 0 || stage === null || named.includes(stage);
 }
@@ -47,7 +47,7 @@ export function changeOf(finding: Finding): StoredPart {
 export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
   const { explained, question } = facts;
   return explained.findings
-    .filter(({ stage }) => ofStage(facts, stage))
+    .filter(({ stage }) => isOnStage(facts, stage))
     .map((finding) => ({
       finding,
       score:
@@ -71,7 +71,7 @@ const ruleTitle = ({ rules }: ExplainResult, id: string): string =>
 /** Findings with a gain in the stages of the question; those not hidden by another one first. */
 export const changesFound = (facts: StoredFacts): Finding[] =>
   facts.explained.findings
-    .filter(({ stage, severity }) => severity !== 'info' && ofStage(facts, stage))
+    .filter(({ stage, severity }) => severity !== 'info' && isOnStage(facts, stage))
     .toSorted((a, b) => Number(a.hidden_by !== null) - Number(b.hidden_by !== null));
 
 /** The rule on the question's topic that found nothing, or was not applicable. */
@@ -106,9 +106,9 @@ export function stageText(stage: StageWaterfall): StoredPart {
       ? `the roofline limit is not known: ${withoutEnd(roofline.reason.text)}`
       : `the roofline limit is ${formatMs(roofline.value)}`,
   ];
-  const beyond = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
+  const gains = largest.map(({ label, ms, share }) => `${label} ${formatMs(ms)} (${formatPercent(share)})`);
   return {
-    text: `${capital(instanceOf(stage))} ${parts.join('; ')}.${beyond.length > 0 ? ` Largest parts: ${beyond.join(', ')}.` : ''}`,
+    text: `${capital(instanceOf(stage))} ${parts.join('; ')}.${gains.length > 0 ? ` Largest parts: ${gains.join(', ')}.` : ''}`,
     sql: largest[0]?.sql ?? null,
     from: 'waterfall',
     rows: bars.length,

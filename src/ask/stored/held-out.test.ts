@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { askedQuestion } from './asked-question.js';
+import { parseQuestion } from './parsed-question.js';
 import { topicsOf } from './topics.js';
 
 test('finds the topic of at least four fifths of 120 questions that no phrase was written for', () => {
@@ -11,7 +11,7 @@ test('finds the topic of at least four fifths of 120 questions that no phrase wa
     .split('\n')
     .map((line) => JSON.parse(line) as { q: string; topic: string });
   const wrong = asked.filter(({ q, topic }) => {
-    const question = askedQuestion(q);
+    const question = parseQuestion(q);
     const [first] = topicsOf(question, { batchSize: 4, contextLen: 560, gpus: question.gpus });
     return (first?.id ?? 'none') !== topic;
   });

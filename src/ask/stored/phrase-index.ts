@@ -24,8 +24,8 @@ export class PhraseIndex<Owner> {
   readonly #owners: Owner[] = [];
 
   constructor(phrases: Iterable<readonly [owner: Owner, phrases: readonly string[]]>) {
-    for (const [owner, own] of phrases)
-      for (const text of own) this.#search.add({ id: this.#owners.push(owner) - 1, text });
+    for (const [owner, texts] of phrases)
+      for (const text of texts) this.#search.add({ id: this.#owners.push(owner) - 1, text });
   }
 
   /** Owners with their scores, best first; empty if none matches. */
@@ -42,7 +42,7 @@ export class PhraseIndex<Owner> {
       scores.set(owner, [...(scores.get(owner) ?? []), (score * strong) / queryTerms.length]);
     }
     return [...scores]
-      .map(([owner, own]) => [owner, own.toSorted((a, b) => b - a)] as const)
+      .map(([owner, list]) => [owner, list.toSorted((a, b) => b - a)] as const)
       .map(([owner, [best = 0, second = 0]]) => ({ owner, score: best + secondPhrase * second }))
       .toSorted((a, b) => b.score - a.score);
   }

@@ -30,14 +30,14 @@ const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(
 describe('a decode step on an H200, launched kernel by kernel', async () => {
   const { answer, direct, one } = await asking(await open('diagnosis/launch_bound_decode-fault'));
   const steps = `FROM stages s WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`;
-  const ofSteps = `FROM kernels k JOIN stages s USING (execution_id, capture_id, stage_id)
+  const decodeSteps = `FROM kernels k JOIN stages s USING (execution_id, capture_id, stage_id)
     WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`;
 
   test('E6: Is the GPU fully utilized during generation?', async () => {
     const text = await direct('Is the GPU fully utilized during generation?');
     // One stream, so that kernels and copies do not overlap; compared with the mean step without the profiler.
     const { share } = await one<{ share: number }>(
-      `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${ofSteps}) / (SELECT avg(end_ns - start_ns) ${steps}
+      `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${decodeSteps}) / (SELECT avg(end_ns - start_ns) ${steps}
          AND execution_id NOT IN (SELECT execution_id FROM kernels)) AS share`,
     );
     expect(text).toMatch(/^No: /);
@@ -47,7 +47,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
   test('A9: launches against layers', async () => {
     const text = await direct('How many kernels are launched per decode step, against layers?');
     const { kernels } = await one<{ kernels: number }>(
-      `SELECT count(*) / count(DISTINCT (s.execution_id, s.stage_id)) AS kernels ${ofSteps}`,
+      `SELECT count(*) / count(DISTINCT (s.execution_id, s.stage_id)) AS kernels ${decodeSteps}`,
     );
     expect(numberIn(text, /runs ([\d.]+) kernels/)).toBeCloseTo(kernels, 0);
     expect(text).toContain('40 layers');
@@ -58,7 +58,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     const found = await answer('What are the GEMM share, the attention share and the elementwise overhead?');
     for (const name of ['gemm', 'attention', 'elementwise']) {
       const { share } = await one<{ share: number }>(
-        `SELECT sum(k.dur_ns) FILTER (k.class = '${name}') / sum(k.dur_ns) AS share ${ofSteps}`,
+        `SELECT sum(k.dur_ns) FILTER (k.class = '${name}') / sum(k.dur_ns) AS share ${decodeSteps}`,
       );
       const stated = numberIn(
         found.answer,
@@ -73,7 +73,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     const text = await direct(verdictQuestion);
     // Kernels and copies from nsys, the step time from the clean execution.
     const { busy, clean } = await one<{ busy: number; clean: number }>(
-      `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${ofSteps}) AS busy,
+      `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${decodeSteps}) AS busy,
          (SELECT avg(end_ns - start_ns) ${steps} AND execution_id NOT IN (SELECT execution_id FROM kernels)) AS clean`,
     );
     expect(text).toMatch(/^The host costs most of a decode step/);

@@ -1,10 +1,10 @@
 import { belowLauncher, withProgram } from '../../advice/below-launcher.js';
 import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../advice/explain/explain.js';
-import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
+import type { AnalyzeResult, AnswerQuery } from '../../model/documents/analyze.js';
 import type { Session } from '../../session/open.js';
-import { askedQuestion } from './asked-question.js';
-import type { AskedWorkload } from './changes-asked.js';
+import { parseQuestion } from './parsed-question.js';
+import type { QuestionWorkload } from './requested-changes.js';
 import { changeOf, findingText, matchedFindings, silentRule } from './finding-parts.js';
 import {
   notKnown,
@@ -47,7 +47,7 @@ export async function answerer(session: Session): Promise<{
   });
   return {
     async answer(question) {
-      const asked = askedQuestion(question ?? '');
+      const asked = parseQuestion(question ?? '');
       const facts: StoredFacts = {
         session,
         home: homeOf(session),
@@ -107,7 +107,7 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   return rule.outcome === 'not_fired' ? known(partFrom('findings', why, 0)) : notKnown(why, null);
 }
 
-function workloadOf({ session: { manifest }, question }: StoredFacts): AskedWorkload {
+function workloadOf({ session: { manifest }, question }: StoredFacts): QuestionWorkload {
   const { workload } = manifest;
   const inputLen = workload?.input_len ?? null;
   return {
@@ -127,7 +127,7 @@ function result(
   parts: readonly StoredPart[],
   missing: TopicAnswer['notKnown'],
 ): AnalyzeResult {
-  const queries: AskedQuery[] = [];
+  const queries: AnswerQuery[] = [];
   const texts = parts.map(({ text, sql, from, rows, command }) => {
     const tool = sql === null ? from : 'sql';
     const input = sql ?? command ?? commandOf(from, session);

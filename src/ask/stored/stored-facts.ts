@@ -7,7 +7,7 @@ import type { Home } from '../../session/home.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { instanceWord } from '../../vocabulary/stages.js';
-import type { AskedQuestion } from './asked-question.js';
+import type { ParsedQuestion } from './parsed-question.js';
 import { pointLabel } from '../../vocabulary/bench.js';
 
 /** Data for answers without a model. */
@@ -17,7 +17,7 @@ export interface StoredFacts {
   home: Home;
   database: SessionDatabase;
   explained: ExplainResult;
-  question: AskedQuestion;
+  question: ParsedQuestion;
   /** Timeline and counters, computed once; null if the session has none. */
   captures(): Promise<Pick<CapturesResult, 'trace' | 'counters'>>;
 }
@@ -75,7 +75,7 @@ export const capture = {
 } as const;
 
 /** The stages named in the question, else the lead stage. */
-export function stagesAsked({ explained, question }: StoredFacts): StageWaterfall[] {
+export function questionStages({ explained, question }: StoredFacts): StageWaterfall[] {
   const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
   // A question about whole requests uses the lead stage if the session has no requests.
   const missing = question.stages.filter((kind) => kind !== 'request');
@@ -87,7 +87,7 @@ export function stagesAsked({ explained, question }: StoredFacts): StageWaterfal
 /** "No stage decode" if the question names a stage that the session lacks; else null. */
 export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   const { explained, question } = facts;
-  if (stagesAsked(facts).length > 0) return null;
+  if (questionStages(facts).length > 0) return null;
   const wanted = question.stages.length > 0 ? question.stages.join(' or ') : 'stages';
   const why =
     explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { askedQuestion } from './asked-question.js';
-import { changesAsked } from './changes-asked.js';
+import { parseQuestion } from './parsed-question.js';
+import { requestedChanges } from './requested-changes.js';
 import { topicsOf } from './topics.js';
 
 const read = (text: string) => {
-  const question = askedQuestion(text);
+  const question = parseQuestion(text);
   const workload = { batchSize: 4, contextLen: 560, gpus: question.gpus };
-  return { question, workload, changes: changesAsked(text, workload) };
+  return { question, workload, changes: requestedChanges(text, workload) };
 };
 
 /** Questions of engineers, and the topic that must answer each. */

@@ -1,10 +1,10 @@
 import { rules } from '../../advice/findings/rules/index.js';
-import { benchAnswers, measuredGrowth, requestsAsked } from './answer-bench.js';
+import { benchAnswers, measuredGrowth, answerRequests } from './answer-bench.js';
 import { boundStage, gpuUtilized, turningBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
-import { collectivesAsked } from './answer-collectives.js';
+import { answerCollectives } from './answer-collectives.js';
 import { costVerdict } from './answer-cost.js';
 import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts, withoutGpu } from './answer-idle.js';
@@ -22,8 +22,8 @@ import {
   whySlow,
 } from './answer-time.js';
 import { predicted } from './answer-what-if.js';
-import type { AskedQuestion } from './asked-question.js';
-import { type AskedWorkload, changesAsked } from './changes-asked.js';
+import type { ParsedQuestion } from './parsed-question.js';
+import { type QuestionWorkload, requestedChanges } from './requested-changes.js';
 import { PhraseIndex } from './phrase-index.js';
 import { notKnown, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
 import { topicPhrases } from './topic-phrases.js';
@@ -31,7 +31,7 @@ import { topicPhrases } from './topic-phrases.js';
 /** Answers a question, or null if the session has no data for it: then the next topic is tried. */
 type Answer = (
   facts: StoredFacts,
-  workload: AskedWorkload,
+  workload: QuestionWorkload,
 ) => Promise<TopicAnswer | null> | TopicAnswer | null;
 
 interface Topic {
@@ -57,7 +57,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   bound_kernels: boundKernels,
   bound: boundStage,
   gpu_utilized: gpuUtilized,
-  collectives: collectivesAsked,
+  collectives: answerCollectives,
   utilization: async (facts) =>
     (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
   counters: counterOf,
@@ -68,15 +68,15 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   class_share: shareOfClass,
   attention_kind: attentionKind,
   profiler: profilerAdds,
-  communication: collectivesAsked,
-  stragglers: collectivesAsked,
+  communication: answerCollectives,
+  stragglers: answerCollectives,
   throttling: (facts) => (/\bcpu\b/i.test(facts.question.text) ? null : withoutGpu(facts, [])),
   kernels: longestKernels,
   memory: memoryUsed,
   sampled: sampledMetric,
-  requests: requestsAsked,
+  requests: answerRequests,
   scaling: async (facts) =>
-    (await requestsAsked(facts)) ??
+    (await answerRequests(facts)) ??
     notKnown(
       'Scaling is not known: the session measured one batch size.',
       capture.bench,
@@ -110,10 +110,10 @@ const beforePredictions = new Set(['changed', 'verdict', 'turning_batch', 'measu
 const supposes = /\b(?:what if|what happens|would|should|suppose|expect\w*|if (?:i|we|you))\b/i;
 
 /** Topics that a question may be about, most likely first. */
-export function topicsOf(question: AskedQuestion, workload: AskedWorkload): Topic[] {
+export function topicsOf(question: ParsedQuestion, workload: QuestionWorkload): Topic[] {
   const found = index.find(question.text);
   const near = found.filter(({ score }) => score >= nearTheBest * found[0]!.score).map(({ owner }) => owner);
-  const changes = changesAsked(question.text, workload);
+  const changes = requestedChanges(question.text, workload);
   const first = near[0]?.id ?? '';
   if (changes === null || first === 'fits') return near;
   if (beforePredictions.has(first) && !supposes.test(question.text)) return near;

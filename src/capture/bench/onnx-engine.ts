@@ -60,7 +60,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     name: 'onnx',
     workload: workloadOf(model, threads, args),
     maxContext: model.maxContext,
-    cannot: {
+    notMeasured: {
       device_time: {
         code: 'no_device',
         text: 'The embedded engine computes on the CPU: there are no device events, host times are the measured times.',

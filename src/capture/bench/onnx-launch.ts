@@ -16,7 +16,7 @@ interface LaunchedModel {
 }
 
 /** State of a launch: the current point of its process, and the remaining points. */
-interface Seen {
+interface LaunchState {
   at: string | null;
   timed: Map<string, number>;
   ended: Map<string, PointOutcome>;
@@ -28,13 +28,13 @@ interface Seen {
  * (SIGKILL) or failed, and another process continues with the remaining points.
  */
 export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: LaunchControl): EngineLaunch {
-  const seen: Seen = {
+  const state: LaunchState = {
     at: null,
     timed: new Map(),
     ended: new Map(),
     lastIteration: order.first_iteration - 1,
   };
-  let current = start(launched, order, control, order.points.map(wanted(order, seen)), seen);
+  let current = start(launched, order, control, order.points.map(wanted(order, state)), state);
   return {
     get pid() {
       return current.pid;
@@ -48,29 +48,29 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
         await current.result;
         return { failure: null, log: null };
       } catch (failure) {
-        const died = seen.at;
+        const died = state.at;
         const stopped = failure instanceof InferscopeError && failure.code === 'E_INTERRUPTED';
         if (stopped || died === null || control.signal.aborted) return { failure, log: null };
         dropCutOffLine(control.recordPath);
-        endPoint(order, control, seen, died, failure);
-        const left = order.points.filter(({ point }) => !seen.ended.has(point)).map(wanted(order, seen));
+        endPoint(order, control, state, died, failure);
+        const left = order.points.filter(({ point }) => !state.ended.has(point)).map(wanted(order, state));
         if (left.length === 0) return { failure: null, log: null };
-        seen.at = null;
+        state.at = null;
         // Its last iteration may have been recorded without a progress message.
-        seen.lastIteration++;
-        current = start(launched, order, control, left, seen);
+        state.lastIteration++;
+        current = start(launched, order, control, left, state);
       }
     }
   }
 }
 
-function wanted(order: BenchOrder, seen: Seen) {
+function wanted(order: BenchOrder, state: LaunchState) {
   return ({ point, batch_size, input_len, output_len }: BenchPoint): WorkloadPoint => ({
     point,
     batchSize: batch_size,
     inputLen: input_len,
     outputLen: output_len,
-    repeats: Math.max(1, order.repeats - (seen.timed.get(point) ?? 0)),
+    repeats: Math.max(1, order.repeats - (state.timed.get(point) ?? 0)),
   });
 }
 
@@ -79,7 +79,7 @@ function start(
   order: BenchOrder,
   control: LaunchControl,
   points: WorkloadPoint[],
-  seen: Seen,
+  state: LaunchState,
 ): EngineProcess<WorkloadResult> {
   const plan: WorkloadPlan = {
     model,
@@ -88,7 +88,7 @@ function start(
     seed: order.seed,
     executionId: order.execution_id,
     launch: order.launch,
-    firstIteration: seen.lastIteration + 1,
+    firstIteration: state.lastIteration + 1,
     warmup: order.warmup,
     profilePrefix: null,
     ...(args.graphOptimization === undefined ? {} : { graphOptimization: args.graphOptimization }),
@@ -98,15 +98,15 @@ function start(
     env: { [recordVariable]: control.recordPath },
     signal: control.signal,
     onProgress: (progress) => {
-      if (progress.type === 'begin') seen.at = progress.point;
+      if (progress.type === 'begin') state.at = progress.point;
       else if (progress.type === 'phase') control.onProgress(progress);
       else if (progress.type === 'point') {
-        seen.ended.set(progress.point, progress.outcome);
+        state.ended.set(progress.point, progress.outcome);
         control.onProgress(progress);
       } else if (progress.point !== null) {
         const { point, iteration, warmup, e2eMs } = progress;
-        seen.lastIteration = iteration;
-        if (!warmup) seen.timed.set(point, (seen.timed.get(point) ?? 0) + 1);
+        state.lastIteration = iteration;
+        if (!warmup) state.timed.set(point, (state.timed.get(point) ?? 0) + 1);
         control.onProgress({ type: 'iteration', point, iteration, warmup, e2e_ms: e2eMs });
       }
     },
@@ -117,7 +117,7 @@ function start(
 function endPoint(
   order: BenchOrder,
   control: LaunchControl,
-  seen: Seen,
+  state: LaunchState,
   point: string,
   failure: unknown,
 ): void {
@@ -126,14 +126,14 @@ function endPoint(
   const text = known ? `${known.parts.what}: ${known.parts.why}` : String(failure);
   const record = recordWriter(control.recordPath, order.execution_id);
   const tell = (ended: string, outcome: PointOutcome, why: string) => {
-    seen.ended.set(ended, outcome);
+    state.ended.set(ended, outcome);
     record.add({ type: 'point', point: ended, launch: order.launch, outcome, text: why });
     control.onProgress({ type: 'point', point: ended, outcome, text: why });
   };
   tell(point, outOfMemory ? 'out_of_memory' : 'failed', text);
   const died = order.points.find((candidate) => candidate.point === point);
   for (const other of outOfMemory && died ? order.points : [])
-    if (!seen.ended.has(other.point) && needsMore(other, died!))
+    if (!state.ended.has(other.point) && needsMore(other, died!))
       tell(
         other.point,
         'skipped',

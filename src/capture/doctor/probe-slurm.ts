@@ -6,7 +6,7 @@ import { onPath } from './find-tool.js';
 import { failureLine, runTool } from './run-tool.js';
 
 /** f_type of local file systems (linux/magic.h): ext, XFS, Btrfs, tmpfs, overlay, ZFS. */
-const ofOneHost: ReadonlySet<number> = new Set([
+const localFileSystems: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1,
 ]);
 
@@ -56,7 +56,7 @@ function isOfOneHost(path: string): boolean {
   let parent = path;
   while (!existsSync(parent) && dirname(parent) !== parent) parent = dirname(parent);
   try {
-    return ofOneHost.has(statfsSync(parent).type);
+    return localFileSystems.has(statfsSync(parent).type);
   } catch {
     return false;
   }

@@ -52,9 +52,9 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
       const memory = usedBytes === null ? '' : ` with ${formatBytes(usedBytes)}`;
       return `${nameOf(pid) ?? 'a process'} (pid ${pid})${memory}`;
     });
-    const who = names.length > 0 ? names.join(', ') : `${count} of them`;
+    const processNames = names.length > 0 ? names.join(', ') : `${count} of them`;
     const usedText = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
-    return shared(`Other processes used gpu${index} before the first case: ${who}${usedText}.`);
+    return shared(`Other processes used gpu${index} before the first case: ${processNames}${usedText}.`);
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
   return shared(

@@ -29,7 +29,7 @@ export function watchProcesses(
 }
 
 /** Processes on the GPUs other than the engine's; a running server is the engine. */
-export function withoutOwn<Listed extends { pid: number }>(
+export function withoutEngine<Listed extends { pid: number }>(
   listed: readonly Listed[],
   ownPids: readonly number[],
 ): Listed[] {

@@ -15,7 +15,7 @@ import { monotonicNs } from '../../model/clock.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
-import { watchProcesses, withoutOwn } from './own-processes.js';
+import { watchProcesses, withoutEngine } from './own-processes.js';
 import type { MemoryTarget, SourceRows } from './where.js';
 
 interface MemoryRunOptions {
@@ -229,9 +229,10 @@ async function othersOn(
 ): Promise<MemoryPlan['others_before']> {
   const deadline = Date.now() + goneMs;
   for (;;) {
-    const found = withoutOwn(await processesOn(gpus), ownPids);
-    const isHeld = ownPids.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
-    if ((found.length === 0 && !isHeld) || Date.now() >= deadline || signal.aborted) return found;
+    const found = withoutEngine(await processesOn(gpus), ownPids);
+    const memoryInUse =
+      ownPids.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
+    if ((found.length === 0 && !memoryInUse) || Date.now() >= deadline || signal.aborted) return found;
     await sleep(200);
   }
 }

@@ -12,7 +12,7 @@ import type { MemoryTarget, OpenTarget } from './where.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Arguments of the engine openai; the other arguments apply only to an engine that is started. */
-const ofServers = new Set(['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body']);
+const serverOptions = new Set(['tokenizer', 'api', 'timeout', 'metrics_url', 'extra_body']);
 
 /**
  * Opens a running server: requests are sent as by `bench --engine openai`, its page /metrics is read, and this machine's GPUs are sampled
@@ -99,7 +99,7 @@ function requestOf({ model, engineArgs }: EngineRequest, url: string): EngineReq
     dtype: null,
     device: null,
     threads: null,
-    engineArgs: Object.fromEntries(Object.entries(engineArgs).filter(([key]) => ofServers.has(key))),
+    engineArgs: Object.fromEntries(Object.entries(engineArgs).filter(([key]) => serverOptions.has(key))),
     url,
     python: null,
   };

@@ -194,9 +194,9 @@ function rooflineOf(
     );
   const compute = (['float32', 'int8'] as const).flatMap((dtype) => {
     const rate = (m: Measurement) => (m.flops / m.min_ns) * 1e9;
-    const ofDtype = measured.compute.filter((m) => m.dtype === dtype);
-    if (ofDtype.length === 0) return [];
-    const best = ofDtype.reduce((a, b) => (rate(b) > rate(a) ? b : a));
+    const dtypeResults = measured.compute.filter((m) => m.dtype === dtype);
+    if (dtypeResults.length === 0) return [];
+    const best = dtypeResults.reduce((a, b) => (rate(b) > rate(a) ? b : a));
     return [
       {
         dtype,

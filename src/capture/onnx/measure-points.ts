@@ -108,8 +108,8 @@ export async function measurePoints(
       before = took;
     }
     if (!watch) return;
-    const { peak, own } = watch();
-    point.memory = own;
+    const { peak, pointMemory } = watch();
+    point.memory = pointMemory;
     peakRssBytes = Math.max(peak ?? 0, peakRssBytes ?? 0) || null;
   }
 
@@ -151,7 +151,7 @@ export async function measurePoints(
  * A point's memory is the highest resident set during its warm-up. It can be distinguished from that of earlier points only
  * if it rose above what they left: the runtime keeps all memory it has allocated.
  */
-function watchMemory(): () => { peak: number | null; own: Standing['memory'] } {
+function watchMemory(): () => { peak: number | null; pointMemory: Standing['memory'] } {
   collectGarbage();
   const before = processMemory();
   const reset = resetPeak();
@@ -159,7 +159,7 @@ function watchMemory(): () => { peak: number | null; own: Standing['memory'] } {
     const { peakRssBytes: peak, source } = processMemory();
     const base = reset ? before.rssBytes : before.peakRssBytes;
     const rose = peak !== null && base !== null && peak > base;
-    return { peak, own: rose ? { bytes: peak, source: `${source} VmHWM, in its warm-up` } : null };
+    return { peak, pointMemory: rose ? { bytes: peak, source: `${source} VmHWM, in its warm-up` } : null };
   };
 }
 

@@ -72,15 +72,19 @@ function wholeStage(t_ns: number) {
   };
 }
 
-/** @param seenBytes a high-water mark from before a reset */
-function memoryPoint(record: RecordWriter, point: 'baseline' | 'post_warmup' | 'peak', seenBytes = 0): void {
+/** @param sampledBytes a high-water mark from before a reset */
+function memoryPoint(
+  record: RecordWriter,
+  point: 'baseline' | 'post_warmup' | 'peak',
+  sampledBytes = 0,
+): void {
   const { rssBytes, peakRssBytes, source } = processMemory();
   const isPeak = point === 'peak' && peakRssBytes !== null;
   record.add({
     type: 'memory',
     device: null,
     kind: isPeak ? 'peak_rss' : 'rss',
-    bytes: isPeak ? Math.max(peakRssBytes, seenBytes) : rssBytes,
+    bytes: isPeak ? Math.max(peakRssBytes, sampledBytes) : rssBytes,
     point,
     source: isPeak ? `${source} VmHWM` : `${source} VmRSS`,
   });

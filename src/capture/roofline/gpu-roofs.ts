@@ -125,8 +125,8 @@ function l2Reads(
 ): readonly MicrobenchmarkLine[] {
   const size = (line: MicrobenchmarkLine) => line.params['bytes']!;
   const inL2 = lines.filter((line) => l2Bytes === null || size(line) <= 0.85 * l2Bytes);
-  const beyondL1 = inL2.filter((line) => size(line) >= (smCount ?? 0) * l1BytesPerSm);
-  return beyondL1.length > 0 ? beyondL1 : inL2;
+  const largerThanL1 = inL2.filter((line) => size(line) >= (smCount ?? 0) * l1BytesPerSm);
+  return largerThanL1.length > 0 ? largerThanL1 : inL2;
 }
 
 function computePeaks(

@@ -119,9 +119,9 @@ async function measureAll(
     if (alike.length === 0 || cases.length === 0 || options.signal.aborted) continue;
     const compared = await Promise.all(
       alike.map(async (plannedDevice) => {
-        const own = await runRound(rounds, plannedDevice, 'compared', cases);
+        const roundLines = await runRound(rounds, plannedDevice, 'compared', cases);
         const at = planned.indexOf(plannedDevice);
-        return gpuRoofsOf(factsOf(plannedDevice, at, null, gpus), 'compared', own, conditions(at));
+        return gpuRoofsOf(factsOf(plannedDevice, at, null, gpus), 'compared', roundLines, conditions(at));
       }),
     );
     measured.push(...compared);
@@ -260,11 +260,11 @@ function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording
 }
 
 /** Issues of the host sampler do not concern a GPU. */
-const ofHost = new Set(['clock_nominal', 'clock_unreadable']);
+const hostCodes = new Set(['clock_nominal', 'clock_unreadable']);
 
 /** Other processes are taken from the first capture: later ones also see our own processes on the other GPUs. */
 function captureIssues({ issues }: KernelCapture, first: boolean): Issue[] {
-  return issues.filter(({ code }) => !ofHost.has(code) && (first || code !== 'gpu_shared'));
+  return issues.filter(({ code }) => !hostCodes.has(code) && (first || code !== 'gpu_shared'));
 }
 
 function once(issues: Issue[]): Issue[] {

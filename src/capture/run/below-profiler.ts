@@ -4,7 +4,7 @@ import { parsePidStat } from '../proc-text.js';
 import { processTree } from '../process-tree.js';
 
 /** nsys, nsys-launcher, nsys-ui, … */
-const ofProfilers = /^nsys/;
+const profilerNames = /^nsys/;
 /** They wait for their children, and do not forward signals. */
 const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
 
@@ -23,7 +23,7 @@ interface ProgramProcesses {
 export function belowProfiler(profiler: number): ProgramProcesses {
   const found = processTree(profiler).flatMap((pid) => {
     const name = executable(pid);
-    return pid === profiler || name === null || ofProfilers.test(name) ? [] : [{ pid, name }];
+    return pid === profiler || name === null || profilerNames.test(name) ? [] : [{ pid, name }];
   });
   const otherPids = new Set(found.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
   const startedByOthers = new Set<number>();

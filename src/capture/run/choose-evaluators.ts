@@ -46,10 +46,10 @@ export function runsPython(command: readonly string[]): boolean {
 /** --engine of an inferscope command, '' without one; null for other programs. */
 function ownEngine(command: readonly string[]): string | null {
   // Only node, npx or similar may precede it.
-  const own = command
+  const isInferscope = command
     .slice(0, 2)
     .some((word) => basename(word) === 'inferscope' || word.endsWith('dist/cli.js'));
-  if (!own) return null;
+  if (!isInferscope) return null;
   const flag = command.findIndex((word) => /^--engine(=|$)/.test(word));
   if (flag < 0) return '';
   return command[flag]!.split('=')[1] ?? command[flag + 1] ?? '';

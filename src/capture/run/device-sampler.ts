@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { said, quantity } from '../../vocabulary/said.js';
+import { sentence, quantity } from '../../vocabulary/sentence-template.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../../model/clock.js';
 import type { GpuDetails, GpuDevice, GpuProcess, GpuSample } from '../telemetry-gpu.js';
@@ -194,7 +194,7 @@ export function startDeviceSampler(
       const seconds = (monotonicNs() - began) / 1e9;
       const issues: Issue[] = [];
       if (seconds > 1 && samples / seconds < hz / 2) {
-        const text = said`GPUs were sampled at ${quantity(samples / seconds, 'Hz')} instead of ${quantity(hz, 'Hz')}: this machine was too busy.`;
+        const text = sentence`GPUs were sampled at ${quantity(samples / seconds, 'Hz')} instead of ${quantity(hz, 'Hz')}: this machine was too busy.`;
         issues.push({ code: 'telemetry_sparse', severity: 'warning', ...text });
       }
       const names = [['energyJ'], ...metrics, ...(withDetails ? detailMetrics : [])];

@@ -25,10 +25,10 @@ export async function deviceMemoryCleared(
   const deadline = Date.now() + limitMs;
   for (;;) {
     const excess = deviceMemoryUsed(gpus).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
-    const firstHeld = excess.findIndex((bytes) => bytes > toleranceBytes);
-    if (firstHeld < 0 || signal.aborted) return null;
+    const firstInUse = excess.findIndex((bytes) => bytes > toleranceBytes);
+    if (firstInUse < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {
-      const text = `GPU memory did not clear: gpu${firstHeld} uses ${formatBytes(excess[firstHeld]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      const text = `GPU memory did not clear: gpu${firstInUse} uses ${formatBytes(excess[firstInUse]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
       return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
     }
     await sleep(pollMs);

@@ -14,7 +14,7 @@ export function nsysArguments(
   { trace, captureRange, args }: NsysOptions,
   forks = false,
 ): string[] {
-  const own = [
+  const defaults = [
     `--trace=${[...new Set(['cuda', 'nvtx', ...trace])].join(',')}`,
     '--cuda-graph-trace=node',
     '--sample=none',
@@ -25,7 +25,7 @@ export function nsysArguments(
     '--force-overwrite=true',
   ];
   const given = new Set(args.map(optionOf));
-  return ['profile', ...own.filter((arg) => !given.has(optionOf(arg))), ...args];
+  return ['profile', ...defaults.filter((arg) => !given.has(optionOf(arg))), ...args];
 }
 
 /** Option for processes between fork and exec; old versions of nsys lack it. */

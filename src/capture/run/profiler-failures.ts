@@ -1,5 +1,5 @@
 import { importerFailure, importerMissing } from '../tools/nsys.js';
-import { engineProcesses, ownProcess } from './unseen-kernels.js';
+import { engineProcesses, spawnAdvice } from './unseen-kernels.js';
 import { known, printed, type Recognised, type Recogniser } from './recogniser.js';
 
 /** Comes before all others: the program usually continues without its profiler. */
@@ -37,7 +37,7 @@ export const profilerFailures: Recogniser[] = [
       const engines = engineProcesses(output);
       if (engines.length > 0) {
         const why = `No kernel matched its filters, or ncu did not see the kernels of vLLM's engine process (${engines.join(', ')}), which is forked by default.`;
-        return noKernels('ncu profiled no kernel', why, ownProcess);
+        return noKernels('ncu profiled no kernel', why, spawnAdvice);
       }
       return noKernels(
         'ncu profiled no kernel',

@@ -38,14 +38,14 @@ test.each(sizes)('removes torch profiler messages, keeps its errors (chunks of %
   const end =
     'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:59] profiler_stop\n' +
     'ERROR:2026-11-21 15:23:17 4686:4686 DeviceProperties.cpp:50] gpuGetDeviceCount failed with code 35\n';
-  const own =
+  const programText =
     'ERROR:2026-11-21 the program’s\nERROR:root:no\nUSDT:2026-11-21\n' +
     'ERROR:2026-11-21 15:23:17 4686:4686 CuptiActivityApi.cpp:80] CUPTI_ERROR_NOT_INITIALIZED\n';
-  expect(shown('torch', `${begin}${own}${end}`, size)).toBe(own);
+  expect(shown('torch', `${begin}${programText}${end}`, size)).toBe(programText);
 });
 
 test.each(sizes)('keeps similar texts of a program (chunks of %i)', (size) => {
-  const own = [
+  const programText = [
     'Collecting data...\nGenerating tokens\nCollecting data...\n',
     'Generated:\n\tfour tokens\nGenerated:\n\n',
     "Generating '/tmp/out.txt'\nCapture range of the camera\n",
@@ -55,8 +55,8 @@ test.each(sizes)('keeps similar texts of a program (chunks of %i)', (size) => {
     'Col',
     '\r\n\r\n\u0000==P',
   ].join('');
-  expect(shown('nsys', own, size)).toBe(own);
-  expect(shown('ncu', own, size)).toBe(own);
+  expect(shown('nsys', programText, size)).toBe(programText);
+  expect(shown('ncu', programText, size)).toBe(programText);
 });
 
 test('shows text at once when it cannot become a message', () => {

@@ -80,10 +80,10 @@ test("passes the evaluator's name to the program; a limited trace is an issue, w
   expect(evaluator).toBe('torch');
   // Typed options override those in the environment.
   expect(JSON.parse(given!)).toMatchObject({ max_seconds: 600, shapes: true });
-  const ofTrace = (runExecution: typeof clean) =>
+  const traceIssues = (runExecution: typeof clean) =>
     runExecution!.issues.filter(({ code }) => code === 'torch_trace');
-  expect(ofTrace(clean)).toEqual([]);
-  expect(ofTrace(torch).map(({ text }) => text)).toEqual(['The torch trace of *** ends here']);
+  expect(traceIssues(clean)).toEqual([]);
+  expect(traceIssues(torch).map(({ text }) => text)).toEqual(['The torch trace of *** ends here']);
   vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', 'cpu');
   const bad = runEvaluators(options(['true'], { evaluators: ['torch'] }));
   await expect(bad).rejects.toMatchObject({ code: 'E_USAGE' });

@@ -35,7 +35,9 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   try {
     for (const plan of planned) {
       const agreed =
-        capture.executions.length > 0 ? await options.job?.meet(plan.execution_id, options.signal) : {};
+        capture.executions.length > 0
+          ? await options.job?.waitForRanks(plan.execution_id, options.signal)
+          : {};
       if (options.signal.aborted) break;
       const issue =
         capture.executions.length > 0 ? await deviceMemoryCleared(gpus, before, options.signal) : null;

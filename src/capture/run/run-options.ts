@@ -42,7 +42,7 @@ export interface RunJob {
   /** Whether this rank samples the GPUs: one rank per host does. */
   samplesGpus: boolean;
   /** Waits until all ranks are about to start this execution (not for the first one). @returns variables for its program */
-  meet: (executionId: string, signal: AbortSignal) => Promise<Record<string, string>>;
+  waitForRanks: (executionId: string, signal: AbortSignal) => Promise<Record<string, string>>;
 }
 
 interface TorchOptions {

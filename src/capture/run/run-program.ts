@@ -77,10 +77,10 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   let timedOut = false;
   const timers: NodeJS.Timeout[] = [];
   const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
-  const signalProgram = (name: NodeJS.Signals, whom: 'first' | 'all'): void => {
-    const program = child.pid === undefined ? [] : belowProfiler(child.pid)[whom];
+  const signalProgram = (name: NodeJS.Signals, processes: 'first' | 'all'): void => {
+    const program = child.pid === undefined ? [] : belowProfiler(child.pid)[processes];
     // Not started yet, or exited: then the profiler writes its report and exits by itself.
-    if (program.length === 0) later(programPollMs, () => signalProgram(name, whom));
+    if (program.length === 0) later(programPollMs, () => signalProgram(name, processes));
     else signalEach(program, name);
   };
   const interrupt = () => {

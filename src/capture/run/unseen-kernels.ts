@@ -26,7 +26,7 @@ export function unseenKernels(
     return new InferscopeError('E_NO_KERNELS', {
       what,
       why: `${rose} vLLM runs its engine in a separate process (${execution.engineProcesses.join(', ')}), which it forks by default, and nsys sees no CUDA calls of a forked process unless it is asked to.`,
-      fix: `${ownProcess}\n${forked}\n${torch}`,
+      fix: `${spawnAdvice}\n${forked}\n${torch}`,
     });
   }
   return new InferscopeError('E_NO_KERNELS', {
@@ -39,7 +39,7 @@ ${torch}`,
 }
 
 /** How to make kernels of vLLM's engine visible to a profiler. */
-export const ownProcess = `Let vLLM spawn it, with the program code below \`if __name__ == "__main__":\`: export VLLM_WORKER_MULTIPROC_METHOD=spawn
+export const spawnAdvice = `Let vLLM spawn it, with the program code below \`if __name__ == "__main__":\`: export VLLM_WORKER_MULTIPROC_METHOD=spawn
 Or run it in the process of the program: export VLLM_ENABLE_V1_MULTIPROCESSING=0`;
 
 /**

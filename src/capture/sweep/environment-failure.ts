@@ -27,7 +27,7 @@ function differsInSizes(other: Configured, failed: Configured): boolean {
 }
 
 /** Codes of environment failures, and the other runs that they would affect. */
-const meets: Partial<Record<ErrorCode, (other: Configured, failed: Configured) => boolean>> = {
+const blockedRuns: Partial<Record<ErrorCode, (other: Configured, failed: Configured) => boolean>> = {
   E_HOME_UNWRITABLE: always,
   E_DOCKER: inContainer,
   E_ENGINE_MISSING: differsInSizes,
@@ -48,6 +48,8 @@ export const diskObstacle = (failure: SweepFailure): Obstacle => ({ failure, blo
 /** The obstacle after a run that failed because of its environment; null if only its own configuration is known to fail. */
 export function obstacleOf(run: Configured & Pick<SweepRun, 'failure'>): Obstacle | null {
   const { failure } = run;
-  const meet = failure === null ? undefined : meets[failure.code as ErrorCode];
-  return failure === null || meet === undefined ? null : { failure, blocks: (other) => meet(other, run) };
+  const isBlocked = failure === null ? undefined : blockedRuns[failure.code as ErrorCode];
+  return failure === null || isBlocked === undefined
+    ? null
+    : { failure, blocks: (other) => isBlocked(other, run) };
 }

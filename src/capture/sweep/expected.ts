@@ -9,7 +9,7 @@ import type { Issue } from '../../model/document.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { parseDType } from '../../model/dtype.js';
 import { messageOf } from '../../model/errors.js';
-import { withText } from '../../model/said.js';
+import { withText } from '../../model/sentence-template.js';
 import type { ModelEntry } from './config.js';
 
 type Expected = SweepRun['expected'];

@@ -146,4 +146,7 @@ export function refuseRunning({ path, sweep }: Journal, queued: readonly string[
   }
 }
 
-export const ownProcess = (): NonNullable<SweepResult['process']> => ({ host: hostname(), pid: process.pid });
+export const thisProcess = (): NonNullable<SweepResult['process']> => ({
+  host: hostname(),
+  pid: process.pid,
+});

@@ -36,12 +36,12 @@ export function planGrid(command: readonly string[], axes: readonly GridAxis[]):
     );
     const json = ownWords(words).includes('--json') ? [] : ['--json'];
     const at = filled.indexOf('--');
-    const [own, program] = at === -1 ? [filled, []] : [filled.slice(0, at), filled.slice(at)];
+    const [commandWords, program] = at === -1 ? [filled, []] : [filled.slice(0, at), filled.slice(at)];
     return {
       label: point.map(([name, value]) => `${name} ${value}`).join(', ') || words.join(' '),
       model: valueOf(ownWords(filled), '--model') ?? valueOf(flags, '--model'),
       // If the command's own --output was typed, it is kept.
-      arguments: [...own, ...flags, ...json, ...program],
+      arguments: [...commandWords, ...flags, ...json, ...program],
       parameters: Object.fromEntries(
         point.map(([name, value]) => [
           name.replaceAll('-', '_'),

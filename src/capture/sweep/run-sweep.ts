@@ -7,7 +7,7 @@ import { stampOf } from '../../model/result-names.js';
 import { diskObstacle, obstacleOf, type Obstacle } from './environment-failure.js';
 import { notedEnd } from './execute-on-slurm.js';
 import type { ExecuteRun, RunEnd, RunRequest } from './execute-run.js';
-import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
+import { isLeft, thisProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile } from './read-outcome.js';
@@ -37,7 +37,7 @@ interface SweepControl {
 export async function runSweep(journal: Journal, control: SweepControl): Promise<SweepFailure | null> {
   const { sweep } = journal;
   sweep.status = 'running';
-  sweep.process = ownProcess();
+  sweep.process = thisProcess();
   adoptFinished(journal);
   writeJournal(journal);
   const obstacles: Obstacle[] = [];

@@ -40,11 +40,11 @@ export interface JobArray {
 export async function submitArray(work: Orders, most: number | null): Promise<JobArray> {
   const width = Math.min(work.orders.length, mostTasks);
   const limit = most === null ? '' : `%${most}`;
-  const own = [
+  const jobOptions = [
     `--array=0-${width - 1}${limit}`,
     `--output=${join(work.folder, [work.name, '%a.log'].join('-'))}`,
   ];
-  const id = await submitOrders(work, width, own);
+  const id = await submitOrders(work, width, jobOptions);
   return { id, taskOf: (order) => `${id}_${order % width}` };
 }
 
@@ -58,7 +58,7 @@ export async function submitAfter(work: Orders, after: readonly string[]): Promi
 async function submitOrders(
   { orders, entry, folder, name, options }: Orders,
   width: number,
-  own: readonly string[],
+  jobOptions: readonly string[],
 ): Promise<string> {
   const script = join(folder, `${name}.sh`);
   const list = `${script}.orders`;
@@ -72,7 +72,7 @@ async function submitOrders(
     '',
   ];
   writeFileSync(script, lines.join('\n'), { mode: 0o755 });
-  return submitJob(script, [...options, `--job-name=inferscope-${name}`, ...own]);
+  return submitJob(script, [...options, `--job-name=inferscope-${name}`, ...jobOptions]);
 }
 
 /**

@@ -10,7 +10,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
 import { inLanes } from '../../model/lanes.js';
 import { recordVariable } from '../../model/outer-run.js';
-import { startOwn } from '../../model/process-start.js';
+import { startProcess } from '../../model/process-start.js';
 import type { RankFiles } from '../../model/ranks.js';
 import { shellCommand } from '../../model/shell.js';
 import { rankFiles, rankOfName } from '../../record/ranks/files.js';
@@ -176,7 +176,7 @@ async function importOne(
 async function inProcess(order: PartOrder, signal: AbortSignal): Promise<void> {
   const entry = childEntry('rank-child');
   const { [recordVariable]: _, ...env } = process.env;
-  const child = await startOwn('imports a rank', entry, (mark) =>
+  const child = await startProcess('imports a rank', entry, (mark) =>
     spawn(process.execPath, [entry, JSON.stringify(order)], {
       env: { ...env, ...mark },
       stdio: ['ignore', 'ignore', 'inherit'],

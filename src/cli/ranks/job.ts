@@ -28,9 +28,9 @@ export interface Job extends RunJob {
   recording: string;
 }
 
-const meetMs = 100;
+const pollMs = 100;
 /** Time after which a rank reports the ranks that it waits for. */
-const sayMs = 10_000;
+const reportMs = 10_000;
 
 /**
  * The job of this process: its ranks record into `jobs/` of inferscope's home, which all hosts must see.
@@ -63,12 +63,12 @@ export function jobOfLauncher(name: string | undefined): Job | null {
     folder,
     recording,
     samplesGpus: (localRank ?? 0) === 0,
-    meet: (execution, signal) => meet({ folder, rank, worldSize }, execution, signal),
+    waitForRanks: (execution, signal) => waitForRanks({ folder, rank, worldSize }, execution, signal),
   };
 }
 
 /** Waits until all ranks are here: a program that starts alone would wait for the others in a library, or fail. */
-async function meet(
+async function waitForRanks(
   { folder, rank, worldSize }: Pick<Job, 'folder' | 'rank' | 'worldSize'>,
   execution: string,
   signal: AbortSignal,
@@ -77,13 +77,13 @@ async function meet(
   mkdirSync(place, { recursive: true });
   const port = rank === 0 && process.env['MASTER_PORT'] !== undefined ? await freePort() : null;
   writeWhole(join(place, `${rank}`), port === null ? '' : `${port}`);
-  for (let waited = 0; !signal.aborted; waited += meetMs) {
+  for (let waited = 0; !signal.aborted; waited += pollMs) {
     const here = new Set([...readdirSync(place).map(Number), ...ranksIn(folder).recorded]);
     const missing = missingRanks(worldSize, (one) => here.has(one));
     if (missing.length === 0) return storeAt(join(place, '0'));
-    if (waited === sayMs)
+    if (waited === reportMs)
       talk(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
-    await sleep(meetMs, undefined, { signal }).catch(() => {});
+    await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
   return {};
 }

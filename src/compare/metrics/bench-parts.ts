@@ -1,7 +1,7 @@
 import type { Baseline } from '../../model/documents/baseline.js';
 import type { BenchPlan } from '../../model/documents/bench.js';
 import { InferscopeError } from '../../model/errors.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { benchPlanOf } from '../../facts/bench/plan.js';
@@ -15,7 +15,7 @@ type Variant = BenchPlan['variants'][number];
  * @throws E_USAGE if none has this label
  */
 export async function variantsOf(session: Session, label: string | null): Promise<Variant[] | null> {
-  if (!holds(session.manifest, 'bench') && label === null) return null;
+  if (!hasSubject(session.manifest, 'bench') && label === null) return null;
   const { variants } = await benchPlanOf(session);
   if (label === null) return variants;
   const found = variants.filter((variant) => variant.label === label);

@@ -4,7 +4,7 @@ import { comparable, sampleSessions } from './sample.js';
 import { benchPlanOf } from '../../facts/bench/plan.js';
 import type { ComparedSide } from '../../model/documents/bench-compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { type Home, homeFolders } from '../../session/home.js';
 import { openSession, type Session } from '../../session/open.js';
 import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js';
@@ -26,7 +26,7 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
 
 /** The engine's notes about its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
-  if (!holds(session.manifest, 'bench')) return [];
+  if (!hasSubject(session.manifest, 'bench')) return [];
   const { cannot } = await benchPlanOf(session);
   return cannot.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }

@@ -2,10 +2,10 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import { hasRows, holds } from '../../model/subjects.js';
+import { hasRows, hasSubject } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
-import { issuesAt } from '../../vocabulary/said.js';
+import { issuesAt } from '../../vocabulary/sentence-template.js';
 import type { Session } from '../../session/open.js';
 import { noiseOfDifference } from '../../facts/difference/half-width.js';
 import { attentionOf } from './attention.js';
@@ -57,7 +57,9 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
   }
   const sides: Side[] = [];
   for (const session of sessions) {
-    const side = await (holds(session.manifest, 'timeline') ? traceSide(session) : recordedSide(session));
+    const side = await (hasSubject(session.manifest, 'timeline')
+      ? traceSide(session)
+      : recordedSide(session));
     const { waterfalls, ranks } = await waterfallsOf(side);
     const stages = side.stages.map((stage) => withWaterfallTime(stage, waterfalls));
     sides.push({ ...side, stages, waterfalls, ranks });

@@ -1,5 +1,5 @@
 import { InferscopeError } from '../../model/errors.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import { subjectList } from '../../vocabulary/subjects.js';
 import { recordedUtilization } from '../../facts/utilization/utilization.js';
 import type { Subject } from '../../model/subjects.js';
@@ -8,7 +8,7 @@ import type { Side } from './side.js';
 
 /** The command that compares this kind of session. */
 function compareWith({ manifest }: Session): string {
-  const has = (...subjects: Subject[]) => subjects.some((subject) => holds(manifest, subject));
+  const has = (...subjects: Subject[]) => subjects.some((subject) => hasSubject(manifest, subject));
   if (has('bench', 'load', 'results'))
     return 'Benchmarks and results compare with: inferscope bench compare BASE NEW';
   if (has('memory')) return 'Memory profiles compare with: inferscope memory compare BASE NOW';
@@ -17,7 +17,7 @@ function compareWith({ manifest }: Session): string {
 
 /** A profile stopped before its operators were recorded, reduced to its stage times for comparison. */
 export async function recordedSide(session: Session): Promise<Side> {
-  if (!holds(session.manifest, 'profile'))
+  if (!hasSubject(session.manifest, 'profile'))
     throw new InferscopeError('E_USAGE', {
       what: `session ${session.id} has no stages, kernels or operators to compare`,
       why: `It has ${subjectList(session.manifest.subjects)}.`,

@@ -81,7 +81,7 @@ describe('a round against a server with known delays', () => {
     const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
     const { ended, of, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
     expect(ended.failure).toBeNull();
-    expect(engine.cannot).toHaveProperty('launches');
+    expect(engine.notMeasured).toHaveProperty('launches');
     expect(engine.workload).toMatchObject({ model: null, engine: { name: 'vLLM' } });
     const requests = of('request');
     const timed = requests.filter(({ warmup }) => !warmup);

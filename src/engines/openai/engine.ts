@@ -58,7 +58,7 @@ export const openaiEngine: Engine = {
         tensor_parallel_size: 1,
       },
       maxContext: model.maxContext,
-      cannot: cannotOf(facts),
+      notMeasured: notMeasured(facts),
       refuses: ({ input_len, output_len }) =>
         model.maxContext !== null && input_len + output_len > model.maxContext
           ? `${lengthWords(input_len, output_len)} exceed the context of the server (${plural(model.maxContext, 'token')})`
@@ -153,8 +153,8 @@ async function tokenizerAt(path: string): Promise<PromptTokenizer> {
   return loadTokenizer(found.isDirectory() ? join(path, 'tokenizer.json') : path);
 }
 
-function cannotOf({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['cannot'] {
-  const outside = (what: string): PreparedEngine['cannot'][string] => ({
+function notMeasured({ tokenizer, metricsUrl }: ServerFacts): PreparedEngine['notMeasured'] {
+  const outside = (what: string): PreparedEngine['notMeasured'][string] => ({
     code: 'seen_from_outside',
     text: `a server is seen over HTTP only: ${what}`,
   });

@@ -48,7 +48,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
     name: 'transformers',
     workload: workloadOf(used, args, python),
     maxContext,
-    cannot: cannotOf(device),
+    notMeasured: notMeasured(device),
     refuses: (point) => refuses(point, model.name, maxContext) ?? outsideWindow(point, args.mode, window),
     launch: (order, control) =>
       launchPython(
@@ -162,10 +162,10 @@ function chooseDevice(requested: string | null, { command, packages, torch }: Py
 }
 
 /** @throws the hub's error if it does not provide the config.json */
-function withConfig(model: ChosenModel, { model: ofHub }: PythonEnvironment): ChosenModel {
-  if (ofHub === null) return model;
-  if ('code' in ofHub) throw fromErrorLine(ofHub);
-  return { ...model, config: ofHub.config };
+function withConfig(model: ChosenModel, { model: hubConfig }: PythonEnvironment): ChosenModel {
+  if (hubConfig === null) return model;
+  if ('code' in hubConfig) throw fromErrorLine(hubConfig);
+  return { ...model, config: hubConfig.config };
 }
 
 function longestContext(config: Record<string, unknown> | null): number | null {
@@ -240,13 +240,13 @@ function workloadOf(
   };
 }
 
-function cannotOf(device: string): PreparedEngine['cannot'] {
-  const kv_occupancy: PreparedEngine['cannot'][string] = {
+function notMeasured(device: string): PreparedEngine['notMeasured'] {
+  const kv_occupancy: PreparedEngine['notMeasured'][string] = {
     code: 'not_paged',
     text: 'transformers allocates each cache for its own sequences: there is no pool that could be full',
   };
   if (device !== 'cpu') return { kv_occupancy };
-  const no = (text: string): PreparedEngine['cannot'][string] => ({ code: 'no_device', text });
+  const no = (text: string): PreparedEngine['notMeasured'][string] => ({ code: 'no_device', text });
   return {
     kv_occupancy,
     device_time: no('On the CPU there are no device events: host times are the times'),

@@ -98,7 +98,7 @@ describe('a vLLM installed under another name', () => {
     });
     expect(prepared.workload.engine).toMatchObject({ name: 'vllm', version: '0.32.0' });
     expect(prepared.workload.device).toBe('cpu');
-    expect(prepared.cannot['idle_share']!.text).toContain('computes on the CPU');
+    expect(prepared.notMeasured['idle_share']!.text).toContain('computes on the CPU');
     const points = [1, 4, 8].map((batch) => benchPoint(['throughput'], batch, 16, 8));
     expect(prepared.issues!(points)).toMatchObject([
       { code: 'batch_waits', text: expect.stringContaining('of batch 4, 8 the others wait') },

@@ -8,7 +8,7 @@ import { type ChosenModel, chooseModel } from '../transformers/choose-model.js';
 import { findPython, pythonCandidates } from '../transformers/interpreter.js';
 import { launchPython } from '../transformers/launch.js';
 import { benchProtocol, benchSampling, benchVerbs, launchBench } from './bench-command.js';
-import { cannotBench, cannotOffline } from './cannot.js';
+import { missingFromBench, missingOffline } from './not-measured.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
 import { needVersion, withOtherWays } from './vllm-version.js';
@@ -53,7 +53,7 @@ export const vllmEngine: Engine = {
       needVersion(python.command, version, 6, 'stepping its engine');
       return {
         ...common,
-        cannot: cannotOffline(device),
+        notMeasured: missingOffline(device),
         issues: (points) => waiting(points, args),
         launch(order, control) {
           const launchOrder = {
@@ -90,7 +90,7 @@ export const vllmEngine: Engine = {
     };
     return {
       ...common,
-      cannot: cannotBench(verb, device),
+      notMeasured: missingFromBench(verb, device),
       sampling: benchSampling(verb, args),
       ...benchProtocol(verb),
       launch: (order, control) => launchBench(target, { ...order, engine_args: args }, control),

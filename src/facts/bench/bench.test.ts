@@ -21,15 +21,15 @@ describe('a benchmark counted by hand', async () => {
   test('with several ranks the first counts: steps of others are not more tokens', async () => {
     const made = rows();
     const { stages = [], iterations = [] } = made;
-    const ofRank1 = <T extends { pid?: number | null }>(row: T) => ({
+    const onRank1 = <T extends { pid?: number | null }>(row: T) => ({
       ...row,
       rank: 1,
       pid: row.pid! + 1000,
     });
     const rowsOfRanks = {
       ...made,
-      stages: [...stages, ...stages.map((row) => ({ ...ofRank1(row), stage_id: row.stage_id! + 1000 }))],
-      iterations: [...iterations, ...iterations.map(ofRank1)],
+      stages: [...stages, ...stages.map((row) => ({ ...onRank1(row), stage_id: row.stage_id! + 1000 }))],
+      iterations: [...iterations, ...iterations.map(onRank1)],
     };
     const [rankVariant] = (await analyzeBench(await gpuSession({}, rowsOfRanks))).data.variants;
     expect(rankVariant!.points[0]!.latency).toEqual(first.latency);

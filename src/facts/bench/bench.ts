@@ -1,6 +1,6 @@
 import { environmentFacts } from '../environment.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import { said } from '../../vocabulary/said.js';
+import { sentence } from '../../vocabulary/sentence-template.js';
 import {
   type BenchPlan,
   type BenchResult,
@@ -191,7 +191,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'points_missing',
       severity: 'warning',
-      ...said`${points.length - measured} of ${points.length} points were not measured${session.status === 'interrupted' ? ': the run was stopped' : ''}.`,
+      ...sentence`${points.length - measured} of ${points.length} points were not measured${session.status === 'interrupted' ? ': the run was stopped' : ''}.`,
       count: points.length - measured,
     });
   }

@@ -1,7 +1,7 @@
 import { knownEngine } from '../../llm/memory-request.js';
 import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
-import { said, quantity } from '../../vocabulary/said.js';
+import { sentence, quantity } from '../../vocabulary/sentence-template.js';
 import { mean, standardDeviation } from '../../model/statistics.js';
 import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
@@ -50,7 +50,7 @@ export function pointFlags(point: BenchPointResult, { workload, telemetry }: Poi
 const flag = (
   code: IssueCode,
   severity: BenchFlag['severity'],
-  text: string | ReturnType<typeof said>,
+  text: string | ReturnType<typeof sentence>,
 ): BenchFlag => ({ code, severity, ...(typeof text === 'string' ? { text } : text) });
 
 function utilization(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
@@ -61,18 +61,18 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
   if (percent > goodUtilization) {
     const text =
       gpu === null
-        ? said`${cores!} of ${threads!} threads busy`
-        : said`GPU utilization ${quantity(percent, '%')}`;
+        ? sentence`${cores!} of ${threads!} threads busy`
+        : sentence`GPU utilization ${quantity(percent, '%')}`;
     return [flag('good_utilization', 'good', text)];
   }
   if (percent >= lowUtilization) return [];
   const severity = point.batch_size > 1 ? 'warning' : 'info';
   const text =
     gpu === null
-      ? said`${cores!} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
+      ? sentence`${cores!} of ${threads!} threads busy: threads wait for other programs on this machine or for each other`
       : point.batch_size > 1
-        ? said`GPU utilization ${quantity(percent, '%')}: the GPU waits for the host`
-        : said`GPU utilization ${quantity(percent, '%')}, as usual for one sequence`;
+        ? sentence`GPU utilization ${quantity(percent, '%')}: the GPU waits for the host`
+        : sentence`GPU utilization ${quantity(percent, '%')}, as usual for one sequence`;
   return [flag('low_utilization', severity, text)];
 }
 
@@ -88,7 +88,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
         flag(
           'high_variance',
           'warning',
-          said`launches differ by ${quantity(between, 'ratio')}, standard deviation of their end-to-end means`,
+          sentence`launches differ by ${quantity(between, 'ratio')}, standard deviation of their end-to-end means`,
         ),
       );
     }
@@ -103,7 +103,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
       flag(
         'high_variance',
         'warning',
-        said`repeats of one launch differ by ${quantity(pooled, 'ratio')} end to end`,
+        sentence`repeats of one launch differ by ${quantity(pooled, 'ratio')} end to end`,
       ),
     );
   }
@@ -115,7 +115,7 @@ function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag
   const text =
     iterations.value === null
       ? 'warm-up did not settle in some launch: the first repeats may be slow'
-      : said`warm-up did not settle after ${iterations.value} repeats in some launch: the first repeats may be slow`;
+      : sentence`warm-up did not settle after ${iterations.value} repeats in some launch: the first repeats may be slow`;
   return [flag('unstable_warmup', 'warning', text)];
 }
 
@@ -123,7 +123,11 @@ function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
   return telemetry.throttled
     .filter((row) => row.point === point && row.share >= someThrottling)
     .map(({ scope, text, share }) =>
-      flag('throttling', 'warning', said`${scope}: ${text} in ${quantity(share, 'ratio')} of the samples`),
+      flag(
+        'throttling',
+        'warning',
+        sentence`${scope}: ${text} in ${quantity(share, 'ratio')} of the samples`,
+      ),
     );
 }
 
@@ -140,7 +144,7 @@ function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
       flag(
         'other_process',
         'warning',
-        said`${scope} had ${largest} compute processes: another program may have used it`,
+        sentence`${scope} had ${largest} compute processes: another program may have used it`,
       ),
     );
 }

@@ -10,7 +10,7 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
-import { graphNodeNs, seenLaunching } from '../predict/assumptions.js';
+import { graphNodeNs, launchSource } from '../predict/assumptions.js';
 import { onCpu, remote } from './machine.js';
 import { formatSetting, plural } from '../../vocabulary/format.js';
 
@@ -179,7 +179,7 @@ function expectation(
       unit: 'ms',
       low,
       high: kernelsMs + (launches * nodeUs) / 1e3,
-      how: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')} (${seenLaunching})`,
+      how: `${lowest}; ${atShare} + ${plural(launches, 'node')} of a CUDA graph (${counted}) × ${formatSetting(nodeUs, 'µs')} (${launchSource})`,
     };
   }
   return {

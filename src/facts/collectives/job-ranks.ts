@@ -44,12 +44,12 @@ async function stepKind(database: SessionDatabase, execution: string): Promise<s
  * Each rank's step times without communication in a job (import --ranks), and their start and end; null without such
  * steps.
  */
-export async function ownTimesOf(database: SessionDatabase) {
+export async function rankStepTimes(database: SessionDatabase) {
   const execution = await executionOf(database);
   const kind = await stepKind(database, execution);
   if (kind === null) return null;
   const steps = await rankSteps(database, { kind, execution });
-  return steps && { own: steps, spanOf: await stepSpans(database, { kind, execution }) };
+  return steps && { steps, spanOf: await stepSpans(database, { kind, execution }) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { captureList, ofKind } from '../trace/collectives.js';
+import { captureList, joinPhases } from '../trace/collectives.js';
 
 /** One communicator's calls of an operation in a kind of stage of a job (import --ranks). */
 export interface LinkUse extends Record<string, string | number | null> {
@@ -31,7 +31,7 @@ const minCalls = 8;
 const inKind = (captures: readonly string[], kind: PhaseKind): string =>
   `in_kind AS (
      SELECT c.communicator, c.operation, c.sequence, sum(c.exposed_ns) / greatest(sum(c.dur_ns), 1) AS exposed_share
-     FROM collectives c ${ofKind('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
+     FROM collectives c ${joinPhases('c', kind)} WHERE c.capture_id IN (${captureList(captures)}) GROUP BY ALL)`;
 
 /** SQL of LinkUse, the largest loss first. */
 export const linksSql = (
@@ -138,7 +138,7 @@ export const callLossesSql = (captures: readonly string[], kind: PhaseKind): str
    FROM (
      SELECT c.*, k.shortest_ns, coalesce(c.exposed_ns * (1 - k.shortest_ns / greatest(c.dur_ns, 1)), 0) AS waiting,
        coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
-     FROM collectives c ${ofKind('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+     FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
      LEFT JOIN hot h ON h.communicator = c.communicator
      WHERE c.capture_id IN (${captureList(captures)}))`;

@@ -39,9 +39,9 @@ export async function definitionsOf(
   names: readonly DerivedTable[],
   options: ScopeOptions = {},
 ): Promise<MadeTable[]> {
-  const ofTimeline = names.filter(isTimelineTable);
-  const found = ofTimeline.length < names.length ? definedCollectives() : [];
-  if (ofTimeline.length === 0) return found;
+  const timelineTables = names.filter(isTimelineTable);
+  const found = timelineTables.length < names.length ? definedCollectives() : [];
+  if (timelineTables.length === 0) return found;
   const database = await session.connect();
   try {
     const { scope } = await timelineScope(session, database, options);
@@ -53,7 +53,7 @@ export async function definitionsOf(
       await scope.need(...needs);
       found.push({ name, as: kept === 'view' ? 'view' : 'table', ...(await rows(scope)) });
     };
-    for (const name of ofTimeline) await add(name);
+    for (const name of timelineTables) await add(name);
     return found;
   } finally {
     await database.close();

@@ -9,8 +9,8 @@ import { definitionsOf } from './queries.js';
 export async function userDatabase(session: Session): Promise<SessionDatabase> {
   const database = await session.connect();
   const names = Object.keys(derivedTables) as DerivedTable[];
-  const ofTimeline = hasRows(session.manifest, 'kernels', 'ops');
-  const found = ofTimeline ? names : names.filter((name) => !isTimelineTable(name));
+  const hasTimeline = hasRows(session.manifest, 'kernels', 'ops');
+  const found = hasTimeline ? names : names.filter((name) => !isTimelineTable(name));
   await makeTables(database, await definitionsOf(session, found));
   return database;
 }

@@ -8,13 +8,13 @@ test('calls of each product sum to its time, and kernels name their products', a
   const session = await imported(testHome(), 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
   const { data } = await analyzeGemms(session);
   const database = await session.connect();
-  const { products, ofKernel } = await gemmCalls(database);
+  const { products, productsOfKernel } = await gemmCalls(database);
   await database.close();
   expect(products.length).toBeGreaterThan(5);
   expect(products.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
     data.gemms.map((gemm) => [productKey(gemm), gemm.calls, gemm.total_time_ns.value]).toSorted(),
   );
   for (const { bins, count } of products) expect(bins.reduce((sum, n) => sum + n, 0)).toBe(count);
-  const named = new Set([...ofKernel.values()].flat());
+  const named = new Set([...productsOfKernel.values()].flat());
   expect([...named].toSorted()).toEqual(products.map(({ name }) => name).toSorted());
 });

@@ -18,7 +18,7 @@ export interface GemmCalls {
   /** Device times of single calls; `name` is the product's key. */
   products: NamedDurations[];
   /** Keys of the products of each kernel name. */
-  ofKernel: Map<string, string[]>;
+  productsOfKernel: Map<string, string[]>;
 }
 
 /** Single calls of matrix products, from operators with input shapes and the kernels that they launched. */
@@ -37,7 +37,7 @@ export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
     const key = productKey({ ...shape, capture_id, dtype: operatorType(name, types) });
     return [{ capture_id, name, inputs, types, key }];
   });
-  if (shapes.length === 0) return { products: [], ofKernel: new Map() };
+  if (shapes.length === 0) return { products: [], productsOfKernel: new Map() };
   const quoted = JSON.stringify(shapes).replaceAll("'", "''");
   const calls = `(SELECT s.key, k.* FROM ops o JOIN kernels k USING (capture_id, op_id)
      JOIN (SELECT unnest(from_json('${quoted}', '[{"capture_id":"VARCHAR","name":"VARCHAR","inputs":"VARCHAR","types":"VARCHAR","key":"VARCHAR"}]'), recursive := true)) s
@@ -49,7 +49,8 @@ export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
   const rows = await database.query<{ kernel: string; key: string }>(
     `SELECT DISTINCT coalesce(kernels.name, short_name, '') AS kernel, key FROM ${calls} kernels ORDER BY 1, 2`,
   );
-  const ofKernel = new Map<string, string[]>();
-  for (const { kernel, key } of rows) ofKernel.set(kernel, [...(ofKernel.get(kernel) ?? []), key]);
-  return { products, ofKernel };
+  const productsOfKernel = new Map<string, string[]>();
+  for (const { kernel, key } of rows)
+    productsOfKernel.set(kernel, [...(productsOfKernel.get(kernel) ?? []), key]);
+  return { products, productsOfKernel };
 }

@@ -89,9 +89,9 @@ export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: F
   const alongM = Number(tile[2]);
   const down = Math.ceil(m / alongM);
   // Splits of K and batch multiply every tile.
-  const aRow = tiling.tiles.value / down;
+  const tilesPerRow = tiling.tiles.value / down;
   const room = Math.ceil(tiling.tiles.value / smCount.value) * smCount.value;
-  return Math.floor(room / aRow) * alongM;
+  return Math.floor(room / tilesPerRow) * alongM;
 }
 
 /** N and K padded to multiples of 16 bytes, at the roof share of aligned products. */

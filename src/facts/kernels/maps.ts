@@ -14,13 +14,13 @@ const words: Record<Axis, string> = {
 
 /** Maps over two or more swept sizes: the first two are the axes, and each combination of the others has a map. */
 export function mapsOf(points: readonly Point[]): KernelMap[] {
-  return groups(points, ({ series }) => series).flatMap(({ key: series, own }) => {
-    const swept = axes.filter((axis) => valuesOf(own, axis).length > 1);
+  return groups(points, ({ series }) => series).flatMap(({ key: series, members }) => {
+    const swept = axes.filter((axis) => valuesOf(members, axis).length > 1);
     const [x, y, ...otherSizes] = swept;
     if (!x || !y) return [];
-    return groups(own, (point) =>
+    return groups(members, (point) =>
       otherSizes.map((axis) => `${words[axis]} ${String(point[axis])}`).join(', '),
-    ).map(({ key: fixed, own: shown }) => mapOf(series, fixed, shown, x, y));
+    ).map(({ key: fixed, members: shown }) => mapOf(series, fixed, shown, x, y));
   });
 }
 
@@ -46,12 +46,12 @@ function valuesOf(points: readonly Point[], axis: Axis): string[] {
   return (sizes.length > 0 ? sizes : values).map(String);
 }
 
-function groups<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; own: T[] }[] {
+function groups<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; members: T[] }[] {
   const found = new Map<string, T[]>();
   for (const item of items) {
     const group = found.get(keyOf(item));
     if (group) group.push(item);
     else found.set(keyOf(item), [item]);
   }
-  return [...found].map(([key, own]) => ({ key, own }));
+  return [...found].map(([key, members]) => ({ key, members }));
 }

@@ -45,7 +45,7 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
     plan: { launch_ns: baseline.t_s! * 1e9, ended_ns: peak.t_s! * 1e9 + 1 },
     used: [baseline, post_warmup, peak].map(at),
     warm,
-    own: runSamples,
+    samples: runSamples,
     reserved,
     recorded: lines.map(([kind, bytes]) => memoryRow(kind, bytes / mb, { t_ns: warm })),
   };
@@ -60,7 +60,7 @@ function breakdown(name: 'alone' | 'before' | 'joined') {
     used: new Map([[0, made.used]]),
     recorded: made.recorded,
     processes: [
-      { gpu: 0, pid: 100, samples: made.own },
+      { gpu: 0, pid: 100, samples: made.samples },
       ...(name === 'alone' ? [] : [{ gpu: 0, pid: 7, samples: otherSamples }]),
     ],
     phases: [{ label: 'timed', start_ns: made.warm, end_ns: made.plan.ended_ns }],

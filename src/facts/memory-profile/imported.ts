@@ -1,7 +1,7 @@
 import { document, type Document, type Issue } from '../../model/document.js';
 import { memoryProfileSchema, profileInside } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { Usable } from '../../session/select.js';
 import { artifactJson } from '../artifact.js';
@@ -11,7 +11,7 @@ import { sessionOfKind } from '../session-identity.js';
 /** Sessions of `memory`, and sessions with an imported profile. */
 export const memoryProfiles: Usable = {
   name: 'memory profiles',
-  holds: (manifest) => holds(manifest, 'memory'),
+  holds: (manifest) => hasSubject(manifest, 'memory'),
 };
 
 /**

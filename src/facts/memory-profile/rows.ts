@@ -129,7 +129,7 @@ function phases(
   );
 }
 
-interface Asked {
+interface RowFilter {
   what: string;
   stage?: string;
   device?: number | null;
@@ -137,7 +137,7 @@ interface Asked {
 
 export function recordedRows(
   recorded: readonly RecordedRow[],
-  { what, stage, device }: Asked,
+  { what, stage, device }: RowFilter,
 ): RecordedRow[] {
   return recorded.filter(
     (row) =>
@@ -148,7 +148,7 @@ export function recordedRows(
 }
 
 /** The largest of several records of the same quantity; null when it was never recorded. */
-export function maxRecorded(recorded: readonly RecordedRow[], filter: Asked): number | null {
+export function maxRecorded(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
   const found = recordedRows(recorded, filter);
   return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
 }
@@ -157,7 +157,7 @@ export function maxRecorded(recorded: readonly RecordedRow[], filter: Asked): nu
  * Bytes of tensors, recorded per dtype: the maximum of each dtype, summed. On one device, processes (ranks) are summed
  * too.
  */
-export function tensorBytes(recorded: readonly RecordedRow[], filter: Asked): number | null {
+export function tensorBytes(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
   const found = recordedRows(recorded, filter);
   if (found.length === 0) return null;
   const most = new Map<string, number>();

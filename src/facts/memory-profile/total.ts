@@ -106,10 +106,10 @@ function outsideAllocator({ recorded }: MemoryRows, gpu: number, { baseline }: M
 /** Warns that other processes use a GPU during the run: its figures include them. */
 export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Issue[] {
   return foreign(rows, plan, facts).map(({ gpu, pid, name, bytes }) => {
-    const who =
+    const processNames =
       pid === null ? 'a process that is not visible from here' : `${name ?? 'a process'} (pid ${pid})`;
     const usedText = bytes === null ? '' : `, ${formatGb(bytes)}`;
-    const text = `gpu${gpu} was also used by ${who}${usedText}: figures of the whole GPU include it.`;
+    const text = `gpu${gpu} was also used by ${processNames}${usedText}: figures of the whole GPU include it.`;
     return { code: 'gpu_shared', severity: 'warning', text };
   });
 }

@@ -58,7 +58,7 @@ const log = {
 } as unknown as VllmLogFacts;
 
 test('a recorded run: weights and pool equal the dimensions to the byte, other processes are software', () => {
-  const { parts, gpu } = vllmHost(rowsOf({ recorded: recorded }), log, { estimate, complete: true });
+  const { parts, gpu } = vllmHost(rowsOf({ recorded }), log, { estimate, complete: true });
   const partOf = (component: string) => parts.find((part) => part.component === component)!;
   expect(gpu).toBeNull();
   // By hand: embedding (tied), 4 layers of q, k, v, o, three MLP matrices and two norms, and the last norm; 2 bytes

@@ -29,7 +29,7 @@ export const graphNodeNs = 1_500;
 /** Same machine: a decode step on the host clock minus its time between two device events. */
 const stageNs = 27_000;
 
-export const seenLaunching = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
+export const launchSource = 'measured with one model on one H200, torch 2.11, transformers 5.17, 2026-11';
 
 /** Assumed costs with the source of each; CPU operators have no launch cost. */
 export function launchCosts(
@@ -58,12 +58,12 @@ export function launchCosts(
         id: 'launch',
         text:
           launch === 'eager'
-            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, seenLaunching)}), the rest Python's (${seenLaunching}); a stage takes the longer of host and device`
-            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, seenLaunching)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
+            ? `every kernel is launched separately; the host needs ${formatNs(hostPerLaunchNs)} per launch, ${formatNs(measuredLaunch ?? driverLaunchNs)} of it the driver's (${word(roofs.launchNs, launchSource)}), the rest Python's (${launchSource}); a stage takes the longer of host and device`
+            : `decode steps are one CUDA graph with at least ${formatNs(nodeNs)} per node (${word(roofs.graphNodeNs, launchSource)}); the prefill is launched kernel by kernel, ${formatNs(hostPerLaunchNs)} each, as in serving engines`,
       },
       {
         id: 'host',
-        text: `${formatNs(stageNs)} of host time per stage, to copy the token to the host and make the next call (${seenLaunching})`,
+        text: `${formatNs(stageNs)} of host time per stage, to copy the token to the host and make the next call (${launchSource})`,
       },
     ],
   };

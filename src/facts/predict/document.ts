@@ -20,7 +20,7 @@ export const measuredKernels = withRows('measured kernels', 'microbenchmarks');
 const withStages = withRows('stages', 'stages', 'iterations');
 
 /** Requested prediction. Missing values come from the session, else from defaults. */
-interface PredictAsked {
+interface PredictRequest {
   batchSize?: number[];
   contextLen?: number[];
   outputLen?: number;
@@ -40,7 +40,7 @@ export interface PredictedModel extends StageModel {
 export async function predictDocument(
   model: PredictedModel,
   roofs: DeviceRoofs,
-  requested: PredictAsked,
+  requested: PredictRequest,
   { session, tables: given }: { session: Session | null; tables: readonly Session[] },
 ): Promise<Document<PredictResult>> {
   const computed = model.storage.weights.compute ?? model.storage.activations;

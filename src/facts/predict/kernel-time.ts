@@ -67,7 +67,7 @@ export function kernelTime(
   if (family && at) {
     const found = along(pointsOf(family, axes.axes, roof), at);
     if (found) {
-      const ns = found.beyond ? (found.ns * floor) / found.roof : found.ns;
+      const ns = found.isExtrapolated ? (found.ns * floor) / found.roof : found.ns;
       // The interval applies only to measured cases.
       const { how, interval = null } = found;
       return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
@@ -105,7 +105,7 @@ interface Along {
   interval?: number | null;
   roof: number;
   how: Exclude<How, 'assumed'>;
-  beyond: boolean;
+  isExtrapolated: boolean;
 }
 
 /** A size this near outside the measured range is not called extrapolated, because efficiency hardly changes. */
@@ -120,7 +120,7 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   if (first === undefined) {
     const [point] = points;
     return point
-      ? { ns: point.ns, interval: point.interval, roof: point.roof, how: 'measured', beyond: false }
+      ? { ns: point.ns, interval: point.interval, roof: point.roof, how: 'measured', isExtrapolated: false }
       : null;
   }
   const groups = new Map<number, Point[]>();
@@ -144,14 +144,14 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
       ns: between(({ ns }) => ns),
       roof: between((found) => found.roof),
       how: extrapolated ? 'extrapolated' : 'interpolated',
-      beyond: low.found.beyond || high.found.beyond,
+      isExtrapolated: low.found.isExtrapolated || high.found.isExtrapolated,
     };
   }
   const nearest = above === 0 ? lines[0] : lines.at(-1);
   if (!nearest) return null;
   const far = Math.max(first / nearest.x, nearest.x / first) > nearby;
   const how = far || nearest.found.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
-  return { ...nearest.found, interval: null, how, beyond: true };
+  return { ...nearest.found, interval: null, how, isExtrapolated: true };
 }
 
 /** From other shapes: every family at the requested size, and a line over roofline time. */

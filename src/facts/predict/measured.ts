@@ -5,7 +5,7 @@ import { headlineTime } from '../../model/headline-time.js';
 import { type Figure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { usesGraphs } from '../bench/roof.js';
 import { pointLabel } from '../../vocabulary/bench.js';
@@ -42,9 +42,9 @@ interface TypedShape {
  */
 export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
   const { manifest } = session;
-  const found = holds(manifest, 'bench')
+  const found = hasSubject(manifest, 'bench')
     ? await timesOfBench(session)
-    : holds(manifest, 'timeline')
+    : hasSubject(manifest, 'timeline')
       ? await timesOfTrace(session, typed)
       : await timesOfRecords(session);
   if (found.length > 0) return found;

@@ -164,7 +164,7 @@ function stageOf(
     host_ms: composed
       ? toFigure(composed.hostNs / 1e6, 'launches × host time per launch, plus host time of the stage')
       : noTable,
-    beyond_table_share: composed ? beyondShare(composed) : null,
+    beyond_table_share: composed ? extrapolatedShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
     measured: samePhase.map((time) =>
@@ -194,13 +194,13 @@ function opsOf(kernels: readonly StageKernel[], composed: Composed | null, roof:
   });
 }
 
-const isBeyond = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
+const isExtrapolated = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
 
-function beyondShare({ kernels, deviceNs }: Composed): number {
-  const beyondNs = kernels
-    .filter(({ time }) => isBeyond(time.how))
+function extrapolatedShare({ kernels, deviceNs }: Composed): number {
+  const extrapolatedNs = kernels
+    .filter(({ time }) => isExtrapolated(time.how))
     .reduce((sum, { totalNs }) => sum + totalNs, 0);
-  return deviceNs > 0 ? beyondNs / deviceNs : 0;
+  return deviceNs > 0 ? extrapolatedNs / deviceNs : 0;
 }
 
 /** Assumed error of an assumed roof share: three times the worst of 24 stages (bench/predict/README.md). */

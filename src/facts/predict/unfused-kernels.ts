@@ -146,19 +146,21 @@ function cacheAndAttention(
   const { batchSize, newTokens, contextTokens } = shape;
   const { headCount: heads, kvHeadCount: kvHeads, headDim } = attention;
   const b = bytesPerElement[storage.kvCache];
-  const aToken = kvHeads * headDim * b;
+  const tokenBytes = kvHeads * headDim * b;
   const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
   if (reserved === null) {
-    const heldBytes = batchSize * (contextTokens + newTokens) * aToken;
-    return [...moves(op, [2 * heldBytes, 2 * heldBytes]), whole];
+    const cacheBytes = batchSize * (contextTokens + newTokens) * tokenBytes;
+    return [...moves(op, [2 * cacheBytes, 2 * cacheBytes]), whole];
   }
-  const written = batchSize * newTokens * aToken;
+  const written = batchSize * newTokens * tokenBytes;
   const small = Array.from({ length: staticCacheKernels }, () => 0);
   const writes = moves(op, [2 * written, 2 * written, ...small]);
   if (shape.phase === 'prefill') return [...writes, whole];
   const keys = batchSize * reserved;
   const repeat =
-    heads === kvHeads ? [] : [keys * (aToken + heads * headDim * b), keys * (aToken + heads * headDim * b)];
+    heads === kvHeads
+      ? []
+      : [keys * (tokenBytes + heads * headDim * b), keys * (tokenBytes + heads * headDim * b)];
   const bytes = bytesOfAttention(keys, heads, headDim, b) + batchSize * newTokens * 2 * heads * headDim * b;
   return [
     ...writes,

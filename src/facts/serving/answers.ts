@@ -3,7 +3,7 @@ import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/doc
 import { queueing, unloadedTtft } from './queueing.js';
 import { formatPercent, formatSetting, formatQuantity } from '../../vocabulary/format.js';
 import { loadLabel } from '../../vocabulary/loads.js';
-import { issuesAt, quantity, said } from '../../vocabulary/said.js';
+import { issuesAt, quantity, sentence } from '../../vocabulary/sentence-template.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Users of a closed loop, requests per second of an open one. */
@@ -133,55 +133,55 @@ export function servingIssues(points: readonly ServingPoint[], { prompts, probe 
 
 function pointIssues({ requests, tokens, client, server }: ServingPoint): Issue[] {
   const issues: Issue[] = [];
-  const add = (code: IssueCode, severity: Issue['severity'], text: ReturnType<typeof said>) =>
+  const add = (code: IssueCode, severity: Issue['severity'], text: ReturnType<typeof sentence>) =>
     issues.push({ code, severity, ...text });
   if (requests.counted > 0 && requests.ok === 0)
-    add('all_failed', 'error', said`Every request failed: there are no latencies.`);
+    add('all_failed', 'error', sentence`Every request failed: there are no latencies.`);
   else if (requests.failed > 0)
     add(
       'requests_failed',
       'warning',
-      said`${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
+      sentence`${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
     );
   if (requests.cancelled > 0)
     add(
       'requests_cancelled',
       'warning',
-      said`${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
+      sentence`${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
     );
   if (client.bound)
-    add('client_bound', 'warning', said`This client was a limit: ${client.reasons.join('; ')}.`);
+    add('client_bound', 'warning', sentence`This client was a limit: ${client.reasons.join('; ')}.`);
   if (tokens.shorter > 0)
     add(
       'output_shorter',
       'warning',
-      said`${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
+      sentence`${tokens.shorter} of ${requests.ok} outputs were shorter than requested: the server may not support ignore_eos.`,
     );
   if (tokens.longer > 0)
     add(
       'output_longer',
       'warning',
-      said`${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
+      sentence`${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
     );
   if (tokens.chunks_not_tokens > 0)
     add(
       'chunks_not_tokens',
       'info',
-      said`Chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
+      sentence`Chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
     );
   const { tokenizer_difference: tokenizerDifference, cached_share: cached } = tokens;
   if (tokenizerDifference.value !== null && Math.abs(tokenizerDifference.value) >= 0.5)
     add(
       'token_counts_differ',
       'info',
-      said`The local tokenizer counts ${quantity(Math.abs(tokenizerDifference.value), 'tokens')} ${tokenizerDifference.value > 0 ? 'more' : 'fewer'} per output than usage.`,
+      sentence`The local tokenizer counts ${quantity(Math.abs(tokenizerDifference.value), 'tokens')} ${tokenizerDifference.value > 0 ? 'more' : 'fewer'} per output than usage.`,
     );
   const hits = cached.value ?? server.prefix_cache_hit_ratio.value;
   if (hits !== null && hits > 0.05)
     add(
       'prefix_cache_carry_over',
       'warning',
-      said`${quantity(hits, 'ratio')} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput look too good.`,
+      sentence`${quantity(hits, 'ratio')} of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput look too good.`,
     );
   return issues;
 }

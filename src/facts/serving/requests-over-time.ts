@@ -1,7 +1,7 @@
 import type { SessionDatabase } from '../../session/query.js';
 
 /** One request of a load; null where a value was not recorded. */
-export interface RequestSeen {
+export interface TimedRequest {
   id: string | null;
   /** Planned send time, s after the first request of the execution was sent; null without a load plan. */
   due_s: number | null;
@@ -25,8 +25,8 @@ export async function executionsWithRequests(database: SessionDatabase): Promise
 }
 
 /** All requests of an execution in the order in which they were sent. */
-export const requestsOf = (database: SessionDatabase, execution: string): Promise<RequestSeen[]> =>
-  database.query<RequestSeen>(
+export const requestsOf = (database: SessionDatabase, execution: string): Promise<TimedRequest[]> =>
+  database.query<TimedRequest>(
     `SELECT request_id::VARCHAR AS id, (scheduled_ns - min(sent_ns) OVER ()) / 1e9 AS due_s, (sent_ns - min(sent_ns) OVER ()) / 1e9 AS sent_s, ttft_ns / 1e6 AS ttft_ms, tpot_ns / 1e6 AS tpot_ms,
             (end_ns - sent_ns) / 1e6 AS e2e_ms, input_tokens, output_tokens, status, coalesce(warmup, false) AS warmup
      FROM requests WHERE execution_id = $1 ORDER BY sent_ns, request_id`,

@@ -40,7 +40,7 @@ export const captureList = (captures: readonly string[]): string =>
   captures.map((id) => literal(id)).join(', ');
 
 /** SQL that joins a table's rows with measured phases of a kind on the same rank; empty for `outside`. */
-export const ofKind = (row: string, kind: PhaseKind): string =>
+export const joinPhases = (row: string, kind: PhaseKind): string =>
   kind === 'outside'
     ? ''
     : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
@@ -72,12 +72,12 @@ export function collectivesSql(
   const paired = recorded
     ? `SELECT c.rank, c.device, c.operation || coalesce(' (' || c.communicator_name || ')', '') AS kernel, ${phase} AS phase_id, c.dur_ns, c.exposed_ns AS exclusive_ns, k.shortest_ns AS least_ns,
          CASE WHEN k.shortest_ns IS NULL THEN CASE WHEN c.operation IN ('Send', 'Recv', '${sendAndRecv}') THEN '${sendUnpaired}' ELSE 'not every rank recorded the call' END END AS unpaired
-       FROM collectives c ${ofKind('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
+       FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE c.capture_id IN (${captureList(captures)})`
     : `WITH own AS (
          SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,
            row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
-         FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
+         FROM kernels k ${joinPhases('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
        together AS (
          SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
          FROM own GROUP BY ALL),

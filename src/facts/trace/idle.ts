@@ -4,7 +4,7 @@ import { placeKey, type TraceScope } from './scope.js';
 
 const waitsShown = 40;
 const longestShown = 20;
-const callsAsked = 32;
+const callsPerGroup = 32;
 
 interface GapRow {
   phase: PhaseKind;
@@ -20,7 +20,7 @@ interface EndedGap {
 }
 
 /** Causes for which an API call gives more detail. */
-const ofCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
+const causesWithCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
 
 /**
  * The device's gaps: their parts by phase, cause, and the operator or API call that ended the gap, and the longest
@@ -37,7 +37,9 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
   // Gaps of a device do not overlap, so a start identifies a gap.
   const sums = gapParts.map((part) => {
     const nonEmpty = `FILTER (${part}_ns > 0)`;
-    const begins = ofCalls.has(part) ? `max_by(start_ns, ${part}_ns, ${callsAsked}) ${nonEmpty}` : 'NULL';
+    const begins = causesWithCalls.has(part)
+      ? `max_by(start_ns, ${part}_ns, ${callsPerGroup}) ${nonEmpty}`
+      : 'NULL';
     return `{cause: '${part}', count: count(*) ${nonEmpty}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), begins: ${begins}::DOUBLE[]}`;
   });
   const waits = await database.query<
@@ -58,7 +60,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
-  const callGaps = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? (begins ?? []) : []));
+  const callGaps = waits.flatMap(({ cause, begins }) => (causesWithCalls.has(cause) ? (begins ?? []) : []));
   const ended = await gapsAt(database, callGaps);
   const names = await callNames(database, [...ended.values(), ...longest]);
   const nameOf = (gap: EndedGap | undefined): string[] =>
@@ -68,7 +70,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       phase: row.phase,
       cause: row.cause ?? 'unattributed',
       operator: row.operator,
-      api_name: ofCalls.has(row.cause)
+      api_name: causesWithCalls.has(row.cause)
         ? mostFrequent((begins ?? []).flatMap((start_ns) => nameOf(ended.get(start_ns))))
         : null,
       count: row.count,
@@ -76,14 +78,14 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       longest_ns: row.longest_ns,
     })),
     longest: longest.map((row) => {
-      const ofGap = gapParts
+      const gapCauses = gapParts
         .map((id) => ({ id, ns: row[`${id}_ns`] ?? 0 }))
         .filter(({ ns }) => ns > 0)
         .toSorted((a, b) => b.ns - a.ns);
       return {
         phase: row.phase,
-        cause: ofGap[0]?.id ?? null,
-        parts: ofGap,
+        cause: gapCauses[0]?.id ?? null,
+        parts: gapCauses,
         start_ns: row.start_ns,
         dur_ns: row.dur_ns,
         operator: row.operator,

@@ -51,7 +51,7 @@ export async function launches(
       const phaseSpreads = spreads.filter((row) => row.phase === phase.kind);
       const spread = phaseSpreads.find((row) => spreadOf(row, 'api_') !== null) ?? {};
       const range = ranges.find(({ kind }) => kind === phase.kind);
-      const ofGraphs = graphs.find((row) => row.phase === phase.kind)?.launches ?? 0;
+      const graphLaunches = graphs.find((row) => row.phase === phase.kind)?.launches ?? 0;
       return {
         kind: phase.kind,
         instances: phase.instances,
@@ -59,7 +59,7 @@ export async function launches(
         launches_min: range?.low ?? phase.launches,
         launches_max: range?.high ?? phase.launches,
         kernels: phase.kernels,
-        graph_launches: ofGraphs / phase.instances,
+        graph_launches: graphLaunches / phase.instances,
         kernels_per_layer: perLayer(phase.kind, phase.kernels, 'kernels of a mean instance'),
         launches_per_layer: perLayer(phase.kind, phase.launches, 'launches of a mean instance'),
         api: spreadOf(spread, 'api_'),

@@ -4,7 +4,7 @@ import { literal, type TraceScope } from './scope.js';
 
 const pointsShown = 1000;
 
-interface Held {
+interface AllocatorSource {
   capture_id: string;
   device: number | null;
   source: string;
@@ -19,7 +19,7 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
   await scope.need('windows');
   const { attribution, focus } = source;
   const rank = focus.rank === null ? 'true' : `(rank IS NULL OR rank = ${focus.rank})`;
-  const [recorded] = await database.query<Held>(
+  const [recorded] = await database.query<AllocatorSource>(
     `SELECT capture_id, device, any_value(source) AS source FROM memory
      WHERE kind = 'allocated' AND device IS NOT DISTINCT FROM ${literal(focus.device)}::INTEGER AND ${rank}
      GROUP BY capture_id, device ORDER BY capture_id = ${literal(attribution.capture_id)} DESC, bool_or(execution_id = ${literal(attribution.execution_id)}) DESC, count(*) DESC, capture_id LIMIT 1`,

@@ -16,7 +16,7 @@ export interface NamedOperator extends NamedDurations {
   device_ns: number;
 }
 
-const ownTime = 'coalesce(o.self_dur_ns, o.dur_ns)';
+const selfNs = 'coalesce(o.self_dur_ns, o.dur_ns)';
 
 /** All operator names with durations, the most time first. */
 export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
@@ -29,7 +29,7 @@ export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]
   const sums = await database.query<
     Pick<NamedOperator, 'name' | 'class' | 'self_ns' | 'kernels' | 'device_ns'>
   >(
-    `SELECT coalesce(o.name, '') AS name, coalesce(arg_max(o.class, o.dur_ns), 'other') AS class, sum(${ownTime})::DOUBLE AS self_ns,
+    `SELECT coalesce(o.name, '') AS name, coalesce(arg_max(o.class, o.dur_ns), 'other') AS class, sum(${selfNs})::DOUBLE AS self_ns,
             coalesce(sum(k.kernels), 0)::DOUBLE AS kernels, coalesce(sum(k.device_ns), 0)::DOUBLE AS device_ns
      FROM own_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM own_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
   );
@@ -57,7 +57,7 @@ export async function operatorOrigins({ database, need }: TraceScope): Promise<O
   await need('focus_ops');
   return database.query<OperatorOrigin>(
     `SELECT o.phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,
-            count(*) AS count, sum(${ownTime})::DOUBLE AS total_ns
+            count(*) AS count, sum(${selfNs})::DOUBLE AS total_ns
      FROM focus_ops o GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
   );
 }

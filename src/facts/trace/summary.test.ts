@@ -75,8 +75,8 @@ describe("the summary's figures", () => {
         }),
       );
     }
-    const ofLaunch = (await analyzeTrace(await sessionOf(launched))).data;
-    for (const { phases } of [recordedHere, joined, ofLaunch]) {
+    const launchedRanks = (await analyzeTrace(await sessionOf(launched))).data;
+    for (const { phases } of [recordedHere, joined, launchedRanks]) {
       const [decode] = phases;
       expect(decode).toMatchObject({ kind: 'decode', instances: 4 });
       expect(

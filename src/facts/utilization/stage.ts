@@ -57,9 +57,9 @@ export function stageShares(
 }
 
 /** Divides a figure of one second by `time`. */
-function overTime(ofOneSecond: Figure, time: Figure, peak: Figure): Figure {
-  if (ofOneSecond.value === null) return ofOneSecond;
-  const { value, source } = ofOneSecond;
+function overTime(perSecond: Figure, time: Figure, peak: Figure): Figure {
+  if (perSecond.value === null) return perSecond;
+  const { value, source } = perSecond;
   const peakSource = peak.value === null ? '' : `; ${peak.source}`;
   return mapFigure(time, 'ratio', `${source}${peakSource}`, (ms) => value / (ms / 1e3));
 }

@@ -9,7 +9,7 @@ import {
 import { InferscopeError } from '../../model/errors.js';
 import type { Figure, MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
-import { firstHeld, holds } from '../../model/subjects.js';
+import { firstSubject, hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
@@ -98,7 +98,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
     const found: Found[] = [];
     let scope: TraceScope | null = null;
     // Measurements of inferscope have timed stages, which are preferred over a timeline.
-    if (firstHeld(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
+    if (firstSubject(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = await traceScope(database, manifest);
       const clocks = await windowClocks(scope);
       found.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
@@ -234,7 +234,7 @@ async function stagesOfRecords(
   run: RunSizes,
 ): Promise<Found[]> {
   const { executions } = manifest;
-  const measuredHere = holds(manifest, 'profile', 'bench');
+  const measuredHere = hasSubject(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
   const found: Found[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ProfileFields, profileFieldsSchema } from './profile-fields.js';
-import { held, read } from './test-profiles.js';
+import { validated, read } from './test-profiles.js';
 
 describe('an inconsistent measurement', () => {
   const change = (edit: (profile: ProfileFields) => void): string => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     edit(profile);
-    const [row] = held(profile).profiles;
+    const [row] = validated(profile).profiles;
     expect(row!.status).toBe('rejected');
     return row!.reasons.join(' ');
   };
@@ -48,12 +48,12 @@ describe('an inconsistent measurement', () => {
     });
     expect(divided).toContain('those of one of 2 GPUs');
     expect(change(({ metadata }) => (metadata!.sampling!.samples = 1))).toContain('1 samples');
-    expect(held(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('stopped early');
+    expect(validated(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('stopped early');
   });
 
   it('is rejected if components include memory of other processes', () => {
     const path = join('test', 'fixtures', 'memory-another-process-h200', 'joined.json');
-    const [row] = held(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
+    const [row] = validated(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
     expect(row).toMatchObject({ status: 'rejected', total: null });
     expect(row!.reasons.join()).toContain('is more than the total of 2.089 GB');
   });
@@ -84,7 +84,7 @@ describe('an inconsistent measurement', () => {
   it('has lower confidence and named dimensions if dimensions contradict each other', () => {
     const profile = structuredClone(read('llama-2-7b-float16'));
     profile.model_info.num_layers = 40;
-    const [row] = held(profile).profiles;
+    const [row] = validated(profile).profiles;
     expect(row!.reasons.join()).toContain('It states 40 layers, its config 32');
     expect(new Set(row!.components.map((component) => component.estimate_confidence))).toEqual(
       new Set(['low']),
@@ -94,14 +94,14 @@ describe('an inconsistent measurement', () => {
   it('is skipped for an unknown model', () => {
     const profile = read('llama-2-7b-float16');
     const otherEngine = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };
-    expect(held(otherEngine).profiles[0]).toMatchObject({ status: 'skipped' });
+    expect(validated(otherEngine).profiles[0]).toMatchObject({ status: 'skipped' });
     const unknown = { ...profile, model_info: { ...profile.model_info, name: 'mine', config: null } };
     unknown.metadata!.config!.model = 'mine';
-    expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is not a preset');
-    expect(held(unknown).result).toBe('nothing_compared');
+    expect(validated(unknown).profiles[0]!.reasons[0]).toContain('mine is not a preset');
+    expect(validated(unknown).result).toBe('nothing_compared');
     const served = read('llama-2-7b-float16');
     served.metadata!.where = 'url';
-    expect(held(served).profiles[0]).toMatchObject({ status: 'skipped' });
-    expect(held(served).profiles[0]!.reasons[0]).toContain('a server that was already running');
+    expect(validated(served).profiles[0]).toMatchObject({ status: 'skipped' });
+    expect(validated(served).profiles[0]!.reasons[0]).toContain('a server that was already running');
   });
 });

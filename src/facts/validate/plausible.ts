@@ -31,7 +31,7 @@ export function implausible(profile: ProfileFields, facts: PlausibleFacts): stri
     ...notMeasured(profile, facts),
     ...belowWeights(facts),
     ...tooLittleForVllm(facts),
-    ...beyondGpu(profile),
+    ...moreThanGpu(profile),
     ...doesNotAddUp(facts),
     ...aboveTotal(facts),
     ...shared(profile, facts.measured),
@@ -82,7 +82,7 @@ function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }:
     : [];
 }
 
-function beyondGpu({ memory_measurements }: ProfileFields): string[] {
+function moreThanGpu({ memory_measurements }: ProfileFields): string[] {
   return (memory_measurements.peak.per_gpu_details ?? []).flatMap((gpu, index) => {
     const used = bytesOf(gpu.used_bytes, gpu.used_gb);
     const total = bytesOf(gpu.total_bytes, gpu.total_gb);

@@ -15,7 +15,7 @@ import { nonTorchKind } from '../../llm/memory-vllm.js';
 import type { Recommendation } from '../../model/documents/validate.js';
 import { median } from '../../model/statistics.js';
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
-import type { HeldProfile } from './validate-profile.js';
+import type { ProfileComparison } from './validate-profile.js';
 import { formatGb, formatNumber } from '../../vocabulary/format.js';
 
 /** Minimum error of a constant that the fitted value removes, as a share. */
@@ -40,7 +40,7 @@ interface Observation {
  * Constants of memory-constants.ts that are off, and the value that fits: the median over profiles. Weights and cache
  * have no constants; their errors are in the formula.
  */
-export function recommendations(profiles: readonly HeldProfile[]): Recommendation[] {
+export function recommendations(profiles: readonly ProfileComparison[]): Recommendation[] {
   const groups = new Map<string, Observation[]>();
   for (const profile of profiles) {
     for (const observation of observations(profile)) {
@@ -84,9 +84,9 @@ function recommended(group: readonly Observation[]): Recommendation | null {
   };
 }
 
-type Seen = Omit<Observation, 'model'>;
+type ModelObservation = Omit<Observation, 'model'>;
 
-function observations({ row, measured, estimate }: HeldProfile): Seen[] {
+function observations({ row, measured, estimate }: ProfileComparison): ModelObservation[] {
   if (row.status !== 'compared' || !estimate) return [];
   const gpus = estimate.gpus.length;
   const measuredBytes = (component: string): number | null => {
@@ -95,7 +95,7 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   };
   const estimated = (component: string): number =>
     (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
-  const constantOf = (constant: string, value: MemoryConstant, right: number | null): Seen[] =>
+  const constantOf = (constant: string, value: MemoryConstant, right: number | null): ModelObservation[] =>
     right === null
       ? []
       : [
@@ -108,7 +108,7 @@ function observations({ row, measured, estimate }: HeldProfile): Seen[] {
             bytesPerUnit: 1,
           },
         ];
-  const factor = (constant: string, component: string): Seen[] => {
+  const factor = (constant: string, component: string): ModelObservation[] => {
     const right = measuredBytes(component);
     const now = estimated(component);
     return right === null || now <= 0

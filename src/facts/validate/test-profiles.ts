@@ -18,5 +18,5 @@ export const names = [
   'qwen1.5-moe-a2.7b-bfloat16',
   'qwen2.5-14b-bfloat16',
 ];
-export const held = (profile: ProfileFields, tolerance = 0.05): Omit<Validation, 'session'> =>
+export const validated = (profile: ProfileFields, tolerance = 0.05): Omit<Validation, 'session'> =>
   validateProfiles([{ source: 'x.json', profile }], toleranceOf(tolerance));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { profileFieldsSchema } from './profile-fields.js';
-import { held, names, read } from './test-profiles.js';
+import { validated, names, read } from './test-profiles.js';
 import { toleranceOf, validateProfiles } from './validate.js';
 
 describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dtypes', () => {
@@ -46,7 +46,7 @@ it.each([
 ])(
   'held-out/%s, which no constant was fitted to (except context growth of llama-3.2-1b): total within 0.2 %, every component within 64 MiB',
   (name) => {
-    const [row] = held(read(`held-out/${name}`)).profiles;
+    const [row] = validated(read(`held-out/${name}`)).profiles;
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.002);
     const errors = new Map(row!.components.map((component) => [component.component, component.error_bytes]));
     expect([errors.get('model_weights'), errors.get('kv_cache')]).toEqual([0, 0]);
@@ -67,11 +67,11 @@ it('reports errors of runs used for fitting separately', () => {
   );
   expect(found.profiles.filter(({ fitted }) => fitted).map(({ model }) => model)).toEqual(['llama-2-7b']);
   expect(found.total_by_fit).toMatchObject({ fitted: { profiles: 1 }, others: { profiles: 2 } });
-  expect(held(read('held-out/phi-2-float16')).total_by_fit).toBeNull();
+  expect(validated(read('held-out/phi-2-float16')).total_by_fit).toBeNull();
 });
 
 it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitting', () => {
-  const [row] = held(read('held-out/qwen3-4b-bfloat16-graph')).profiles;
+  const [row] = validated(read('held-out/qwen3-4b-bfloat16-graph')).profiles;
   const graphs = row!.components.find(({ component }) => component === 'cuda_graphs')!;
   // 32 MiB of cuBLAS, 2 × 36 MiB of repeated keys and values, one segment of small tensors.
   expect(graphs).toMatchObject({ estimated_bytes: 106 * 2 ** 20, error_bytes: 0 });
@@ -81,7 +81,7 @@ it('held-out/qwen3-4b-bfloat16-graph: a captured decode step, not used for fitti
 it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
   '%s, divided by tp_plan over two H200s: total within 5 %, weights and cache to the byte',
   (name) => {
-    const [row] = held(read(name)).profiles;
+    const [row] = validated(read(name)).profiles;
     expect(row).toMatchObject({ status: 'compared', tensor_parallel_size: 2 });
     expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.02);
     const error = (component: string) =>
@@ -97,7 +97,7 @@ it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
 );
 
 it('a profile of another tool with only names and _gb figures', () => {
-  const [row] = held(
+  const [row] = validated(
     profileFieldsSchema.parse({
       schema_version: '2.0',
       metadata: { config: { input_len: 512, output_len: 48, batch_size: 4, dtype: 'float16' } },

@@ -15,14 +15,18 @@ export interface Tolerance {
 }
 
 /** One profile with the calculator's figures; `estimate` is kept for fitting constants. */
-export interface HeldProfile {
+export interface ProfileComparison {
   row: ValidatedProfile;
   measured: MeasuredMemory;
   estimate: MemoryEstimate | null;
 }
 
 /** Compares the calculator with one profile, unless the measurement is impossible. */
-export function validateProfile(profile: ProfileFields, source: string, tolerance: Tolerance): HeldProfile {
+export function validateProfile(
+  profile: ProfileFields,
+  source: string,
+  tolerance: Tolerance,
+): ProfileComparison {
   const measured = measuredOf(profile);
   const estimated = estimateProfile(profile);
   const estimate = typeof estimated === 'string' ? null : estimated.estimate;

@@ -15,8 +15,8 @@ export type Waits = Map<string, WaterfallBar['parts']>;
 /** Number of kernels, copies or gaps behind a bar, per mean instance. */
 export function countOf(id: string, { counts }: GroupSums): number | null {
   const { head, tail } = barParts(id);
-  const ofClass = classOfBar(id);
-  if (ofClass !== null) return counts.get(`class.${ofClass}`) ?? 0;
+  const opClass = classOfBar(id);
+  if (opClass !== null) return counts.get(`class.${opClass}`) ?? 0;
   if (head === 'exposed_comm' && tail !== '' && tail !== 'wire') return null;
   if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
   if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;

@@ -43,19 +43,19 @@ export function composedStage(
 ): StageWaterfall | null {
   const measured = repeats.e2e.value;
   if (measured === null) return null;
-  const ofStages = [
+  const stageFacts = [
     { stage: prefill, times: 1 },
     ...(decode ? [{ stage: decode, times: repeats.steps }] : []),
   ];
   const ms = new Map<string, number>();
-  for (const { stage, times } of ofStages)
+  for (const { stage, times } of stageFacts)
     for (const bar of stage.bars) ms.set(bar.id, (ms.get(bar.id) ?? 0) + bar.ms * times);
   const rest = measured - [...ms.values()].reduce((sum, value) => sum + value, 0);
   const restId = kind === 'request' ? 'host.loop' : 'unattributed';
   ms.set(restId, (ms.get(restId) ?? 0) + rest);
   const parts = [...ms].map(([id, value]) => ({ id, ms: value }));
   if (!ms.has('unattributed')) parts.push({ id: 'unattributed', ms: 0 });
-  const all = ofStages.flatMap(({ stage }) => stage.bars);
+  const all = stageFacts.flatMap(({ stage }) => stage.bars);
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const like = all.find((bar) => bar.id === id);
     const value = parts.find((part) => part.id === id)!.ms;
@@ -69,12 +69,12 @@ export function composedStage(
       confidence_why: like?.confidence_why ?? '',
       sharpen: like?.sharpen ?? null,
       ...(like ? {} : describeBar(id, { peaksMeasured: true, kind })),
-      sql: sumSql(id, ofStages, id === restId ? rest : 0),
+      sql: sumSql(id, stageFacts, id === restId ? rest : 0),
       note: noteOf(id, value, { kind, restId, rest }),
       parts: [],
     };
   });
-  const roofs = ofStages.map(({ stage, times }) => [stage.roofline_ms, times] as const);
+  const roofs = stageFacts.map(({ stage, times }) => [stage.roofline_ms, times] as const);
   const unknown = roofs.find(([roof]) => roof.value === null);
   return {
     ...prefill,

@@ -1,6 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import { holds } from '../../model/subjects.js';
+import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { analyzeCounters } from '../counters/counters.js';
 import { literal, type TraceScope } from '../trace/scope.js';
@@ -41,7 +41,7 @@ export async function countedClasses(
   roofs: { flops: number | null; bandwidth: number | null },
 ): Promise<CountedClasses> {
   const found = new Map<string, CountedClass>();
-  if (!holds(session.manifest, 'counters')) return found;
+  if (!hasSubject(session.manifest, 'counters')) return found;
   const { kernels } = (await analyzeCounters(session)).data;
   const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
   if (names === '') return found;
@@ -126,8 +126,12 @@ export function inefficiencyParts(
 ): WaterfallBar['parts'] {
   const barMs = classMs - necessaryMs;
   if (!(barMs > 0)) return [];
-  const ownNeed = classMs > 0 ? necessaryMs * Math.min(1, counted.ms / classMs) : 0;
-  const more = { label: 'more bytes or FLOPs than needed', ms: counted.atRoofMs - ownNeed, count: null };
+  const countedNecessaryMs = classMs > 0 ? necessaryMs * Math.min(1, counted.ms / classMs) : 0;
+  const more = {
+    label: 'more bytes or FLOPs than needed',
+    ms: counted.atRoofMs - countedNecessaryMs,
+    count: null,
+  };
   const parts = [more, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
   if (sumMs > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / sumMs }));

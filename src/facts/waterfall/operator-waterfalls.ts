@@ -204,9 +204,14 @@ UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${ms - measuredMs} 
     bars,
     sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
     rows: spans.slice(0, rowsShown).map(({ instance, label, ns }) => {
-      const ofInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
+      const isInInstance = ({ stage_id }: { stage_id: number }) => stage_id === instance;
       const rowParts = withoutProfiler(
-        partsOf({ times: times.filter(ofInstance), hosts: hosts.filter(ofInstance) }, 1, ns / 1e6, necessary),
+        partsOf(
+          { times: times.filter(isInInstance), hosts: hosts.filter(isInInstance) },
+          1,
+          ns / 1e6,
+          necessary,
+        ),
         wallMs > 0 ? (addedMs * ns) / 1e6 / wallMs : 0,
       );
       const ids = orderedIds(rowParts);

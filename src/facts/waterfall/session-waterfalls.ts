@@ -1,6 +1,6 @@
 import { stepKinds } from '../../model/documents/trace-phase.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
-import { firstHeld } from '../../model/subjects.js';
+import { firstSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { ScopeOptions, TraceScope } from '../trace/scope.js';
@@ -44,7 +44,7 @@ export async function sessionWaterfalls(
 ): Promise<SessionWaterfalls> {
   const { manifest } = session;
   const { workload } = manifest;
-  const source = firstHeld(manifest, 'profile', 'bench', 'load', 'timeline', 'results', 'steps');
+  const source = firstSubject(manifest, 'profile', 'bench', 'load', 'timeline', 'results', 'steps');
   const none = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
     stages: [],
     without: [{ stage: null, reason }],

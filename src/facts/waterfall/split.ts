@@ -61,14 +61,14 @@ function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] 
  */
 export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | null): Part[] {
   const { wallMs, classes, communicationMs, copies, idle } = measured;
-  const ofKernels = necessary !== null && 'byClass' in necessary;
+  const splitByClass = necessary !== null && 'byClass' in necessary;
   const parts: Part[] = [
-    ...(necessary && !ofKernels ? [{ id: 'roofline', ms: necessary.rooflineMs }] : []),
-    ...(ofKernels
+    ...(necessary && !splitByClass ? [{ id: 'roofline', ms: necessary.rooflineMs }] : []),
+    ...(splitByClass
       ? kernelParts(necessary.rooflineMs, classTimes(classes, necessary.byClass))
       : [...classes].map(([name, ms]) => ({ id: `kernels.${name}`, ms }))),
     { id: 'exposed_comm', ms: communicationMs },
-    ...copyParts(copies, ofKernels ? 0 : (necessary?.rooflineMs ?? 0)),
+    ...copyParts(copies, splitByClass ? 0 : (necessary?.rooflineMs ?? 0)),
     { id: 'launch_latency', ms: idle.launch_latency },
     { id: 'launch_overhead', ms: idle.launch_overhead },
     { id: 'synchronization', ms: idle.synchronization },

@@ -5,8 +5,8 @@ import type { ImportContext } from '../importer.js';
 import { readStageNames } from '../stage-names.js';
 import { sweepDevices } from './devices.js';
 import { stageColumns, sweepHost } from './host-sweep.js';
-import { attributeHeld } from './held/attribute-held.js';
-import type { HeldTrace } from './held/held-trace.js';
+import { attributeInMemory } from './in-memory/attribute.js';
+import type { InMemoryTrace } from './in-memory/trace.js';
 import {
   dropBeforeLaunch,
   dropNoDevice,
@@ -41,16 +41,16 @@ import { textTable } from './texts.js';
 export async function attribute(
   workbench: Workbench,
   context: ImportContext,
-  held: HeldTrace | null = null,
+  trace: InMemoryTrace | null = null,
 ): Promise<{ issues: Issue[] }> {
   const proceed = (share: number) => {
     if (context.signal?.aborted) throw interrupted();
     context.progress?.(share);
   };
   await dropScratch(workbench);
-  await redactNames(workbench, context, held);
-  const issues = held
-    ? await attributeHeld(workbench, context, held, proceed)
+  await redactNames(workbench, context, trace);
+  const issues = trace
+    ? await attributeInMemory(workbench, context, trace, proceed)
     : await attributeTables(workbench, context, proceed);
   await dropScratch(workbench);
   proceed(1);
@@ -73,7 +73,7 @@ async function attributeTables(
     stage: stageLabels(marked, inference.training, labels),
     synchronizing: await callCodes(workbench, isSynchronizing),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
-    ofKernels: classes.ofKernels,
+    kernelClasses: classes.kernelClasses,
     placed: await openRows(workbench, 'attr_calls', ['place', 'op_id', 'op_class']),
     stages: await openRows(workbench, 'attr_stages', stageColumns),
   });
@@ -114,7 +114,7 @@ async function attributeTables(
   await rollUpStages(workbench);
   await keepStages(workbench, context, folded);
   await rollUpOps(workbench);
-  await keepOps(workbench, context, classes.own);
+  await keepOps(workbench, context, classes.classes);
   await workbench.written();
 
   const device = await deviceCounts(workbench);

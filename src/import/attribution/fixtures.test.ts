@@ -11,9 +11,9 @@ const folder = 'test/fixtures/nsys-2025.3.1-h200';
 
 /** Stages with all nested activities, as nsys counts: a range and every range around it. */
 const inclusive = `
-  WITH RECURSIVE held AS (
+  WITH RECURSIVE inside AS (
     SELECT stage_id, stage_id AS outer_id FROM stages
-    UNION ALL SELECT held.stage_id, s.parent_id FROM held JOIN stages s ON s.stage_id = held.outer_id
+    UNION ALL SELECT inside.stage_id, s.parent_id FROM inside JOIN stages s ON s.stage_id = inside.outer_id
     WHERE s.parent_id IS NOT NULL)`;
 
 interface Projection {
@@ -31,7 +31,7 @@ function projections(database: SessionDatabase): Promise<Projection[]> {
        SELECT stage_id, attributed_by, correlation FROM kernels
        UNION ALL SELECT stage_id, attributed_by, correlation FROM copies),
      counted AS (
-       SELECT outer_id, count(DISTINCT correlation) AS ops FROM activity JOIN held USING (stage_id) WHERE attributed_by = 'api' GROUP BY ALL)
+       SELECT outer_id, count(DISTINCT correlation) AS ops FROM activity JOIN inside USING (stage_id) WHERE attributed_by = 'api' GROUP BY ALL)
      SELECT raw_name AS range, sum(ops) AS ops, sum(device_end_ns - device_start_ns) AS total,
        min(device_end_ns - device_start_ns) AS min, max(device_end_ns - device_start_ns) AS max
      FROM stages JOIN counted ON outer_id = stage_id GROUP BY raw_name ORDER BY raw_name`,
@@ -50,7 +50,7 @@ function rangeKernels(database: SessionDatabase): Promise<RangeKernel[]> {
   return database.query<RangeKernel>(
     `${inclusive}
      SELECT s.raw_name AS range, k.name AS kernel, count(*) AS count, sum(k.dur_ns) AS total
-     FROM kernels k JOIN held USING (stage_id) JOIN stages s ON s.stage_id = held.outer_id
+     FROM kernels k JOIN inside USING (stage_id) JOIN stages s ON s.stage_id = inside.outer_id
      WHERE attributed_by = 'api' GROUP BY ALL ORDER BY ALL`,
   );
 }
@@ -192,13 +192,14 @@ test.each([
   await database.close();
   const torch = JSON.parse(readFileSync(`test/fixtures/${name}.key_averages.json`, 'utf8')) as KeyAverage[];
   const overhead = profilerOverhead(`test/fixtures/${name}.json.gz`);
-  const expected = ours.map((own) => {
+  const expected = ours.map((operator) => {
     const row = torch.find(
-      ({ key, device_type }) => key === own.name && (device_type ?? 'DeviceType.CPU') === 'DeviceType.CPU',
+      ({ key, device_type }) =>
+        key === operator.name && (device_type ?? 'DeviceType.CPU') === 'DeviceType.CPU',
     )!;
     const ns = (us: number) => Math.round(1000 * us);
-    const self = ns(row.self_cpu_time_us) + (overhead.get(own.name) ?? 0);
-    return { name: own.name, n: row.count, total: ns(row.cpu_time_us), self };
+    const self = ns(row.self_cpu_time_us) + (overhead.get(operator.name) ?? 0);
+    return { name: operator.name, n: row.count, total: ns(row.cpu_time_us), self };
   });
   expect(ours.length).toBeGreaterThan(15);
   expect(ours).toEqual(expected);

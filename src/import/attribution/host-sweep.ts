@@ -31,11 +31,11 @@ interface HostInput {
   synchronizing: ReadonlySet<number>;
   /** start_ns, dur_ns, pid, tid, name; sorted by start_ns. */
   calls: AsyncIterable<Batch>;
-  /** By the code of an operator's name, as OperatorClasses.ofKernels. */
-  ofKernels: Float64Array;
+  /** By the code of an operator's name, as OperatorClasses.kernelClasses. */
+  kernelClasses: Float64Array;
   /**
    * Called for each call in order, with its place (placeOf), the operator around it, and the class of that operator's
-   * kernels (OpenOp.ofKernels), or NaN.
+   * kernels (OpenOp.kernelClass), or NaN.
    */
   placed: { add(place: number, op: number, opClass: number): void; close(): void };
   /** Receives the ranges as stages, in the order of stageColumns, numbered from 1 in order of start. */
@@ -197,7 +197,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   if (parent) parent.selfNs -= durNs;
   stageAt(thread, startNs, endNs, sweep.found);
   const depth = parent ? parent.depth + 1 : 0;
-  const kernelClass = sweep.names.ofKernels[columns['name']![row]!] ?? Number.NaN;
+  const kernelClass = sweep.names.kernelClasses[columns['name']![row]!] ?? Number.NaN;
   open.push({
     id: columns['op_id']![row]!,
     parent,
@@ -205,12 +205,12 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
     endNs,
     selfNs: durNs,
     stage: sweep.found.stage?.id ?? Number.NaN,
-    ofKernels: Number.isNaN(kernelClass) && parent ? parent.ofKernels : kernelClass,
+    kernelClass: Number.isNaN(kernelClass) && parent ? parent.kernelClass : kernelClass,
   });
 }
 
 function writeOp(sweep: Sweep, op: OpenOp): void {
-  sweep.ops.add(op.id, op.parent?.id ?? Number.NaN, op.stage, op.selfNs, op.depth, op.ofKernels);
+  sweep.ops.add(op.id, op.parent?.id ?? Number.NaN, op.stage, op.selfNs, op.depth, op.kernelClass);
 }
 
 function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
@@ -227,7 +227,7 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
     if (op) op.selfNs -= endNs - startNs;
     thread.callEndNs = endNs;
   }
-  sweep.calls.add(placeOf(sweep.found), op?.id ?? Number.NaN, op?.ofKernels ?? Number.NaN);
+  sweep.calls.add(placeOf(sweep.found), op?.id ?? Number.NaN, op?.kernelClass ?? Number.NaN);
 }
 
 /** Usually the thread of the previous event. */

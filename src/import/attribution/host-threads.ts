@@ -10,7 +10,7 @@ export interface OpenOp {
   selfNs: number;
   stage: number;
   /** Class of kernels launched inside, from this operator or the nearest enclosing one that has one; NaN: unknown. */
-  ofKernels: number;
+  kernelClass: number;
 }
 
 export interface Thread {

@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { said, quantity } from '../../vocabulary/said.js';
+import { sentence, quantity } from '../../vocabulary/sentence-template.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
@@ -55,60 +55,60 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       'warning',
       launches ?? 0,
       (n) =>
-        said`${n} API calls launch kernels, but the capture contains no kernels: the kernel records were lost.`,
+        sentence`${n} API calls launch kernels, but the capture contains no kernels: the kernel records were lost.`,
     ),
     issue(
       'activities_repeated',
       'warning',
       impossible.repeated,
-      (n) => said`${n} kernels and copies were recorded more than once; duplicates were dropped.`,
+      (n) => sentence`${n} kernels and copies were recorded more than once; duplicates were dropped.`,
     ),
     issue(
       'activities_without_device',
       'warning',
       impossible.noDevice,
-      (n) => said`${n} kernels and copies have an invalid device number and were dropped.`,
+      (n) => sentence`${n} kernels and copies have an invalid device number and were dropped.`,
     ),
     issue(
       'activities_before_launch',
       'warning',
       impossible.beforeLaunch,
       (n) =>
-        said`${n} kernels and copies start more than 1 s before the call that launched them and were dropped.`,
+        sentence`${n} kernels and copies start more than 1 s before the call that launched them and were dropped.`,
     ),
     issue(
       'activities_after_launch',
       'warning',
       impossible.afterLaunch,
       (n) =>
-        said`${n} of ${activities} kernels and copies start more than 1 min after the call that launched them: the times of the kernels or of the calls are wrong.`,
+        sentence`${n} of ${activities} kernels and copies start more than 1 min after the call that launched them: the times of the kernels or of the calls are wrong.`,
     ),
     issue(
       'clocks_disagree',
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,
       (n) =>
-        said`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.maxSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
+        sentence`${n} of ${activities} kernels and copies start before the call that launched them, by up to ${quantity(impossible.maxSkewNs, 'ns')}: host and device clocks disagree, so causes of idle time are uncertain.`,
     ),
     issue(
       'ranges_unclosed',
       'warning',
       counts.unclosedRanges,
-      (n) => said`${n} ranges were never closed; the last event of their thread was taken as their end.`,
+      (n) => sentence`${n} ranges were never closed; the last event of their thread was taken as their end.`,
     ),
     issue(
       'ranges_overlapping',
       'warning',
       counts.overlappingRanges,
       (n) =>
-        said`${n} ranges overlap another range of their thread without nesting; work inside both was assigned to the later range.`,
+        sentence`${n} ranges overlap another range of their thread without nesting; work inside both was assigned to the later range.`,
     ),
     issue(
       'calls_clipped',
       'info',
       counts.clippedCalls,
       (n) =>
-        said`${n} API calls start inside a range and end after it; they were assigned to the enclosing range that contains the whole call, if any.`,
+        sentence`${n} API calls start inside a range and end after it; they were assigned to the enclosing range that contains the whole call, if any.`,
     ),
     issue(
       'correlation_shared',
@@ -116,55 +116,55 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
       shared > activities ? 'warning' : 'info',
       shared,
       (n) =>
-        said`${n} API calls share a correlation id with an earlier call (a runtime call and the driver call inside it); the earlier call was used.`,
+        sentence`${n} API calls share a correlation id with an earlier call (a runtime call and the driver call inside it); the earlier call was used.`,
     ),
     issue(
       'orphans',
       orphans.orphans * 10 > activities ? 'warning' : 'info',
       orphans.orphans,
       (n) =>
-        said`${n} of ${activities} kernels and copies have no API call in the capture; ${orphans.byTime} were assigned to a stage by their start time. Idle time before them has no known cause.`,
+        sentence`${n} of ${activities} kernels and copies have no API call in the capture; ${orphans.byTime} were assigned to a stage by their start time. Idle time before them has no known cause.`,
     ),
     issue(
       'graphs_opaque',
       'warning',
       opaque,
       (n) =>
-        said`${n} CUDA graph launches were recorded as one row each: the kernels inside are unknown. Capture with --cuda-graph-trace=node.`,
+        sentence`${n} CUDA graph launches were recorded as one row each: the kernels inside are unknown. Capture with --cuda-graph-trace=node.`,
     ),
     issue(
       'attributed_by_process_range',
       'info',
       byProcess,
       (n) =>
-        said`${n} of ${activities} kernels and copies were launched outside the ranges of their thread and were assigned to a start/end range of the process.`,
+        sentence`${n} of ${activities} kernels and copies were launched outside the ranges of their thread and were assigned to a start/end range of the process.`,
     ),
     issue(
       'attributed_by_thread',
       'info',
       byThread,
       (n) =>
-        said`${n} of ${activities} kernels and copies were launched by threads without ranges and were assigned to the open range of another thread of the process.`,
+        sentence`${n} of ${activities} kernels and copies were launched by threads without ranges and were assigned to the open range of another thread of the process.`,
     ),
     issue(
       'outside_stages',
       'info',
       stages > 0 ? unstaged : 0,
-      (n) => said`${n} of ${activities} kernels and copies are outside all ranges.`,
+      (n) => sentence`${n} of ${activities} kernels and copies are outside all ranges.`,
     ),
     issue(
       'steps_inferred',
       'info',
       inference.ranges.length,
       (n) =>
-        said`${n} steps that the program does not mark were inferred from the repeating sequence of kernels: ${inferredKinds(inference)}.`,
+        sentence`${n} steps that the program does not mark were inferred from the repeating sequence of kernels: ${inferredKinds(inference)}.`,
     ),
     issue(
       'stages_missing',
       'warning',
       stages === 0 && activities > 0 ? activities : 0,
       (n) =>
-        said`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${none}`,
+        sentence`The capture has no NVTX or record_function ranges: ${n} kernels and copies have no stage.${none}`,
     ),
   ];
   return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
@@ -181,7 +181,7 @@ function issue(
   code: IssueCode,
   severity: Issue['severity'],
   count: number,
-  text: (count: number) => ReturnType<typeof said>,
+  text: (count: number) => ReturnType<typeof sentence>,
 ): Issue & { count: number } {
   return { code, severity, count, ...text(count) };
 }
@@ -194,8 +194,8 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       severity: 'info',
       count: launch.launches,
       ...(launch.launches > 0
-        ? said`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device (${how} of ${launch.launches} launches).`
-        : said`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
+        ? sentence`Launch latency: ${quantity(launch.latencyNs, 'ns')} from the return of the call to the start of the kernel on an idle device (${how} of ${launch.launches} launches).`
+        : sentence`No kernel was launched on an idle device; a launch latency of ${quantity(launch.latencyNs, 'ns')} was assumed.`),
     },
   ];
   if (graphNode.launches > 0) {
@@ -203,7 +203,7 @@ function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
       code: 'graph_node_latency',
       severity: 'info',
       count: graphNode.launches,
-      ...said`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${how} of ${graphNode.launches} pairs.`,
+      ...sentence`Latency between nodes of a CUDA graph: ${quantity(graphNode.latencyNs, 'ns')}, ${how} of ${graphNode.launches} pairs.`,
     });
   }
   return issues;

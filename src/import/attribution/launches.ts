@@ -45,7 +45,7 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
  * Kernels and copies with the call that launched them: attr_kernels and attr_copies, with row numbers in `activity`. Joined
  * by (pid, correlation): a correlation id is unique only within a process. A runtime call and
  * the driver call inside it may share one id: the outer one, which started first, is used.
- * A kernel's `op_class` is the class that its operator gives kernels (OpenOp.ofKernels); null in CUDA graphs, which contain
+ * A kernel's `op_class` is the class that its operator gives kernels (OpenOp.kernelClass); null in CUDA graphs, which contain
  * kernels of other classes than the operator that launched the graph.
  * @param graphLaunches codes of calls that launch CUDA graphs
  * @returns number of calls with the id of another call
@@ -96,11 +96,11 @@ async function joinLaunch(
 ): Promise<void> {
   const asInteger = await integersOf(workbench, `trace_${table}`, 'k');
   const columnsSql = launchColumns[table].map((column) => `${asInteger(column, 'INTEGER')} AS "${column}"`);
-  const ofGraph = `coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
+  const launchesGraph = `coalesce(a.name IN (${[...graphLaunches, -1].join(', ')}), false)`;
   const opaque = table === 'kernels' ? ' AND k.opaque_graph IS DISTINCT FROM 1' : '';
-  const node = `coalesce(${asInteger('graph_node')}, CASE WHEN ${ofGraph}${opaque} THEN ${nodeWithoutId} END)`;
+  const node = `coalesce(${asInteger('graph_node')}, CASE WHEN ${launchesGraph}${opaque} THEN ${nodeWithoutId} END)`;
   if (table === 'kernels') {
-    const inGraph = `${asInteger('graph_node')} IS NOT NULL OR ${ofGraph}`;
+    const inGraph = `${asInteger('graph_node')} IS NOT NULL OR ${launchesGraph}`;
     const opClass = `CASE WHEN ${asInteger('op_id')} IS NULL THEN a.op_class ELSE ${integer('o.of_kernels', 'UTINYINT')} END`;
     columnsSql.push(`${asInteger('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
     columnsSql.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
@@ -119,7 +119,7 @@ async function joinLaunch(
   const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
   const operators = await slices('op_id');
   for (const [number, slice] of (await slices('correlation')).entries()) {
-    const ofSlice = [within('correlation', slice), within('op_id', operators[number]!)] as const;
-    await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, ...ofSlice)}`);
+    const filters = [within('correlation', slice), within('op_id', operators[number]!)] as const;
+    await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, ...filters)}`);
   }
 }

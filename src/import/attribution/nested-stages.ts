@@ -64,7 +64,7 @@ export function foldStages(nested: NestedStages): FoldedStages {
   const innerStages = new Map<OpenStage, OpenStage[]>();
   for (const [outer, direct] of [...nested].toReversed()) {
     const inner = direct.flatMap((stage) => innerStages.get(stage) ?? [stage]);
-    if (onlyHolds(outer, inner)) {
+    if (isOnlyContainer(outer, inner)) {
       innerStages.set(outer, inner);
       phases.set(outer.id, outer.parent?.phase?.id ?? null);
       continue;
@@ -81,7 +81,7 @@ export function foldStages(nested: NestedStages): FoldedStages {
   return { phases, taken };
 }
 
-function onlyHolds({ kind, label }: OpenStage, inner: readonly OpenStage[]): boolean {
+function isOnlyContainer({ kind, label }: OpenStage, inner: readonly OpenStage[]): boolean {
   const isStep = kind === 'decode' || kind === 'mixed';
   return kind === 'other' || (isStep && label.step_index === null && inner.length > 1);
 }

@@ -4,12 +4,12 @@ import { opClassOf } from '../kernel-classes/op-classes.js';
 
 /** By the code of the operator's name: index in opClasses, NaN for other codes. */
 interface OperatorClasses {
-  own: Float64Array;
+  classes: Float64Array;
   /**
    * Class that an operator gives to kernels launched inside it when the kernel's name gives none; NaN: none. Only names
    * with a namespace count, because `LlamaAttention.forward` launches everything.
    */
-  ofKernels: Float64Array;
+  kernelClasses: Float64Array;
 }
 
 /** Each distinct name is classified once. */
@@ -19,11 +19,11 @@ export async function operatorClasses(workbench: Workbench): Promise<OperatorCla
      SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code ORDER BY code`,
   );
   const classByCode = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
-  const ofKernels = classByCode.slice();
+  const kernelClasses = classByCode.slice();
   for (const { code, text } of names) {
     const known = opClassOf(text);
     classByCode[code] = opClasses.indexOf(known);
-    if (known !== 'other' && text.includes('::')) ofKernels[code] = classByCode[code]!;
+    if (known !== 'other' && text.includes('::')) kernelClasses[code] = classByCode[code]!;
   }
-  return { own: classByCode, ofKernels };
+  return { classes: classByCode, kernelClasses };
 }

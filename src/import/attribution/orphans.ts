@@ -51,17 +51,17 @@ async function byTime(workbench: Workbench, table: string): Promise<number> {
 }
 
 /**
- * @param ofStages start_ns, end_ns, pid, stage_id; sorted by start_ns, stage_id
+ * @param stageRows start_ns, end_ns, pid, stage_id; sorted by start_ns, stage_id
  * @param orphans start_ns, pid, activity; sorted by start_ns
  * @param found called for each activity with a stage
  * @returns number of activities with a stage
  */
 export async function stagesByTime(
-  ofStages: AsyncIterable<Batch>,
+  stageRows: AsyncIterable<Batch>,
   orphans: AsyncIterable<Batch>,
   found: (activity: number, stage: number) => void,
 ): Promise<number> {
-  const stages = await openCursor(ofStages);
+  const stages = await openCursor(stageRows);
   const activities = await openCursor(orphans);
   const open = new Map<number, Open[]>();
   let count = 0;

@@ -1,24 +1,24 @@
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
-import type { HeldTrace } from './held/held-trace.js';
+import type { InMemoryTrace } from './in-memory/trace.js';
 
 /**
  * Removes secrets from the names of ranges, which come from the program, unlike names of kernels and calls.
- * @param held has the ranges if they are not in trace_ranges
+ * @param trace has the ranges if they are not in trace_ranges
  */
 export async function redactNames(
   workbench: Workbench,
   { redact }: Pick<ImportContext, 'redact'>,
-  held: HeldTrace | null,
+  trace: InMemoryTrace | null,
 ): Promise<void> {
   if (!redact) return;
-  const ofRanges = held && new Set(held.ranges.shapes['name']);
-  const used = held ? '' : 'SEMI JOIN trace_ranges r ON r.name = code';
+  const rangeNames = trace && new Set(trace.ranges.shapes['name']);
+  const used = trace ? '' : 'SEMI JOIN trace_ranges r ON r.name = code';
   const names = await workbench.query<{ code: number; text: string }>(
     `SELECT code, text::VARCHAR AS text FROM trace_names ${used} WHERE text IS NOT NULL`,
   );
   for (const { code, text } of names) {
-    if (ofRanges && !ofRanges.has(code)) continue;
+    if (rangeNames && !rangeNames.has(code)) continue;
     const clean = redact(text);
     if (clean === text) continue;
     const quoted = clean.replaceAll("'", "''");

@@ -50,8 +50,8 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
   const timed = requests.filter(({ warmup }) => !warmup);
   const good = timed.filter(({ failure }) => failure === null);
   const source = `recomputed from ${timed.length} requests`;
-  list.ours('completed', 'value', good.length, { source });
-  list.ours('failed', 'value', timed.length - good.length, { source });
+  list.ourMetric('completed', 'value', good.length, { source });
+  list.ourMetric('failed', 'value', timed.length - good.length, { source });
   const chunked = good.filter(({ gaps_ms, output_tokens: tokens }) => gaps_ms === null && (tokens ?? 0) > 1);
   recompute(requests, list);
   const issues = otherCounts(usage.counted, usage.reported);

@@ -85,7 +85,7 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const failed = errors.reduce((sum: number, error) => sum + (numberOf(objectOf(error)?.['count']) ?? 0), 0);
   if (failed > 0) {
     if (!list.metrics.some(({ name }) => name === 'failed')) {
-      list.ours('failed', 'value', failed, { source: 'file: error_summary' });
+      list.ourMetric('failed', 'value', failed, { source: 'file: error_summary' });
     }
     issues.push(failures('AIPerf', failed));
   }
@@ -142,10 +142,10 @@ export function putMetric(
     const number = numberOf(value);
     const details = { n, source: `file: ${name}.${key}` };
     const scaled = number === null ? null : number * factor;
-    if (ours && (!totals || key === 'avg')) list.ours(ours, statistic, scaled, details);
+    if (ours && (!totals || key === 'avg')) list.ourMetric(ours, statistic, scaled, details);
     else if (!ours) {
       const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
-      list.own(name, unitOf(unit), definition, statistic, scaled, details);
+      list.toolMetric(name, unitOf(unit), definition, statistic, scaled, details);
     }
   }
 }

@@ -102,7 +102,7 @@ function overRuns(
     ['max', 'max'],
   ] as const) {
     const value = numberOf(metric[key]);
-    list.own(
+    list.toolMetric(
       `${name}_${statistic}_over_runs`,
       unitOf(unit),
       `${statistic} of each run, compared over the runs of this combination`,

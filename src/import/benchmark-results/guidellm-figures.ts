@@ -56,17 +56,17 @@ export function figuresOf(measured: Measured, list: MetricList): void {
       const scaled = value === null ? null : value * factor;
       if (ours && !zeros && requests !== null) {
         const note = ours === 'tpot' ? {} : { note: definition };
-        list.ours(ours, statistic, scaled, { n: requests, source, ...note });
+        list.ourMetric(ours, statistic, scaled, { n: requests, source, ...note });
       } else {
         const text = zeros ? `${definition}; a request without a token counts as 0` : definition;
-        list.own(reported, unit, text, statistic, scaled, { n: entries, source });
+        list.toolMetric(reported, unit, text, statistic, scaled, { n: entries, source });
       }
     }
   }
   const attained = numberOf(measured.metrics['slo_attainment']);
   const source = 'file: metrics.slo_attainment';
   const text = "share of requests that met all of the run's own limits; failed requests count as not met";
-  list.own('slo_attainment', 'ratio', text, 'value', attained, { source });
+  list.toolMetric('slo_attainment', 'ratio', text, 'value', attained, { source });
 }
 
 /**
@@ -85,15 +85,19 @@ function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject
 export function totalsOf({ metrics, completed, duration }: Measured, list: MetricList): void {
   const sum = (name: string, ours: 'input_tokens' | 'output_tokens') => {
     const value = numberOf(objectOf(objectOf(metrics[name])?.['successful'])?.['total_sum']);
-    list.ours(ours, 'value', value, { source: `file: metrics.${name}.successful.total_sum` });
+    list.ourMetric(ours, 'value', value, { source: `file: metrics.${name}.successful.total_sum` });
     return value;
   };
   sum('prompt_token_count', 'input_tokens');
   const output = sum('output_token_count', 'output_tokens');
   if (!duration) return;
   const rate = (amount: number | null) => (amount === null ? null : amount / duration);
-  list.ours('request_throughput', 'value', rate(completed), { source: 'recomputed: completed / duration' });
-  list.ours('output_throughput', 'value', rate(output), { source: 'recomputed: output tokens / duration' });
+  list.ourMetric('request_throughput', 'value', rate(completed), {
+    source: 'recomputed: completed / duration',
+  });
+  list.ourMetric('output_throughput', 'value', rate(output), {
+    source: 'recomputed: output tokens / duration',
+  });
 }
 
 function statisticsOf(summary: JsonObject): [string, number | null][] {

@@ -67,9 +67,9 @@ function pointOf(run: JsonObject, several: boolean): ResultPoint {
     if (statistic !== undefined && metric !== undefined) put(run, list, { key, statistic, metric, value });
   }
   for (const [key, [unit, definition]] of Object.entries(throughputs))
-    list.own(key, unit, definition, 'value', numberOf(run[key]), { source: `file: ${key}` });
-  list.ours('duration', 'value', run['duration_seconds'], { source: 'file: duration_seconds' });
-  list.ours('completed', 'value', run['total_requests_completed'], {
+    list.toolMetric(key, unit, definition, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  list.ourMetric('duration', 'value', run['duration_seconds'], { source: 'file: duration_seconds' });
+  list.ourMetric('completed', 'value', run['total_requests_completed'], {
     source: 'file: total_requests_completed',
   });
   return { label: labelOf(run, several), metrics: list.metrics, requests: [], iterations: [] };
@@ -85,10 +85,10 @@ function put(
   const named = statistic === 'std' ? 'sd_population' : statistic;
   const details = { source: `file: ${key}` };
   const latency = latencies[metric];
-  if (metric === 'e2el') list.ours('e2e', named, seconds * 1000, details);
-  else if (latency) list.own(latency[0], 'ms', latency[1], named, seconds * 1000, details);
+  if (metric === 'e2el') list.ourMetric('e2e', named, seconds * 1000, details);
+  else if (latency) list.toolMetric(latency[0], 'ms', latency[1], named, seconds * 1000, details);
   else if (metric === 'intvty' && !isInverseDeviation(run, statistic, seconds))
-    list.own(
+    list.toolMetric(
       'intvty',
       'tok/s/user',
       'interactivity: 1 / TPOT of the same statistic, so its p99 describes the slow requests',

@@ -34,9 +34,9 @@ interface Details {
 export interface MetricList {
   metrics: ResultMetric[];
   /** A number with the same definition as inferscope's. Non-finite numbers are dropped. */
-  ours(name: OurMetric, statistic: string, value: unknown, details: Details): void;
+  ourMetric(name: OurMetric, statistic: string, value: unknown, details: Details): void;
   /** A number with the tool's own definition, stored as `tool.name`. */
-  own(
+  toolMetric(
     name: string,
     unit: string,
     definition: string,
@@ -57,12 +57,12 @@ export function metricList(tool: string): MetricList {
   };
   return {
     metrics,
-    ours(name, statistic, value, { n = null, source, note }) {
+    ourMetric(name, statistic, value, { n = null, source, note }) {
       const [unit, text] = ourDefinitions[name];
       const definition = note === undefined ? text : `${text} (${note})`;
       put({ name, defined_as_ours: true, statistic, unit, n, definition, source }, value);
     },
-    own(name, unit, definition, statistic, value, { n = null, source }) {
+    toolMetric(name, unit, definition, statistic, value, { n = null, source }) {
       put({ name: `${tool}.${name}`, defined_as_ours: false, statistic, unit, n, definition, source }, value);
     },
   };
@@ -80,7 +80,8 @@ export function servingTotals(list: MetricList, run: JsonObject, total: string):
     ['output_throughput', 'output_throughput'],
     ['total_throughput', total],
   ];
-  for (const [name, key] of keys) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  for (const [name, key] of keys)
+    list.ourMetric(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
 }
 
 /** A finite number, else null: "inf", NaN and absent fields are not numbers. */

@@ -99,10 +99,17 @@ function pointOf(stage: string, measured: JsonObject, repeats: number | null, is
       // The deviation of a single value is unknown, not 0.
       if (statistic === 'sd_population' && n < 2) continue;
       const number = numberOf(value);
-      list.own(`${stage}_latency`, 'ms', definition, statistic, number === null ? null : number * factor, {
-        n,
-        source: `file: ${stage}.latency.${key}`,
-      });
+      list.toolMetric(
+        `${stage}_latency`,
+        'ms',
+        definition,
+        statistic,
+        number === null ? null : number * factor,
+        {
+          n,
+          source: `file: ${stage}.latency.${key}`,
+        },
+      );
     }
     if (stage === 'per_token' && repeatsItself(values)) {
       const text =
@@ -121,13 +128,20 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
   for (const [key, value] of Object.entries(memory ?? {})) {
     const number = numberOf(value);
     if (bytes === undefined || number === null) continue;
-    list.own(`${stage}_${key}`, 'B', `${key.replaceAll('_', ' ')} during ${stage}`, 'max', number * bytes, {
-      source: `file: ${stage}.memory.${key}`,
-    });
+    list.toolMetric(
+      `${stage}_${key}`,
+      'B',
+      `${key.replaceAll('_', ' ')} during ${stage}`,
+      'max',
+      number * bytes,
+      {
+        source: `file: ${stage}.memory.${key}`,
+      },
+    );
   }
   for (const kind of ['throughput', 'efficiency'] as const) {
     const figures = objectOf(measured[kind]);
-    list.own(
+    list.toolMetric(
       `${stage}_${kind}`,
       textOf(figures?.['unit']) ?? '',
       `${kind} of ${stage}, as computed by the tool`,
@@ -143,9 +157,16 @@ function otherMetrics(stage: string, measured: JsonObject, list: ReturnType<type
   for (const [key, value] of Object.entries(energy ?? {})) {
     const number = numberOf(value);
     if (joules === undefined || number === null) continue;
-    list.own(`${stage}_energy_${key}`, 'J', `energy of ${key} during ${stage}`, 'value', number * joules, {
-      source: `file: ${stage}.energy.${key}`,
-    });
+    list.toolMetric(
+      `${stage}_energy_${key}`,
+      'J',
+      `energy of ${key} during ${stage}`,
+      'value',
+      number * joules,
+      {
+        source: `file: ${stage}.energy.${key}`,
+      },
+    );
   }
 }
 
@@ -173,7 +194,7 @@ function eachOnce(
   const last = values.slice(-(repeats * tokens - 1)).filter((_, i) => (i + 1) % tokens !== 0);
   const sorted = Float64Array.from(last, (value) => value * factor).sort();
   for (const [statistic, value] of summaryOf(sorted)) {
-    list.own('per_token_latency', 'ms', definition, statistic, value, {
+    list.toolMetric('per_token_latency', 'ms', definition, statistic, value, {
       n: sorted.length,
       source: `recomputed from ${plural(sorted.length, 'token')}, each counted once`,
     });

@@ -37,7 +37,7 @@ export function recompute(requests: readonly RequestSample[], list: MetricList):
     const sorted = Float64Array.from(values.filter((value) => value !== null)).sort();
     const n = sorted.length;
     if (n === 0) return;
-    for (const [statistic, value] of summaryOf(sorted)) list.ours(name, statistic, value, { n, source });
+    for (const [statistic, value] of summaryOf(sorted)) list.ourMetric(name, statistic, value, { n, source });
   };
   put(
     'ttft',

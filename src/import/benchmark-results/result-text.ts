@@ -2,7 +2,7 @@ import { fileLines } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 import { messageOf } from '../../model/errors.js';
 import { type JsonObject, objectOf } from './metric-list.js';
 import { formatBytes } from '../../vocabulary/format.js';
@@ -10,7 +10,7 @@ import { formatBytes } from '../../vocabulary/format.js';
 /** V8's maximum string length is 2^29 − 24 characters. */
 const largestFile = 500 * 2 ** 20;
 
-export const unreadable = cannotRead(
+export const unreadable = unreadableFile(
   'benchmark result',
   'Give the file as the benchmark wrote it; docs/reference/capture-formats.md lists the flag of each tool.',
 );

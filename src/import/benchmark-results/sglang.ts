@@ -74,14 +74,14 @@ const definitions = {
 function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   const list = metricList('sglang');
   const completed = numberOf(run['completed']);
-  list.ours('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
-  list.ours('completed', 'value', completed, { source: 'file: completed' });
+  list.ourMetric('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
+  list.ourMetric('completed', 'value', completed, { source: 'file: completed' });
   const native = nativeBackends.has(textOf(run['backend']) ?? '');
   const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
   const requests = requestsOf(run, native, streamed);
   const rows = requests ? requestRows(requests) : [];
   const failed = requests?.filter(({ failure }) => failure !== null).length ?? null;
-  list.ours('failed', 'value', failed, { source: 'recomputed: requests with an error' });
+  list.ourMetric('failed', 'value', failed, { source: 'recomputed: requests with an error' });
   if (completed === 0) {
     issues.push(allFailed('sglang bench_serving', label));
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
@@ -89,7 +89,7 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   if (failed) issues.push(failures(label, failed));
   totals(run, list);
   // An answer without streaming has its usage.
-  if (streamed && !native) issues.push(...askedFor(run, label));
+  if (streamed && !native) issues.push(...requestedTokensIssue(run, label));
   for (const [key, value] of Object.entries(run)) {
     const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
     if (!match) continue;
@@ -98,11 +98,11 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     const statistic = reported === 'std' ? 'sd_population' : reported;
     const n = metric === 'ttft' || metric === 'e2e_latency' ? completed : null;
     const details = { n, source: `file: ${key}` };
-    if (metric === 'ttft' && streamed) list.ours('ttft', statistic, value, details);
-    else if (metric === 'itl' && native) list.ours('itl', statistic, value, details);
+    if (metric === 'ttft' && streamed) list.ourMetric('ttft', statistic, value, details);
+    else if (metric === 'itl' && native) list.ourMetric('itl', statistic, value, details);
     else if (metric === 'itl' && retokenized(run))
-      list.own('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
-    else list.own(metric, 'ms', definitions[metric], statistic, value, details);
+      list.toolMetric('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
+    else list.toolMetric(metric, 'ms', definitions[metric], statistic, value, details);
   }
   if (!streamed) issues.push(notStreamed(label));
   if (requests) {
@@ -121,7 +121,7 @@ function retokenized(run: JsonObject): boolean {
  * OpenAI's protocol reports tokens in `usage`, which the tool does not request: if no chunk has it, the requested
  * output lengths are counted.
  */
-function askedFor(run: JsonObject, label: string): Issue[] {
+function requestedTokensIssue(run: JsonObject, label: string): Issue[] {
   const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
   if (typeof counted !== 'number' || typeof again !== 'number' || counted === again) return [];
   const text = `${label}: ${counted} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
@@ -145,7 +145,7 @@ function totals(run: JsonObject, list: MetricList): void {
     ['accept_length', 'tokens', 'accepted tokens per step of speculative decoding, from the server'],
   ];
   for (const [key, unit, definition] of toolMetrics) {
-    list.own(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
+    list.toolMetric(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
   }
 }
 

@@ -109,9 +109,9 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   const completed = numberOf(run['completed']);
   const failed = numberOf(run['failed']) ?? failedOf(run, completed);
   const field = (name: string, n: number | null = null) => ({ n, source: `file: ${name}` });
-  list.ours('duration', 'value', numberOf(run['duration']), field('duration'));
-  list.ours('completed', 'value', completed, field('completed'));
-  list.ours(
+  list.ourMetric('duration', 'value', numberOf(run['duration']), field('duration'));
+  list.ourMetric('completed', 'value', completed, field('completed'));
+  list.ourMetric(
     'failed',
     'value',
     failed,
@@ -177,11 +177,11 @@ function totals(run: JsonObject, list: MetricList): void {
   for (const [key, unit, definition] of toolMetrics) {
     // Versions of 2025 wrote "request_goodput:" with the colon.
     const value = numberOf(run[key]) ?? numberOf(run[`${key}:`]);
-    list.own(key, unit, definition, 'value', value, { source: `file: ${key}` });
+    list.toolMetric(key, unit, definition, 'value', value, { source: `file: ${key}` });
   }
   for (const [key, value] of Object.entries(run)) {
     if (key.startsWith('spec_decode_')) {
-      list.own(key, '', "speculative decoding, from the server's counters", 'value', value, {
+      list.toolMetric(key, '', "speculative decoding, from the server's counters", 'value', value, {
         source: `file: ${key}`,
       });
     }
@@ -189,7 +189,7 @@ function totals(run: JsonObject, list: MetricList): void {
 }
 
 /** Since 2026, for runs with --max-concurrency: the client queues requests, and its other latencies start at the send. */
-const ofItsQueue: Record<string, string> = {
+const clientQueueMetrics: Record<string, string> = {
   client_queue_time: "queue time in vLLM's client, from the scheduled arrival of a request until it was sent",
   e2el_including_client_queue:
     "scheduled arrival to the last chunk: end to end including the queue time in vLLM's client",
@@ -211,21 +211,21 @@ function latencies(
     if (!match) continue;
     const [, reported, metric] = match as unknown as [string, string, 'ttft' | 'tpot' | 'itl' | 'e2el'];
     const statistic = reported === 'std' ? 'sd_population' : reported;
-    const queue = ofItsQueue[metric];
+    const queue = clientQueueMetrics[metric];
     if (queue !== undefined) {
-      list.own(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
+      list.toolMetric(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
       continue;
     }
     // numpy's mean of no values is written as 0: no request had this metric.
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
     const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
     const details = { n, source: `file: ${key}` };
-    if (metric === 'e2el') list.ours('e2e', statistic, value, details);
-    else if (metric === 'itl') list.own('itl', 'ms', chunkGap, statistic, value, details);
-    else if (atToken) list.ours(metric, statistic, value, details);
-    else if (metric === 'ttft') list.own('ttft', 'ms', firstChunk, statistic, value, details);
+    if (metric === 'e2el') list.ourMetric('e2e', statistic, value, details);
+    else if (metric === 'itl') list.toolMetric('itl', 'ms', chunkGap, statistic, value, details);
+    else if (atToken) list.ourMetric(metric, statistic, value, details);
+    else if (metric === 'ttft') list.toolMetric('ttft', 'ms', firstChunk, statistic, value, details);
     else
-      list.own(
+      list.toolMetric(
         'tpot',
         'ms',
         `(last chunk − first chunk with choices) / (output tokens − 1)`,

@@ -22,15 +22,20 @@ function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
   const points = runs.map((run) => {
     const list = metricList('vllm');
     const field = (name: string) => ({ n: 1, source: `file: ${name}` });
-    list.ours('duration', 'value', numberOf(run['elapsed_time']), field('elapsed_time'));
-    list.ours('completed', 'value', numberOf(run['num_requests']), field('num_requests'));
-    list.ours(
+    list.ourMetric('duration', 'value', numberOf(run['elapsed_time']), field('elapsed_time'));
+    list.ourMetric('completed', 'value', numberOf(run['num_requests']), field('num_requests'));
+    list.ourMetric(
       'request_throughput',
       'value',
       numberOf(run['requests_per_second']),
       field('requests_per_second'),
     );
-    list.ours('total_throughput', 'value', numberOf(run['tokens_per_second']), field('tokens_per_second'));
+    list.ourMetric(
+      'total_throughput',
+      'value',
+      numberOf(run['tokens_per_second']),
+      field('tokens_per_second'),
+    );
     return { label: 'throughput', metrics: list.metrics, requests: [], iterations: [] };
   });
   return {

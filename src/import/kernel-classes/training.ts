@@ -23,8 +23,8 @@ export const isTrainingKernel = (name: string): boolean =>
 const minBackwardNames = 2;
 
 /** Whether a capture is of training, by the distinct names of its kernels and ranges. */
-export function isTraining(kernels: Iterable<string>, ofRanges: Iterable<string>): boolean {
-  for (const name of ofRanges) if (ranges.test(name)) return true;
+export function isTraining(kernels: Iterable<string>, rangeNames: Iterable<string>): boolean {
+  for (const name of rangeNames) if (ranges.test(name)) return true;
   let backwardNames = 0;
   for (const name of kernels) {
     if (isOptimizerKernel(name)) return true;

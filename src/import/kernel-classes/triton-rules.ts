@@ -31,7 +31,7 @@ const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
  * Classes that a pointwise kernel never computes: products and attention in its name are those before or after it, or
  * an outer product (rotary angles: bmm of one row and one column).
  */
-const ofReductions: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
+const reducingClasses: ReadonlySet<OpClass> = new Set(['gemm', 'attention']);
 
 const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_)?(.*?)(?:_\d+(?:d\w*)?)?$/;
 
@@ -41,7 +41,7 @@ export function tritonClass(name: string): OpClass | null {
   if (!match) return null;
   const [, kind, ops = ''] = match;
   const found = fusedOps.find(
-    (rule) => !(kind === 'poi' && ofReductions.has(rule.class)) && rule.pattern.test(ops),
+    (rule) => !(kind === 'poi' && reducingClasses.has(rule.class)) && rule.pattern.test(ops),
   );
   if (found) return found.class;
   if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';

@@ -1,8 +1,8 @@
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
 
 /** A file that is not a PyTorch profiler trace, or is incomplete. */
-export const damagedTrace = cannotRead(
+export const damagedTrace = unreadableFile(
   'PyTorch trace',
   'Export it again with prof.export_chrome_trace("trace.json.gz"), and copy the file after the program has exited.',
 );

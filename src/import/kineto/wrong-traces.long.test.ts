@@ -9,7 +9,7 @@ const changed = (change: (events: Event[]) => void) => {
   change(trace.traceEvents as Event[]);
   return file(JSON.stringify(trace));
 };
-const ofCategory = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
+const withCategory = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
 
 test('duplicate events, calls with one id, kernels an hour early, no device: each kernel counts once', async () => {
   const load = async (path: string) => {
@@ -22,7 +22,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
     await database.close();
     return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
   };
-  const kernels = ofCategory(events(tiny).traceEvents as Event[], 'kernel');
+  const kernels = withCategory(events(tiny).traceEvents as Event[], 'kernel');
   const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
   const twice = await load(changed((list) => void list.push(...list)));
   expect(twice).toMatchObject({ n: kernels.length, ns });
@@ -38,7 +38,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
 
   const early = await load(
     changed((list) => {
-      for (const kernel of ofCategory(list, 'kernel').slice(0, 100))
+      for (const kernel of withCategory(list, 'kernel').slice(0, 100))
         kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
     }),
   );
@@ -47,9 +47,9 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
   const nowhere = await load(
     changed((list) => {
       for (const [i, device] of [-1, 2 ** 40].entries())
-        ofCategory(list, 'kernel')[i]!.args['device'] = device;
+        withCategory(list, 'kernel')[i]!.args['device'] = device;
       for (const name of ['registers per thread', 'shared memory'])
-        ofCategory(list, 'kernel')[2]!.args[name] = 2 ** 40;
+        withCategory(list, 'kernel')[2]!.args[name] = 2 ** 40;
     }),
   );
   expect(nowhere).toMatchObject({
@@ -60,7 +60,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
 
   const late = await load(
     changed((list) => {
-      for (const kernel of ofCategory(list, 'kernel').slice(0, 100))
+      for (const kernel of withCategory(list, 'kernel').slice(0, 100))
         kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
     }),
   );
@@ -68,7 +68,7 @@ test('duplicate events, calls with one id, kernels an hour early, no device: eac
 
   const negative = await load(
     changed((list) => {
-      for (const kernel of ofCategory(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
+      for (const kernel of withCategory(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
     }),
   );
   expect(negative.issues['times_negative']).toBe(100);

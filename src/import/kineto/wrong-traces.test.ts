@@ -9,16 +9,16 @@ describe('valid traces with wrong content', () => {
     change(trace.traceEvents as Event[]);
     return file(JSON.stringify(trace) + after);
   };
-  const ofCategory = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
+  const withCategory = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
   const issuesOf = async (path: string) =>
     Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
 
   test('counts invalid names, sizes and shapes, and text after the end', async () => {
     const path = changed((list) => {
-      for (const [i, kernel] of ofCategory(list, 'kernel').slice(0, 3).entries())
+      for (const [i, kernel] of withCategory(list, 'kernel').slice(0, 3).entries())
         kernel['name'] = [null, 42, {}][i];
-      for (const copy of ofCategory(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
-      for (const op of ofCategory(list, 'cpu_op').slice(0, 4))
+      for (const copy of withCategory(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
+      for (const op of withCategory(list, 'cpu_op').slice(0, 4))
         op.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
     }, '\n{"traceEvents": []}');
     expect(await issuesOf(path)).toMatchObject({
@@ -57,9 +57,9 @@ describe('valid traces with wrong content', () => {
 
   test('counts devices given as texts and impossible device properties', async () => {
     const texts = changed((list) => {
-      for (const kernel of ofCategory(list, 'kernel').slice(0, 5)) kernel.args['device'] = 'cuda:0';
-      ofCategory(list, 'kernel')[5]!.args['device'] = null;
-      ofCategory(list, 'kernel')[6]!.args['detail'] = 'another key';
+      for (const kernel of withCategory(list, 'kernel').slice(0, 5)) kernel.args['device'] = 'cuda:0';
+      withCategory(list, 'kernel')[5]!.args['device'] = null;
+      withCategory(list, 'kernel')[6]!.args['detail'] = 'another key';
     });
     const { query } = await fill(texts);
     const remainingSql = 'SELECT count(*)::INTEGER AS n FROM trace_kernels WHERE device <> 0';
@@ -83,7 +83,7 @@ describe('valid traces with wrong content', () => {
 
   test('truncates names of 100,000 letters, and counts equal truncated names as one', async () => {
     const path = changed((list) => {
-      for (const [i, kernel] of ofCategory(list, 'kernel').slice(0, 8).entries())
+      for (const [i, kernel] of withCategory(list, 'kernel').slice(0, 8).entries())
         kernel['name'] = `${i % 2}${'<a::b>'.repeat(17_000)}${i}`;
     });
     const { query } = await fill(path);
@@ -96,7 +96,7 @@ describe('valid traces with wrong content', () => {
 
   test('a trace without any valid kernel duration is an error', async () => {
     const path = changed((list) => {
-      for (const kernel of ofCategory(list, 'kernel')) kernel['dur'] = -5.5;
+      for (const kernel of withCategory(list, 'kernel')) kernel['dur'] = -5.5;
     });
     await expect(fill(path)).rejects.toMatchObject({
       code: 'E_TRACE_FILE',

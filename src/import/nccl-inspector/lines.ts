@@ -1,4 +1,4 @@
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -53,7 +53,7 @@ async function* guarded(inflated: AsyncIterable<Buffer>, path: string): AsyncGen
   try {
     yield* inflated;
   } catch (error) {
-    throw cannotRead(null, 'Copy it again from its source.')(
+    throw unreadableFile(null, 'Copy it again from its source.')(
       path,
       `The gzip file is damaged: ${messageOf(error)}.`,
       error,

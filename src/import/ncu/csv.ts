@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 
 /** One record of the page: its fields, and the number of its first line. */
 interface CsvRecord {
@@ -76,7 +76,7 @@ function splitFields(text: string): string[] {
   }
 }
 
-export const badPage = cannotRead(
+export const badPage = unreadableFile(
   'Nsight Compute page',
   'Write it again: ncu -i REPORT.ncu-rep --csv --page raw > page.csv',
 );

@@ -1,8 +1,8 @@
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 
 /** A file of the wrong type, or a damaged one. */
-export const damaged = cannotRead(
+export const damaged = unreadableFile(
   'Nsight Systems capture',
   'Export it again from the report: nsys export --type sqlite --force-overwrite true REPORT.nsys-rep',
 );

@@ -20,15 +20,15 @@ import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, checkColumns, identifying, type NsysTables } from './tables.js';
 import { dropTraceTables } from '../trace-tables.js';
 import { createTrace } from './trace.js';
-import { holdTrace } from './trace-held.js';
+import { readTraceInMemory } from './trace-in-memory.js';
 
 /** Share of the import time; the rest is attribution's. */
 const readShare = 0.4;
 
 /** Limit for a sqlite file: 13 M events, 60 bytes each in memory. */
-const heldBytes = 768 * 2 ** 20;
+const maxInMemoryBytes = 768 * 2 ** 20;
 /** Limit on events of a parquetdir. */
-const heldEvents = 13_000_000;
+const maxInMemoryEvents = 13_000_000;
 
 /** `nsys export --type sqlite`. */
 export const nsysSqliteImporter = {
@@ -42,7 +42,7 @@ export const nsysSqliteImporter = {
         const read = readerOf(file);
         const facts = await nsysFacts(path, read);
         const tables = await loadSqlite(file, target.workbench, {
-          hold: statSync(path).size <= heldBytes,
+          hold: statSync(path).size <= maxInMemoryBytes,
           ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
           ...(context.signal && { signal: context.signal }),
         });
@@ -102,12 +102,12 @@ async function finish(
   const inTables = Object.entries(tables.rows).some(([kind, rows]) => kind !== 'nvtx' && rows !== null);
   const {
     issues: lost,
-    held,
+    trace,
     kernels,
     severalRanks,
-  } = inTables && (events === 0 || events > heldEvents)
-    ? { ...(await createTrace(workbench, tables, offset_ns)), held: null }
-    : await holdTrace(workbench, tables, offset_ns, context.signal);
+  } = inTables && (events === 0 || events > maxInMemoryEvents)
+    ? { ...(await createTrace(workbench, tables, offset_ns)), trace: null }
+    : await readTraceInMemory(workbench, tables, offset_ns, context.signal);
   if (kernels.read > 0 && kernels.kept === 0)
     throw damaged(path, `None of its ${kernels.read} kernels has valid start and end times.`);
   const issues = [...found, ...lost];
@@ -118,7 +118,7 @@ async function finish(
       ...context,
       ...(progress && { progress: (share: number) => progress(readShare + share * (1 - readShare)) }),
     },
-    held,
+    trace,
   );
   await dropTraceTables(workbench);
   if (context.collectives || severalRanks) await keepCollectiveCalls(read, workbench, context, offset_ns);

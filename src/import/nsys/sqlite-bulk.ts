@@ -65,7 +65,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
     return isWanted ? { how, slot: names.indexOf(outputs([column])[0]!) } : { how: skip, slot: 0 };
   });
   while (plan.at(-1)?.how === skip) plan.pop();
-  const hows = Uint8Array.from(plan, ({ how }) => how);
+  const columnKinds = Uint8Array.from(plan, ({ how }) => how);
   const slots = Uint8Array.from(plan, ({ slot }) => slot);
   const shapes: Shapes = createShapes(outputs(spec.shape));
   const textCodes = new Map<string, number>();
@@ -79,7 +79,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
     let type = 0;
     let body = headerEnd;
     at = cursor.next;
-    for (let column = 0; column < hows.length && at < headerEnd; column++) {
+    for (let column = 0; column < columnKinds.length && at < headerEnd; column++) {
       type = bytes[at]!;
       if (type < 0x80) at++;
       else {
@@ -88,7 +88,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
       }
       const size = serialSize(type);
       if (body + size > end) throw damaged(file.path, `A value of ${spec.table} is longer than its row.`);
-      const how = hows[column]!;
+      const how = columnKinds[column]!;
       if (how === number) row[slots[column]!] = readNumber(bytes, view, body, type);
       else if (how === global && type !== 0 && type < 10) {
         readHalves(bytes, view, body, type);

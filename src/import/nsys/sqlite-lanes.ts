@@ -14,7 +14,7 @@ export interface Lane {
 type Reply = { batch: DecodedBatch } | { error: { code: ErrorCode; parts: ErrorParts } } | { fault: string };
 
 /** Decodes on this thread: for a small file, starting a worker takes longer. */
-export function ownLane(file: SqliteFile): Lane {
+export function mainThreadLane(file: SqliteFile): Lane {
   const decode = decoders(file);
   return {
     decode: (kind, pages) => Promise.resolve().then(() => decode(kind, pages)),

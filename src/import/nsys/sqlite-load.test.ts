@@ -7,7 +7,7 @@ import type { Workbench } from '../../model/workbench.js';
 import { createSession } from '../../session/create.js';
 import { homeFolders } from '../../session/home.js';
 import { dropTraceTables } from '../trace-tables.js';
-import { ownLane, workerLane } from './sqlite-lanes.js';
+import { mainThreadLane, workerLane } from './sqlite-lanes.js';
 import { openSqlite, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite, type LoadOptions } from './sqlite-load.js';
 import { createTrace } from './trace.js';
@@ -62,11 +62,11 @@ const read = (path: string, options: LoadOptions) =>
   });
 
 test('two workers with separate codes read the same as one thread', async () => {
-  const oneThread = await read(fixture, { lanes: (file: SqliteFile) => [ownLane(file)] });
+  const oneThread = await read(fixture, { lanes: (file: SqliteFile) => [mainThreadLane(file)] });
   const two = await read(fixture, {
     lanes: ({ path }) => [workerLane(path, entry), workerLane(path, entry)],
   });
-  const twoLanes = await read(fixture, { lanes: (file) => [ownLane(file), ownLane(file)] });
+  const twoLanes = await read(fixture, { lanes: (file) => [mainThreadLane(file), mainThreadLane(file)] });
   expect(two).toEqual(oneThread);
   expect(twoLanes).toEqual(oneThread);
 });

@@ -5,7 +5,7 @@ import { type EventsRead, type EventTarget, takeEvents } from './take-events.js'
 import { interrupted } from '../interrupted.js';
 import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
-import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
+import { type Lane, mainThreadLane, workerLane } from './sqlite-lanes.js';
 
 /** Bytes per request to a lane: small enough that a few in flight do not matter. */
 const requestBytes = 2 ** 20;
@@ -48,10 +48,10 @@ export async function loadSqlite(
   const bytes = requests.reduce((sum, { pages }) => sum + pages.length * file.pageSize, 0);
   const lanes =
     options.lanes?.(file) ??
-    (bytes < workersFromBytes ? [ownLane(file)] : [workerLane(file.path), workerLane(file.path)]);
+    (bytes < workersFromBytes ? [mainThreadLane(file)] : [workerLane(file.path), workerLane(file.path)]);
   try {
-    const held: HeldBatches = { kernel: [], graph: [], memcpy: [], memset: [], api: [] };
-    const writers = await createTables(workbench, present, options.hold ? held : null);
+    const batches: BatchesInMemory = { kernel: [], graph: [], memcpy: [], memset: [], api: [] };
+    const writers = await createTables(workbench, present, options.hold ? batches : null);
     const texts = await readAll(requests, lanes, writers, options);
     for (const { rows, shapes } of Object.values(writers)) {
       rows?.close();
@@ -59,7 +59,7 @@ export async function loadSqlite(
     }
     for (const [lane, list] of texts.entries()) await workbench.createNames(`nsys_texts_${lane}`, list);
     await createStrings(file, workbench);
-    return relations(workbench, present, lanes.length, options.hold ? held : null);
+    return relations(workbench, present, lanes.length, options.hold ? batches : null);
   } finally {
     await Promise.all(lanes.map((lane) => lane.close()));
   }
@@ -70,23 +70,23 @@ interface Writers {
   rows: BulkWriter | null;
   shapes: BulkWriter | null;
   /** By request number, which is file order. */
-  held: (Batch | undefined)[] | null;
+  batches: (Batch | undefined)[] | null;
 }
 
-type HeldBatches = Record<EventKind, (Batch | undefined)[]>;
+type BatchesInMemory = Record<EventKind, (Batch | undefined)[]>;
 
 async function createTables(
   workbench: Workbench,
   present: Kind[],
-  held: HeldBatches | null,
+  batches: BatchesInMemory | null,
 ): Promise<Partial<Record<Kind, Writers>>> {
   const writers: Partial<Record<Kind, Writers>> = {};
   for (const kind of present) {
     const { each, shape } = bulkTables[kind];
     const extra = kind === 'nvtx' ? ['text'] : ['shape'];
-    const kept = kind === 'nvtx' ? null : (held?.[kind] ?? null);
+    const kept = kind === 'nvtx' ? null : (batches?.[kind] ?? null);
     writers[kind] = {
-      held: kept,
+      batches: kept,
       rows: kept ? null : await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
       shapes:
         shape.length > 0
@@ -135,7 +135,7 @@ function store(
     const codes = columns[name];
     if (codes && offset > 0) for (let r = 0; r < rows; r++) codes[r]! += offset;
   }
-  if (writer.held) writer.held[number] = { rows, columns };
+  if (writer.batches) writer.batches[number] = { rows, columns };
   else writer.rows!.append(columns, rows);
   const code = Float64Array.from({ length: shapes.rows }, (_, r) => offset + shapes.first + r);
   writer.shapes?.append({ ...shapes.columns, code }, shapes.rows);
@@ -169,7 +169,7 @@ function relations(
   workbench: Workbench,
   present: Kind[],
   lanes: number,
-  held: HeldBatches | null,
+  batches: BatchesInMemory | null,
 ): NsysTables {
   const nullable = (names: readonly string[]) =>
     names.map((name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`).join(', ');
@@ -186,7 +186,7 @@ function relations(
         FROM nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text)`;
       continue;
     }
-    if (!held) rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
+    if (!batches) rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
     shapes[kind] = `(SELECT ${nullable(outputs(shape))}, code AS shape FROM nsys_${kind}_shape)`;
   }
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
@@ -197,11 +197,11 @@ function relations(
     'nsys_string_texts',
   ];
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
-  for (const kind of eventKinds) for (const batch of held?.[kind] ?? []) counts[kind] += batch?.rows ?? 0;
+  for (const kind of eventKinds) for (const batch of batches?.[kind] ?? []) counts[kind] += batch?.rows ?? 0;
   return {
     read: (kind, target) =>
-      held
-        ? takeHeld(held[kind], target)
+      batches
+        ? takeBatches(batches[kind], target)
         : Promise.reject(new Error(`rows of ${kind} are in a table, not in memory`)),
     counts,
     rows: { ...none, ...rows },
@@ -217,7 +217,7 @@ function relations(
 
 /** Each batch is released once it has been taken. */
 // oxlint-disable-next-line require-await
-async function takeHeld(batches: (Batch | undefined)[], target: EventTarget): Promise<EventsRead> {
+async function takeBatches(batches: (Batch | undefined)[], target: EventTarget): Promise<EventsRead> {
   const { take, taken } = takeEvents(target);
   for (let number = 0; number < batches.length; number++) {
     const batch = batches[number];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventArrays, heldEvents } from '../attribution/held/held-trace.js';
+import { eventArrays, sortedEvents } from '../attribution/in-memory/trace.js';
 import { UnreadableRows } from './damage.js';
 import { takeEvents } from './take-events.js';
 
@@ -59,7 +59,7 @@ test('two kinds of events fill the same arrays in sequence; invalid rows are cou
     sorted: false,
     keys: column(7, 9),
   });
-  expect(heldEvents(into, 5, false, {})).toEqual({
+  expect(sortedEvents(into, 5, false, {})).toEqual({
     rows: 5,
     start_ns: column(109, 110, 125, 130, 140),
     dur_ns: column(0, 5, 10, 0, 1),

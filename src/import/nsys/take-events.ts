@@ -1,5 +1,5 @@
 import type { Batch, RowTaker } from '../../model/workbench.js';
-import type { EventArrays } from '../attribution/held/held-trace.js';
+import type { EventArrays } from '../attribution/in-memory/trace.js';
 import { UnreadableRows } from './damage.js';
 import { maxCopyBytes } from '../trace-tables.js';
 import { shapeCodes } from './shape-codes.js';

@@ -1,5 +1,5 @@
 import type { Issue } from '../../model/document.js';
-import { said } from '../../vocabulary/said.js';
+import { sentence } from '../../vocabulary/sentence-template.js';
 import type { Workbench } from '../../model/workbench.js';
 import { maxCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
@@ -103,7 +103,7 @@ export async function unsoundRows(workbench: Workbench, rows: Partial<NsysTables
 
 export function impossibleTimes(count: number): Issue[] {
   if (count === 0) return [];
-  const text = said`${count} events end before they start or have impossible times; they were dropped.`;
+  const text = sentence`${count} events end before they start or have impossible times; they were dropped.`;
   return [{ code: 'impossible_times', severity: 'warning', ...text, count }];
 }
 

@@ -1,4 +1,4 @@
-import { cannotRead } from '../trace-file-error.js';
+import { unreadableFile } from '../trace-file-error.js';
 import { interrupted } from '../interrupted.js';
 import { createReadStream } from 'node:fs';
 import { messageOf } from '../../model/errors.js';
@@ -45,7 +45,7 @@ export async function readLog(path: string, signal?: AbortSignal): Promise<ReadL
     }
   } catch (error) {
     if (signal?.aborted) throw interrupted(`the import of ${path}`);
-    throw cannotRead(null, 'Check the path and its permissions.')(path, messageOf(error), error);
+    throw unreadableFile(null, 'Check the path and its permissions.')(path, messageOf(error), error);
   }
   if (rest !== '') take(rest);
   return log;

@@ -3,7 +3,7 @@ import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 
 /** One tool call of the model, cited as [q1] in an answer. */
-export const askedQuerySchema = z.object({
+export const answerQuerySchema = z.object({
   id: z
     .string()
     .describe('q1, q2, … in the order of the calls; q0 is what the model was given with the question.'),
@@ -40,7 +40,7 @@ export const analyzeResultSchema = z.object({
   answer: z.string().describe('Unverified numbers are marked in it.'),
   claims: z.array(claimSchema),
   unverified: z.number().int(),
-  queries: z.array(askedQuerySchema),
+  queries: z.array(answerQuerySchema),
   next_capture: z
     .string()
     .nullable()
@@ -75,6 +75,6 @@ export const analyzeRequestDocumentSchema = documentSchema(
   analyzeRequestSchema,
 );
 
-export type AskedQuery = z.infer<typeof askedQuerySchema>;
+export type AnswerQuery = z.infer<typeof answerQuerySchema>;
 export type Claim = z.infer<typeof claimSchema>;
 export type AnalyzeResult = z.infer<typeof analyzeResultSchema>;

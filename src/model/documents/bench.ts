@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { benchParts, pointOutcomes } from '../bench.js';
 import { documentSchema } from '../document.js';
-import { saidSchema } from '../said.js';
+import { sentenceSchema } from '../sentence-template.js';
 import { figureSchema, intervalOverSchema, missingFigureSchema } from '../figure.js';
 import { type FigureRow, valuesOf } from '../figure-rows.js';
 import { codeSchema } from '../code-schema.js';
@@ -43,7 +43,7 @@ const benchFlagSchema = z.object({
   code: codeSchema<IssueCode>().describe('One of the issue codes, e.g. low_utilization, high_variance.'),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
-  said: saidSchema.optional(),
+  said: sentenceSchema.optional(),
 });
 
 /** Expected range from the roofline: its lower bound, and what eager programs commonly reach. */

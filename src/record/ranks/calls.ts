@@ -45,7 +45,7 @@ const callsSql: Record<KnownBy, string> = {
 };
 
 /** Minimum share of a name's calls that overlap in time on all ranks; below it, order does not show which calls belong together. */
-const minMeeting = 0.99;
+const minOverlapping = 0.99;
 
 /**
  * SQL of the rows if all ranks are present. Of kernels known by name, only names that every rank calls equally often, and at the same time
@@ -56,7 +56,7 @@ const pairedSql = (known: KnownBy): string =>
     ? `made_calls SEMI JOIN (
        SELECT communicator FROM (
          SELECT communicator, sequence, count(*) AS among, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet FROM made_calls GROUP BY ALL)
-       GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minMeeting} * count(*)) USING (communicator)`
+       GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minOverlapping} * count(*)) USING (communicator)`
     : 'made_calls';
 
 /**

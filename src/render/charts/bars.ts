@@ -21,12 +21,12 @@ export function barsHeight({ kind, rows, series }: BarsChart): number {
 }
 
 /** The sum of each row or column. */
-const wholes = ({ rows, series }: BarsChart): number[] =>
+const rowTotals = ({ rows, series }: BarsChart): number[] =>
   rows.map((_, row) => series.reduce((sum, { values }) => sum + (values[row] ?? 0), 0));
 
 export function barsOption(chart: BarsChart, at: Place): EChartsOption {
   const { kind, unit, axis, rows, series } = chart;
-  const whole = wholes(chart);
+  const whole = rowTotals(chart);
   const top = Math.max(0, ...whole);
   const shown = (value: number | null | undefined, row: number): number | null => {
     if (kind === 'stacked') return value ?? 0;

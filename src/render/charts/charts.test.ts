@@ -149,7 +149,7 @@ it('labels of lines that end close together do not overlap', () => {
   }));
   const shifts = endLabelShifts({ unit: '', series });
   // The plot is 96 px high; a line ends at 96 × (1 − value / 16).
-  const places = [96, 95.4, 94.8, 0].map((own, index) => own + shifts[index]!);
+  const places = [96, 95.4, 94.8, 0].map((level, index) => level + shifts[index]!);
   for (const index of [0, 1, 2])
     expect(places[index]! - places[index + 1]!).toBeGreaterThanOrEqual(13 - 1e-9);
   expect(places[0]).toBe(91);
@@ -351,8 +351,8 @@ it.each([
 ])(
   'a strip of %i ranks is %i px high with %i labels, from rank 0 every %i',
   (ranks, height, labels, every) => {
-    const own = Array.from({ length: ranks }, (_, rank) => ({ rank, ms: [1] }));
-    const [chart] = chartsOf([rankStrip({ steps: [{ first: 1, last: 1 }], ranks: own })]);
+    const rankTimes = Array.from({ length: ranks }, (_, rank) => ({ rank, ms: [1] }));
+    const [chart] = chartsOf([rankStrip({ steps: [{ first: 1, last: 1 }], ranks: rankTimes })]);
     expect(heightOf(chart!)).toBe(height);
     expect(keyOf(chart!).map(({ name }) => name)).toEqual([
       'median rank or less',

@@ -11,7 +11,7 @@ import {
   levels,
   numbersPlain,
   plain,
-  type Seen,
+  type ColumnStats,
   textsPlain,
 } from './pages.js';
 import type { ColumnSpec } from './file-column.js';
@@ -74,15 +74,15 @@ export function constantChunk({ type, texts }: ColumnSpec, value: number | null,
   const pages = [dictionaryPage(entry, 1), dataPage(out, at, count, encodings.dictionary)];
   return chunkOf(type, count, pages, {
     present,
-    ...(type === 'VARCHAR' ? { text: Buffer.from(texts[value]!) } : { least: value, most: value }),
+    ...(type === 'VARCHAR' ? { text: Buffer.from(texts[value]!) } : { min: value, max: value }),
   });
 }
 
 function definitionLevels(out: Output, values: Float64Array, count: number, present: number): number {
   if (present === count || present === 0) return levelRun(out, count, present > 0 ? 1 : 0);
-  const ofRow = new Int32Array(count);
-  for (let i = 0; i < count; i++) ofRow[i] = Number.isNaN(values[i]!) ? 0 : 1;
-  return levels(out, { table: identity, codes: ofRow }, count);
+  const codeOfRow = new Int32Array(count);
+  for (let i = 0; i < count; i++) codeOfRow[i] = Number.isNaN(values[i]!) ? 0 : 1;
+  return levels(out, { table: identity, codes: codeOfRow }, count);
 }
 
 /** @returns the distinct values if there are few; their codes are written to `codes` */
@@ -107,20 +107,20 @@ function fewDistinct(values: Float64Array, count: number, codes: Int32Array): nu
 }
 
 /** Number of non-null values, and their bounds. A typical value costs two comparisons. */
-function survey(values: Float64Array, count: number): Required<Omit<Seen, 'text'>> {
+function survey(values: Float64Array, count: number): Required<Omit<ColumnStats, 'text'>> {
   let nulls = 0;
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
-    if (value >= least) {
-      if (value > most) most = value;
-    } else if (value < least) {
-      least = value;
-      if (value > most) most = value;
+    if (value >= min) {
+      if (value > max) max = value;
+    } else if (value < min) {
+      min = value;
+      if (value > max) max = value;
     } else nulls++;
   }
-  return { present: count - nulls, least, most };
+  return { present: count - nulls, min, max };
 }
 
 function without(values: Float64Array, count: number, present: number, into: Float64Array): Float64Array {

@@ -1,15 +1,15 @@
 import { parentPort, Worker } from 'node:worker_threads';
 import { childEntry } from '../../model/installation.js';
-import type { HeldColumns } from '../../model/workbench.js';
+import type { InMemoryColumns } from '../../model/workbench.js';
 import type { FileColumn } from './file-column.js';
 import type { EncodedGroup } from './group.js';
-import { groupsOf, heldGroups } from './held-group.js';
+import { groupsOf, inMemoryGroups } from './in-memory-group.js';
 
 /** A part of an in-memory table, as sent to a thread. */
 interface EncodeOrder {
   /** Number of the part in replies. */
   number: number;
-  /** As in HeldPart. */
+  /** As in InMemoryPart. */
   name: string;
   input: unknown;
   columns: readonly FileColumn[];
@@ -67,13 +67,13 @@ export function startEncodeThread(
 }
 
 /** Main function of the worker. @param columnsOf makes the columns of each part from its input */
-export function encodeOrders(columnsOf: Record<string, (input: never) => HeldColumns>): void {
+export function encodeOrders(columnsOf: Record<string, (input: never) => InMemoryColumns>): void {
   const port = parentPort!;
   port.on('message', ({ number, name, input, columns, rows, turns }: EncodeOrder) => {
     try {
       const make = columnsOf[name];
       if (!make) throw new Error(`no thread knows the columns ${name}`);
-      const encode = heldGroups(make(input as never), columns, rows);
+      const encode = inMemoryGroups(make(input as never), columns, rows);
       for (let group = nextGroup(turns, rows); group !== null; group = nextGroup(turns, rows)) {
         const encoded = encode(group);
         port.postMessage({ number, group, encoded } satisfies Reply, buffersOf(encoded));

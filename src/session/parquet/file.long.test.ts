@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { digestFile } from '../kept-file.js';
 import { testFolder } from '../test-folder.js';
 import { arrayOf, type FileColumn, isLookedUp } from './file-column.js';
-import type { HeldColumn, HeldColumns } from '../../model/workbench.js';
-import { heldTables } from './held-tables.js';
+import type { InMemoryColumn, InMemoryColumns } from '../../model/workbench.js';
+import { inMemoryTables } from './in-memory-tables.js';
 import { writeTable } from './write-table.js';
 
 /** Reads the file with another program as reference. */
@@ -64,12 +64,12 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 123_010])('DuckDB reads %i wri
 
 test.each([0, 5, 123_010])('DuckDB reads the %i rows of an in-memory table', async (rows) => {
   await writtenAndRead(rows, async (path, columns, values) => {
-    const tables = heldTables();
+    const tables = inMemoryTables();
     const file = tables.open(path, rows);
     // Two parts; the second is added while the first is being encoded.
     const given = columns.filter(({ constant }) => constant === undefined);
-    const part = (own: FileColumn[]) =>
-      file.add(own, { name: '', input: values, columns: (input) => sourcesOf(own, input) });
+    const part = (partColumns: FileColumn[]) =>
+      file.add(partColumns, { name: '', input: values, columns: (input) => sourcesOf(partColumns, input) });
     part(given.slice(0, 7));
     const helped = tables.help();
     part(given.slice(7));
@@ -83,7 +83,7 @@ test.each([0, 5, 123_010])('DuckDB reads the %i rows of an in-memory table', asy
 
 test('reports write errors and errors while a table is encoded', async () => {
   const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
-  const tables = heldTables();
+  const tables = inMemoryTables();
   const lost = tables.open(join(testFolder(), 'no-such-folder', 'a.parquet'), 3);
   lost.close(columns);
   await expect(lost.written).rejects.toMatchObject({ code: 'ENOENT' });
@@ -99,17 +99,17 @@ test('reports write errors and errors while a table is encoded', async () => {
 });
 
 /** The arrays as an in-memory table gives them. */
-function sourcesOf(columns: readonly FileColumn[], values: Record<string, Float64Array>): HeldColumns {
+function sourcesOf(columns: readonly FileColumn[], values: Record<string, Float64Array>): InMemoryColumns {
   return Object.fromEntries(
     columns
       .filter(({ constant }) => constant === undefined)
       .map((column) => {
         const all = values[arrayOf(column)]!;
         const codes = Int32Array.from(all, (value) => (Number.isNaN(value) ? -1 : value));
-        const heldColumn: HeldColumn = isLookedUp(column)
+        const source: InMemoryColumn = isLookedUp(column)
           ? { source: { codes: (from, count) => codes.subarray(from, from + count) } }
           : { source: { numbers: (from, count) => all.subarray(from, from + count) } };
-        return [arrayOf(column), heldColumn];
+        return [arrayOf(column), source];
       }),
   );
 }
@@ -210,8 +210,8 @@ test('writes types, an empty table, and bounds by which rows are found', async (
   ]);
   await writtenTable.writer.append({ start_ns: new Float64Array(3) }, 3);
   await writtenTable.writer.close();
-  const ofText = await connection.run(
+  const textRows = await connection.run(
     `SELECT stats_min_value, stats_max_value FROM parquet_metadata('${same}') WHERE path_in_schema = 'host'`,
   );
-  expect(await ofText.getRowsJS()).toEqual([['node-7', 'node-7']]);
+  expect(await textRows.getRowsJS()).toEqual([['node-7', 'node-7']]);
 });

@@ -8,10 +8,10 @@ export const encodings = { plain: 0, rle: 3, delta: 5, dictionary: 8 } as const;
 const pageTypes = { data: 0, dictionary: 2 } as const;
 
 /** Number of non-null values, and their bounds if known. */
-export interface Seen {
+export interface ColumnStats {
   present: number;
-  least?: number;
-  most?: number;
+  min?: number;
+  max?: number;
   /** The text that all rows have, if there is one, so that readers see it as the column's bounds. */
   text?: Uint8Array;
 }
@@ -22,23 +22,28 @@ export interface ColumnChunk {
   count: number;
   /** A dictionary page if there is one, and the value pages. */
   pages: Uint8Array[];
-  seen: Seen;
+  stats: ColumnStats;
 }
 
-export function chunkOf(type: ColumnType, count: number, pages: Uint8Array[], seen: Seen): ColumnChunk {
-  return { type, count, pages, seen };
+export function chunkOf(
+  type: ColumnType,
+  count: number,
+  pages: Uint8Array[],
+  stats: ColumnStats,
+): ColumnChunk {
+  return { type, count, pages, stats };
 }
 
 /** ColumnMetaData of a column. @param at position of its first page in the file */
 export function columnMetadata(
   name: string,
-  { type, count, pages, seen: { present, least, most, text } }: ColumnChunk,
+  { type, count, pages, stats: { present, min, max, text } }: ColumnChunk,
   at: number,
 ): ThriftStruct {
   const bytes = pages.reduce((sum, { length }) => sum + length, 0);
   const bound = (number: number | undefined) =>
     text ?? (number === undefined ? null : numbersPlain([number], type));
-  const [high, low] = [bound(most), bound(least)];
+  const [high, low] = [bound(max), bound(min)];
   const bounds: ThriftStruct =
     high === null || low === null
       ? []
@@ -68,8 +73,8 @@ export function levelRun(out: Output, count: number, level: number): number {
 }
 
 /** Definition levels: 1 for values, 0 for nulls, after their length in 4 bytes. */
-export function levels(out: Output, ofRows: Looked, count: number): number {
-  return lengthBefore(out, packedRun(out, 4, ofRows, count, 1));
+export function levels(out: Output, isPresent: Looked, count: number): number {
+  return lengthBefore(out, packedRun(out, 4, isPresent, count, 1));
 }
 
 function lengthBefore(out: Output, end: number): number {

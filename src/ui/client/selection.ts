@@ -1,10 +1,10 @@
 import { formatCount, formatTimeTick, plural } from '../../vocabulary/format.js';
-import type { EventsAsked, Place, SelectedEvents, Selection, Span, TrackShown } from '../timeline/shown.js';
+import type { EventsRequest, Place, SelectedEvents, Selection, Span, TrackShown } from '../timeline/shown.js';
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
 /** Which events of a selection are listed, as stored in the URL. */
-type Listed = Pick<EventsAsked, 'group' | 'name' | 'sort' | 'page'>;
+type Listed = Pick<EventsRequest, 'group' | 'name' | 'sort' | 'page'>;
 
 interface Shown {
   source: TimelineSource;

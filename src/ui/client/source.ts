@@ -1,7 +1,7 @@
 import type {
   Counter,
   EventDetails,
-  EventsAsked,
+  EventsRequest,
   Found,
   Place,
   Selection,
@@ -23,7 +23,7 @@ export interface TimelineSource {
   event(place: Place): Promise<EventDetails | null>;
   selection(start: number, end: number): Promise<Selection>;
   /** One page of the single events of a selection. */
-  selected(asked: EventsAsked): Promise<SelectedEvents>;
+  selected(asked: EventsRequest): Promise<SelectedEvents>;
   find(text: string, at: number): Promise<Found>;
   /** The state of the page, stored in its URL. */
   address: {

@@ -15,7 +15,7 @@ const kept = 300;
 
 /** Cache of timeline tiles, each fetched when it is first drawn. */
 export class Tiles {
-  private readonly held = new Map<string, Tile | 'asked'>();
+  private readonly tiles = new Map<string, Tile | 'asked'>();
 
   constructor(
     private readonly source: Pick<TimelineSource, 'tile'>,
@@ -30,7 +30,7 @@ export class Tiles {
 
   /** Drops all tiles after new lanes arrived. */
   clear(): void {
-    this.held.clear();
+    this.tiles.clear();
   }
 
   /**
@@ -50,14 +50,14 @@ export class Tiles {
 
   private of(level: number, number: number): Tile | null {
     const key = `${level}/${number}`;
-    const tile = this.held.get(key);
+    const tile = this.tiles.get(key);
     if (tile === 'asked') return null;
     if (tile) {
-      this.held.delete(key);
-      this.held.set(key, tile);
+      this.tiles.delete(key);
+      this.tiles.set(key, tile);
       return tile;
     }
-    this.held.set(key, 'asked');
+    this.tiles.set(key, 'asked');
     void this.fetch(key, level, number);
     return null;
   }
@@ -65,7 +65,7 @@ export class Tiles {
   private wider(level: number, number: number): Tile | null {
     for (let up = 1; up <= 12; up++) {
       const above = Math.floor(number / 2 ** up);
-      const tile = this.held.get(`${level + up}/${above}`);
+      const tile = this.tiles.get(`${level + up}/${above}`);
       if (tile && tile !== 'asked') return tile;
     }
     return null;
@@ -75,15 +75,15 @@ export class Tiles {
     try {
       const records = await this.source.tile(level, number);
       // The lanes changed while the tile was fetched.
-      if (this.held.get(key) !== 'asked') return;
+      if (this.tiles.get(key) !== 'asked') return;
       const width = binsPerTile * 2 ** level;
       const lanes = new Map<number, LaneRecord[]>();
       for (const record of records) lanes.set(record.lane, [...(lanes.get(record.lane) ?? []), record]);
-      this.held.set(key, { level, tile: number, start: number * width, width, lanes });
-      for (const old of [...this.held.keys()].slice(0, -kept)) this.held.delete(old);
+      this.tiles.set(key, { level, tile: number, start: number * width, width, lanes });
+      for (const old of [...this.tiles.keys()].slice(0, -kept)) this.tiles.delete(old);
       this.arrived();
     } catch (error) {
-      this.held.delete(key);
+      this.tiles.delete(key);
       this.failed(error);
     }
   }

@@ -86,7 +86,7 @@ function isLane({ start, end, length }: Lane): boolean {
   return true;
 }
 
-interface Asked {
+interface TileRequest {
   number: number;
   /** Start of the timeline, ns since the session's start. */
   zero: number;
@@ -97,7 +97,7 @@ interface Asked {
 }
 
 /** Records of a lane in a tile: its events, or the shares of its bins; a lane with windows can have both. */
-export function recordsOf(lane: Lane, { number, zero, tile, level, most }: Asked): LaneRecord[] {
+export function recordsOf(lane: Lane, { number, zero, tile, level, most }: TileRequest): LaneRecord[] {
   const binNs = 2 ** level;
   const from = zero + tile * binsPerTile * binNs;
   const first = lane.after(from);

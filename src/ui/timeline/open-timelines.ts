@@ -11,14 +11,14 @@ export interface OpenSession {
   key: string;
   session: Session;
   executions: string[];
-  timelines: Map<string, Promise<HeldTimeline>>;
+  timelines: Map<string, Promise<LoadedTimeline>>;
   /** Earlier results by name: a session never changes. */
   answers: Map<string, Promise<unknown>>;
   /** The current step of computing the overview; null if none is running. */
   doing: string | null;
 }
 
-interface HeldTimeline {
+interface LoadedTimeline {
   timeline: Timeline;
   /** Why reading failed; null if it did not. */
   failed: string | null;
@@ -55,7 +55,7 @@ export class OpenSessions {
     return known;
   }
 
-  async timeline(key: string, execution: string): Promise<HeldTimeline> {
+  async timeline(key: string, execution: string): Promise<LoadedTimeline> {
     const opened = await this.get(key);
     const known = opened.timelines.get(execution) ?? hold(opened.session, execution);
     opened.timelines.set(execution, known);
@@ -91,10 +91,10 @@ export async function executionsOf(database: SessionDatabase): Promise<string[]>
   return executions.map((execution) => execution.execution_id);
 }
 
-async function hold(session: Session, execution: string): Promise<HeldTimeline> {
+async function hold(session: Session, execution: string): Promise<LoadedTimeline> {
   const database = await session.connect();
   const timeline = await startTimeline(database, execution);
-  const found: HeldTimeline = { timeline, failed: null };
+  const found: LoadedTimeline = { timeline, failed: null };
   void readTimeline(database, timeline)
     .catch((error: unknown) => (found.failed = messageOf(error)))
     .finally(() => database.close());

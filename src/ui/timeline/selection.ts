@@ -2,7 +2,7 @@ import { formatNs, formatPart } from '../../vocabulary/format.js';
 import { idleCauseLabel } from '../../vocabulary/idle-causes.js';
 import type { Lane } from './lane.js';
 import { lanesIn } from './places.js';
-import type { EventsAsked, Place, Selection, SelectedEvents } from './shown.js';
+import type { EventsRequest, Place, Selection, SelectedEvents } from './shown.js';
 import type { Timeline } from './timeline.js';
 
 const namesShown = 50;
@@ -115,7 +115,7 @@ const eventsPerPage = 50;
 export function selectedEvents(
   timeline: Timeline,
   classIds: ClassIds,
-  { start, end, group: id, name, sort, page: asked }: EventsAsked,
+  { start, end, group: id, name, sort, page: asked }: EventsRequest,
 ): SelectedEvents {
   const group = groupsOf(timeline).find((candidate) => candidate.id === id) ?? {
     id,

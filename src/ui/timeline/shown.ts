@@ -77,7 +77,7 @@ export interface Selection {
 }
 
 /** Which events of a selection to list; times in ns since the start of the timeline. */
-export interface EventsAsked {
+export interface EventsRequest {
   start: number;
   end: number;
   /** Id of a group of the selection. */

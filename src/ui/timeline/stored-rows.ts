@@ -8,10 +8,10 @@ export function rowsWithNames(table: TrackTable): string {
   const columns: object = tables[table].columns;
   const same = (other: string, id: string): string =>
     ['execution_id', 'capture_id', id].map((column) => `${other}.${column} = e.${column}`).join(' AND ');
-  const ofStage = 'stage_id' in columns && table !== 'stages';
-  const ofOperator = 'op_id' in columns && table !== 'ops';
-  return `SELECT e.*${ofStage ? ', s.raw_name AS stage' : ''}${ofOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''} FROM ${table} e
-    ${ofStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${ofOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}`;
+  const hasStage = 'stage_id' in columns && table !== 'stages';
+  const hasOperator = 'op_id' in columns && table !== 'ops';
+  return `SELECT e.*${hasStage ? ', s.raw_name AS stage' : ''}${hasOperator ? ', o.name AS operator, o.input_shapes AS shapes' : ''} FROM ${table} e
+    ${hasStage ? `LEFT JOIN stages s ON ${same('s', 'stage_id')}` : ''} ${hasOperator ? `LEFT JOIN ops o ON ${same('o', 'op_id')}` : ''}`;
 }
 
 /** Reads rows of events from a session's tables. */

@@ -33,17 +33,17 @@ interface Source {
   end: string;
 }
 
-const ofThread = ['rank', 'host', 'pid', 'tid'] as const;
-const ofStream = ['rank', 'host', 'device', 'stream'] as const;
+const threadKey = ['rank', 'host', 'pid', 'tid'] as const;
+const streamKey = ['rank', 'host', 'device', 'stream'] as const;
 const end = 'start_ns + dur_ns';
 
 const sources: readonly Source[] = [
-  { table: 'stages', key: ofThread, name: 'raw_name', class: numbered(stageKinds, 'kind'), end: 'end_ns' },
-  { table: 'ops', key: ofThread, name: 'name', class: numbered(opClasses, 'class'), end },
-  { table: 'api_calls', key: ofThread, name: 'name', class: numbered(apiKinds, apiKind), end },
+  { table: 'stages', key: threadKey, name: 'raw_name', class: numbered(stageKinds, 'kind'), end: 'end_ns' },
+  { table: 'ops', key: threadKey, name: 'name', class: numbered(opClasses, 'class'), end },
+  { table: 'api_calls', key: threadKey, name: 'name', class: numbered(apiKinds, apiKind), end },
   { table: 'gaps', key: ['rank', 'host', 'device'], name: "''", class: '0', end },
-  { table: 'kernels', key: ofStream, name: 'short_name', class: numbered(opClasses, 'class'), end },
-  { table: 'copies', key: ofStream, name: 'kind', class: '0', end },
+  { table: 'kernels', key: streamKey, name: 'short_name', class: numbered(opClasses, 'class'), end },
+  { table: 'copies', key: streamKey, name: 'kind', class: '0', end },
 ];
 
 /** Tables in the order of loading: what a page shows first is loaded first. */

@@ -45,11 +45,11 @@ export const anotherProcess: Rule = {
     }
     if (!context.has('telemetry') && !context.has('memory'))
       return { outcome: 'not_applicable', why: 'No GPU processes were sampled during the session.' };
-    return (await processes(context)) ?? (await memoryBefore(context)) ?? notSeen;
+    return (await processes(context)) ?? (await memoryBefore(context)) ?? notSampled;
   },
 };
 
-const notSeen = {
+const notSampled = {
   outcome: 'not_fired' as const,
   why: 'No sample shows a second compute process, or memory in use before the program started.',
 };

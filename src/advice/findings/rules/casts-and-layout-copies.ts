@@ -43,18 +43,18 @@ export const castsAndLayoutCopies = stageRule(
     // Conversions inside a chain of elementwise kernels belong to the chain.
     const chained = new Set(chainsOf(sequence, stage.kind).flatMap(({ kernels }) => kernels));
     // Copies that grow with the context belong to kv_cache_concat.
-    const ofContext = await contextCopies(context, stage);
-    const ofWeights = conversionsOfWeights(sequence, stage.kind)
-      .map((kernels) => kernels.filter((kernel) => !isContextCopy(ofContext, kernel)))
+    const growingCopies = await contextCopies(context, stage);
+    const weightConversions = conversionsOfWeights(sequence, stage.kind)
+      .map((kernels) => kernels.filter((kernel) => !isContextCopy(growingCopies, kernel)))
       .filter(({ length }) => length > 0);
-    const weights = new Set(ofWeights.flat());
+    const weights = new Set(weightConversions.flat());
     const separate = sequence.filter(
       (kernel) =>
         (kernel.role === 'cast' || kernel.role === 'layout') &&
         kernel.dur_ns >= minNs &&
         !weights.has(kernel) &&
         !chained.has(kernel) &&
-        !isContextCopy(ofContext, kernel),
+        !isContextCopy(growingCopies, kernel),
     );
     const sum = (kernels: Iterable<SequenceKernel>) =>
       ([...kernels].reduce((total, { dur_ns }) => total + dur_ns, 0) * factor) / 1e6;
@@ -63,7 +63,7 @@ export const castsAndLayoutCopies = stageRule(
       casts: sum(separate.filter(({ role }) => role === 'cast')),
       layouts: sum(separate.filter(({ role }) => role === 'layout')),
       n: weights.size + separate.length,
-      products: ofWeights.length,
+      products: weightConversions.length,
       dequantized: [...weights].some(({ class: opClass }) => opClass !== 'copy'),
     };
     const time = found.weights + found.casts + found.layouts;

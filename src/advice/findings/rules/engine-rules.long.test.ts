@@ -91,17 +91,17 @@ test('copies count as a growing KV cache only if the engine says so and they are
   const rows = wholeRows();
   for (const row of rows.ops!) if (row.class === 'copy') row.op_type = 'Concat';
   const copying = { bars: { roofline: 5, 'nonessential.copy': 1 }, rows };
-  const ofDecode = async (change: Parameters<typeof judge>[1]) =>
+  const judgeDecode = async (change: Parameters<typeof judge>[1]) =>
     (await judge(operatorCopies, change)).drafts.find(({ stage }) => stage === 'decode');
-  const grows = await ofDecode({ ...copying, options: { kv_cache: 'grows' } });
+  const grows = await judgeDecode({ ...copying, options: { kv_cache: 'grows' } });
   expect(grows).toMatchObject({
     at_stake_ms: 1,
     bars: ['nonessential.copy'],
     gain: { low_ms: 0.5, high_ms: 1 },
   });
-  const inPlace = await ofDecode({ ...copying, options: { kv_cache: 'in-place' } });
+  const inPlace = await judgeDecode({ ...copying, options: { kv_cache: 'in-place' } });
   expect(inPlace?.change.text).not.toBe(grows?.change.text);
-  expect(await ofDecode({ bars: { roofline: 7, 'nonessential.copy': 0.3 } })).toBeUndefined();
+  expect(await judgeDecode({ bars: { roofline: 7, 'nonessential.copy': 0.3 } })).toBeUndefined();
 });
 
 test('idle cores only if fewer threads than usable cores compute', async () => {

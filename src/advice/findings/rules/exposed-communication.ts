@@ -53,7 +53,7 @@ export const exposedCommunication = stageRule(
       return remaining(context, stage, waits, causes);
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
     if (!computesLonger(waits)) return waiting(context, stage, waits);
-    const { transfer_ms: transfer } = waits.own;
+    const { transfer_ms: transfer } = waits.focusWaits;
     return transfer < minShare * stage.wall_ms
       ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} is waiting for ${nameOf(waits.awaited)}, which computes longer (rank_stragglers)`
       : exchange(context, stage, waits);
@@ -64,25 +64,28 @@ export const exposedCommunication = stageRule(
  * Most of the time is repeated waiting for one rank. If ranks take turns in arriving last, or one is late once (a staggered start),
  * no single rank has a problem to fix.
  */
-const prevails = ({ comm_ms: time, instances }: StageFacts, { own, awaited }: CollectiveWaits): boolean =>
-  own.exposed_waiting_ms >= 0.5 * time &&
-  awaited.waiting_ms <= 0.5 * own.waiting_ms &&
-  own.waiting_instances >= instances / 2;
+const prevails = (
+  { comm_ms: time, instances }: StageFacts,
+  { focusWaits, awaited }: CollectiveWaits,
+): boolean =>
+  focusWaits.exposed_waiting_ms >= 0.5 * time &&
+  awaited.waiting_ms <= 0.5 * focusWaits.waiting_ms &&
+  focusWaits.waiting_instances >= instances / 2;
 
 /** The late rank has more to compute; its host is not late. */
-function computesLonger({ own, awaited, ownTime, awaitedTime }: CollectiveWaits): boolean {
-  if (own === awaited) return false;
-  const longer = (awaitedTime?.compute_ms ?? 0) - (ownTime?.compute_ms ?? 0);
-  return longer >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
+function computesLonger({ focusWaits, awaited, focusTime, awaitedTime }: CollectiveWaits): boolean {
+  if (focusWaits === awaited) return false;
+  const longer = (awaitedTime?.compute_ms ?? 0) - (focusTime?.compute_ms ?? 0);
+  return longer >= 0.5 * (focusWaits.waiting_ms - awaited.waiting_ms);
 }
 
 /** Ranks arrive at different times: at least half of the communication is waiting. */
 async function waiting(
   context: FindingContext,
   { kind, wall_ms: wall, comm_ms: time }: StageFacts,
-  { own, awaited, ownTime, awaitedTime, sql }: CollectiveWaits,
+  { focusWaits, awaited, focusTime, awaitedTime, sql }: CollectiveWaits,
 ): Promise<FoundDraft> {
-  const stake = own.exposed_waiting_ms;
+  const stake = focusWaits.exposed_waiting_ms;
   const late = nameOf(awaited);
   const { evidence } = await context.evidence<RankCollectives>(sql.collectives, waitingText);
   const { evidence: ranks } = await context.evidence<RankTime>(sql.ranks, (rows) =>
@@ -90,8 +93,8 @@ async function waiting(
       .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, waits ${ms(row.host_ms)} for its host`)
       .join('; '),
   );
-  const [here, awaitedHostMs] = [ownTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
-  const host = awaitedHostMs - here >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
+  const [here, awaitedHostMs] = [focusTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
+  const host = awaitedHostMs - here >= 0.5 * (focusWaits.waiting_ms - awaited.waiting_ms);
   const focus = [
     ...(awaited.rank === null ? [] : [`--rank ${awaited.rank}`]),
     ...(awaited.device === null ? [] : [`--device ${awaited.device}`]),
@@ -146,9 +149,12 @@ function remaining(
   waits: CollectiveWaits,
   { link, expert, pipeline }: JobCauses,
 ): Promise<FoundDraft> | string {
-  const { own } = waits;
-  const lost = (link && isMember(link, own.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
-  const exchangeMs = Math.max(0, Math.min(stage.comm_ms, own.exposed_ms - own.exposed_waiting_ms - lost));
+  const { focusWaits } = waits;
+  const lost = (link && isMember(link, focusWaits.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
+  const exchangeMs = Math.max(
+    0,
+    Math.min(stage.comm_ms, focusWaits.exposed_ms - focusWaits.exposed_waiting_ms - lost),
+  );
   return exchangeMs < minShare * stage.wall_ms
     ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
     : exchange(context, { ...stage, comm_ms: exchangeMs }, waits);
@@ -161,7 +167,9 @@ async function exchange(
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, comm_ms: all, instances } = stage;
   // A faster exchange does not shorten waiting; waiting for a rank with more to compute belongs to rank_stragglers.
-  const movable = waits ? Math.min(all, waits.own.exposed_ms - waits.own.exposed_waiting_ms) : all;
+  const movable = waits
+    ? Math.min(all, waits.focusWaits.exposed_ms - waits.focusWaits.exposed_waiting_ms)
+    : all;
   const time = waits && computesLonger(waits) ? movable : all;
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
@@ -203,13 +211,13 @@ async function exchange(
 function waitingWords(waits: CollectiveWaits | null, instances: number): string {
   if (!waits)
     return 'This includes waiting for a slower rank; how much is not known: the capture has no other rank with such kernels.';
-  const { own, awaited } = waits;
-  if (own.unpaired_ms > 0.5 * own.comm_ms)
-    return `This includes waiting for a slower rank; how much is not known: ${own.unpaired}.`;
-  const here = awaited === own;
+  const { focusWaits, awaited } = waits;
+  if (focusWaits.unpaired_ms > 0.5 * focusWaits.comm_ms)
+    return `This includes waiting for a slower rank; how much is not known: ${focusWaits.unpaired}.`;
+  const here = awaited === focusWaits;
   return here
-    ? `${ms(own.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
-    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${own.waiting_instances > 0 ? `; in ${own.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
+    ? `${ms(focusWaits.exposed_waiting_ms)} of it is waiting: the other ranks wait longer, because this one arrives last.`
+    : `${ms(focusWaits.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}${focusWaits.waiting_instances > 0 ? `; in ${focusWaits.waiting_instances} of ${instances} instances it is at least half` : ''}.`;
 }
 
 const fewerGpus = {

@@ -1,7 +1,7 @@
 import { headlineTime } from '../../../model/headline-time.js';
 import { halfWidth } from '../../../facts/difference/half-width.js';
 import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
-import { holds } from '../../../model/subjects.js';
+import { hasSubject } from '../../../model/subjects.js';
 import { doubt } from '../doubt.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
 import { stepTimesSql, windowTimesSql } from '../queries/stage-queries.js';
@@ -88,7 +88,7 @@ function doubtOf(
   const measured = headlineTime(waterfall);
   if (instances < minInstances) {
     // The embedded engine's profiled pass is short by design; the clean pass is the timed one.
-    if (holds(manifest, 'profile')) return [];
+    if (hasSubject(manifest, 'profile')) return [];
     const times = instances === 1 ? 'once' : `${instances} times`;
     return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
   }

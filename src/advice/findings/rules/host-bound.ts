@@ -87,12 +87,12 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   const { places, evidence } = await longStretches(context, stage);
   const sum = (rows: readonly Place[]) => rows.reduce((total, row) => total + row.ms, 0);
   const inside = places.filter(({ relation }) => relation === 'inside');
-  const ofOperators = sum(inside) > sum(places) / 2;
-  const [first] = ofOperators ? inside : places;
+  const mostlyOperators = sum(inside) > sum(places) / 2;
+  const [first] = mostlyOperators ? inside : places;
   // Count and length come from a place with most of the time, else from all gaps together.
   const usual = first && first.ms > sum(places) / 2 ? first : { per_instance: stretches, ms: host };
   const each = Math.min(usual.ms, host) / Math.max(usual.per_instance, 1e-3);
-  const where = ofOperators
+  const where = mostlyOperators
     ? `the host inside ${first!.place}`
     : first?.relation === 'within' && first.ms > sum(places) / 2
       ? `the program within its range ${first.place}`
@@ -102,12 +102,12 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
     noise: true,
     title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyInstance(kind)} for ${where}${usual.per_instance < 0.95 ? '' : `, in ${plural(usual.per_instance, 'gap')}`}`,
     at_stake_ms: host,
-    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
-    change: ofOperators ? changeInside(first!.place) : changeOutside,
+    cause: `${instanceWord(kind)} takes ${ms(wall)}; the device is busy for ${ms(busy)}. For ${ms(host)} the host neither launches nor waits: it computes, ${ms(each)} at a time${first ? `, mostly ${placeWords(first)}` : ''}. ${mostlyOperators ? whyInside : whyOutside}`,
+    change: mostlyOperators ? changeInside(first!.place) : changeOutside,
     gain: gainOf(
       wall,
       host,
-      ofOperators
+      mostlyOperators
         ? "The operator's preparation is cached for the next call; launches take as long as now."
         : 'The work overlaps with the device or is removed; launches take as long as now.',
     ),

@@ -36,7 +36,7 @@ import { benchmarkFlags } from './benchmark-flags.js';
 import { cpuByAccident } from './cpu-by-accident.js';
 import { profilerOverhead } from './profiler-overhead.js';
 import { fewRepeats } from './few-repeats.js';
-import { answersNotAsAsked } from './answers-not-as-asked.js';
+import { answersNotAsRequested } from './answers-not-as-requested.js';
 import { clientBound } from './client-bound.js';
 import { prefixCacheArtefact } from './prefix-cache-artefact.js';
 import { kvPoolSmall } from './kv-pool-small.js';
@@ -94,7 +94,7 @@ export const rules: readonly Rule[] = [
   kvPoolSmall,
   prefixCacheArtefact,
   clientBound,
-  answersNotAsAsked,
+  answersNotAsRequested,
   fewRepeats,
   profilerOverhead,
   cpuByAccident,

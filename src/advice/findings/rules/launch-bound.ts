@@ -20,7 +20,7 @@ import { formatNs } from '../../../vocabulary/format.js';
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
-const ofTimeline: Rule = stageRule(
+const timelineRule: Rule = stageRule(
   {
     id: 'launch_bound',
     title: 'Launch-bound stage',
@@ -63,9 +63,9 @@ const ofTimeline: Rule = stageRule(
 
 /** The host launches kernels more slowly than the device runs them: from a timeline, else from a benchmark's samples. */
 export const launchBound: Rule = {
-  ...ofTimeline,
+  ...timelineRule,
   async find(context) {
-    const found = await ofTimeline.find(context);
+    const found = await timelineRule.find(context);
     return found.outcome === 'not_applicable' ? ((await launchesOfBench(context)) ?? found) : found;
   },
 };

@@ -11,7 +11,7 @@ import { repetitions, sessionOf } from '../../../facts/test-session.js';
 import { findingContext } from '../findings.js';
 import { expectEvidence } from '../test-evidence.js';
 import type { Rule, RuleOutcome } from '../rule.js';
-import { answersNotAsAsked } from './answers-not-as-asked.js';
+import { answersNotAsRequested } from './answers-not-as-requested.js';
 import { benchmarkFlags } from './benchmark-flags.js';
 import { clientBound } from './client-bound.js';
 import { fewRepeats } from './few-repeats.js';
@@ -239,12 +239,12 @@ test('issues of a load test become findings with the same text', async () => {
   expect(fired(await outcome(prefixCacheArtefact, doubtful))[0]!.title).toContain(
     '60 % of the prompt tokens',
   );
-  expect(fired(await outcome(answersNotAsAsked, doubtful))[0]!.title).toContain('1 of 2 requests failed');
+  expect(fired(await outcome(answersNotAsRequested, doubtful))[0]!.title).toContain('1 of 2 requests failed');
   const clean = await served(false, 0);
-  for (const rule of [clientBound, prefixCacheArtefact, answersNotAsAsked])
+  for (const rule of [clientBound, prefixCacheArtefact, answersNotAsRequested])
     expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
   const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
-  for (const rule of [clientBound, answersNotAsAsked, benchmarkFlags])
+  for (const rule of [clientBound, answersNotAsRequested, benchmarkFlags])
     expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
 });
 

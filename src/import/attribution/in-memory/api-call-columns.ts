@@ -1,0 +1,29 @@
+import type { InMemoryColumns } from '../../../model/workbench.js';
+import { direct, columnsByShape } from './columns.js';
+import { type Places, stageIds } from './places.js';
+import type { InMemoryEvents } from './events.js';
+
+interface CallsInput {
+  calls: InMemoryEvents;
+  /** By code. */
+  names: readonly string[];
+}
+
+export function apiCallColumns({ calls, names }: CallsInput): InMemoryColumns {
+  const { shapes } = calls;
+  const perShape = columnsByShape(calls.shape);
+  return {
+    start_ns: direct(calls.start_ns),
+    dur_ns: direct(calls.dur_ns),
+    pid: perShape(shapes['pid']),
+    tid: perShape(shapes['tid']),
+    rank: perShape(shapes['rank']),
+    correlation: direct(calls.correlation),
+    name: perShape(shapes['name'], names),
+    api: perShape(shapes['api'], names),
+  };
+}
+
+export function callStageColumns({ places }: { places: Places }): InMemoryColumns {
+  return { stage_id: stageIds(places) };
+}

@@ -1,0 +1,45 @@
+import { isGraphLaunch, nodeWithoutId } from '../impossible.js';
+import { sharedInts } from './shared-arrays.js';
+import type { InMemoryEvents } from './events.js';
+
+/**
+ * Like joinLaunches: activities launched by calls for CUDA graphs are nodes of a graph, even if the profiler recorded
+ * no node id.
+ * @param call row of the call that launched each; −1: none
+ * @returns the same events if there are none
+ */
+export function withGraphNodes(
+  { events, call }: { events: InMemoryEvents; call: Int32Array },
+  calls: InMemoryEvents,
+  names: readonly string[],
+): { events: InMemoryEvents; call: Int32Array } {
+  const { rows, shape, shapes } = events;
+  const launches = Uint8Array.from(calls.shapes['name'] ?? [], (name) =>
+    Number(isGraphLaunch(names[name] ?? '')),
+  );
+  const nodes = shapes['graph_node'];
+  if (!nodes || !launches.includes(1)) return { events, call };
+  const unnamed = Uint8Array.from(nodes, (node, code) =>
+    Number(Number.isNaN(node) && shapes['opaque_graph']?.[code] !== 1),
+  );
+  const added = new Map<number, number>();
+  const nodeIds = sharedInts(rows);
+  nodeIds.set(shape.subarray(0, rows));
+  for (let i = 0; i < rows; i++) {
+    const code = shape[i]!;
+    const from = call[i]!;
+    if (from < 0 || unnamed[code] === 0 || launches[calls.shape[from]!] === 0) continue;
+    if (!added.has(code)) added.set(code, nodes.length + added.size);
+    nodeIds[i] = added.get(code)!;
+  }
+  if (added.size === 0) return { events, call };
+  const codes = [...added.keys()];
+  const wider = Object.entries(shapes).map(([name, values]) => {
+    const column = new Float64Array(values.length + codes.length);
+    column.set(values);
+    for (const [i, code] of codes.entries())
+      column[values.length + i] = name === 'graph_node' ? nodeWithoutId : values[code]!;
+    return [name, column] as const;
+  });
+  return { events: { ...events, shape: nodeIds, shapes: Object.fromEntries(wider) }, call };
+}

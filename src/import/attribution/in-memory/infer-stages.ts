@@ -1,0 +1,180 @@
+import type { StageName } from '../../stage-names.js';
+import {
+  type Inference,
+  inferRanges,
+  inferredNames,
+  type InferredRange,
+  type MarkedRange,
+  type ProcessKernels,
+} from '../infer-ranges.js';
+import type { InMemoryEvents } from './events.js';
+import type { InMemoryRanges } from './ranges.js';
+import type { InMemoryTrace } from './trace.js';
+
+/**
+ * Like inferFromTables, for a capture in memory.
+ * @param label by the code of a name
+ * @param calls of each kernel; −1: none
+ */
+export function inferInMemory(
+  trace: InMemoryTrace,
+  names: readonly string[],
+  label: (code: number) => StageName,
+  calls: Int32Array,
+): Promise<Inference> {
+  const texts = (codes: Iterable<number>) => [...new Set(codes)].map((code) => names[code] ?? '');
+  return inferRanges({
+    kernelNames: texts(trace.kernels.shapes['name'] ?? []),
+    rangeNames: texts(trace.ranges.shapes['name'] ?? []),
+    // oxlint-disable-next-line require-await
+    marks: async (isMark) => marks(trace.ranges, label, isMark),
+    processes: () => processes(trace, names, calls),
+  });
+}
+
+function marks(
+  { rows, start_ns: start, end_ns: end, shape, shapes }: InMemoryRanges,
+  label: (code: number) => StageName,
+  isMark: (label: StageName) => boolean,
+): MarkedRange[] {
+  const labels = Array.from(shapes['name'] ?? [], (code) => label(code));
+  const isWanted = labels.map(isMark);
+  const found: MarkedRange[] = [];
+  for (let row = 0; row < rows; row++) {
+    const code = shape[row]!;
+    if (!isWanted[code] || Number.isNaN(end[row]!)) continue;
+    found.push({ pid: shapes['pid']![code]!, startNs: start[row]!, endNs: end[row]!, label: labels[code]! });
+  }
+  return found;
+}
+
+// oxlint-disable-next-line require-await
+async function* processes(
+  { kernels, calls }: InMemoryTrace,
+  names: readonly string[],
+  callOf: Int32Array,
+): AsyncIterable<ProcessKernels> {
+  for (const { pid, device, rank } of busiest(kernels)) {
+    const { rows, start_ns: start, dur_ns: dur, shape, shapes } = kernels;
+    const processRows = Array.from(
+      shapes['pid'] ?? [],
+      (value, code) => value === pid && shapes['device']![code] === device,
+    );
+    let count = 0;
+    for (let i = 0; i < rows; i++) if (processRows[shape[i]!]) count++;
+    const { codes, launches } = launchCodes(shapes, names);
+    // Loops: `from` with a function takes ten times as long, and these arrays have millions of rows.
+    const at = new Int32Array(count);
+    const code = new Int32Array(count);
+    const startNs = new Float64Array(count);
+    const durNs = new Float64Array(count);
+    for (let i = 0, n = 0; i < rows; i++) {
+      if (!processRows[shape[i]!]) continue;
+      at[n] = i;
+      code[n] = codes[shape[i]!]!;
+      startNs[n] = start[i]!;
+      durNs[n++] = dur[i]!;
+    }
+    yield {
+      pid,
+      rank,
+      kernels: { rows: count, code, start_ns: startNs, dur_ns: durNs, launches },
+      // oxlint-disable-next-line require-await
+      async launches(wanted) {
+        const found = wanted.map((row) => callOf[at[row]!]!);
+        const callColumn = (value: (call: number) => number) =>
+          Float64Array.from(found, (call) => (call < 0 ? Number.NaN : value(call)));
+        return {
+          start_ns: callColumn((call) => calls.start_ns[call]!),
+          end_ns: callColumn((call) => calls.start_ns[call]! + calls.dur_ns[call]!),
+          tid: callColumn((call) => calls.shapes['tid']![calls.shape[call]!]!),
+        };
+      },
+    };
+  }
+}
+
+/** Combinations of names and grids. */
+function launchCodes(shapes: InMemoryEvents['shapes'], names: readonly string[]) {
+  const known = new Map<string, number>();
+  const launches: { name: string; grid: string | null }[] = [];
+  const codes = Int32Array.from(shapes['name']!, (name, code) => {
+    const grid = shapes['grid']![code]!;
+    const key = `${name},${grid}`;
+    if (!known.has(key)) {
+      known.set(key, launches.length);
+      launches.push({ name: names[name] ?? '', grid: names[grid] ?? null });
+    }
+    return known.get(key)!;
+  });
+  return { codes, launches };
+}
+
+/** The device with the most kernel time of each process, in order of processes; the lowest number on a tie. */
+function busiest({ rows, dur_ns: dur, shape, shapes }: InMemoryEvents) {
+  const time = new Float64Array(shapes['pid']?.length ?? 0);
+  for (let i = 0; i < rows; i++) time[shape[i]!]! += dur[i]!;
+  const byDevice = new Map<string, { pid: number; device: number; rank: number; ns: number }>();
+  for (const [code, pid] of (shapes['pid'] ?? new Float64Array()).entries()) {
+    const device = shapes['device']![code]!;
+    if (Number.isNaN(pid) || Number.isNaN(device) || device < 0 || time[code] === 0) continue;
+    const key = `${pid},${device}`;
+    const known = byDevice.get(key) ?? { pid, device, rank: shapes['rank']![code]!, ns: 0 };
+    known.ns += time[code]!;
+    byDevice.set(key, known);
+  }
+  const sorted = [...byDevice.values()].toSorted(
+    (a, b) => a.pid - b.pid || b.ns - a.ns || a.device - b.device,
+  );
+  return sorted.filter(({ pid }, i) => i === 0 || sorted[i - 1]!.pid !== pid);
+}
+
+/** The ranges of a capture with inferred ones behind them; their names extend `names`. */
+export function withInferred(
+  ranges: InMemoryRanges,
+  inferred: readonly InferredRange[],
+  names: string[],
+): { ranges: InMemoryRanges; labels: { code: number; label: StageName }[] } {
+  if (inferred.length === 0) return { ranges, labels: [] };
+  const named = inferredNames(inferred, names.length);
+  for (const { code, text } of named.names) names[code] = text;
+  const { rows, shapes } = ranges;
+  const combinations = shapes['name']!.length;
+  const added = new Map<string, number>();
+  const columns: Record<string, number[]> = { pid: [], tid: [], rank: [], name: [], process_wide: [] };
+  const codes = inferred.map(({ pid, tid, rank }, i) => {
+    const name = named.codes[i]!;
+    const key = [pid, tid, rank, name].join(',');
+    if (!added.has(key)) {
+      added.set(key, combinations + added.size);
+      for (const [column, value] of Object.entries({ pid, tid, rank, name, process_wide: 1 }))
+        columns[column]!.push(value);
+    }
+    return added.get(key)!;
+  });
+  const joined = (markedValues: Float64Array, more: readonly number[]) =>
+    Float64Array.from({ length: markedValues.length + more.length }, (_, i) =>
+      i < markedValues.length ? markedValues[i]! : more[i - markedValues.length]!,
+    );
+  const shape = new Int32Array(rows + inferred.length);
+  shape.set(ranges.shape.subarray(0, rows));
+  shape.set(codes, rows);
+  return {
+    ranges: {
+      rows: rows + inferred.length,
+      start_ns: joined(
+        ranges.start_ns.subarray(0, rows),
+        inferred.map(({ startNs }) => startNs),
+      ),
+      end_ns: joined(
+        ranges.end_ns.subarray(0, rows),
+        inferred.map(({ endNs }) => endNs),
+      ),
+      shape,
+      shapes: Object.fromEntries(
+        Object.entries(columns).map(([name, more]) => [name, joined(shapes[name]!, more)]),
+      ),
+    },
+    labels: named.names,
+  };
+}

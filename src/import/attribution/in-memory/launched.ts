@@ -1,0 +1,61 @@
+import { attributions } from '../host-threads.js';
+import { stagesByTime } from '../orphans.js';
+import type { OrphanCounts } from '../orphans.js';
+import { type InMemoryStages, stageBatches } from './stages.js';
+import type { Places } from './places.js';
+import { sharedInts } from './shared-arrays.js';
+import type { InMemoryEvents } from './events.js';
+
+/** Activities of a table with their calls. */
+export interface Launched {
+  events: InMemoryEvents;
+  /** Row of the call; −1: an orphan. */
+  call: Int32Array;
+  /** Like Places, per activity. */
+  place: Int32Array;
+}
+
+/** Orphans get the stage that is open when they start. */
+export async function launched(
+  stages: InMemoryStages,
+  { events, call }: Pick<Launched, 'events' | 'call'>,
+  places: Places,
+  counts: OrphanCounts,
+): Promise<Launched> {
+  const { rows, start_ns, shape, shapes } = events;
+  const place = sharedInts(rows);
+  let orphans = 0;
+  for (let i = 0; i < rows; i++) {
+    const from = call[i]!;
+    if (from < 0) orphans++;
+    else place[i] = places[from]!;
+  }
+  if (orphans === 0) return { events, call, place };
+  counts.orphans += orphans;
+  const time = attributions.indexOf('time');
+  counts.byTime += await stagesByTime(
+    stageBatches(stages),
+    batch(orphans, (columns) => {
+      let n = 0;
+      for (let i = 0; i < rows; i++) {
+        if (call[i]! >= 0) continue;
+        columns['start_ns']![n] = start_ns[i]!;
+        columns['pid']![n] = shapes['pid']![shape[i]!]!;
+        columns['activity']![n++] = i;
+      }
+    }),
+    (activity, stage) => (place[activity] = stage * attributions.length + time),
+  );
+  return { events, call, place };
+}
+
+// oxlint-disable-next-line require-await
+async function* batch(rows: number, fill: (columns: Record<string, Float64Array>) => void) {
+  const columns = {
+    start_ns: new Float64Array(rows),
+    pid: new Float64Array(rows),
+    activity: new Float64Array(rows),
+  };
+  fill(columns);
+  yield { rows, columns };
+}

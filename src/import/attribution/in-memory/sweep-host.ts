@@ -1,0 +1,192 @@
+import { stageKinds } from '../../../model/record.js';
+import type { Columns } from '../../../model/workbench.js';
+import type { StageName } from '../../stage-names.js';
+import type { HostCounts } from '../host-sweep.js';
+import {
+  attributions,
+  type Found,
+  type Host,
+  hostThreads,
+  placeOf,
+  type Process,
+  processOf,
+  stageAt,
+  type Thread,
+  threadOf,
+} from '../host-threads.js';
+import { foldStages } from '../nested-stages.js';
+import { openRange, type OpenedRanges } from '../open-range.js';
+import type { OpenStage } from '../open-stage.js';
+import { closeRanges, type InMemoryRanges, rangeOrder } from './ranges.js';
+import { foldInMemory, type InMemoryStages, stageArrays } from './stages.js';
+import type { Places } from './places.js';
+import { sharedInts } from './shared-arrays.js';
+import type { InMemoryEvents } from './events.js';
+
+interface SweptHost {
+  /** Records when and how long each thread waited. */
+  host: Host;
+  counts: HostCounts;
+  stages: InMemoryStages;
+  /** One entry per call. */
+  places: Places;
+}
+
+/**
+ * As sweepHost, for ranges and calls in memory, without operators. Nearly every call lies in the range that its thread
+ * opened last: such calls are placed by two numbers per thread, the others by searching the thread's stack.
+ * @param stage by the code of a name
+ * @param synchronizing codes of synchronizing calls
+ */
+export function sweepHostInMemory(
+  ranges: InMemoryRanges,
+  calls: InMemoryEvents,
+  stage: (name: number) => StageName,
+  synchronizing: ReadonlySet<number>,
+): SweptHost {
+  const counts: HostCounts = {
+    clippedCalls: 0,
+    overlappingRanges: 0,
+    unclosedRanges: closeRanges(ranges, calls),
+  };
+  const host = hostThreads(markedThreads(ranges));
+  const threads = new Map<Thread, number>();
+  const numberOf = (thread: Thread): number => {
+    if (!threads.has(thread)) threads.set(thread, threads.size);
+    return threads.get(thread)!;
+  };
+  const owners = rangeOwners(host, ranges, numberOf);
+  const callCodes = callThreads(host, calls, synchronizing, numberOf);
+  const byNumber = [...threads.keys()];
+  // For each thread, the end and the place of the range on top of its stack.
+  const topEnd = new Float64Array(byNumber.length).fill(Number.NEGATIVE_INFINITY);
+  const topPlace = new Int32Array(byNumber.length);
+  const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
+  const opened: OpenedRanges = { stages: 0, nested: new Map(), counts };
+  const stages = stageArrays(ranges.rows, { ...ranges.shapes, ...labelColumns(labels) });
+  const order = rangeOrder(ranges);
+  const api = attributions.indexOf('api');
+
+  function topIs(number: number, stage: OpenStage | null): void {
+    topEnd[number] = stage ? stage.endNs : Number.NEGATIVE_INFINITY;
+    topPlace[number] = placeOf({ stage, by: api });
+  }
+
+  function open(row: number): void {
+    const code = ranges.shape[row]!;
+    const { process, thread, number, rank, name } = owners[code]!;
+    const startNs = ranges.start_ns[row]!;
+    const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
+    const stage = openRange(opened, process, thread, range, labels[code]!);
+    if (thread) topIs(number, stage);
+    const { stageValues: own } = stages;
+    const at = stages.rows++;
+    stages.shape[at] = code;
+    own.parent_id[at] = stage.parent ? stage.parent.id : Number.NaN;
+    own.phase_id[at] = stage.phase ? stage.phase.id : Number.NaN;
+    own.step_index[at] = stage.step ?? Number.NaN;
+    own.iteration[at] = stage.iteration ?? Number.NaN;
+    own.start_ns[at] = startNs;
+    own.end_ns[at] = stage.endNs;
+    if (stage.warmup) own.warmup[at] = 1;
+  }
+
+  const found: Found = { stage: null, by: 0 };
+  function lookedUp(number: number, startNs: number, endNs: number): number {
+    const thread = byNumber[number]!;
+    if (stageAt(thread, startNs, endNs, found)) counts.clippedCalls++;
+    topIs(number, thread.ranges.at(-1) ?? null);
+    return placeOf(found);
+  }
+
+  const { rows, start_ns: start, dur_ns: dur, shape } = calls;
+  const { thread: threadOfCode, waits } = callCodes;
+  const places = sharedInts(rows);
+  /** Places calls from row `from` that start before `until`. @returns the row after them */
+  function placeCalls(from: number, until: number): number {
+    let i = from;
+    for (; i < rows; i++) {
+      const begin = start[i]!;
+      if (begin >= until) break;
+      const code = shape[i]!;
+      const number = threadOfCode[code]!;
+      const end = begin + dur[i]!;
+      if (waits[code] === 1) byNumber[number]!.waiting.add(begin, end);
+      places[i] = end <= topEnd[number]! ? topPlace[number]! : lookedUp(number, begin, end);
+    }
+    return i;
+  }
+
+  let call = 0;
+  for (let next = 0; next < ranges.rows; next++) {
+    const row = order ? order[next]! : next;
+    // At equal start times the enclosing range comes first.
+    call = placeCalls(call, ranges.start_ns[row]!);
+    open(row);
+  }
+  placeCalls(call, Number.POSITIVE_INFINITY);
+  foldInMemory(stages, foldStages(opened.nested));
+  return { host, counts, stages, places };
+}
+
+/** Columns that follow from the names of combinations, for all their stages. */
+function labelColumns(labels: readonly StageName[]): Columns {
+  const labelColumn = (value: (label: StageName) => number | null) =>
+    Float64Array.from(labels, (label) => value(label) ?? Number.NaN);
+  return {
+    kind: labelColumn(({ kind }) => stageKinds.indexOf(kind)),
+    batch_size: labelColumn((label) => label.batch_size),
+    new_tokens: labelColumn((label) => label.new_tokens),
+    context_tokens_sum: labelColumn((label) => label.context_tokens_sum),
+    confidence: labelColumn((label) => label.confidence),
+  };
+}
+
+/** Threads that have push/pop ranges, in order. */
+function markedThreads({ shapes }: InMemoryRanges): { pid: number; tid: number }[] {
+  const marked = new Map<string, { pid: number; tid: number }>();
+  for (const [code, pid] of shapes['pid']!.entries()) {
+    const tid = shapes['tid']![code]!;
+    if (shapes['process_wide']![code] !== 1) marked.set(`${pid},${tid}`, { pid, tid });
+  }
+  const last = (value: number) => (Number.isNaN(value) ? Number.MAX_VALUE : value);
+  return [...marked.values()].sort((a, b) => last(a.pid) - last(b.pid) || last(a.tid) - last(b.tid));
+}
+
+interface Owner {
+  process: Process;
+  /** Null: a start/end range. */
+  thread: Thread | null;
+  number: number;
+  rank: number;
+  name: number;
+}
+
+/** The thread or process that owns the ranges of each combination. */
+function rangeOwners(host: Host, { shapes }: InMemoryRanges, numberOf: (thread: Thread) => number): Owner[] {
+  return Array.from(shapes['pid']!, (pid, code) => {
+    const tid = shapes['tid']![code]!;
+    const thread = shapes['process_wide']![code] === 1 ? null : threadOf(host, pid, tid);
+    return {
+      process: processOf(host, pid),
+      thread,
+      number: thread ? numberOf(thread) : -1,
+      rank: shapes['rank']![code]!,
+      name: shapes['name']![code]!,
+    };
+  });
+}
+
+/** For each combination of calls the number of its thread, and whether it waits. */
+function callThreads(
+  host: Host,
+  { shapes }: InMemoryEvents,
+  synchronizing: ReadonlySet<number>,
+  numberOf: (thread: Thread) => number,
+) {
+  const pids = shapes['pid'] ?? new Float64Array();
+  return {
+    thread: Int32Array.from(pids, (pid, code) => numberOf(threadOf(host, pid, shapes['tid']![code]!))),
+    waits: Uint8Array.from(pids, (_, code) => Number(synchronizing.has(shapes['name']![code]!))),
+  };
+}

@@ -1,0 +1,81 @@
+import type { Issue } from '../model/document.js';
+import type { Sentence } from '../model/sentence-template.js';
+import { formatCount, formatQuantity } from './format.js';
+
+/** An argument with its unit, which is part of the template: sentence`took ${quantity(4, 'ms')}`. */
+export const quantity = (n: number, unit: string) => ({ n, unit });
+
+/** A sentence with its template and arguments: sentence`${3} ranges were never closed`. A number alone is a count. */
+export function sentence(
+  parts: TemplateStringsArray,
+  ...args: (number | string | ReturnType<typeof quantity>)[]
+): { text: string; said: Sentence } {
+  const template = parts.reduce((text, part, index) => {
+    const arg = args[index - 1];
+    return `${text}{${typeof arg === 'object' ? arg.unit : ''}}${part}`;
+  });
+  const built = { template, args: args.map((arg) => (typeof arg === 'object' ? arg.n : arg)) };
+  return { text: filled(built), said: built };
+}
+
+const filled = ({ template, args }: { template: string; args: readonly (number | string | Range)[] }) => {
+  let next = 0;
+  return template.replaceAll(/\{([^{}]*)\}/g, (_, unit: string) => {
+    const arg = args[next++]!;
+    if (typeof arg === 'string') return arg;
+    if (typeof arg === 'number') return numberText(arg, unit);
+    return `${numberText(arg.low, unit)} to ${numberText(arg.high, unit)}`;
+  });
+};
+
+function numberText(value: number, unit: string): string {
+  return unit === '' ? formatCount(value) : formatQuantity(value, unit);
+}
+
+interface Range {
+  low: number;
+  high: number;
+}
+
+interface IssueText {
+  text: string;
+  said?: Sentence | undefined;
+}
+
+/** Equal for sentences that differ only in their numbers; for sentences without arguments, their text. */
+export const sentenceKey = ({ text, said }: IssueText): string =>
+  said ? JSON.stringify([said.template, said.args.filter((arg) => typeof arg === 'string')]) : text;
+
+/** One text for sentences with the same key: a number that differs becomes "1.0 % to 1.1 %". */
+export function rangedText(texts: readonly IssueText[]): string {
+  const [first] = texts;
+  if (!first?.said) return first?.text ?? '';
+  const args = first.said.args.map((firstArg, index) => {
+    const numbers = texts.map(({ said }) => said?.args[index]).filter((arg) => typeof arg === 'number');
+    const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+    return typeof firstArg === 'string' || low === high ? firstArg : { low, high };
+  });
+  return filled({ template: first.said.template, args });
+}
+
+/** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */
+export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: string | null }[]): Issue[] {
+  const groups = new Map<string, (typeof all)[number][]>();
+  for (const entry of all) {
+    const key = [entry.issue.severity, entry.prefix, entry.issue.code, sentenceKey(entry.issue)].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), entry]);
+  }
+  return [...groups.values()].map((group): Issue => {
+    const { issue, prefix = '' } = group[0]!;
+    const at = [...new Set(group.flatMap((entry) => entry.at ?? []))];
+    const between = at.some((place) => place.includes(',')) ? '; ' : ', ';
+    const where =
+      at.length > 4 ? `${at.slice(0, 3).join(between)} and ${at.length - 3} more` : at.join(between);
+    const text = rangedText(group.map((entry) => entry.issue));
+    return {
+      severity: issue.severity,
+      code: issue.code,
+      text: `${prefix}${where === '' ? text : text.replace(/(\.?)$/, ` (${where})$1`)}`,
+    };
+  });
+}
