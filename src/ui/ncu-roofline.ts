@@ -1,17 +1,13 @@
 import type { KernelCounters } from '../model/documents/counters.js';
-import { bareKernelName } from '../model/kernel-name.js';
+import { kernelKey } from '../model/kernel-name.js';
 import type { Block } from '../views/block.js';
 import type { RooflineChart } from '../views/chart.js';
 import { tableOf } from '../views/table-of.js';
 import { lineMark } from '../vocabulary/colours.js';
 import { kernelLabel } from '../vocabulary/kernel-label.js';
 
-/**
- * Whether two names are one kernel. Nsight Systems and Nsight Compute write template arguments differently, so names are compared without
- * them.
- */
 export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>
-  bareKernelName(name) === bareKernelName(otherName);
+  kernelKey(name) === kernelKey(otherName);
 
 /** The unit that executed most of the FLOP: its peak is the kernel's roofline. */
 const unitOf = ({ roofline: { flop_by_unit: units } }: KernelCounters): string =>

@@ -240,8 +240,24 @@ test('profiles of the embedded engine compare by operators, with the interval of
     ['threads', ['1', '4']],
     ['torch', [null, '2.11']],
   ]);
-  expect(data.environment.every(({ could_explain }) => could_explain !== null)).toBe(true);
+  expect(data.environment.map(({ could_explain }) => could_explain)).toEqual([
+    'host speed: launch overhead and time between steps',
+    null,
+  ]);
 });
+
+test('one program under nsys and under the PyTorch profiler has the same kernels', async () => {
+  const kineto = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
+  const traced = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'));
+  const { data } = await compareSessions([traced, kineto]);
+  expect(data.kernel_counts).toMatchObject({ new: 0, gone: 0 });
+  expect(data.kernels.length).toBe(53);
+  expect(data.kernels.map(({ values }) => values[0]!.count)).toEqual(
+    data.kernels.map(({ values }) => values[1]!.count),
+  );
+  // Nothing is known to differ that only one of the tools records.
+  expect(data.headlines.at(-1)!.text).toBe('No known difference in workload, software or machine.');
+}, 60_000);
 
 test('a profile stopped before its operators compares by times', async () => {
   const { stages, iterations } = repetitions(clean);

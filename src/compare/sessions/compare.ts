@@ -2,6 +2,7 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
+import { kernelKey } from '../../model/kernel-name.js';
 import { hasRows, hasSubject } from '../../model/subjects.js';
 import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
@@ -251,8 +252,7 @@ function changesOf(values: ({ ms: number } | null)[]): Change[] {
 }
 
 function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
-  const keyed = (kernel: SideKernel) => `${kernel.phase}\n${kernel.name}`;
-  const maps = sides.map(({ kernels }) => new Map(kernels.map((kernel) => [keyed(kernel), kernel])));
+  const maps = sides.map(({ kernels }) => byKernel(kernels));
   const keys = unique(maps.flatMap((map) => [...map.keys()]));
   const [first, last] = [sides[0]!, sides.at(-1)!];
   const rows = keys.flatMap((key) => {
@@ -279,6 +279,19 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   const moved = (row: (typeof rows)[number]) =>
     Math.max(...row.changes.map((change) => Math.abs(change?.delta_ms ?? 0)));
   return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name, 'en'));
+}
+
+/** Kernels by phase and name, whatever tool wrote the name; overloads that only their parameters distinguish are one. */
+function byKernel(kernels: readonly SideKernel[]): Map<string, SideKernel> {
+  const found = new Map<string, SideKernel>();
+  for (const kernel of kernels) {
+    const key = `${kernel.phase}\n${kernelKey(kernel.name)}`;
+    const known = found.get(key);
+    const count = kernel.count + (known?.count ?? 0);
+    const ms = kernel.ms + (known?.ms ?? 0);
+    found.set(key, known ? { ...known, count, ms, mean_ns: (1e6 * ms) / count } : kernel);
+  }
+  return found;
 }
 
 type Value = CompareResult['kernels'][number]['values'][number];

@@ -43,7 +43,9 @@ export function environmentDifferences(sides: readonly Side[]): Difference[] {
     const known = values.filter((value) => value !== null);
     if (new Set(values).size < 2 || known.length === 0) return [];
     const { label, part } = facts.find((fact) => fact.has(key))!.get(key)!;
-    return [{ label, part, values, could_explain: explanation(key) }];
+    // What one session does not record need not differ.
+    const couldExplain = known.length < values.length ? null : explanation(key);
+    return [{ label, part, values, could_explain: couldExplain }];
   });
   return [...argumentDifference(sides), ...found, ...clockDifferences(sides)];
 }

@@ -9,6 +9,7 @@ import {
   plural,
   formatQuantity,
 } from '../../vocabulary/format.js';
+import { kernelChangeLabels } from '../../vocabulary/kernel-changes.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
 
@@ -120,7 +121,7 @@ function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult[
 function kernelLine({ kernel_counts, what }: Parts): CompareResult['headlines'] {
   const found = (['new', 'gone', 'faster', 'slower', 'more', 'fewer'] as const)
     .filter((status) => (kernel_counts[status] ?? 0) > 0)
-    .map((status) => `${kernel_counts[status]} ${status}`);
+    .map((status) => `${kernel_counts[status]} ${kernelChangeLabels[status]}`);
   const noun = what === 'trace' ? 'Kernels' : 'Operators';
   return found.length > 0
     ? [{ id: 'kernels', text: `${noun}: ${found.join(', ')}; ${kernel_counts.same ?? 0} the same.` }]
