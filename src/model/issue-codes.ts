@@ -211,6 +211,7 @@ export const issueCodes = {
   vllm_starts: {
     means: 'the log has several starts of the engine: the last one with memory figures was used',
   },
+  vllm_no_start: { means: "the log lacks the line with the engine's configuration" },
   vllm_refused: { means: 'the log ends with an error of vLLM' },
   vllm_rank_order: { means: 'lines do not name ranks: processes were numbered in start order' },
   vllm_no_memory: { means: 'the log has no memory figures' },

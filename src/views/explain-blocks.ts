@@ -1,6 +1,5 @@
 import { plural } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
-import { slowestFirst } from '../vocabulary/explain-words.js';
 import { barParts } from '../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { barWords, countedIn } from '../vocabulary/bars.js';
@@ -203,7 +202,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `Showing the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length} ranks${recorded === undefined ? '' : ` that were compared, of ${recorded}`}: `,
+        `Time by rank${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },

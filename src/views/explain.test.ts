@@ -64,16 +64,14 @@ describe('explain in the terminal', () => {
         measured_ms: 23.25 - rank / 100,
       }));
       if (recorded !== undefined) stage!.ranks_recorded = recorded;
-      return /Showing the[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
+      return /Time by rank[^.]*?(?:\d\.\d[^.]*)*\.\n/.exec(explainText(explain))![0].replaceAll(/\s+/g, ' ');
     };
     expect(ranksOf(8)).toContain('rank 7 (GPU 0) 23.2 ms.');
     const many = ranksOf(922);
-    expect(many).toContain('of 922 ranks: rank 0 (GPU 0) 23.3 ms, rank 1');
+    expect(many).toContain('Time by rank: rank 0 (GPU 0) 23.3 ms, rank 1');
     expect(many).toContain('rank 3 (GPU 0) 23.2 ms; the other 918 take 14.0 ms to 23.2 ms.');
     expect(many.length).toBeLessThan(200);
-    expect(ranksOf(11, 16)).toContain(
-      'of 11 ranks that were compared, of 16: rank 0 (GPU 0) 23.3 ms, rank 1',
-    );
+    expect(ranksOf(11, 16)).toContain('Time by rank, 11 of 16 compared: rank 0 (GPU 0) 23.3 ms, rank 1');
   });
 
   test('can be limited to one stage and a number of findings; says so if there is nothing to find', () => {

@@ -1,5 +1,5 @@
 import { plural } from './format.js';
-import type { ExplainResult, Finding, StageWaterfall } from '../model/documents/explain.js';
+import type { ExplainResult, Finding } from '../model/documents/explain.js';
 
 /** Shown if the session has no stages (samples, counters, collectives): rules about time were not applicable. */
 export const nothingRecorded =
@@ -22,7 +22,3 @@ export function nothingFound({
 /** A change with its further text. */
 export const changeText = ({ text, more }: Finding['change']): string =>
   more === undefined ? text : `${text} ${more}`;
-
-/** Whether the first rank is the slowest one; false if it takes about as long as others that wait for it. */
-export const slowestFirst = ({ ranks }: Pick<StageWaterfall, 'ranks'>): boolean =>
-  ranks.every(({ measured_ms }) => measured_ms <= ranks[0]!.measured_ms);

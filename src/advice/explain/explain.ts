@@ -28,7 +28,7 @@ export async function explainSession(
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
+    const { stages, without, scope, whyRank = null } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
     const found = await findings(context);
     const { machine } = context;
@@ -36,7 +36,7 @@ export async function explainSession(
       session: sessionIdentity(session),
       workload: manifest.workload,
       ...sentences(stages, without, found.findings, {
-        awaited,
+        whyRank,
         inferred: scope && (await inferredSteps(scope)),
         machine,
         looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),

@@ -8,7 +8,6 @@ import type {
 } from '../../model/documents/explain.js';
 import { isExposedBar, isKernelBar } from '../../model/bars.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
-import type { AwaitedRank } from '../../facts/waterfall/ranks.js';
 import {
   formatFactor,
   formatFigureWithInterval,
@@ -42,12 +41,12 @@ export function sentences(
   without: ExplainResult['without_waterfall'],
   found: readonly Finding[],
   {
-    awaited = null,
+    whyRank = null,
     inferred = null,
     machine = null,
     looked = true,
   }: {
-    awaited?: AwaitedRank | null;
+    whyRank?: string | null;
     inferred?: InferredStepsFound | null;
     machine?: MachineLoad | null;
     looked?: boolean;
@@ -67,7 +66,7 @@ export function sentences(
     preface: [
       ...busy,
       ...(inferred ? [inferredSentence(inferred)] : []),
-      ...(awaited ? [rankSentence(awaited)] : []),
+      ...(whyRank === null ? [] : [whyRank]),
     ],
     sentences: [
       limitSentence(lead, busy.length > 0),
@@ -98,11 +97,6 @@ export interface InferredStepsFound {
 
 function inferredSentence({ n, confidence }: InferredStepsFound): string {
   return `Steps are not marked: ${formatCount(n)} steps were inferred from the repeating kernel sequence (${formatPercent(confidence)} of the kernels between the first and the last belong to a step).`;
-}
-
-function rankSentence({ rank, device, kind, waiting_ms }: AwaitedRank): string {
-  const name = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
-  return `Showing ${name}: other ranks wait for it in collectives, one of them ${formatMs(waiting_ms)} ${perInstance(kind)}.`;
 }
 
 function limitSentence(stage: StageWaterfall, busy: boolean): string {

@@ -7,7 +7,7 @@ import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { meanFigure } from '../../model/statistics.js';
 import type { Session } from '../../session/open.js';
 import { phases } from '../../facts/trace/phases.js';
-import { traceScope } from '../../facts/derived/scope.js';
+import { timelineScope } from '../../facts/waterfall/ranks.js';
 import type { TraceScope } from '../../facts/trace/scope.js';
 import { telemetry } from '../../facts/trace/telemetry.js';
 import { windowClocks } from '../../facts/trace/windows.js';
@@ -21,7 +21,7 @@ const comparedPhases = new Set([...stepKinds, 'sampling', 'outside']);
 export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
-    const scope = await traceScope(database, session.manifest);
+    const { scope } = await timelineScope(session, database);
     const clocks = await windowClocks(scope);
     const found = await phases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);

@@ -151,7 +151,7 @@ async function chooseSource(
   }
   if (captureCounts.length > 1) {
     why.push(
-      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the longest compute time of ${captureCounts.length}; ranks and devices are never summed.`,
+      `Showing rank ${focus.rank ?? '–'} on device ${focus.device ?? '–'}, with the most recorded time of ${captureCounts.length}; ranks and devices are never summed.`,
     );
   }
   const clean = manifest.executions.filter(({ purpose }) => purpose === 'clean');

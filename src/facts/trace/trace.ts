@@ -1,4 +1,4 @@
-import { traceScope } from '../derived/scope.js';
+import { timelineScope } from '../waterfall/ranks.js';
 import { environmentFacts } from '../environment.js';
 import { document, type Document } from '../../model/document.js';
 import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
@@ -34,7 +34,7 @@ export async function analyzeTrace(
 ): Promise<Document<TraceResult>> {
   const database = await session.connect();
   try {
-    const scope = await traceScope(database, session.manifest, options);
+    const { scope } = await timelineScope(session, database, options);
     const started = await startSpreads(session, scope);
     try {
       return await documentOf(session, scope, started.spreads);

@@ -14,7 +14,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { storedGpuRoofline } from '../roofs.js';
-import { traceScope } from '../derived/scope.js';
+import { timelineScope } from '../waterfall/ranks.js';
 import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
@@ -99,7 +99,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
     let scope: TraceScope | null = null;
     // Measurements of inferscope have timed stages, which are preferred over a timeline.
     if (firstSubject(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
-      scope = await traceScope(database, manifest);
+      scope = (await timelineScope(session, database)).scope;
       const clocks = await windowClocks(scope);
       found.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
     } else {

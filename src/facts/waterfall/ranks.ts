@@ -13,6 +13,8 @@ import {
   waitingOfRanks,
 } from '../trace/collectives.js';
 import { traceScope } from '../derived/scope.js';
+import { formatMs } from '../../vocabulary/format.js';
+import { perInstance } from '../../vocabulary/stages.js';
 import { literal, type ScopeOptions, type TraceScope } from '../trace/scope.js';
 
 /** Kinds of stages that every rank runs at the same time, so the slowest rank decides. */
@@ -24,7 +26,7 @@ const equalTimeShare = 0.05;
 const minWaiting = 0.05;
 
 /** The rank that the others wait for in collectives. */
-export interface AwaitedRank {
+interface AwaitedRank {
   kind: PhaseKind;
   rank: number | null;
   device: number | null;
@@ -52,22 +54,25 @@ const mostRanks = 64;
  */
 const mostOfJob = 8;
 
-/** The timeline that explain shows: the rank asked for, else the one that the others wait for. */
+/** The timeline that every document and page shows: the rank asked for, else the one that the others wait for. */
 export async function timelineScope(
   session: Session,
   database: SessionDatabase,
-  options: ScopeOptions,
-): Promise<{ scope: TraceScope; slowest: SlowestRank | null }> {
-  const slowest = hasRows(session.manifest, 'kernels') ? await slowestRank(session, database, options) : null;
-  return { scope: await traceScope(database, session.manifest, slowest?.focus ?? options), slowest };
+  options: ScopeOptions = {},
+): Promise<{ scope: TraceScope; shown: ShownRank | null }> {
+  const shown = hasRows(session.manifest, 'kernels') ? await shownRank(session, database, options) : null;
+  const scope = await traceScope(database, session.manifest, shown?.focus ?? options);
+  if (shown) scope.source.why.unshift(shown.why);
+  return { scope, shown };
 }
 
-interface SlowestRank {
+interface ShownRank {
   focus: ScopeOptions;
+  /** Why this rank is shown, in a sentence. */
+  why: string;
   ranks: RankTime[];
   /** Number of ranks, including those not compared. */
   recorded: number;
-  awaited: AwaitedRank | null;
 }
 
 /**
@@ -75,11 +80,11 @@ interface SlowestRank {
  * stage, that is the rank with the least waiting in collectives, else the slowest. Null with one rank, or if the user
  * chose a rank.
  */
-async function slowestRank(
+async function shownRank(
   session: Session,
   database: SessionDatabase,
   options: ScopeOptions,
-): Promise<SlowestRank | null> {
+): Promise<ShownRank | null> {
   await makeKernelStreams(database);
   const distinct = await database.query<{ rank: number | null; device: number | null }>(
     'SELECT DISTINCT rank, device FROM kernel_streams',
@@ -106,13 +111,23 @@ async function slowestRank(
   const [slowest] = stageTimes;
   if (!slowest) return null;
   const awaited = await awaitedRank(database, captures, stageTimes);
+  const all = Math.max(recorded, candidates.length);
   return {
     focus: optionsOf(awaited ?? slowest),
+    why: awaited ? awaitedWords(awaited) : slowestWords(slowest, candidates.length, all),
     ranks,
-    recorded: Math.max(recorded, candidates.length),
-    awaited,
+    recorded: all,
   };
 }
+
+const nameOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): string =>
+  `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
+
+const awaitedWords = (awaited: AwaitedRank): string =>
+  `Showing ${nameOf(awaited)}: other ranks wait for it in collectives, one of them ${formatMs(awaited.waiting_ms)} ${perInstance(awaited.kind)}.`;
+
+const slowestWords = (slowest: RankTime, compared: number, recorded: number): string =>
+  `Showing ${nameOf(slowest)}, the slowest of ${compared} ranks${recorded > compared ? ` that were compared, of ${recorded}` : ''}.`;
 
 /** Null if the ranks differ in time, collectives cannot be paired, or almost no time is waiting. */
 async function awaitedRank(
@@ -141,23 +156,24 @@ const optionsOf = ({ rank, device }: Pick<AwaitedRank, 'rank' | 'device'>): Scop
   ...(device === null ? {} : { device }),
 });
 
-/** Ranks of the focused capture, and of the other captures of its job. */
+/** Ranks of the focused capture, and of the other captures of its job: those of the same tool, or with the same collectives. */
 async function ranksOf(session: Session, options: ScopeOptions) {
   const database = await session.connect();
   try {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
-    const job = session.manifest.captures
-      .filter((capture) => capture.execution_id === execution_id)
-      .map((capture) => capture.capture_id);
     const { recorded } = await collectiveSource(database, [capture_id]);
-    const captures = recorded ? job : [capture_id];
+    const tool = session.manifest.captures.find((capture) => capture.capture_id === capture_id)?.importer;
+    const captures = session.manifest.captures
+      .filter((capture) => capture.execution_id === execution_id && (recorded || capture.importer === tool))
+      .map((capture) => capture.capture_id);
+    const ofJob = recorded || captures.length > 1;
     const found = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
       `WITH busy AS (
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        placed AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS most, row_number() OVER (ORDER BY shared_ns, rank, device) AS least FROM busy)
-       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM placed WHERE ${recorded ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
+       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM placed WHERE ${ofJob ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
     );
     return { found, captures, recorded: found[0]?.recorded ?? 0 };
   } finally {
@@ -186,7 +202,7 @@ async function timesOf(
 /** Adds every rank's mean W: the rank that the bars are of first, then by time. */
 export function withRanks(
   stages: readonly StageWaterfall[],
-  { ranks, recorded }: Pick<SlowestRank, 'ranks' | 'recorded'>,
+  { ranks, recorded }: Pick<ShownRank, 'ranks' | 'recorded'>,
   shown: ScopeOptions,
 ): StageWaterfall[] {
   if (ranks.length === 0) return [...stages];

@@ -7,7 +7,7 @@ import type { ScopeOptions, TraceScope } from '../trace/scope.js';
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
-import { type AwaitedRank, timelineScope, withRanks } from './ranks.js';
+import { timelineScope, withRanks } from './ranks.js';
 import { recordedWaterfalls } from './recorded-waterfalls.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
@@ -19,8 +19,8 @@ interface SessionWaterfalls {
   without: ExplainResult['without_waterfall'];
   /** The timeline of the waterfalls, with its views in the database; null without a timeline. */
   scope: TraceScope | null;
-  /** The rank shown, if it was chosen because the others wait for it. */
-  awaited?: AwaitedRank | null;
+  /** Why its rank is shown; null with one rank, or if the user chose it. */
+  whyRank?: string | null;
 }
 
 /**
@@ -84,11 +84,15 @@ export async function sessionWaterfalls(
   if (source === null) {
     return none('the session has no kernel timeline and no benchmark stages');
   }
-  const { scope, slowest } = await timelineScope(session, database, options);
+  const { scope, shown } = await timelineScope(session, database, options);
   if (!scope.source.gpu_used) {
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }
   const { stages, without } = await timelineWaterfalls(session, database, scope);
-  const shown = slowest ? withRanks(stages, slowest, slowest.focus) : stages;
-  return { stages: shown, without, scope, awaited: slowest?.awaited ?? null };
+  return {
+    stages: shown ? withRanks(stages, shown, shown.focus) : stages,
+    without,
+    scope,
+    whyRank: shown?.why ?? null,
+  };
 }

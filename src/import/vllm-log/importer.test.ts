@@ -43,6 +43,7 @@ test('recognizes logs of every generation by content', async () => {
     'v0.6.4-h200',
     'v0.7.3-negative',
     'v0.9.2-qwen3-8b-a100',
+    'v0.11-two-ranks-h200',
     'v0.27.1-two-ranks',
     'v0.32.0-cpu',
     'v0.32.0-cpu-server',
@@ -52,6 +53,18 @@ test('recognizes logs of every generation by content', async () => {
     'vllm-log',
   );
   expect((await identify('test/fixtures/cublas-cuda13.0-h200/cublas.log')).name).not.toBe('vllm-log');
+});
+
+test('a log that starts after the configuration line is read as far as it goes', async () => {
+  const path = fixture('v0.11-two-ranks-h200');
+  const { memory, metrics, issues } = await load(path);
+  expect(memory.filter(({ kind }) => kind === 'weights').map(({ rank, bytes }) => [rank, bytes])).toEqual([
+    [0, Math.round(74.28 * 2 ** 30)],
+    [1, Math.round(74.28 * 2 ** 30)],
+  ]);
+  expect(metrics.find(({ name }) => name === 'vllm.max_concurrency')!.value).toBe(14.77);
+  expect(issues.map(({ code }) => code)).toEqual(['vllm_no_start']);
+  expect(await vllmLogImporter.facts(path)).toMatchObject({ tool: { name: 'vLLM', version: null } });
 });
 
 test('sizes in bytes with their line and its time; numbers by name', async () => {

@@ -26,6 +26,13 @@ const sizes = {
   budget: 'share of the GPU that the engine may take (utilization × total)',
 } satisfies Partial<Record<keyof VllmRankFacts, string>>;
 
+/** vLLM's log format in every version, wherever the log starts: INFO 10-23 15:14:56 [gpu_worker.py:391]; up to 0.8 without the bracket. */
+const logLine =
+  /\b(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[^\]\n]+:\d+\]|[\w./]+\.py:\d+\])/;
+/** Texts of vLLM in logs without levels and times. */
+const vllmText =
+  /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|[A-Z]+ KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |set \([\d./]+\) GiB for KV cache|# \w+ blocks: \d+, # CPU blocks: /;
+
 // Facts and load read the same file in sequence, so it is parsed once for both.
 let last: { key: string; log: ReadLog } | null = null;
 async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
@@ -41,10 +48,7 @@ async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
  */
 export const vllmLogImporter = {
   name: 'vllm-log',
-  sniff: (firstBytes) =>
-    /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|[A-Z]+ KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |set \([\d./]+\) GiB for KV cache|# \w+ blocks: \d+, # CPU blocks: /.test(
-      firstBytes,
-    ),
+  sniff: (firstBytes) => logLine.test(firstBytes) || vllmText.test(firstBytes),
   async facts(path): Promise<CaptureFacts> {
     const facts = parseVllmLines((await opened(path)).lines);
     return {
@@ -186,6 +190,13 @@ function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[
       'vllm_starts',
       'info',
       `The log contains ${facts.starts} engine starts; the last one with memory figures was used.`,
+    );
+  const unknown = (['version', 'model', 'dtype'] as const).filter((name) => facts[name] === null);
+  if (facts.starts === 0 && unknown.length > 0)
+    add(
+      'vllm_no_start',
+      'warning',
+      `The log lacks the line with the engine's configuration: not known are ${unknown.join(', ')}.`,
     );
   if (facts.failure) add('vllm_refused', 'error', `vLLM failed: ${facts.failure.value}`);
   if (facts.ranks.some(({ rank_source }) => rank_source === 'order'))
