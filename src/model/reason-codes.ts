@@ -1,7 +1,7 @@
 /** Why a figure is missing: it has one of these codes instead of a value, and a text with the names involved. */
 export const reasonCodes = {
   // Not recorded or reported.
-  not_told: { means: 'the engine, framework or server does not report it' },
+  not_reported: { means: 'the engine, framework or server does not report it' },
   not_collected: { means: 'the profiler did not collect the metric', fix: 'ncu --set full' },
   not_measured: { means: 'it was not measured' },
   not_profiled: { means: 'the run stopped before its profiled pass' },

@@ -156,7 +156,7 @@ function pointOf(shape: Shape, slow: number, gpu: boolean): BenchPointResult {
       sm_clock_mhz: device(1980, 'MHz'),
       cpu_cores_busy: oom ? notRun : figure(1.02, 'cores', 'host sampler', { n: 40 }),
       joules_per_output_token: device((0.2 * 22) / batch, 'J'),
-      kv_cache_usage: missing('not_told', 'the engine does not say how full its KV cache is'),
+      kv_cache_usage: missing('not_reported', 'the engine does not say how full its KV cache is'),
     },
     model_utilization: {
       prefill_mfu: device(Math.min(0.45, 0.02 * batch), 'share'),
@@ -324,7 +324,7 @@ export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResu
         ? [
             {
               figure: 'kv_occupancy',
-              code: 'not_told',
+              code: 'not_reported',
               text: 'the engine does not say how full its KV cache is',
             },
           ]

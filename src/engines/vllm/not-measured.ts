@@ -3,7 +3,7 @@ import type { BenchVerb } from './bench-command.js';
 
 type NotMeasured = PreparedEngine['notMeasured'];
 
-const notReported = (text: string): NotMeasured[string] => ({ code: 'not_told', text });
+const notReported = (text: string): NotMeasured[string] => ({ code: 'not_reported', text });
 
 /** Figures that are missing when stepping the engine, and why. */
 export function missingOffline(device: string): NotMeasured {

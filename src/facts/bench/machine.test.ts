@@ -21,7 +21,7 @@ test("machine state: only samples in the point's timed repeats, and only the GPU
   close(second.machine.kv_cache_usage, 0.25);
   expect(reasonOf(first.machine.power_w)).toBe('too_short');
   expect(reasonOf(first.machine.joules_per_output_token)).toBe('too_short');
-  expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_told');
+  expect(reasonOf(first.machine.kv_cache_usage)).toBe('not_reported');
 });
 
 test('energy and utilization: over periods of one point of at least a second', async () => {

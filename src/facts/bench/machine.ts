@@ -51,7 +51,7 @@ export function machineFigures(
           )
         : because(
             ['kv_cache_usage', 'kv_occupancy'],
-            missing('not_told', 'the engine does not report its KV cache usage'),
+            missing('not_reported', 'the engine does not report its KV cache usage'),
           ),
   };
 }

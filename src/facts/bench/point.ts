@@ -141,7 +141,7 @@ function warmupOf(
           )
         : launches > 0
           ? figure(warmups / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
-          : because(['warmup'], missing('not_told', 'the engine does not report its warm-up')),
+          : because(['warmup'], missing('not_reported', 'the engine does not report its warm-up')),
     stable: judged.length === 0 ? null : judged.every(({ stable }) => stable),
   };
 }

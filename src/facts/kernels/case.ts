@@ -63,7 +63,7 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
     rotated_bytes: row.rotated_bytes,
     peak_memory_bytes:
       row.peak_memory_bytes === null
-        ? missing('not_told', 'the framework does not report the memory of one operation')
+        ? missing('not_reported', 'the framework does not report the memory of one operation')
         : figure(row.peak_memory_bytes, 'B', 'peak of the allocator during the case'),
     max_error: row.max_error,
     ...conditionsOf(case_id, plan.scope, conditions),

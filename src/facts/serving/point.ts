@@ -54,7 +54,7 @@ function failures(rows: readonly RequestRow[]): ServingPoint['requests']['failur
 function meanOf(values: (number | null)[], unit: string, source: string, absent: string): Figure {
   const known = values.filter((value) => value !== null);
   return known.length === 0
-    ? missing('not_told', absent)
+    ? missing('not_reported', absent)
     : figure(mean(known), unit, source, { n: known.length });
 }
 
@@ -95,7 +95,7 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
           }),
     cached_share:
       input === 0
-        ? missing('not_told', 'usage does not report cached tokens')
+        ? missing('not_reported', 'usage does not report cached tokens')
         : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: known.length }),
     chunks_not_tokens: ok.filter((row) => row.itl_split === true || row.itl_ns === null).length,
   };
@@ -156,7 +156,7 @@ function throughput(ok: readonly RequestRow[], seconds: number): Rates {
     }, 0);
   const rate = (total: number | null, source: string): Figure =>
     total === null
-      ? missing('not_told', 'the token counts of some requests are not known')
+      ? missing('not_reported', 'the token counts of some requests are not known')
       : figure(total / seconds, 'tokens/s', source, { n: ok.length });
   const output = sum((row) => row.output_tokens);
   const input = sum((row) => row.input_tokens);
@@ -192,7 +192,7 @@ function goodput(
 }
 
 function serverFigures(series: ReadonlyMap<string, { max: number; grown: number }>): ServingPoint['server'] {
-  const absent = missing('not_told', 'the server’s /metrics does not have it');
+  const absent = missing('not_reported', 'the server’s /metrics does not have it');
   const max = (name: string, unit: string): Figure => {
     const found = series.get(name);
     return found ? figure(found.max, unit, `largest ${name} while under load`) : absent;

@@ -216,7 +216,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
           point: e2e.label,
           open: false,
           where: null,
-          roofline: missing('not_told', "a results file does not record the server's batches"),
+          roofline: missing('not_reported', "a results file does not record the server's batches"),
           sql: { decode: `${signed('e2e', '')} UNION ALL ${signed('ttft', '-')}`, ttft: signed('ttft', '') },
           instances: e2e.n,
         },

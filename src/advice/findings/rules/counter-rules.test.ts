@@ -58,7 +58,9 @@ test("L2: reading four times the program's memory is a finding, by hand", async 
   const found = await l2HitRate.find(await context(launch('rereads', 4 * gib, 80), gib));
   if (found.outcome !== 'fired') throw new Error(found.why);
   const [finding] = found.findings;
-  expect(finding!.title).toContain('reads 4.00 GiB from DRAM, 4.00× what the program has in use (1.00 GiB)');
+  expect(finding!.title).toContain(
+    'reads 4.00 GiB from DRAM, 4.00× the memory that the program uses (1.00 GiB)',
+  );
   // Three quarters of the bytes are re-read, and DRAM is busy for 80 % of the millisecond.
   expect(finding!.gain).toMatchObject({
     expected_ms: expect.closeTo(0.75 * 0.8, 9) as number,

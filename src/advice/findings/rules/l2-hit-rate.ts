@@ -89,6 +89,6 @@ export const l2HitRate = counterRule(
 
 function words(row: CountedRow<keyof typeof metrics, keyof typeof derived>): string {
   const { dram_read_bytes: read, distinct_bytes: distinct } = row;
-  const what = row.of_product ? "its product's operands hold" : 'the program has in use';
-  return `${shortName(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} what ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
+  const what = row.of_product ? 'the size of its GEMM operands' : 'the memory that the program uses';
+  return `${shortName(row.kernel_name)} reads ${formatBytes(read!)} from DRAM, ${formatFactor(read! / distinct!)} ${what} (${formatBytes(distinct!)}); L2 hit rate ${formatQuantity(row.l2_hit_percent ?? 0, '%')}`;
 }
