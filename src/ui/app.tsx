@@ -159,7 +159,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   app.get('/s/:id/memory', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
     const series = await once(openSession, 'memory', () => read(openSession.session, memoryOverTime));
-    const sections = series.length > 0 ? memorySections(series) : [noMemory];
+    const sections = series.length > 0 ? memorySections(series, openSession.session.manifest) : [noMemory];
     return page(context, pageOfBlocks(openSession, 'Memory', '/memory', sections));
   });
   app.get('/s/:id/sql', async (context) => {

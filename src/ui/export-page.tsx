@@ -79,7 +79,10 @@ export async function exportedPage(
         ? null
         : await placesIn(session, database, { analysed, explain }, execution, windows);
     const found = await viewOf(analysed, places ?? undefined);
-    const view = { ...found, sections: [...found.sections, ...(await exportedRecords(database))] };
+    const view = {
+      ...found,
+      sections: [...found.sections, ...(await exportedRecords(database, session.manifest))],
+    };
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const whatIf = explain === null ? null : await exportedWhatIf(session, view, explain, places);
     const drawer = await script('ui-exported');

@@ -7,6 +7,7 @@ import { executionsWithRequests, requestsOf } from '../facts/serving/requests-ov
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { sectionOfView } from '../render/html/view.js';
+import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { Section, View } from '../views/block.js';
@@ -62,7 +63,7 @@ export async function exportedWhatIf(
 }
 
 /** Sections of the requests of every load and of memory over time; empty if the session has neither. */
-export async function exportedRecords(database: SessionDatabase): Promise<Section[]> {
+export async function exportedRecords(database: SessionDatabase, manifest: ManifestData): Promise<Section[]> {
   const sections: Section[] = [];
   const executions = await executionsWithRequests(database);
   for (const [index, execution] of executions.entries()) {
@@ -81,5 +82,5 @@ export async function exportedRecords(database: SessionDatabase): Promise<Sectio
     );
   }
   const memory = await memoryOverTime(database);
-  return [...sections, ...(memory.length > 0 ? memorySections(memory) : [])];
+  return [...sections, ...(memory.length > 0 ? memorySections(memory, manifest) : [])];
 }

@@ -1,5 +1,7 @@
 import { nothing } from './nothing.js';
 import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
+import type { ManifestData } from '../model/manifest.js';
+import { hasSubject } from '../model/subjects.js';
 import type { Block, Section } from '../views/block.js';
 import { lineMark } from '../vocabulary/colours.js';
 
@@ -16,8 +18,12 @@ const kindLabels: Record<string, string> = {
   file: 'mapped files: libraries, weights',
 };
 
-/** Memory in use over time: one chart per execution and device or host. */
-export function memorySections(series: readonly MemoryOverTime[]): Section[] {
+/**
+ * Memory in use over time: one chart per execution and device or host, in the unit of the session's overview: GB next to a memory
+ * profile, else GiB.
+ */
+export function memorySections(series: readonly MemoryOverTime[], manifest: ManifestData): Section[] {
+  const [unit, bytesPerUnit] = hasSubject(manifest, 'memory') ? (['GB', 1e9] as const) : (['B', 1] as const);
   const charts = new Map<string, MemoryOverTime[]>();
   for (const line of series) {
     const title = `${line.place}, execution ${line.execution}`;
@@ -35,11 +41,11 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
       x: { name: 'since the first sample', unit: 's' },
       panels: [
         {
-          unit: 'B',
+          unit,
           series: lines.map((line, index) => ({
             name: nameOf(line),
             ...lineMark(index),
-            points: line.points,
+            points: line.points.map(([at, bytes]) => [at, bytes / bytesPerUnit]),
           })),
         },
       ],
@@ -57,8 +63,8 @@ export function memorySections(series: readonly MemoryOverTime[]): Section[] {
         cells: [
           nameOf(line),
           { count: line.points.length },
-          { n: line.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0), unit: 'B' },
-          { n: line.points.at(-1)?.[1] ?? 0, unit: 'B' },
+          { n: line.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0) / bytesPerUnit, unit },
+          { n: (line.points.at(-1)?.[1] ?? 0) / bytesPerUnit, unit },
         ],
       })),
     },

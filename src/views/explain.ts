@@ -50,12 +50,7 @@ export function withExplanation(
   });
   if (view.explains === 'findings') {
     const findings = sections.filter(({ id }) => id === 'findings');
-    return {
-      ...view,
-      sections: [...findings, ...view.sections.slice(0, 1)]
-        .map((section) => ({ ...section, half: true }))
-        .concat(view.sections.slice(1).map((section) => ({ half: false, ...section }))),
-    };
+    return { ...view, sections: [...findings, ...view.sections] };
   }
   const { first, rest } = firstScreen(view.lead);
   return {
