@@ -31,7 +31,7 @@ async function failure(
 
 describe('an answer', () => {
   test('cites its queries, has every number checked, and reports its cost', async () => {
-    const { url, requests: seen } = await scripted(
+    const { url, requests } = await scripted(
       sql('SELECT count(*) AS kernels, sum(dur_ns) / 1e6 AS total_ms FROM kernels'),
       { text: 'There are 3 kernels of 0.12 ms in all [q1], 73.4 % of it idle [q1].' },
     );
@@ -54,9 +54,9 @@ describe('an answer', () => {
       output_tokens: 20,
       cost_usd: { value: 0.0009, unit: 'USD' },
     });
-    expect(seen[0]!.headers.authorization).toBe('Bearer sk-test-0123456789abcdef');
-    expect(seen[1]!.body.messages.at(-1)).toMatchObject({ role: 'tool' });
-    expect(text(seen[1]!.body.messages.at(-1)!.content)).toContain('<data query="q1">');
+    expect(requests[0]!.headers.authorization).toBe('Bearer sk-test-0123456789abcdef');
+    expect(requests[1]!.body.messages.at(-1)).toMatchObject({ role: 'tool' });
+    expect(text(requests[1]!.body.messages.at(-1)!.content)).toContain('<data query="q1">');
   });
 
   test('without prices the cost is missing, with the reason', async () => {
@@ -85,14 +85,14 @@ describe('an answer', () => {
   });
 
   test('the last step has no tools, so an answer comes whatever the model would still ask', async () => {
-    const { url, requests: seen } = await scripted(sql('SELECT 1 AS n'), { text: 'Done.' });
+    const { url, requests } = await scripted(sql('SELECT 1 AS n'), { text: 'Done.' });
     const { answer } = await asking(session, url, { settings: { maxSteps: 2 } });
     expect(answer).toBe('Done.');
-    expect(seen.map(({ body }) => body.tool_choice)).toEqual(['auto', 'none']);
+    expect(requests.map(({ body }) => body.tool_choice)).toEqual(['auto', 'none']);
   });
 
   test('invalid JSON arguments, an unknown tool and failing SQL are reported to the model and recorded', async () => {
-    const { url, requests: seen } = await scripted(
+    const { url, requests } = await scripted(
       { calls: [{ name: 'sql', arguments: '{"query": 7' }] },
       { calls: [{ name: 'shell', arguments: '{"command":"id"}' }] },
       sql('SELECT nothing FROM nowhere'),
@@ -105,11 +105,11 @@ describe('an answer', () => {
       'shell',
       'sql',
     ]);
-    expect(text(seen[3]!.body.messages.at(-1)!.content)).toContain('nowhere');
+    expect(text(requests[3]!.body.messages.at(-1)!.content)).toContain('nowhere');
   });
 
   test('a server without tool support is asked again without tools, and a note says so', async () => {
-    const { url, requests: seen } = await scripted(
+    const { url, requests } = await scripted(
       { status: 400, message: 'This engine cannot do: tools.' },
       { text: 'A decode step takes 99.1 ms. Tools cannot be called.' },
     );
@@ -120,20 +120,20 @@ describe('an answer', () => {
       ['q0'],
       [expect.stringContaining('takes no tools')],
     ]);
-    expect(seen.map(({ body }) => body.tools !== undefined)).toEqual([true, false]);
+    expect(requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false]);
   });
 
   test("sends Anthropic's wire format", async () => {
-    const { url, requests: seen } = await scripted(sql('SELECT count(*) AS kernels FROM kernels'), {
+    const { url, requests } = await scripted(sql('SELECT count(*) AS kernels FROM kernels'), {
       text: '3 kernels [q1].',
     });
     const { answer, unverified } = await asking(session, url, { settings: { provider: 'anthropic' } });
     expect([answer, unverified]).toEqual(['3 kernels [q1].', 0]);
-    expect(seen[0]).toMatchObject({
+    expect(requests[0]).toMatchObject({
       path: '/v1/messages',
       headers: { 'x-api-key': 'sk-test-0123456789abcdef' },
     });
-    expect(seen[0]!.body.tools!.map(({ name }) => name)).toContain('model_arithmetic');
+    expect(requests[0]!.body.tools!.map(({ name }) => name)).toContain('model_arithmetic');
   });
 });
 
@@ -143,7 +143,7 @@ describe('limits that hold for any reply of the server', () => {
       name: 'sql',
       arguments: JSON.stringify({ query: `SELECT ${i} AS one` }),
     }));
-    const { url, requests: seen } = await scripted({ calls }, { text: 'Done.' });
+    const { url, requests } = await scripted({ calls }, { text: 'Done.' });
     const notes: string[] = [];
     const context = contextOf(session);
     let running = 0;
@@ -161,7 +161,7 @@ describe('limits that hold for any reply of the server', () => {
     expect([answer, queries.length, most, notes.length]).toEqual(['Done.', 1 + 8, 2, 1]);
     expect(notes[0]).toContain('1992');
     // Neither the dropped calls nor their results are in the conversation.
-    expect(seen[1]!.body.messages.filter(({ role }) => role === 'tool').length).toBe(8);
+    expect(requests[1]!.body.messages.filter(({ role }) => role === 'tool').length).toBe(8);
   });
 
   test('does not read a reply longer than the limit', async () => {
@@ -173,12 +173,12 @@ describe('limits that hold for any reply of the server', () => {
   test.each([{ tokens: 100 }, { bytes: 1000 }, { seconds: 0 }])(
     'after a budget of %o the next reply is the answer, although the model asks on',
     async (limits) => {
-      const { url, requests: seen } = await scripted(sql('SELECT 1 AS n'));
+      const { url, requests } = await scripted(sql('SELECT 1 AS n'));
       const notes: string[] = [];
       await asking(session, url, { limits, onNote: (note) => notes.push(note) });
       expect(notes).toEqual([expect.stringContaining('its limit')]);
-      expect(seen.at(-1)!.body.tool_choice).toBe('none');
-      expect(seen.length).toBe(limits.seconds === 0 ? 1 : 2);
+      expect(requests.at(-1)!.body.tool_choice).toBe('none');
+      expect(requests.length).toBe(limits.seconds === 0 ? 1 : 2);
     },
   );
 
@@ -244,11 +244,11 @@ describe('failures have three parts and a code', () => {
   });
   test('interrupted', async () => {
     const stop = new AbortController();
-    const asked = () => {
+    const ask = () => {
       stop.abort();
       return { silence: true } as const;
     };
-    expect((await failure(asked, { signal: stop.signal })).code).toBe('E_INTERRUPTED');
+    expect((await failure(ask, { signal: stop.signal })).code).toBe('E_INTERRUPTED');
   });
 });
 

@@ -65,14 +65,14 @@ export async function ask(options: AskOptions): Promise<AskResult> {
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
   const result = await replies(options, user, record, steps, budget);
   const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
-  const asked = [...(before?.queries ?? []), ...given, ...record.queries];
+  const allQueries = [...(before?.queries ?? []), ...given, ...record.queries];
   const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
-  const known = evidenceOf(asked, question, [...new Set([...names, ...names.map(redact.text)])]);
+  const known = evidenceOf(allQueries, question, [...new Set([...names, ...names.map(redact.text)])]);
   const whole = result.text.trim();
   const shown = whole.slice(0, budget.limits.answerCharacters);
   if (shown.length < whole.length)
     options.onNote?.(`the answer was cut from ${whole.length} to ${shown.length} characters`);
-  const { text, claims } = checkClaims(shown, known, question, new Set(asked.map(({ id }) => id)));
+  const { text, claims } = checkClaims(shown, known, question, new Set(allQueries.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
     answer: text || 'The model gave no answer; --model none answers from the session alone.',

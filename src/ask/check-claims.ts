@@ -40,13 +40,13 @@ export function checkClaims(
   queries: ReadonlySet<string> | null = null,
 ): CheckedAnswer {
   const index = new ValueIndex(known);
-  const asked = new ValueIndex(valuesOf(question, 'question'));
+  const inQuestion = new ValueIndex(valuesOf(question, 'question'));
   const there = queries ?? new Set(index.queries);
   const cited = citations(answer, index);
   const marks: { at: number; mark: string; claim: Claim | null }[] = [];
   for (const number of numbersIn(answer)) {
     if (isOrdinal(answer, number)) continue;
-    const claim = claimOf(number, index, asked, cited(number));
+    const claim = claimOf(number, index, inQuestion, cited(number));
     marks.push({ at: number.end, mark: claim.verified ? '' : ' (unverified)', claim });
   }
   for (const { index: bracket, 0: inside } of answer.matchAll(/\[[^[\]\n]*\]/g)) {
@@ -143,7 +143,7 @@ const citationOf = (queries: string[], index: ValueIndex): Citation => ({
   worked: workedOf(distinct(index.of(queries))),
 });
 
-function claimOf(number: WrittenNumber, known: ValueIndex, asked: ValueIndex, cited: Citation): Claim {
+function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueIndex, cited: Citation): Claim {
   const { text, value, unit } = number;
   const claim = (how: Claim['how'], queries: string[]): Claim => ({
     text,
@@ -153,7 +153,7 @@ function claimOf(number: WrittenNumber, known: ValueIndex, asked: ValueIndex, ci
   });
   const here = returnedBy(number, known, cited.queries, byChance.cited);
   if (here !== null) return claim('returned', [here]);
-  if (holdsIn(number, asked, asked.queries) !== null || (unit === null && trivial.has(value)))
+  if (holdsIn(number, inQuestion, inQuestion.queries) !== null || (unit === null && trivial.has(value)))
     return claim('question', []);
   const elsewhere = returnedBy(number, known, cited.others, byChance.elsewhere);
   if (elsewhere !== null) return claim('returned', [elsewhere]);

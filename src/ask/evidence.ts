@@ -19,7 +19,7 @@ export function evidenceOf(
   names: readonly string[] = [],
 ): KnownValue[] {
   const known = new ValueIndex();
-  const asked = valuesOf(question, 'question');
+  const inQuestion = valuesOf(question, 'question');
   for (const { id, tool, input, error, data } of queries) {
     if (error !== null) continue;
     if (tool !== 'sql') {
@@ -31,7 +31,7 @@ export function evidenceOf(
       /\b(?:2|10)\s*(?:\*\*|\^)\s*\d+|\bpow(?:er)?\(\s*(?:2|10)\s*,\s*\d+\s*\)/gi,
       '1024',
     );
-    const isKnown = (value: number) => agreesWith(value, known, asked);
+    const isKnown = (value: number) => agreesWith(value, known, inQuestion);
     if (calculatedWith(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
     const unknownLiterals = new Set(literals(sql).filter((value) => !isKnown(value)));
     known.add(

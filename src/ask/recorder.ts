@@ -42,8 +42,8 @@ export function recorder(
   return {
     queries,
     async call(tool, input) {
-      const asked = redact.text(tool.asked(input as never) ?? '') || null;
-      const query = add({ tool: tool.name, input: asked, rows: null, error: null, data: null });
+      const inputLine = redact.text(tool.inputLine(input as never) ?? '') || null;
+      const query = add({ tool: tool.name, input: inputLine, rows: null, error: null, data: null });
       try {
         const { data, rows } = await inTurn(() => tool.run(input as never, context));
         query.data = cut(redact.json(data));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { redactor, type Surroundings } from './redactor.js';
-import type { Allowed } from './allowable.js';
+import type { AllowedData } from './allowable.js';
 
 const around: Surroundings = {
   hosts: ['node17', 'node17.cluster.example'],
@@ -9,7 +9,7 @@ const around: Surroundings = {
   values: ['eu-west-1/bucket-42'],
   secrets: ['hunter2hunter2'],
 };
-const clean = (text: string, ...allowed: Allowed[]) => redactor(around, new Set(allowed)).text(text);
+const clean = (text: string, ...allowed: AllowedData[]) => redactor(around, new Set(allowed)).text(text);
 
 describe('redacted texts', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import type { Session } from '../session/open.js';
-import type { Allowed } from './allowable.js';
+import type { AllowedData } from './allowable.js';
 
 /** Names of the machine and program that made a session. */
 export interface Surroundings {
@@ -49,7 +49,7 @@ const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g
  * Replaces data that may not be sent: [path], [host], [user], [address], [value]. Anything that looks like a secret is always replaced.
  * Operator names that look like paths stay if the session has such operators.
  */
-export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): Redactor {
+export function redactor(around: Surroundings, allowed: ReadonlySet<AllowedData>): Redactor {
   const hosts = wholeWords(around.hosts);
   const users = wholeWords(around.users);
   const cleanText = (before: string, isVersion: boolean): string => {

@@ -2,7 +2,7 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { derivedOf } from '../facts/derived/queries.js';
 import { sessionTables, type Session } from '../session/open.js';
 import { runSql } from '../session/sql-run.js';
-import type { Allowed } from './allowable.js';
+import type { AllowedData } from './allowable.js';
 import type { ToolContext } from './tools/tool.js';
 
 const limits = { timeoutS: 10, maxRows: 200, memoryLimitBytes: 2 ** 30 };
@@ -15,7 +15,7 @@ const limits = { timeoutS: 10, maxRows: 200, memoryLimitBytes: 2 ** 30 };
 export function sessionContext(
   sessions: readonly Session[],
   sqlChild: string,
-  allowed: ReadonlySet<Allowed>,
+  allowed: ReadonlySet<AllowedData>,
   salt: string,
 ): ToolContext {
   const tables = sessions.map((session) => ({

@@ -2,7 +2,7 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { explainSession } from '../advice/explain/explain.js';
 import { gap, kernel, sessionOf, stage } from '../facts/trace/test-hand.js';
 import type { Session } from '../session/open.js';
-import type { Allowed } from './allowable.js';
+import type { AllowedData } from './allowable.js';
 import { ask, type AskOptions } from './agent.js';
 import type { ModelSettings } from './model-settings.js';
 import { openingData } from './prompt.js';
@@ -72,7 +72,7 @@ export async function asking(
   baseUrl: string,
   change: Omit<Partial<AskOptions>, 'settings'> & {
     settings?: Partial<ModelSettings>;
-    allowed?: Allowed[];
+    allowed?: AllowedData[];
     env?: Record<string, string>;
   } = {},
 ) {

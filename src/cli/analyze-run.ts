@@ -9,14 +9,14 @@ import type { Session } from '../session/open.js';
 import { abortable } from './interrupt.js';
 import { configuredModel } from './analyze-settings.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
-import type { Allowed } from '../ask/allowable.js';
+import type { AllowedData } from '../ask/allowable.js';
 
 export interface AnalyzeOptions {
   session: string;
   question?: string;
   deeper?: boolean;
   dryRun?: boolean;
-  allow: Allowed[];
+  allow: AllowedData[];
   model?: string;
   continue?: boolean;
   sql?: number;
@@ -43,7 +43,7 @@ export async function analyzeCommand(selector: string, typed: AnalyzeOptions): P
     return;
   }
   if (options.dryRun) return dryRun(session, settings, options);
-  const result = await abortable((signal) => asked(session, settings, options, signal));
+  const result = await abortable((signal) => askModel(session, settings, options, signal));
   await show(document('analyze', analyzeVersion, result), options);
 }
 
@@ -89,7 +89,7 @@ async function prepared(session: Session, options: AnalyzeOptions) {
   };
 }
 
-async function asked(
+async function askModel(
   session: Session,
   settings: ModelSettings,
   options: AnalyzeOptions,

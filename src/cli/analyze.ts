@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type Allowed, allowable } from '../ask/allowable.js';
+import { type AllowedData, allowableData } from '../ask/allowable.js';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
@@ -20,7 +20,7 @@ export function define(command: Command): void {
     .addOption(
       new Option(
         '--allow <kinds>',
-        `data that may be sent in addition to names and numbers: ${allowable.join(', ')}`,
+        `data that may be sent in addition to names and numbers: ${allowableData.join(', ')}`,
       )
         .argParser(allowed)
         .default([], 'nothing'),
@@ -42,10 +42,11 @@ export function define(command: Command): void {
     .action(async (first: string | undefined, second: string | undefined, options: AnalyzeOptions) => {
       const { analyzeCommand } = await import('./analyze-run.js');
       // No session has a name with a space.
-      const [selector, asked] =
+      const [selector, typedQuestion] =
         second === undefined && first?.includes(' ') ? [undefined, first] : [first, second];
-      if (asked !== undefined && options.question !== undefined) throw askedTwice(asked, options.question);
-      const question = asked ?? options.question;
+      if (typedQuestion !== undefined && options.question !== undefined)
+        throw askedTwice(typedQuestion, options.question);
+      const question = typedQuestion ?? options.question;
       await analyzeCommand(selector ?? options.session, {
         ...options,
         ...(question === undefined ? {} : { question }),
@@ -60,16 +61,16 @@ const askedTwice = (first: string, second: string): InferscopeError =>
     fix: 'Ask one after the other.',
   });
 
-function allowed(text: string, before: Allowed[]): Allowed[] {
+function allowed(text: string, before: AllowedData[]): AllowedData[] {
   const found = text
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
     .map((part) => {
-      const one = allowable.find((kind) => kind === part);
+      const one = allowableData.find((kind) => kind === part);
       if (one) return one;
       throw new InferscopeError('E_USAGE', {
-        what: `--allow takes ${allowable.join(', ')}, not "${part}"`,
+        what: `--allow takes ${allowableData.join(', ')}, not "${part}"`,
         why: 'inferscope analyze --help shows every option.',
         fix: 'inferscope analyze --allow paths,hosts',
       });

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import { argumentWords, type OfferedWords, optionWords } from './completion-values.js';
+import { argumentWords, type ValueWords, optionWords } from './completion-values.js';
 
 /** What is allowed at one position of a command line. */
 export type Values =
@@ -68,7 +68,7 @@ function argumentOf(argument: Argument, path: string) {
 /** Options that take a file or folder, whatever the placeholder of their value. */
 const fileOptions = new Set(['--model', '--from-model', '--roofline']);
 
-function valuesOf(name: string, known: OfferedWords | undefined, isFile: boolean, many: boolean): Values {
+function valuesOf(name: string, known: ValueWords | undefined, isFile: boolean, many: boolean): Values {
   if (/^(selector|sessions?)$/.test(name)) return { kind: 'sessions' };
   if (name === 'command') return { kind: 'program' };
   if (known) return { kind: 'words', words: [...known.words], list: many || known.list === true };

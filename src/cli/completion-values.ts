@@ -1,4 +1,4 @@
-import { allowable } from '../ask/allowable.js';
+import { allowableData } from '../ask/allowable.js';
 import { doctorIds } from '../capture/doctor/judge.js';
 import { evaluators } from '../capture/run/run-options.js';
 import { memoryEngines } from '../llm/memory-request.js';
@@ -8,23 +8,23 @@ import { stageKinds } from '../model/record.js';
 import * as explain from './explain-typed.js';
 
 /** Words for one position of the command line; `list`: a comma-separated list of them. */
-export interface OfferedWords {
+export interface ValueWords {
   words: readonly string[];
   list?: true;
 }
 
-const embeddedDtypes: OfferedWords = { words: ['float32', 'int4'] };
-const memoryWeights: OfferedWords = { words: ['random', 'trained', 'load'] };
-const memoryEngineNames: OfferedWords = { words: memoryEngines };
+const embeddedDtypes: ValueWords = { words: ['float32', 'int4'] };
+const memoryWeights: ValueWords = { words: ['random', 'trained', 'load'] };
+const memoryEngineNames: ValueWords = { words: memoryEngines };
 
 /** Values of options with their own parser; commander knows the others (`choices`). */
-export const optionWords: Readonly<Record<string, OfferedWords>> = {
+export const optionWords: Readonly<Record<string, ValueWords>> = {
   'profile --dtype': embeddedDtypes,
   'run --evaluator': { words: evaluators, list: true },
   'explain --stage': { words: explain.stageKinds },
   'explain --format': { words: explain.formats },
   'explain --fail-on': { words: explain.severities },
-  'analyze --allow': { words: allowable, list: true },
+  'analyze --allow': { words: allowableData, list: true },
   'memory --engine': memoryEngineNames,
   'memory --weights': memoryWeights,
   'serve --dtype': embeddedDtypes,
@@ -42,7 +42,7 @@ export const optionWords: Readonly<Record<string, OfferedWords>> = {
   'doctor --require': { words: doctorIds, list: true },
 };
 
-export const argumentWords: Readonly<Record<string, OfferedWords>> = {
+export const argumentWords: Readonly<Record<string, ValueWords>> = {
   'kernels names': { words: kernelNames },
   'schema document': { words: publishedNames },
 };

@@ -3,7 +3,7 @@ import { gpuSheets } from '../hardware/gpu-sheets.js';
 import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
 import type { KnownGpu } from '../facts/estimate/known-gpu.js';
 import { InferscopeError } from '../model/errors.js';
-import { nearest, someOf } from '../model/nearest.js';
+import { nearest, nearestNames } from '../model/nearest.js';
 import { talk } from './output.js';
 import type { GpuSheet } from '../hardware/gpu-sheet.js';
 import { formatSetting, formatPercent } from '../vocabulary/format.js';
@@ -57,7 +57,7 @@ function unknown(typed: string): InferscopeError {
   const meant = nearest(typed, names);
   return new InferscopeError('E_USAGE', {
     what: `unknown GPU "${typed}"`,
-    why: `It is none of the ${names.length} known GPUs: ${someOf(names, typed)}.`,
+    why: `It is none of the ${names.length} known GPUs: ${nearestNames(names, typed)}.`,
     fix: `Give its memory instead, e.g. --gpu 24GiB${meant === null ? '' : ` (nearest name: "${meant}")`}.`,
   });
 }

@@ -127,7 +127,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const view = capturesView(captures);
     const compared = await compareSessions([session, otherSession]);
     const page = pageOfView(view, { clientScript: '', explain });
-    const { data: asked } = await whatIf(session, ['no-sync']);
+    const { data: predicted } = await whatIf(session, ['no-sync']);
     const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
     const { stages } = (await utilizationOf(session)).data;
     const times = {
@@ -135,7 +135,7 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
       bars: explainedBars(explain.data.stages[0]!.bars).ms,
       phase: phaseTime(trace!.data.phases[0]!).ms,
       compare: compared.data.stages[0]!.values[0]!.duration_ms.value,
-      what_if: asked.stages[0]!.before_ms.value,
+      what_if: predicted.stages[0]!.before_ms.value,
       verify: verdict.stages[0]!.before_ms.value,
       utilization: stages.find(({ profiled }) => !profiled)!.time_ms.value,
     };

@@ -64,7 +64,7 @@ export interface ImportedCaptures {
   failures: { path: string; error: InferscopeError }[];
 }
 
-interface Known {
+interface IdentifiedFile {
   file: CaptureFile;
   /** The path that the importer reads: the file itself, or its export by its own tool. */
   readable: string;
@@ -123,11 +123,11 @@ export async function importCaptures(
     }
   };
 
-  const known: Known[] = [];
+  const known: IdentifiedFile[] = [];
   for (const file of files) {
     const found = await guarded(file.path, () => {
       ensureWanted(file, options.signal);
-      return recognise(file, session);
+      return recognize(file, session);
     });
     if (found) known.push(found);
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
@@ -237,7 +237,7 @@ const tooMuch = (path: string, error: RangeError): InferscopeError =>
   );
 
 /** @throws E_USAGE for a memory profile together with other captures */
-function ensureAlone(known: readonly Known[], captures: number): void {
+function ensureAlone(known: readonly IdentifiedFile[], captures: number): void {
   const capture = known.find(({ importer }) => importer.keepsFile);
   if (!capture || captures === 1) return;
   throw new InferscopeError('E_USAGE', {
@@ -251,7 +251,7 @@ function ensureAlone(known: readonly Known[], captures: number): void {
 const latestClockNs = 4_102_444_800_000_000_000n;
 
 /** Removes a clock outside this range. @returns whether it was removed */
-function clockIssues({ file, facts }: Known): Issue[] {
+function clockIssues({ file, facts }: IdentifiedFile): Issue[] {
   const zero = facts.realtime_zero_ns;
   if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
   facts.realtime_zero_ns = null;
@@ -279,7 +279,7 @@ function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {
   return 'callsByPid' in outcome;
 }
 
-async function recognise(file: CaptureFile, session: SessionFiles): Promise<Known> {
+async function recognize(file: CaptureFile, session: SessionFiles): Promise<IdentifiedFile> {
   const importer = await identify(file.path);
   const { readable, pages } = await converted(file.path, importer, session.scratch);
   const reader = readable === file.path ? importer : await identify(readable);
@@ -299,7 +299,7 @@ async function converted(
   path: string,
   importer: Importer,
   scratch: string,
-): Promise<Pick<Known, 'readable' | 'pages'>> {
+): Promise<Pick<IdentifiedFile, 'readable' | 'pages'>> {
   if (importer.name === 'nsys-rep') {
     const { exportNsysReport } = await import('../capture/tools/nsys.js');
     const readable = await exportNsysReport(path, await folderFor(path, scratch));
@@ -335,7 +335,11 @@ async function folderFor(path: string, scratch: string): Promise<string> {
 }
 
 /** Telemetry logs belong to the execution of the timeline; the file of any other tool is an execution of its own. */
-function executionOf({ file, facts }: Known, timeline: Known, secrets: string[]): Execution {
+function executionOf(
+  { file, facts }: IdentifiedFile,
+  timeline: IdentifiedFile,
+  secrets: string[],
+): Execution {
   const given = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
   const purpose = from.purpose === 'telemetry' || from.purpose === 'results' ? 'imported' : from.purpose;
@@ -350,7 +354,7 @@ function executionOf({ file, facts }: Known, timeline: Known, secrets: string[])
 }
 
 /** An unused capture id: the tool's name, numbered if it has several files (nsys, nsys-2, …). */
-function freeId({ facts, file }: Known, taken: string[]): string {
+function freeId({ facts, file }: IdentifiedFile, taken: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;
   for (let n = 2; taken.includes(id); n++) id = `${stem}-${n}`;
@@ -372,7 +376,7 @@ function idOf(name: string): string {
  */
 async function keepRaw(
   session: SessionFiles,
-  { file, format, pages }: Known,
+  { file, format, pages }: IdentifiedFile,
   captureId: string,
   redact: Redact,
 ): Promise<void> {

@@ -53,10 +53,10 @@ export async function runKernels(
     doing: 'save the measurement',
   };
   const kept = await recordSession(plan, async (recording) => {
-    const asked = { typed, device, chosen };
-    const capture = await measure(recording, fits, refused, asked, signal, progress);
+    const request = { typed, device, chosen };
+    const capture = await measure(recording, fits, refused, request, signal, progress);
     progress.update('saving the session');
-    const recorded = await kernelsRecorded(recording, { ...asked, capture }, titleOf(chosen, device));
+    const recorded = await kernelsRecorded(recording, { ...request, capture }, titleOf(chosen, device));
     return { ...recorded, found: { interrupted: capture.stopped } };
   });
   progress.done('session saved', kept.id);
@@ -66,7 +66,7 @@ export async function runKernels(
 async function measure(
   recording: Recording,
   fits: readonly KernelCase[],
-  refused: readonly Refused[],
+  refused: readonly TooLargeCase[],
   { typed, device }: Omit<MeasuredKernels, 'capture'>,
   signal: AbortSignal,
   progress: Progress,
@@ -95,7 +95,7 @@ async function measure(
   return capture;
 }
 
-interface Refused {
+interface TooLargeCase {
   kernelCase: KernelCase;
   text: string;
 }
@@ -104,12 +104,12 @@ interface Refused {
 function splitByMemory(
   cases: readonly KernelCase[],
   { runner, freeBytes }: Pick<ChosenDevice, 'freeBytes'> & { runner: { name: string; device: string } },
-): { fits: KernelCase[]; refused: Refused[] } {
+): { fits: KernelCase[]; refused: TooLargeCase[] } {
   // ONNX Runtime packs a second copy of the weights.
   const copies = runner.name === 'onnxruntime' ? 2 : 1;
   const need = (kernelCase: KernelCase) =>
     copies * kernelWork(kernelCase.kernel as KernelName, kernelCase.dtype, kernelCase.params).footprintBytes;
-  const refused = cases.flatMap((kernelCase): Refused[] =>
+  const refused = cases.flatMap((kernelCase): TooLargeCase[] =>
     freeBytes !== null && need(kernelCase) > freeBytes
       ? [
           {

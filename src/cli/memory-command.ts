@@ -10,14 +10,14 @@ import { showMeasured } from './show-measured.js';
 /** Runs `inferscope memory`. Sets the exit code; a run that stopped early has the code of its cause and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const { runMemorySession } = await import('./memory-run.js');
-  const asked =
+  const given =
     typed.output ?? (typed.model === undefined ? null : defaultProfilePath(typed.model, new Date()));
-  if (asked !== null) ensureFile(asked);
+  if (given !== null) ensureFile(given);
   const kept = await measuring(typed, (signal, progress) => runMemorySession(typed, signal, progress));
   const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
   const document = await analyzeMemory(await openSession(kept.id));
   const { profile } = document.data;
-  const output = typed.output ?? freePath(asked!);
+  const output = typed.output ?? freePath(given!);
   await writeProfile(output, profile);
   const results = () => `profile: ${relative(process.cwd(), output) || output}`;
   await showMeasured(kept, { kind: 'memory', document }, typed, { printed: profile, results });

@@ -57,7 +57,7 @@ export async function runMemorySession(
       ? { engine: typed.engine ?? null, issues: [] }
       : await chooseMemoryEngine(typed);
   const { request, config, issues: engineIssues } = engineRequest(typed, typedFor, engine);
-  const asked = { ...typedFor, config };
+  const profileRequest = { ...typedFor, config };
   const issues = [...chosen, ...engineIssues];
   const plan = {
     label: `memory-${config.model}`,
@@ -103,11 +103,11 @@ export async function runMemorySession(
       onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
     });
     progress.done(run.failure ? `stopped early: ${run.failure.parts.what}` : 'measured');
-    const modelConfig = target.prepared.workload.model ? null : await configOf(asked.model);
+    const modelConfig = target.prepared.workload.model ? null : await configOf(profileRequest.model);
     progress.update('saving the session');
     const recorded = await memoryRecorded(recording, {
       typed,
-      asked,
+      profileRequest,
       request,
       point,
       target,
@@ -134,7 +134,7 @@ async function configOf(model: string): Promise<Record<string, unknown> | null> 
 
 interface Measured {
   typed: MemoryTyped;
-  asked: MemoryRequest;
+  profileRequest: MemoryRequest;
   request: EngineRequest;
   point: BenchPoint;
   target: MemoryTarget;
@@ -159,7 +159,7 @@ async function memoryRecorded(recording: Recording, measured: Measured): Promise
   const workload = workloadOf(prepared, imported.model);
   const { hardware, software } = run.bench.facts;
   return {
-    title: `memory · ${wordsOf(target, measured.asked.config)}`,
+    title: `memory · ${wordsOf(target, measured.profileRequest.config)}`,
     status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
     workload: { ...workload, engine: redactJson(workload.engine, redact) },
     hardware,
@@ -171,16 +171,20 @@ async function memoryRecorded(recording: Recording, measured: Measured): Promise
 }
 
 function planFor(measured: Measured): MemoryPlan {
-  const { typed, asked, target, run } = measured;
+  const { typed, profileRequest, target, run } = measured;
   return {
     v: 1,
     execution_id: run.bench.executions[0]!.variant.execution_id,
-    config: asked.config,
+    config: profileRequest.config,
     where: target.where,
     container_name: target.containerName,
     engine: target.prepared.name,
-    given: asked.given,
-    config_source: findPreset(asked.model) ? 'preset' : target.prepared.workload.model ? 'config' : 'none',
+    given: profileRequest.given,
+    config_source: findPreset(profileRequest.model)
+      ? 'preset'
+      : target.prepared.workload.model
+        ? 'config'
+        : 'none',
     model_config: measured.modelConfig,
     seed: typed.seed,
     runs: typed.runs,

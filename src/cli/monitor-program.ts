@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recogniseFailure } from '../capture/run/failures.js';
+import { recognizeFailure } from '../capture/run/failures.js';
 import { runProgram, shellExitCode, type ProgramEnd } from '../capture/run/run-program.js';
 import { exitCodeOf, type InferscopeError } from '../model/errors.js';
 import { redactCommand, redactText } from '../model/redaction.js';
@@ -71,7 +71,7 @@ async function keepLogs({ files, scratch }: Recording): Promise<void> {
 }
 
 function failureOf(command: string[], end: ProgramEnd, secrets: readonly string[]): InferscopeError | null {
-  return recogniseFailure({
+  return recognizeFailure({
     execution_id: 'monitor',
     command,
     exit_code: end.exit_code,

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { safeJson, safeText } from '../render/safe-text.js';
-import { colour, talkColour } from '../render/terminal/colour.js';
+import { color, talkColor } from '../render/terminal/color.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { asTyped } from '../model/program-name.js';
@@ -23,7 +23,7 @@ export function printData(text: string): void {
 }
 
 export function print(text: string): void {
-  const safe = safeText(text, { colours: colour.isColorSupported });
+  const safe = safeText(text, { colors: color.isColorSupported });
   process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
@@ -33,12 +33,12 @@ export const browserLine = (session: string): string =>
 
 /** stderr has progress, notes and warnings. */
 export function talk(text: string): void {
-  const safe = safeText(text, { colours: talkColour.isColorSupported });
+  const safe = safeText(text, { colors: talkColor.isColorSupported });
   process.stderr.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
 export function warn(text: string): void {
-  talk(`${talkColour.yellow('warning:')} ${text}`);
+  talk(`${talkColor.yellow('warning:')} ${text}`);
 }
 
 /** Minimum layout width; a narrower terminal wraps lines. */
@@ -68,7 +68,7 @@ export function reportError(error: unknown, json: boolean): number {
   };
   const parts = { what: clean(what).replaceAll('\n', ' '), why: clean(why), fix: clean(fix) };
   if (!known && error instanceof Error && error.stack) talk(clean(error.stack));
-  talk(`${talkColour.red('error:')} ${parts.what} (${code})`);
+  talk(`${talkColor.red('error:')} ${parts.what} (${code})`);
   for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {

@@ -37,7 +37,7 @@ export interface PredictTyped {
   quiet?: boolean;
 }
 
-interface Found {
+interface DeviceRooflines {
   gpu: GpuRoofline | null;
   cpu: MachineRoofline | null;
 }
@@ -146,7 +146,7 @@ async function cpu(
 }
 
 /** A file of `roofline --json`, or a session with a measured roofline. */
-async function readRoofs(source: string): Promise<Found> {
+async function readRoofs(source: string): Promise<DeviceRooflines> {
   const file = await stat(source).catch(() => null);
   if (file === null || !file.isFile()) {
     const session = await openSession(source);

@@ -24,8 +24,8 @@ import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath } from './report-file.js';
 import { explanationOf } from '../advice/explain/session-explanation.js';
-import { writeAnalysed } from './session-summary.js';
-import { type SavedSession, recordSession, writesHome } from '../record/record-session.js';
+import { writeAnalyzed } from './session-summary.js';
+import { type SavedSession, recordSession, writeToHome } from '../record/record-session.js';
 import { formatMs, formatPart, plural } from '../vocabulary/format.js';
 import { modelOfWorkload } from '../engines/onnx/onnx-model.js';
 
@@ -62,7 +62,7 @@ export async function runProfile(
   signal: AbortSignal,
 ): Promise<ProfileOutcome> {
   const progress = startProgress(options.quiet === true);
-  return writesHome('save the profile', undefined, () => profile(options, signal, progress)).finally(
+  return writeToHome('save the profile', undefined, () => profile(options, signal, progress)).finally(
     progress.end,
   );
 }
@@ -103,11 +103,11 @@ async function profile(
   try {
     const session = await openSession(kept.id, home);
     const document = await analyzeProfile(session);
-    const analysed = { kind: 'profile', document } as const;
-    const explain = await explanationOf(session, analysed);
+    const analyzed = { kind: 'profile', document } as const;
+    const explain = await explanationOf(session, analyzed);
     const path = reportPath(kept.folder);
-    await writeAnalysed(analysed, path, explain);
-    if (options.output !== undefined) await writeAnalysed(analysed, options.output, explain);
+    await writeAnalyzed(analyzed, path, explain);
+    if (options.output !== undefined) await writeAnalyzed(analyzed, options.output, explain);
     progress.done('session saved', kept.id);
     if (capture.failure !== null) throw capture.failure;
     return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };

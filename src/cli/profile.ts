@@ -56,9 +56,9 @@ export function define(command: Command): void {
       );
       if (options.json) printDocument(document);
       else {
-        const { analysedText, reported } = await import('./session-summary.js');
-        const analysed = { kind: 'profile', document } as const;
-        const text = await analysedText(analysed, options.name ?? document.data.session.id, explain);
+        const { analyzedText, reported } = await import('./session-summary.js');
+        const analyzed = { kind: 'profile', document } as const;
+        const text = await analyzedText(analyzed, options.name ?? document.data.session.id, explain);
         print(reported(text, reportPath));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);

@@ -43,30 +43,30 @@ export function define(command: Command): void {
           fix: 'Redirect stdout: inferscope report --json > report.json',
         });
       const { openSession } = await import('../session/open.js');
-      const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalysed }] =
+      const [{ analyzeSession, documentsOf }, { analyzeAndExplain }, { reportText, writeAnalyzed }] =
         await Promise.all([
           import('../facts/session-document.js'),
           import('../advice/explain/session-explanation.js'),
           import('./session-summary.js'),
         ]);
       const session = await openSession(selector ?? options.session);
-      const { analysed, explain } = options.json
-        ? { analysed: await analyzeSession(session), explain: null }
+      const { analyzed, explain } = options.json
+        ? { analyzed: await analyzeSession(session), explain: null }
         : await analyzeAndExplain(session);
-      const [first] = documentsOf(analysed);
+      const [first] = documentsOf(analyzed);
       if (!first) throw nothingToReport(session.id);
       if (options.json) {
         printDocument(first);
         return;
       }
       if (options.format !== 'html') {
-        const text = await reportText(analysed, explain, options.format);
+        const text = await reportText(analyzed, explain, options.format);
         if (options.output === undefined) return print(text);
         await writeReport(resolve(options.output), () => `${text}\n`);
         return print(resolve(options.output));
       }
       const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-      await writeAnalysed(analysed, path, explain);
+      await writeAnalyzed(analyzed, path, explain);
       talk(`report of ${session.id} written`);
       print(path);
     });

@@ -17,7 +17,7 @@ import { reportPath } from './report-file.js';
 import { machineRoofs } from './machine-roofs.js';
 import { countProgress, measuring, type Progress } from './progress.js';
 import { recordRoofline, type RooflineCommandOptions } from './roofline-session.js';
-import { writesHome } from '../record/record-session.js';
+import { writeToHome } from '../record/record-session.js';
 import { formatQuantity } from '../vocabulary/format.js';
 
 /** Measures the requested roofline or reads it from the cache, and prints it. */
@@ -25,7 +25,7 @@ export async function runRoofline(options: RooflineCommandOptions): Promise<void
   checkOptions(options);
   const home = ensureWritable();
   const { made, stopped } = await measuring(options, async (signal, progress) => {
-    const done = await writesHome('measure the roofline', home, () =>
+    const done = await writeToHome('measure the roofline', home, () =>
       measure(options, home, progress, signal),
     );
     return { made: done, stopped: signal.aborted };
@@ -94,8 +94,8 @@ async function measureGpus(
   signal: AbortSignal,
 ): Promise<{ gpu: MeasuredGpuRoofline | null; issue: Issue | null }> {
   const recorded = options.record === true || options.name !== undefined || options.tag.length > 0;
-  const asked = options.device === 'cuda' || options.python !== undefined || recorded;
-  if (!asked) {
+  const measuresGpus = options.device === 'cuda' || options.python !== undefined || recorded;
+  if (!measuresGpus) {
     const { gpus, reason } = await openGpus();
     gpus?.close();
     if (!gpus) {
@@ -122,7 +122,7 @@ async function measureGpus(
     return { gpu, issue: null };
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
-    if (asked) throw await whyNoGpu(error);
+    if (measuresGpus) throw await whyNoGpu(error);
     return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
 }
@@ -142,9 +142,9 @@ async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
 async function report(id: string): Promise<void> {
   const kept = await openSession(id);
   const { analyzeSession } = await import('../facts/session-document.js');
-  const { writeAnalysed } = await import('./session-summary.js');
+  const { writeAnalyzed } = await import('./session-summary.js');
   const path = reportPath(kept.folder);
-  await writeAnalysed(await analyzeSession(kept), path);
+  await writeAnalyzed(await analyzeSession(kept), path);
   talk(`session ${kept.id} saved · report: ${path}`);
 }
 

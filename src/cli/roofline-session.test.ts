@@ -56,12 +56,12 @@ test('every case is a row, sensor samples are stored with it, and analyses read 
     executions: [{ execution_id: 'cuda0-first', purpose: 'microbenchmark', exit_code: 0 }],
   });
   expect(await storedGpuRoofline(opened)).toEqual(handGpuRoofline());
-  const analysed = await analyzeSession(opened);
-  expect(documentsOf(analysed)).toMatchObject([
+  const analyzed = await analyzeSession(opened);
+  expect(documentsOf(analyzed)).toMatchObject([
     { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: handGpuRoofline() } },
   ]);
-  if (analysed.kind !== 'roofline') throw new Error(analysed.kind);
-  const page = pageOfView(await viewOf(analysed), { clientScript: '' });
+  if (analyzed.kind !== 'roofline') throw new Error(analyzed.kind);
+  const page = pageOfView(await viewOf(analyzed), { clientScript: '' });
   for (const text of ['NVIDIA H200', '800&nbsp;TFLOP/s', 'sw power cap', 'All-reduce over 2 GPUs', opened.id])
     expect(page.replaceAll('\u00a0', '&nbsp;')).toContain(text);
   const database = await opened.connect();

@@ -19,7 +19,7 @@ import type { ImportedCaptures } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './interrupt.js';
 import { keepRun } from './run-keep.js';
-import { arrive, type Job, jobOfLauncher } from './ranks/job.js';
+import { storePart, type Job, jobOfLauncher } from './ranks/job.js';
 import { joinJob } from './ranks/join-job.js';
 import { partHome } from '../record/ranks/part.js';
 import { type ContextOptions, keepContext, readContext } from './context-options.js';
@@ -81,8 +81,11 @@ export async function runCommand(
   options: RunCommandOptions,
   typed: Command,
 ): Promise<void> {
-  const asked = parseEvaluators(options.evaluator);
-  const chosen = asked.length > 0 ? { evaluators: asked, because: null } : await defaultEvaluators(command);
+  const chosenEvaluators = parseEvaluators(options.evaluator);
+  const chosen =
+    chosenEvaluators.length > 0
+      ? { evaluators: chosenEvaluators, because: null }
+      : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   refuseOthersOptions(typed, chosen.evaluators);
@@ -107,7 +110,7 @@ export async function runCommand(
 
 /** @returns the session of all ranks if this was the last one, else null */
 async function jobSession(job: Job, { id, calls }: Kept, options: RunCommandOptions): Promise<string | null> {
-  if (!(await arrive(job, id, calls!))) return null;
+  if (!(await storePart(job, id, calls!))) return null;
   const progress = startProgress(options.quiet === true);
   progress.update('joining', `${job.worldSize} ranks`);
   try {

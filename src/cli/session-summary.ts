@@ -1,5 +1,5 @@
 import { analyzeAndExplain } from '../advice/explain/session-explanation.js';
-import { type Analysed, documentsOf } from '../facts/session-document.js';
+import { type AnalyzedSession, documentsOf } from '../facts/session-document.js';
 import process from 'node:process';
 import { noKernelsIssue } from '../import/importer.js';
 import type { Document } from '../model/document.js';
@@ -12,23 +12,23 @@ import { browserLine, print, printDocument, reportError, talk, terminalWidth } f
 import { reportPath, writePage } from './report-file.js';
 
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
-export async function writeAnalysed(
-  analysed: Analysed,
+export async function writeAnalyzed(
+  analyzed: AnalyzedSession,
   path: string,
   explain: Document<ExplainResult> | null = null,
 ): Promise<void> {
-  const view = await viewOf(analysed);
+  const view = await viewOf(analyzed);
   const { pageOfView } = await import('../render/html/view.js');
   return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
 }
 
 /** The report as text, with its details. */
 export async function reportText(
-  analysed: Analysed,
+  analyzed: AnalyzedSession,
   explain: Document<ExplainResult> | null,
   format: 'text' | 'md',
 ): Promise<string> {
-  const view = await viewOf(analysed);
+  const view = await viewOf(analyzed);
   if (format === 'md') {
     const { markdownView } = await import('../render/markdown.js');
     return markdownView(view);
@@ -57,19 +57,19 @@ export async function showSession(
   const session = await openSession(id);
   if (!analyze) return printSession(session, json);
   // Print the document before the page is written.
-  const { analysed, explain } = await analyzeAndExplain(session, (summary) => {
+  const { analyzed, explain } = await analyzeAndExplain(session, (summary) => {
     const [document] = documentsOf(summary);
     if (json && document) printDocument(document);
   });
-  if (documentsOf(analysed).length === 0) {
+  if (documentsOf(analyzed).length === 0) {
     if (!failed) talk(nothingToSumUp(session));
     return printSession(session, json);
   }
   const path = reportPath(session.folder);
   // A full disk prevents the page, not the summary.
-  const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
+  const unwritten = await failureOf(writeAnalyzed(analyzed, path, explain));
   if (!json) {
-    print(reported(await analysedText(analysed, session.user.name ?? session.id, explain), path));
+    print(reported(await analyzedText(analyzed, session.user.name ?? session.id, explain), path));
     const { narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
     if (narrative !== null) print(`\n${narrative}`);
@@ -89,12 +89,12 @@ async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
 }
 
 /** The summary in the terminal, with the command that shows more. */
-export async function analysedText(
-  analysed: Analysed,
+export async function analyzedText(
+  analyzed: AnalyzedSession,
   session: string,
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
-  const view = await viewOf(analysed);
+  const view = await viewOf(analyzed);
   const { terminalView } = await import('../render/terminal/view.js');
   return `${terminalView(view, { width: terminalWidth(), explain })}\n${browserLine(session)}`;
 }

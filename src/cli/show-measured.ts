@@ -1,11 +1,11 @@
 import process from 'node:process';
 import { explanationOf } from '../advice/explain/session-explanation.js';
-import type { Analysed } from '../facts/session-document.js';
+import type { AnalyzedSession } from '../facts/session-document.js';
 import { exitCodeOf } from '../model/errors.js';
 import { openSession } from '../session/open.js';
 import { print, printJson, talk, warn } from './output.js';
 import { reportPath } from './report-file.js';
-import { analysedText, writeAnalysed } from './session-summary.js';
+import { analyzedText, writeAnalyzed } from './session-summary.js';
 
 /**
  * Last step of a command that measures: prints the summary or a document, writes report and result files with their paths on stderr, and
@@ -16,17 +16,17 @@ import { analysedText, writeAnalysed } from './session-summary.js';
  */
 export async function showMeasured(
   kept: { id: string; interrupted: boolean },
-  analysed: Exclude<Analysed, { kind: 'captures' }>,
+  analyzed: Exclude<AnalyzedSession, { kind: 'captures' }>,
   { json, quiet }: { json?: boolean | undefined; quiet?: boolean | undefined },
-  { printed = analysed.document, results }: { printed?: unknown; results?: () => string } = {},
+  { printed = analyzed.document, results }: { printed?: unknown; results?: () => string } = {},
 ): Promise<void> {
   const session = await openSession(kept.id);
-  const explain = await explanationOf(session, analysed);
+  const explain = await explanationOf(session, analyzed);
   // With --json an error is itself a document, and stdout has only one. Otherwise print the figures first, in case the
   // disk is full.
-  if (!json) print(await analysedText(analysed, session.user.name ?? session.id, explain));
+  if (!json) print(await analyzedText(analyzed, session.user.name ?? session.id, explain));
   const report = reportPath(session.folder);
-  await writeAnalysed(analysed, report, explain);
+  await writeAnalyzed(analyzed, report, explain);
   const written = results?.();
   if (json) printJson(printed);
   if (!quiet) {

@@ -1,5 +1,5 @@
 import { cellText } from '../export/csv.js';
-import { colour } from '../render/terminal/colour.js';
+import { color } from '../render/terminal/color.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { DescribedTable } from '../session/table-schema.js';
 import { hanging, inert } from '../render/terminal/text.js';
@@ -33,7 +33,7 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
       .join('  ')
       .trimEnd();
   const header = line(columns.map(({ name }, c) => fit(name, widths[c] ?? 0)));
-  return `${[colour.bold(header), ...cells.map(line), colour.dim(rowCount(rows.length))].join('\n')}\n`;
+  return `${[color.bold(header), ...cells.map(line), color.dim(rowCount(rows.length))].join('\n')}\n`;
 }
 
 /** Minimum width of a truncated column. */
@@ -63,9 +63,9 @@ function expandedText(columns: SqlResult['columns'], cells: string[][]): string 
   const wide = Math.max(...columns.map(({ name }) => name.length));
   const blocks = cells.map((row, i) => {
     const lines = columns.map(({ name }, c) => `  ${name.padEnd(wide)}  ${row[c] ?? ''}`);
-    return [colour.bold(`row ${i + 1}`), ...lines].join('\n');
+    return [color.bold(`row ${i + 1}`), ...lines].join('\n');
   });
-  return `${[...blocks, colour.dim(rowCount(cells.length))].join('\n')}\n`;
+  return `${[...blocks, color.dim(rowCount(cells.length))].join('\n')}\n`;
 }
 
 function rowCount(rows: number): string {
@@ -79,7 +79,7 @@ export function schemaText(tables: DescribedTable[], width: number): string {
     const row = (column: string, type: string, meaning: string): string[] =>
       hanging(`  ${column.padEnd(wide)}  ${type.padEnd(8)} `, meaning, width);
     return [
-      colour.bold(name),
+      color.bold(name),
       ...hanging('  ', doc, width),
       ...(derived ? [] : row('session_id', 'VARCHAR', 'session of the row')),
       ...columns.flatMap((column) => row(column.name, column.type, column.doc)),

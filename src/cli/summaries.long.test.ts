@@ -5,7 +5,7 @@ import { textWidth } from '../render/terminal/text.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession } from '../session/open.js';
 import { testHome } from '../session/test-folder.js';
-import { analysedText, reported } from './session-summary.js';
+import { analyzedText, reported } from './session-summary.js';
 
 const home = testHome();
 
@@ -29,8 +29,8 @@ test.each(recorded)(
   async (path) => {
     const { id } = await importSession(`test/fixtures/${path}`, home);
     const session = await openSession(id, home);
-    const { analysed, explain } = await analyzeAndExplain(session);
-    const text = reported(await analysedText(analysed, id, explain), 'report.html');
+    const { analyzed, explain } = await analyzeAndExplain(session);
+    const text = reported(await analyzedText(analyzed, id, explain), 'report.html');
     const lines = stripVTControlCharacters(text).split('\n');
     // The table that a load test was asked for is as long as it is.
     const table = lines.indexOf('  Loads');

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import process from 'node:process';
-import type { Known } from '../capture/sweep/expected.js';
+import type { SweepContext } from '../capture/sweep/expected.js';
 import { isLeft, type Journal } from '../capture/sweep/journal.js';
 import type { ExecuteRun } from '../capture/sweep/execute-run.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
@@ -38,15 +38,17 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
       fix: 'Leave out --jobs, or add --on slurm.',
     });
   const { requestedSweep } = await import('./sweep-plan.js');
-  const asked = requestedSweep(command, typed);
-  if (asked === null && typed.resume === undefined) throw nothingToRun();
+  const requested = requestedSweep(command, typed);
+  if (requested === null && typed.resume === undefined) throw nothingToRun();
   const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
   const { stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
   const journal =
-    typed.resume === undefined ? newJournal(asked!, typed, folder) : resumedJournal(asked, typed, folder);
+    typed.resume === undefined
+      ? newJournal(requested!, typed, folder)
+      : resumedJournal(requested, typed, folder);
   refuseRunning(journal, await stillQueued(journal.sweep.runs));
   // GPUs of this machine say nothing about those of the Slurm nodes.
   const gpus = typed.on === 'slurm' ? noGpus : await watchGpus();
@@ -54,7 +56,7 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
     const { expectRuns } = await import('../capture/sweep/expected.js');
     const issues = await expectRuns(
       journal.sweep.runs.filter(isLeft),
-      asked?.dimensions ?? new Map(),
+      requested?.dimensions ?? new Map(),
       await knownOf(journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
     );
     if (typed.dryRun) await showPlan(journal, issues, typed);
@@ -99,7 +101,7 @@ async function knownOf(
   gpus: GpuWatch,
   before: ReadonlyMap<string, number>,
   ask: boolean,
-): Promise<Known> {
+): Promise<SweepContext> {
   const { findModel, findSizedModel } = await import('../engines/model-files/find-model.js');
   const { placesOf } = await import('./sweep-places.js');
   return {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import type { Known } from '../capture/sweep/expected.js';
+import type { SweepContext } from '../capture/sweep/expected.js';
 import { expectRuns } from '../capture/sweep/expected.js';
 import { pendingRun } from '../capture/sweep/plan.js';
 import { InferscopeError } from '../model/errors.js';
@@ -28,9 +28,9 @@ test.each([
   ['production.yaml', 13],
   ['multi-gpu.yaml', 6],
 ])('examples/sweep/%s plans %i runs', (name, count) => {
-  const asked = requestedSweep([], typed('--config', join(examples, name)))!;
-  expect(asked.plan.runs).toHaveLength(count);
-  expect(asked.config!.sha256).toMatch(/^[0-9a-f]{64}$/);
+  const sweep = requestedSweep([], typed('--config', join(examples, name)))!;
+  expect(sweep.plan.runs).toHaveLength(count);
+  expect(sweep.config!.sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(readdirSync(examples)).toHaveLength(4);
 });
 
@@ -73,18 +73,18 @@ function failing(work: () => unknown): { code: string; what: string; why: string
 }
 
 test('invalid options are errors before anything runs', () => {
-  const asked = (...words: string[]) => failing(() => requestedSweep([], typed(...words)));
-  expect(asked('--model', 'x')).toMatchObject({
+  const sweep = (...words: string[]) => failing(() => requestedSweep([], typed(...words)));
+  expect(sweep('--model', 'x')).toMatchObject({
     code: 'E_USAGE',
     what: 'a memory sweep needs --input-len and --output-len',
   });
-  expect(asked('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config conflicts');
-  expect(asked('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model does not work with --grid');
-  expect(asked('--grid', 'batch-size=1').what).toBe('--grid needs a command');
+  expect(sweep('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config conflicts');
+  expect(sweep('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model does not work with --grid');
+  expect(sweep('--grid', 'batch-size=1').what).toBe('--grid needs a command');
   expect(requestedSweep([], typed('--resume'))).toBeNull();
   expect(typed('--min-free-disk', '2GiB').minFreeDisk).toBe(2 ** 31);
   const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
-  expect(asked(...shape, '--dtype', 'float12').code).toBe('E_DTYPE');
+  expect(sweep(...shape, '--dtype', 'float12').code).toBe('E_DTYPE');
   expect(failing(() => typed('--engine', 'transfomers')).fix).toContain('--engine transformers');
   expect(failing(() => typed('--min-free-disk', 'much')).fix).toBe('Type for example: --min-free-disk 2GiB');
 });
@@ -137,9 +137,9 @@ test('a command of a file, and an unsupported one', () => {
     path,
     'command: bench latency --model X\ngrid:\n  batch_size: [1, 8]\n  grid_flag: true\ntimeout: 90\n',
   );
-  const asked = requestedSweep([], typed('--config', path))!;
-  expect(asked.timeoutMs).toBe(90_000);
-  expect(asked.plan.runs.map(({ arguments: words }) => words.join(' '))).toEqual([
+  const sweep = requestedSweep([], typed('--config', path))!;
+  expect(sweep.timeoutMs).toBe(90_000);
+  expect(sweep.plan.runs.map(({ arguments: words }) => words.join(' '))).toEqual([
     'bench latency --model X --batch-size 1 --grid-flag --json',
     'bench latency --model X --batch-size 8 --grid-flag --json',
   ]);
@@ -162,7 +162,7 @@ test('memory of a run is estimated from its dimensions, and runs that do not fit
   ];
   const { plan, dimensions } = requestedSweep([], typed(...words, '--tensor-parallel-size', '1,2'))!;
   const runs = plan.runs.map((run, i) => pendingRun(run, { number: i + 1, stamp: 's', folder: 'r' }));
-  const known: Known = {
+  const known: SweepContext = {
     placeOf: async () => ({ engine: 'transformers', device: 'gpu', capacities: [24 * 2 ** 30] }),
     configOf: async (model) => findPreset(model)!.config,
     before: new Map([[runs[0]!.key, 41]]),

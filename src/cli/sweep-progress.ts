@@ -3,7 +3,7 @@ import { secondsLeft } from '../capture/sweep/expected.js';
 import { isLeft } from '../capture/sweep/journal.js';
 import { type QueuedJobs, queueWords } from '../capture/tools/slurm.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
-import { talkColour } from '../render/terminal/colour.js';
+import { talkColor } from '../render/terminal/color.js';
 import { textWidth, withPlainSpaces } from '../render/terminal/text.js';
 import { valueText } from '../render/value.js';
 import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js';
@@ -62,7 +62,7 @@ export function sweepProgress(
       progress.end();
       if (!quiet)
         talk(
-          `${talkColour.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+          `${talkColor.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
         );
     },
     onQueue: (queued) => {

@@ -23,13 +23,13 @@ const usualFolder = join('results', 'memory-profiles');
  * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is not a profile, E_SESSION_NOT_FOUND
  */
 export async function readProfiles(
-  asked: readonly string[],
+  paths: readonly string[],
   configuration: Configuration,
 ): Promise<ReadProfiles> {
   const found: ReadProfiles = { profiles: [], ignored: 0 };
   const here = await stat(usualFolder).catch(() => null);
   const sources =
-    asked.length > 0 ? asked : here ? [usualFolder] : usableSessions(memoryProfiles).map(({ id }) => id);
+    paths.length > 0 ? paths : here ? [usualFolder] : usableSessions(memoryProfiles).map(({ id }) => id);
   for (const source of sources) await readOne(source, configuration, found);
   if (found.profiles.length > 0) {
     configuration.ensureUsed();
@@ -38,8 +38,8 @@ export async function readProfiles(
   throw new InferscopeError('E_USAGE', {
     what: 'no memory profile to compare the estimate with',
     why:
-      asked.length > 0
-        ? `${asked.join(', ')} ${asked.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
+      paths.length > 0
+        ? `${paths.join(', ')} ${paths.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
         : `There is no ${usualFolder} here and no memory session.`,
     fix: 'Measure one: inferscope memory --model llama-3.1-8b --input-len 512 --output-len 128',
   });

@@ -31,10 +31,10 @@ interface ReportFiles {
  * @throws E_USAGE without profiles, E_FORMAT_UNKNOWN, E_SESSION_NOT_FOUND, E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function validate(
-  asked: readonly string[],
+  paths: readonly string[],
   options: { tolerance: number; name?: string } & ConfigurationTyped,
 ): Promise<Document<Validation>> {
-  const { profiles, ignored } = await readProfiles(asked, await configurationOf(options));
+  const { profiles, ignored } = await readProfiles(paths, await configurationOf(options));
   const data: Validation = {
     session: null,
     ...validateProfiles(profiles, toleranceOf(options.tolerance)),

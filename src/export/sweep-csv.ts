@@ -8,11 +8,11 @@ import { csvLines } from './csv.js';
 export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {
   const parameters = names(runs.map((run) => run.parameters));
   const figures = names(runs.flatMap((run) => run.figures.map(({ values }) => values)));
-  const labelled = runs.some((run) => run.figures.some(({ label }) => label !== null));
+  const labeled = runs.some((run) => run.figures.some(({ label }) => label !== null));
   const head = [
     'run',
     ...parameters,
-    ...(labelled ? ['point'] : []),
+    ...(labeled ? ['point'] : []),
     'outcome',
     'attempts',
     'started_at',
@@ -27,7 +27,7 @@ export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} }]).map(({ label, values }) => [
       run.number,
       ...parameters.map((name) => run.parameters[name]),
-      ...(labelled ? [label] : []),
+      ...(labeled ? [label] : []),
       run.outcome,
       run.attempts,
       run.started_at,

@@ -15,16 +15,16 @@ type SessionKind =
   | 'serving'
   | 'validate';
 /** A session's main document. */
-export type Analysed = Shown<SessionKind>;
-type Analyse = (session: Session) => Promise<Analysed>;
+export type AnalyzedSession = Shown<SessionKind>;
+type Analyze = (session: Session) => Promise<AnalyzedSession>;
 
 const by =
-  <K extends SessionKind>(kind: K, analyse: (session: Session) => Promise<DocumentOf[K]>) =>
-  async (session: Session): Promise<Analysed> =>
-    ({ kind, document: await analyse(session) }) as Analysed;
+  <K extends SessionKind>(kind: K, analyze: (session: Session) => Promise<DocumentOf[K]>) =>
+  async (session: Session): Promise<AnalyzedSession> =>
+    ({ kind, document: await analyze(session) }) as AnalyzedSession;
 
 /** Analyses by a session's main subject, loaded on use. All other sessions are captures. */
-const analyses: Partial<Record<Subject, Analyse>> = {
+const analyses: Partial<Record<Subject, Analyze>> = {
   profile: by('profile', async (session) => (await import('./profile.js')).analyzeProfile(session)),
   validation: by('validate', async (session) =>
     (await import('./validate/history.js')).validationDocument(session),
@@ -48,14 +48,14 @@ const analyses: Partial<Record<Subject, Analyse>> = {
 const captures = by('captures', async (session) => (await import('./captures.js')).analyzeCaptures(session));
 
 /** The main analysis of a session; an empty list of captures if there is nothing to summarize. */
-export const analyzeSession: Analyse = (session) => {
+export const analyzeSession: Analyze = (session) => {
   const lead = leadOf(session.manifest);
   return ((lead !== null && analyses[lead]) || captures)(session);
 };
 
 /** Available documents, most important first. */
-export function documentsOf(analysed: Analysed): Document<unknown>[] {
-  if (analysed.kind !== 'captures') return [analysed.document];
-  const { session: _session, ...documents } = analysed.document;
+export function documentsOf(analyzed: AnalyzedSession): Document<unknown>[] {
+  if (analyzed.kind !== 'captures') return [analyzed.document];
+  const { session: _session, ...documents } = analyzed.document;
   return Object.values(documents).filter((document) => document !== null);
 }

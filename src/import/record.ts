@@ -133,7 +133,7 @@ function commonSizes(before: RequestSizes | null, line: RequestSizes): RequestSi
 }
 
 /** Skipped lines, by reason. */
-interface LeftOut {
+interface SkippedLines {
   /** A process killed during a write leaves its last line truncated. */
   cutOff: number;
   /** Newer protocol versions. */
@@ -151,7 +151,7 @@ interface State {
   lineNumber: number;
   /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line has it. */
   originNs: number | null;
-  left: LeftOut;
+  left: SkippedLines;
 }
 
 /** @returns the line, or the reason for skipping and counting it; any other invalid line is an error */
@@ -160,7 +160,7 @@ function parseLine(
   path: string,
   lineNumber: number,
   last: boolean,
-): RecordLine | keyof LeftOut {
+): RecordLine | keyof SkippedLines {
   let json: unknown;
   try {
     json = JSON.parse(line);
@@ -197,8 +197,8 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
   );
 }
 
-function leftOutIssues(skipped: LeftOut): Issue[] {
-  const texts: Record<keyof LeftOut, [code: IssueCode, text: string]> = {
+function leftOutIssues(skipped: SkippedLines): Issue[] {
+  const texts: Record<keyof SkippedLines, [code: IssueCode, text: string]> = {
     cutOff: [
       'record_cut_off',
       'The last line of the record is cut off: its process exited while writing it.',
@@ -206,7 +206,7 @@ function leftOutIssues(skipped: LeftOut): Issue[] {
     newer: ['record_newer', 'Lines of a newer recording protocol were skipped; update inferscope.'],
     unknown: ['record_unknown_type', 'Lines of an unknown type were skipped.'],
   };
-  return (Object.keys(texts) as (keyof LeftOut)[])
+  return (Object.keys(texts) as (keyof SkippedLines)[])
     .filter((reason) => skipped[reason] > 0)
     .map((reason) => {
       const [code, text] = texts[reason];

@@ -40,7 +40,7 @@ export interface RecurrentFields {
   innerNorms?: boolean;
 }
 
-export interface Extra {
+export interface ExtraTensors {
   model: ExtraTensor[];
   layer: ExtraTensor[];
 }
@@ -69,7 +69,7 @@ export interface Family {
   /** Width of layers without experts, if the config has a separate field for it. */
   denseSize?: string;
   recurrent?: RecurrentFields;
-  extra?: (fields: ConfigFields, hiddenSize: number, layerCount: number) => Extra;
+  extra?: (fields: ConfigFields, hiddenSize: number, layerCount: number) => ExtraTensors;
   /** Defaults of the family's class for fields that a published config.json omits. */
   defaults: Readonly<Record<string, number | boolean>>;
 }

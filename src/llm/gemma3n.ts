@@ -1,11 +1,11 @@
 import type { ConfigFields } from './config-fields.js';
-import type { Extra } from './family.js';
+import type { ExtraTensors } from './family.js';
 
 /**
  * Gemma 3n's additions to a decoder: a separate embedding per layer, AltUp (arXiv 2301.13310), which predicts and
  * corrects several copies of the residual stream, and LAuReL (arXiv 2411.07501), a low-rank path around attention.
  */
-export function gemma3nExtra(fields: ConfigFields, D: number, layerCount: number): Extra {
+export function gemma3nExtra(fields: ConfigFields, D: number, layerCount: number): ExtraTensors {
   const perLayer = fields.integer(['hidden_size_per_layer_input']);
   const inputs = fields.integer(['altup_num_inputs']);
   const rank = fields.integer(['laurel_rank']);

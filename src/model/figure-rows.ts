@@ -6,10 +6,10 @@ export interface FigureRow {
   values: Record<string, number | null>;
 }
 
-type Known = number | null | Figure | { mean: number };
+type FigureOrNumber = number | null | Figure | { mean: number };
 
 /** Numbers of figures and distributions; null where they are missing. */
-export const valuesOf = (figures: Record<string, Known>): FigureRow['values'] =>
+export const valuesOf = (figures: Record<string, FigureOrNumber>): FigureRow['values'] =>
   Object.fromEntries(
     Object.entries(figures).map(([name, figure]) => [
       name,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearest, someOf } from './nearest.js';
+import { nearest, nearestNames } from './nearest.js';
 
 const names = ['profile', 'memory-profile', 'sql', 'roofline'];
 
@@ -21,7 +21,7 @@ test('without names there is no nearest one', () => {
 
 test('of many names lists those that start with the typed text, nearest first, else the first ones', () => {
   const models = ['llama-24m', 'llama-3.1-8b', 'mistral-7b', 'qwen3-8b'];
-  expect(someOf(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b, …');
-  expect(someOf(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');
-  expect(someOf(models, 'foo')).toBe('llama-24m, llama-3.1-8b, mistral-7b, qwen3-8b');
+  expect(nearestNames(models, 'llama-3-8b', 1)).toBe('llama-3.1-8b, …');
+  expect(nearestNames(models, 'foo', 2)).toBe('llama-24m, llama-3.1-8b, …');
+  expect(nearestNames(models, 'foo')).toBe('llama-24m, llama-3.1-8b, mistral-7b, qwen3-8b');
 });

@@ -10,7 +10,7 @@ export function nearest(word: string, names: readonly string[]): string | null {
 }
 
 /** Up to `most` names for an error message: those nearest to the typed word, else the first; "…" if there are more. */
-export function someOf(names: readonly string[], typed: string, most = 6): string {
+export function nearestNames(names: readonly string[], typed: string, most = 6): string {
   const word = typed.toLowerCase();
   const near = names.filter((name) => name.startsWith(word.slice(0, 4)));
   const shown = (

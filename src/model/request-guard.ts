@@ -15,15 +15,15 @@ interface Refusal {
  */
 export function requestGuard(host: string, refuse: (refusal: Refusal) => Response): MiddlewareHandler {
   return async (context, next) => {
-    const asked = new URL(context.req.url);
-    if (!servesName(asked.hostname, host)) {
+    const url = new URL(context.req.url);
+    if (!servesName(url.hostname, host)) {
       return refuse({
         status: 403,
-        message: `Host ${asked.host} is not served; use ${servedAt(host)}.`,
+        message: `Host ${url.host} is not served; use ${servedAt(host)}.`,
       });
     }
     const origin = context.req.header('origin');
-    if (origin !== undefined && hostOf(origin) !== asked.host) {
+    if (origin !== undefined && hostOf(origin) !== url.host) {
       return refuse({ status: 403, message: 'Cross-origin requests are not served.' });
     }
     if (context.req.method === 'POST' && !isJson(context.req.header('content-type'))) {
@@ -37,8 +37,8 @@ export function requestGuard(host: string, refuse: (refusal: Refusal) => Respons
  * Whether a host name is a loopback name or that of --host. On all interfaces any IP address is accepted: no name can be rebound to be an
  * address.
  */
-function servesName(asked: string, host: string): boolean {
-  const name = asked.replace(/^\[|\]$/g, '').toLowerCase();
+function servesName(requested: string, host: string): boolean {
+  const name = requested.replace(/^\[|\]$/g, '').toLowerCase();
   const bound = host.toLowerCase();
   if (name === bound || name === 'localhost' || name === '::1' || /^127(?:\.\d+){3}$/.test(name)) return true;
   if (bound !== '0.0.0.0' && bound !== '::') return false;

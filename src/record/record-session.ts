@@ -128,7 +128,7 @@ export async function recordSession<T extends object>(
   plan: RecordingPlan,
   work: (recording: Recording) => Promise<Recorded & { found: T }>,
 ): Promise<SavedSession & T> {
-  return writesHome(plan.doing, plan.home, async () => {
+  return writeToHome(plan.doing, plan.home, async () => {
     const recording = await openRecording(plan);
     try {
       const { found, ...recorded } = await work(recording);
@@ -156,7 +156,7 @@ export function addToSession(
   selector: string,
   work: (addition: Addition) => Promise<CaptureSummary>,
 ): Promise<SavedSession> {
-  return writesHome(`add to session ${selector}`, undefined, async () => {
+  return writeToHome(`add to session ${selector}`, undefined, async () => {
     const session = await openSession(selector);
     const files = await addCapture(session);
     const { redact } = privacyOfCommand();
@@ -183,7 +183,7 @@ export function addToSession(
  * Runs work that writes below inferscope's home.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL for errors of the system there, and errors of `work`
  */
-export async function writesHome<T>(
+export async function writeToHome<T>(
   doing: string,
   home: Home | undefined,
   work: () => Promise<T>,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { painted, themes } from './palette.js';
 
 type Rgb = [number, number, number];

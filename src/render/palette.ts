@@ -1,4 +1,4 @@
-import { type Colour, shadeRamps, toneColors } from '../vocabulary/colours.js';
+import { type Color, shadeRamps, toneColors } from '../vocabulary/colors.js';
 
 export interface Theme {
   dark: boolean;
@@ -26,13 +26,13 @@ export const themes: { light: Theme; dark: Theme } = {
 };
 
 /** A chart's color in a theme. */
-export const painted = (color: Colour, theme: Theme): string => inTheme(color, theme.dark ? 'dark' : 'light');
+export const painted = (color: Color, theme: Theme): string => inTheme(color, theme.dark ? 'dark' : 'light');
 
 /** A chart's color as CSS that follows the reader's theme. */
-export const cssColour = (color: Colour): string =>
+export const cssColor = (color: Color): string =>
   color.startsWith('#') ? color : `light-dark(${inTheme(color, 'light')},${inTheme(color, 'dark')})`;
 
-function inTheme(color: Colour, theme: 'light' | 'dark'): string {
+function inTheme(color: Color, theme: 'light' | 'dark'): string {
   if (isTone(color)) return toneColors[color][theme];
   if (color.startsWith('#')) return color;
   const shade = Number(color.slice('shade '.length));
@@ -41,4 +41,4 @@ function inTheme(color: Colour, theme: 'light' | 'dark'): string {
   return `#${mixed.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
 
-const isTone = (color: Colour): color is keyof typeof toneColors => color in toneColors;
+const isTone = (color: Color): color is keyof typeof toneColors => color in toneColors;

@@ -10,7 +10,7 @@ test('text: removes escape sequences, and replaces marks that reorder a line', (
 
 test('text: keeps our own colors, and nothing else', () => {
   const painted = '\u001b[1m\u001b[31merror:\u001b[39m\u001b[22m \u001b[8mhidden\u001b[?25l';
-  expect(safeText(painted, { colours: true })).toBe('\u001b[1m\u001b[31merror:\u001b[39m\u001b[22m hidden');
+  expect(safeText(painted, { colors: true })).toBe('\u001b[1m\u001b[31merror:\u001b[39m\u001b[22m hidden');
   expect(safeText(painted)).toBe('error: hidden');
 });
 

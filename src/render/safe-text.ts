@@ -4,20 +4,20 @@
  */
 
 /** Colors that we add ourselves (picocolors). */
-const ownColour = String.raw`\u001b\[(?:[0-4]|[79]|2[2-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`;
+const ownColor = String.raw`\u001b\[(?:[0-4]|[79]|2[2-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`;
 /** Complete escape sequences: CSI, OSC and other strings. */
 const sequence = String.raw`[\u001b][[][0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)`;
 /** Control characters, and marks that change the direction of a text or end its line. */
 const steering = String.raw`(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]`;
 
-const unsafe = new RegExp(`(${ownColour})|(${sequence})|${steering}`, 'gu');
+const unsafe = new RegExp(`(${ownColor})|(${sequence})|${steering}`, 'gu');
 const suspicious = /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
 /** Removes everything from `text` that controls a terminal or reorders a line. @param colors keeps our own */
-export function safeText(text: string, { colours = false }: { colours?: boolean } = {}): string {
+export function safeText(text: string, { colors = false }: { colors?: boolean } = {}): string {
   if (!suspicious.test(text)) return text;
   return text.replaceAll(unsafe, (_, color?: string, other?: string) =>
-    color !== undefined && colours ? color : color !== undefined || other !== undefined ? '' : '\uFFFD',
+    color !== undefined && colors ? color : color !== undefined || other !== undefined ? '' : '\uFFFD',
   );
 }
 

@@ -9,7 +9,7 @@ import {
   isAccountingFault,
   nbsp,
   noValue,
-  unbroken,
+  keepUnits,
 } from '../vocabulary/format.js';
 import type { Text, Value } from '../views/block.js';
 
@@ -17,9 +17,9 @@ import type { Text, Value } from '../views/block.js';
 export function valueText(value: Value): string {
   if ('figure' in value) {
     const { figure, spread, utilization } = value;
-    if (!spread) return unbroken(utilization ? formatUtilization(figure) : formatFigure(figure));
+    if (!spread) return keepUnits(utilization ? formatUtilization(figure) : formatFigure(figure));
     const text = spread === 'interval' ? formatFigureWithInterval(figure) : formatFigureWithSpread(figure);
-    return unbroken(utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text);
+    return keepUnits(utilization && isAccountingFault(figure) ? `${text} (accounting fault)` : text);
   }
   if ('n' in value) {
     const quantity = value.signed ? formatSigned : formatQuantity;

@@ -48,7 +48,7 @@ export function refusedArchive(archive: string, what: string, why: string, cause
 export function createArchiveGuard(archive: string): ArchiveGuard {
   let id: string | null = null;
   let expected: Map<string, { bytes: number; sha256: string }> | null = null;
-  const seen = new Set<string>();
+  const names = new Set<string>();
   const derived = { bytes: 0, files: 0 };
   const refuse = (what: string, why: string): InferscopeError => refusedArchive(archive, what, why);
 
@@ -86,8 +86,8 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
       id ??= top;
       const inside = rest.join('/');
       if (top !== id) throw refuse('it has more than one session', `${id} and ${top}.`);
-      if (seen.has(inside)) throw refuse('it has a duplicate file', `The file is ${inside}.`);
-      seen.add(inside);
+      if (names.has(inside)) throw refuse('it has a duplicate file', `The file is ${inside}.`);
+      names.add(inside);
       const limit = limitOf(inside);
       if (size > limit) {
         throw refuse(
@@ -112,7 +112,7 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
     announcedBytes: () => [...(expected?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
     finish() {
       if (id === null || !expected) throw refuse('it is empty', 'No session.json was found.');
-      const missing = [manifestHashName, ...expected.keys()].filter((path) => !seen.has(path));
+      const missing = [manifestHashName, ...expected.keys()].filter((path) => !names.has(path));
       if (missing.length > 0) {
         throw refuse(
           `${missing.length} files are missing`,

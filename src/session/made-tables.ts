@@ -7,7 +7,7 @@ export interface MadeTable extends SteppedQuery {
 }
 
 /** Tables that a query may use although no session has them. */
-export interface Makes {
+export interface DerivedTables {
   names: readonly string[];
   /** Definitions of these tables and of all tables that they need, in order. */
   make(names: readonly string[]): Promise<MadeTable[]>;

@@ -8,7 +8,7 @@ import { homeFolders, type Home } from './home.js';
 import { digestFile } from './kept-file.js';
 import { checkSizes, readManifest, totalBytes } from './manifest-file.js';
 import type { SessionDatabase } from './query.js';
-import { selectSession, type Usable } from './select.js';
+import { selectSession, type SessionFilter } from './select.js';
 import { corrupt } from './session-problem.js';
 import { sharedDatabase } from './shared-database.js';
 import { readUser } from './user-file.js';
@@ -47,7 +47,7 @@ export interface Session {
 export async function openSession(
   selector: string,
   home: Home = homeFolders(),
-  usable: Usable | null = null,
+  usable: SessionFilter | null = null,
 ): Promise<Session> {
   for (let tries = 1; ; tries++) {
     try {

@@ -21,8 +21,8 @@ function session(rows: number, name: string | null = null, sha256 = 'a'): Sessio
   return { folder, sha256, manifest, user: { name, tags: [], notes: [] } } as unknown as Session;
 }
 const folder = testFolder();
-let asked = 0;
-const count = () => Promise.resolve({ kernels: ++asked });
+let computed = 0;
+const count = () => Promise.resolve({ kernels: ++computed });
 
 test('computes the answer for a large session once, until the session, its name or the file changes', async () => {
   const large = session(600_000);
@@ -40,10 +40,10 @@ test('computes the answer for a large session once, until the session, its name 
 });
 
 test('computes the answer for a small session every time, and writes nothing to a read-only folder', async () => {
-  asked = 0;
+  computed = 0;
   await remembered(session(100), 'small', schema, count);
   await remembered(session(100), 'small', schema, count);
-  expect(asked).toBe(2);
+  expect(computed).toBe(2);
   expect(existsSync(join(folder, 'derived', 'small.json'))).toBe(false);
 
   const blocked = { ...session(600_000), folder: join(testFolder(), 'file') };

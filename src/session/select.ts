@@ -9,16 +9,16 @@ import { checkSizes, readManifest } from './manifest-file.js';
 import { readUser } from './user-file.js';
 
 /** Sessions that a command can use. */
-export interface Usable {
+export interface SessionFilter {
   /** Plural noun: "memory profiles". */
   name: string;
-  holds: (manifest: ManifestData) => boolean;
+  matches: (manifest: ManifestData) => boolean;
 }
 
 /** Sessions with rows in one of these tables. */
-export const withRows = (name: string, ...tables: string[]): Usable => ({
+export const withRows = (name: string, ...tables: string[]): SessionFilter => ({
   name,
-  holds: (manifest) => hasRows(manifest, ...tables),
+  matches: (manifest) => hasRows(manifest, ...tables),
 });
 
 /**
@@ -30,7 +30,7 @@ export const withRows = (name: string, ...tables: string[]): Usable => ({
 export function selectSession(
   selector: string,
   home: Home | readonly Home[] = homeFolders(),
-  usable: Usable | null = null,
+  usable: SessionFilter | null = null,
 ): SessionFolder {
   const homes = [home].flat();
   const folders = sessionFolders(...homes);
@@ -57,7 +57,7 @@ function selectLast(
   selector: string,
   folders: SessionFolder[],
   places: string,
-  usable: Usable | null,
+  usable: SessionFilter | null,
 ): SessionFolder {
   const match = /^@last(?:~(\d{1,6}))?$/.exec(selector);
   if (!match) {
@@ -84,10 +84,10 @@ function selectLast(
 }
 
 /** Every session that a command can use, the one made or imported last at the end; without damaged ones. */
-export function usableSessions({ holds }: Usable, home: Home = homeFolders()): SessionFolder[] {
+export function usableSessions({ matches }: SessionFilter, home: Home = homeFolders()): SessionFolder[] {
   return sessionFolders(home).filter((sessionFolder) => {
     const manifest = manifestOf(sessionFolder);
-    return manifest !== null && holds(manifest);
+    return manifest !== null && matches(manifest);
   });
 }
 
@@ -95,12 +95,12 @@ export function usableSessions({ holds }: Usable, home: Home = homeFolders()): S
 function lastUsable(
   folders: readonly SessionFolder[],
   back: number,
-  { holds }: Usable,
+  { matches }: SessionFilter,
 ): SessionFolder | undefined {
   let left = back;
   for (const folder of folders.toReversed()) {
     const manifest = manifestOf(folder);
-    if ((manifest === null || holds(manifest)) && left-- === 0) return folder;
+    if ((manifest === null || matches(manifest)) && left-- === 0) return folder;
   }
   return undefined;
 }

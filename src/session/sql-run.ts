@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { InferscopeError } from '../model/errors.js';
 import { notStarted, startProcess } from '../model/process-start.js';
 import { createScratchFolder } from './scratch-folder.js';
-import type { Makes } from './made-tables.js';
+import type { DerivedTables } from './made-tables.js';
 import type { RemoteSession } from './remote.js';
 import type { SqlColumn, SqlDefinitions, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
 import { formatBytes, formatSetting } from '../vocabulary/format.js';
@@ -42,7 +42,7 @@ export async function runSql(
   sessions: SessionTables[] | RemoteSession,
   sql: string,
   limits: SqlLimits,
-  makes: Makes = noTables,
+  makes: DerivedTables = noTables,
 ): Promise<SqlResult> {
   const spill = createScratchFolder();
   try {
@@ -60,11 +60,11 @@ export async function runSql(
   }
 }
 
-const noTables: Makes = { names: [], make: async () => [] };
+const noTables: DerivedTables = { names: [], make: async () => [] };
 
 const work = 'runs the query';
 
-async function runApart(entry: string, request: SqlRequest, makes: Makes): Promise<SqlResult> {
+async function runApart(entry: string, request: SqlRequest, makes: DerivedTables): Promise<SqlResult> {
   // The child needs nothing from our environment, which a query could read.
   const child = await startProcess(work, entry, (mark) =>
     spawn(process.execPath, ['--max-old-space-size=1024', entry], {

@@ -1,7 +1,7 @@
 import type { ChosenStep, StepChoice, StepEvent } from '../facts/trace/chosen-steps.js';
 import type { Block, Section, Text } from '../views/block.js';
 import type { TimelineChart } from '../views/chart.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { plural } from '../vocabulary/format.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';

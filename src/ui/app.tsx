@@ -30,7 +30,7 @@ import { alignedSteps, type Side } from './aligned-steps.js';
 import type { Homes } from './homes.js';
 import { gemmsPage } from './found-gemms.js';
 import { inScope, kernels, operators } from './named-events.js';
-import { named, pageOfBlocks, read } from './open-session-pages.js';
+import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
 import { placesOf } from './places.js';
 import type { TableState } from './named-page.js';
 import { failurePage, Navigation, sqlPage, timelinePage, waitingPage } from './pages.js';
@@ -71,7 +71,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
       const rows = files.reduce((sum, file) => sum + file.rows, 0);
       return page(
         context,
-        waitingPage({ session: named(openSession), doing: openSession.doing, rows, seconds }),
+        waitingPage({ session: pagesOfSession(openSession), doing: openSession.doing, rows, seconds }),
       );
     }),
   );
@@ -129,7 +129,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
         why: 'It has no kernels, operators or stages.',
         fix: 'Its overview shows what it has.',
       });
-    return page(context, timelinePage(named(openSession), executions, execution));
+    return page(context, timelinePage(pagesOfSession(openSession), executions, execution));
   });
   app.get('/s/:id/kernels', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
@@ -164,7 +164,7 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   });
   app.get('/s/:id/sql', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
-    return page(context, sqlPage(named(openSession), describedTables()));
+    return page(context, sqlPage(pagesOfSession(openSession), describedTables()));
   });
   app.get('/s/:id/api/sql', async (context) => {
     const { session } = await opened.get(context.req.param('id'));
@@ -178,8 +178,8 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   return app;
 }
 
-/** @param asked operation and bytes of the selected collective; '' selects the one with the most total time */
-async function ranks(openSession: OpenSession, asked: string): Promise<Section[]> {
+/** @param typed operation and bytes of the selected collective; '' selects the one with the most total time */
+async function ranks(openSession: OpenSession, typed: string): Promise<Section[]> {
   const { session } = openSession;
   // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
@@ -188,7 +188,7 @@ async function ranks(openSession: OpenSession, asked: string): Promise<Section[]
     once(openSession, 'collectives', () => read(session, collectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
-  const chosen = kinds.find((kind) => keyOf(kind) === asked) ?? kinds[0];
+  const chosen = kinds.find((kind) => keyOf(kind) === typed) ?? kinds[0];
   if (!chosen) return [noRanks];
   const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
     read(session, (database) => callsByRank(database, chosen)),
@@ -225,8 +225,8 @@ async function ranks(openSession: OpenSession, asked: string): Promise<Section[]
 }
 
 /** Any other text than "slowest" or a step number selects the median step. */
-const choiceOf = (asked: string): StepChoice =>
-  asked === 'slowest' ? asked : /^[1-9]\d{0,6}$/.test(asked) ? Number(asked) : 'median';
+const choiceOf = (typed: string): StepChoice =>
+  typed === 'slowest' ? typed : /^[1-9]\d{0,6}$/.test(typed) ? Number(typed) : 'median';
 
 /** A compared session with the selected step of each kind; no steps without kernels. */
 async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
@@ -269,9 +269,9 @@ async function scripts() {
   return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
 }
 
-async function overview(openSession: OpenSession, asked: string | undefined): Promise<string> {
+async function overview(openSession: OpenSession, typed: string | undefined): Promise<string> {
   const { session, executions } = openSession;
-  const { analysed, explain, places } = await once(openSession, 'overview', async () => {
+  const { analyzed, explain, places } = await once(openSession, 'overview', async () => {
     openSession.doing = 'summing up times';
     try {
       const found = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
@@ -282,12 +282,12 @@ async function overview(openSession: OpenSession, asked: string | undefined): Pr
     }
   });
   const path = sessionPath(openSession.key);
-  const chosen = (asked ?? '').split(',').filter((change) => change !== '');
+  const chosen = (typed ?? '').split(',').filter((change) => change !== '');
   const offered = offeredFor(session, explain?.data);
   const asks = offered.length > 0 || chosen.length > 0;
   const navigation = (
     <>
-      <Navigation session={named(openSession)} current={path} />
+      <Navigation session={pagesOfSession(openSession)} current={path} />
       {asks && (
         <WhatIfSwitches
           chosen={chosen}
@@ -299,7 +299,7 @@ async function overview(openSession: OpenSession, asked: string | undefined): Pr
       )}
     </>
   );
-  if (documentsOf(analysed).length === 0)
+  if (documentsOf(analyzed).length === 0)
     return failurePage({
       what: 'This session has nothing to sum up',
       why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
@@ -309,7 +309,7 @@ async function overview(openSession: OpenSession, asked: string | undefined): Pr
     explain !== null && chosen.length > 0
       ? await once(openSession, 'what if', () => measuredStages(session, { withRules: true }))
       : null;
-  return pageOfView(await viewOf(analysed, places), {
+  return pageOfView(await viewOf(analyzed, places), {
     ...(await scripts()),
     explain,
     navigation,

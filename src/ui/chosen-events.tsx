@@ -2,7 +2,7 @@ import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { NamedDurations } from '../facts/trace/named-durations.js';
 import type { OpClass } from '../model/classes.js';
 import { safeText } from '../render/safe-text.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { formatCount, formatNs, plural } from '../vocabulary/format.js';
 import type { SessionNamed } from './pages.js';
 import { sessionPath } from './session-path.js';

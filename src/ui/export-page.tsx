@@ -57,8 +57,8 @@ export async function exportedPage(
   session: Session,
   most = mostBytes,
 ): Promise<{ html: string; note: string | null }> {
-  const { analysed, explain } = await analyzeAndExplain(session);
-  if (documentsOf(analysed).length === 0)
+  const { analyzed, explain } = await analyzeAndExplain(session);
+  if (documentsOf(analyzed).length === 0)
     throw new InferscopeError('E_USAGE', {
       what: `session ${session.id} has nothing to export as a page`,
       why: 'It has no operators, kernels, counters, GEMMs, benchmark, load test, results or samples.',
@@ -77,8 +77,8 @@ export async function exportedPage(
     const places =
       execution === undefined
         ? null
-        : await placesIn(session, database, { analysed, explain }, execution, windows);
-    const found = await viewOf(analysed, places ?? undefined);
+        : await placesIn(session, database, { analyzed, explain }, execution, windows);
+    const found = await viewOf(analyzed, places ?? undefined);
     const view = {
       ...found,
       sections: [...found.sections, ...(await exportedRecords(database, session.manifest))],

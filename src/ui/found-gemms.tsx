@@ -10,7 +10,7 @@ import { shapeLabel } from '../views/gemm-rows.js';
 import { ChosenEvents } from './chosen-events.js';
 import { gemmSections, kernelRoofline, noGemms, noPlace } from './gemms-page.js';
 import { ncuRoofline, sameKernel } from './ncu-roofline.js';
-import { named, pageOfBlocks, read } from './open-session-pages.js';
+import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
 import { sessionPath } from './session-path.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
@@ -65,7 +65,7 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
   const execution = executions.find((id) => id === gemm?.execution_id) ?? null;
   const lead = row && gemm && (
     <ChosenEvents
-      session={named(openSession)}
+      session={pagesOfSession(openSession)}
       execution={execution}
       title={[shapeLabel(gemm), gemm.dtype ?? ''].join(' ')}
       row={{ ...row, class: 'gemm' }}

@@ -1,4 +1,4 @@
-import { nothing } from './nothing.js';
+import { emptySection } from './nothing.js';
 import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import type { Block, Section } from '../views/block.js';
@@ -7,7 +7,7 @@ import type { RooflineChart } from '../views/chart.js';
 import { productKey } from '../facts/gemms/gemm-calls.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { gemmBlocks } from '../views/gemms.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 
 /** Rows of the table; further shapes are folded below it. */
 const shapesShown = 200;
@@ -168,7 +168,7 @@ export const noPlace: Block = {
 };
 
 /** Shown if the session has no GEMMs: the reason, and the commands that record them. */
-export const noGemms = nothing(
+export const noGemms = emptySection(
   'gemms',
   'GEMMs',
   'No matrix products.',

@@ -6,7 +6,7 @@ import { openSession, type Session } from '../session/open.js';
 import { selectSession } from '../session/select.js';
 
 /** A listed session with its key in URLs, and its home if there are several. */
-export interface ListedHere extends ListedProgram {
+export interface KeyedSession extends ListedProgram {
   key: string;
   home: string | null;
 }
@@ -18,7 +18,7 @@ export interface ListedHere extends ListedProgram {
 export class Homes {
   constructor(private readonly all: readonly Home[]) {}
 
-  list(): ListedHere[] {
+  list(): KeyedSession[] {
     return listedPrograms(...this.all).map((listedProgram) => {
       const at = this.indexOf(listedProgram.folder);
       return {

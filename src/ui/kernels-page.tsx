@@ -22,7 +22,7 @@ export interface KernelsShown {
 /** Kernels by name, and how their time splits. */
 export const kernelsPage = (
   { session, shown, kernels, origins, roofline, counted }: KernelsShown,
-  asked: TableState,
+  state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   const operators = origins.some(({ operator }) => operator !== null);
@@ -30,7 +30,7 @@ export const kernelsPage = (
   return namedPage<NamedKernel>({
     session,
     shown,
-    state: asked,
+    state,
     title: 'Kernels',
     page: '/kernels',
     noun: ['kernel', 'kernels'],

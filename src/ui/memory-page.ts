@@ -1,9 +1,9 @@
-import { nothing } from './nothing.js';
+import { emptySection } from './nothing.js';
 import type { MemoryOverTime } from '../facts/memory-profile/over-time.js';
 import type { ManifestData } from '../model/manifest.js';
 import { hasSubject } from '../model/subjects.js';
 import type { Block, Section } from '../views/block.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 
 /** Labels of the recorded kinds of memory, with what each counts. */
 const kindLabels: Record<string, string> = {
@@ -73,7 +73,7 @@ export function memorySections(series: readonly MemoryOverTime[], manifest: Mani
 }
 
 /** Shown if the session has no memory samples: the reason, and the commands that record them. */
-export const noMemory = nothing(
+export const noMemory = emptySection(
   'memory',
   'Memory over time',
   'No memory.',

@@ -11,12 +11,12 @@ import { foundCounters, rooflineOf } from './found-gemms.js';
 import { kernelsPage } from './kernels-page.js';
 import type { TableState } from './named-page.js';
 import { ncuRoofline, sameKernel } from './ncu-roofline.js';
-import { named, pageOfBlocks, read } from './open-session-pages.js';
+import { pagesOfSession, pageOfBlocks, read } from './open-session-pages.js';
 import { noOperators, operatorsPage } from './operators-page.js';
 import { once, type OpenSession } from './timeline/open-timelines.js';
 
 /** Kernels of the rank and device that the explanation uses; without a timeline the kernels that Nsight Compute profiled. */
-export async function kernels(openSession: OpenSession, asked: TableState): Promise<string> {
+export async function kernels(openSession: OpenSession, state: TableState): Promise<string> {
   const { session } = openSession;
   const counters = await foundCounters(openSession);
   if (!hasRows(session.manifest, 'kernels')) {
@@ -32,11 +32,11 @@ export async function kernels(openSession: OpenSession, asked: TableState): Prom
     })),
   );
   const roofline =
-    asked.chosen === '' ? [] : await rooflineOf(openSession, asked.chosen, found.shown.execution);
+    state.chosen === '' ? [] : await rooflineOf(openSession, state.chosen, found.shown.execution);
   return kernelsPage(
     {
       ...found,
-      session: named(openSession),
+      session: pagesOfSession(openSession),
       roofline,
       counted: (linkTo) =>
         ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
@@ -44,7 +44,7 @@ export async function kernels(openSession: OpenSession, asked: TableState): Prom
           return row && linkTo(row.name);
         }),
     },
-    asked,
+    state,
   );
 }
 
@@ -58,7 +58,7 @@ const noKernels: Block[] = [
 ];
 
 /** Operators of the rank that the explanation uses. */
-export async function operators(openSession: OpenSession, asked: TableState): Promise<string> {
+export async function operators(openSession: OpenSession, state: TableState): Promise<string> {
   const { session } = openSession;
   if (!hasRows(session.manifest, 'ops'))
     return pageOfBlocks(openSession, 'Operators', '/operators', [noOperators]);
@@ -68,7 +68,7 @@ export async function operators(openSession: OpenSession, asked: TableState): Pr
       origins: await operatorOrigins(scope),
     })),
   );
-  return operatorsPage({ ...found, session: named(openSession) }, asked);
+  return operatorsPage({ ...found, session: pagesOfSession(openSession) }, state);
 }
 
 /** Runs a query on the rank and device that the explanation uses, and returns the result with them. */

@@ -3,7 +3,7 @@ import { kernelKey } from '../model/kernel-name.js';
 import type { Block } from '../views/block.js';
 import type { RooflineChart } from '../views/chart.js';
 import { tableOf } from '../views/table-of.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import { kernelLabel } from '../vocabulary/kernel-label.js';
 
 export const sameKernel = ({ name }: KernelCounters, otherName: string): boolean =>

@@ -1,7 +1,7 @@
 import type { Section } from '../views/block.js';
 
 /** A page without data: the reason, and the commands that record it. */
-export const nothing = (
+export const emptySection = (
   id: string,
   title: string,
   what: string,

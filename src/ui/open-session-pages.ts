@@ -9,7 +9,7 @@ import { sessionPath } from './session-path.js';
 import type { OpenSession } from './timeline/open-timelines.js';
 
 /** The id, title and pages of a session. */
-export function named({ key, session, executions }: OpenSession): SessionNamed {
+export function pagesOfSession({ key, session, executions }: OpenSession): SessionNamed {
   const has = (...tables: string[]): boolean => hasRows(session.manifest, ...tables);
   const pages: [path: string, label: string, hasContent: boolean][] = [
     ['', 'Overview', true],
@@ -40,7 +40,7 @@ export const pageOfBlocks = (
 ): string =>
   blocksPage({
     ...(lead ? { lead } : {}),
-    session: named(openSession),
+    session: pagesOfSession(openSession),
     title,
     path: sessionPath(openSession.key, path),
     sections,

@@ -1,4 +1,4 @@
-import { nothing } from './nothing.js';
+import { emptySection } from './nothing.js';
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
 import type { ShownPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
@@ -18,14 +18,14 @@ export interface OperatorsShown {
 /** Operators by name: host time with and without callees, and launched kernels. */
 export const operatorsPage = (
   { session, shown, operators, origins }: OperatorsShown,
-  asked: TableState,
+  state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
     // Operators run on the host, so no device is shown.
     shown: { ...shown, device: null },
-    state: asked,
+    state,
     title: 'Operators',
     page: '/operators',
     noun: ['operator', 'operators'],
@@ -68,7 +68,7 @@ export const operatorsPage = (
 };
 
 /** Shown if the session has no operators: the reason, and the commands that record them. */
-export const noOperators = nothing(
+export const noOperators = emptySection(
   'operators',
   'Operators',
   'No operators.',

@@ -32,13 +32,13 @@ type LinkTo = (place: Place) => string;
 export async function placesOf(
   session: Session,
   database: SessionDatabase,
-  { analysed, explain }: Pick<Awaited<ReturnType<typeof analyzeAndExplain>>, 'analysed' | 'explain'>,
+  { analyzed, explain }: Pick<Awaited<ReturnType<typeof analyzeAndExplain>>, 'analyzed' | 'explain'>,
   linkTo: LinkTo,
 ): Promise<Places> {
   return new Map([
     ...(explain ? await explained(database, explain.data, linkTo) : []),
-    ...(analysed.kind === 'profile' ? await stagePoints(database, analysed.document.data, linkTo) : []),
-    ...(analysed.kind === 'kernels' ? await casePoints(session, database, linkTo) : []),
+    ...(analyzed.kind === 'profile' ? await stagePoints(database, analyzed.document.data, linkTo) : []),
+    ...(analyzed.kind === 'kernels' ? await casePoints(session, database, linkTo) : []),
   ]);
 }
 

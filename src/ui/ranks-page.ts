@@ -1,4 +1,4 @@
-import { nothing } from './nothing.js';
+import { emptySection } from './nothing.js';
 import type { CollectiveKind, RankWaits } from '../facts/collectives/calls-by-rank.js';
 import type { Block, Section, Text } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
@@ -114,7 +114,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
 }
 
 /** Shown if the session has no collectives of several ranks: the reason, and the commands that record them. */
-export const noRanks = nothing(
+export const noRanks = emptySection(
   'collective',
   'Ranks',
   'No ranks.',

@@ -1,6 +1,6 @@
 import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { KeyEntry, TimelineChart } from '../views/chart.js';
-import { classColors, type Colour } from '../vocabulary/colours.js';
+import { classColors, type Color } from '../vocabulary/colors.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
 /** Maximum requests per chart, in the order in which they were sent. */
@@ -12,7 +12,7 @@ const parts = {
   answer: { label: 'first to last token', color: classColors.gemm },
   whole: { label: 'answered, first token not recorded', color: 'serial' },
   failed: { label: 'failed', color: classColors.sampling },
-} as const satisfies Record<string, { label: string; color: Colour }>;
+} as const satisfies Record<string, { label: string; color: Color }>;
 type PartName = keyof typeof parts;
 
 interface Timed extends TimedRequest {
@@ -43,8 +43,8 @@ export interface Gantt {
  * @param from index of the first request, in the order in which they were sent
  */
 export function requestGantt(requests: readonly TimedRequest[], from: number): Gantt | null {
-  const asked = requests.slice(from, from + ganttRequests);
-  const timed = asked.filter(isTimed);
+  const inRange = requests.slice(from, from + ganttRequests);
+  const timed = inRange.filter(isTimed);
   if (timed.length === 0) return null;
   const start_s = timed.reduce((least, request) => Math.min(least, beginOf(request)), Infinity);
   const before = requests
@@ -84,9 +84,9 @@ export function requestGantt(requests: readonly TimedRequest[], from: number): G
         .filter(({ color }) => used.has(color))
         .map(({ label, color }): KeyEntry => ({ name: label, color })),
     },
-    drawn: asked,
+    drawn: inRange,
     before: before.length,
-    endless: asked.length - timed.length,
+    endless: inRange.length - timed.length,
     start_s,
   };
 }

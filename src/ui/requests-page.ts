@@ -1,8 +1,8 @@
-import { nothing } from './nothing.js';
+import { emptySection } from './nothing.js';
 import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { formatCount, formatQuantity, plural } from '../vocabulary/format.js';
 import { ganttRequests, requestGantt } from './requests-gantt.js';
 
@@ -106,9 +106,9 @@ interface Loads {
 /** Requests over the time in which they were in flight, one chart of up to `ganttRequests` at a time. */
 function ganttBlocks(
   requests: readonly TimedRequest[],
-  { execution, linkTo, from: asked = 0 }: Loads,
+  { execution, linkTo, from: requestedFrom = 0 }: Loads,
 ): Block[] {
-  const from = Math.max(0, Math.min(asked, requests.length - ganttRequests));
+  const from = Math.max(0, Math.min(requestedFrom, requests.length - ganttRequests));
   const gantt = requestGantt(requests, from);
   if (gantt === null)
     return [
@@ -213,7 +213,7 @@ function seriesOf(requests: readonly TimedRequest[], id: Latency, timed: boolean
 }
 
 /** Shown if the session has no requests: the reason, and the commands that record them. */
-export const noRequests = nothing(
+export const noRequests = emptySection(
   'requests',
   'Requests',
   'No requests.',

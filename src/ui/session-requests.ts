@@ -14,11 +14,11 @@ import { once, type OpenSession } from './timeline/open-timelines.js';
 /** Latency against load, if the session has several loads, and the requests of one of them. */
 export async function requestsOfSession(
   openSession: OpenSession,
-  asked: { execution: string | undefined; from: number },
+  selection: { execution: string | undefined; from: number },
 ): Promise<Section[]> {
   const { session } = openSession;
   const executions = await once(openSession, 'loads', () => read(session, executionsWithRequests));
-  const execution = executions.find((load) => load === asked.execution) ?? executions[0];
+  const execution = executions.find((load) => load === selection.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([
     once(openSession, 'latency by load', () => loadsOf(session)),
@@ -34,7 +34,7 @@ export async function requestsOfSession(
   const nameOf = (load: string): string => byLoad.names.get(load) ?? load;
   return [
     ...byLoad.sections,
-    ...requestSections(found, { execution, executions, linkTo, nameOf, from: asked.from }),
+    ...requestSections(found, { execution, executions, linkTo, nameOf, from: selection.from }),
   ];
 }
 
@@ -42,9 +42,9 @@ export async function requestsOfSession(
 async function loadsOf(session: Session): Promise<{ sections: Section[]; names: Map<string, string> }> {
   const lead = leadOf(session.manifest);
   if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };
-  const analysed = await analyzeSession(session);
-  const points = analysed.kind === 'serving' ? analysed.document.data.points : [];
-  const { sections } = await viewOf(analysed);
+  const analyzed = await analyzeSession(session);
+  const points = analyzed.kind === 'serving' ? analyzed.document.data.points : [];
+  const { sections } = await viewOf(analyzed);
   return {
     sections: points.length === 1 ? [] : sections.filter(({ id }) => id === latencyByLoad),
     names: new Map(points.map(({ execution_id: id, load }) => [id, loadLabel(load)])),

@@ -1,14 +1,14 @@
 import type { FC } from 'hono/jsx';
 import { deviceOf } from '../facts/device.js';
 import { safeText } from '../render/safe-text.js';
-import { formatBytes, formatCount, formatQuantity, formatSigned, unbroken } from '../vocabulary/format.js';
-import type { ListedHere } from './homes.js';
+import { formatBytes, formatCount, formatQuantity, formatSigned, keepUnits } from '../vocabulary/format.js';
+import type { KeyedSession } from './homes.js';
 import { html, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 import { trendsOf } from './trends.js';
 
 /** All sessions, newest first; a script adds new ones and filters the list. */
-export const sessionsPage = (sessions: readonly ListedHere[]): string =>
+export const sessionsPage = (sessions: readonly KeyedSession[]): string =>
   html(
     <Shell title="Sessions" navigation={{ current: '/' }} script="ui-sessions.js">
       <section aria-labelledby="sessions">
@@ -29,11 +29,11 @@ export const sessionsPage = (sessions: readonly ListedHere[]): string =>
   );
 
 /** Only the table, for the script that polls for new sessions. */
-export const sessionsTable = (sessions: readonly ListedHere[]): string =>
+export const sessionsTable = (sessions: readonly KeyedSession[]): string =>
   String(<SessionsTable sessions={sessions} />);
 
-type Program = NonNullable<ListedHere['program']>;
-type Trends = ReturnType<typeof trendsOf<ListedHere>>;
+type Program = NonNullable<KeyedSession['program']>;
+type Trends = ReturnType<typeof trendsOf<KeyedSession>>;
 
 const gpuOf = (program: Program): string | null => deviceOf(program, null).name;
 
@@ -49,7 +49,7 @@ const heads: readonly (readonly [head: string, numeric?: 'number'])[] = [
   ['Size', 'number'],
 ];
 
-const SessionsTable: FC<{ sessions: readonly ListedHere[] }> = ({ sessions }) => {
+const SessionsTable: FC<{ sessions: readonly KeyedSession[] }> = ({ sessions }) => {
   if (sessions.length === 0)
     return (
       <p>
@@ -87,7 +87,7 @@ const SessionsTable: FC<{ sessions: readonly ListedHere[] }> = ({ sessions }) =>
   );
 };
 
-const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, trends }) => {
+const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, trends }) => {
   const { listed, program, figure, key, home } = session;
   const name = safeText(listed.name ?? listed.id);
   const workload = program?.workload;
@@ -126,7 +126,7 @@ const SessionRow: FC<{ session: ListedHere; trends: Trends }> = ({ session, tren
         ) : listed.headline_why === 'not_analysed' ? (
           <span class="spread">not analyzed yet</span>
         ) : (
-          safeText(unbroken(listed.headline ?? ''))
+          safeText(keepUnits(listed.headline ?? ''))
         )}
       </td>
       <td data-head="Trend">

@@ -1,5 +1,5 @@
 import type { BenchFit, BenchResult } from '../model/documents/bench.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import type { LinesChart, Point, Series, SpreadChart } from './chart.js';
 import {
   batchChart,

@@ -62,7 +62,7 @@ export function pointsSection(data: BenchResult): Section {
   return {
     id: 'points',
     title: 'Points',
-    asked: true,
+    requested: true,
     blocks: [
       { t: 'text', level: 2, text: protocolText(data) },
       { ...latencyTable(data, rows), level: single ? 2 : 1 },

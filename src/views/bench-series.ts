@@ -8,7 +8,7 @@ import type {
 } from '../model/documents/bench.js';
 import { figure, type Figure } from '../model/figure.js';
 import { fitLabels, lengthLabel } from '../vocabulary/bench.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import { formatCount } from '../vocabulary/format.js';
 import type { LinesChart, Point } from './chart.js';
 

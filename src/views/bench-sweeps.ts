@@ -1,6 +1,6 @@
 import type { BenchFit, BenchPointResult, BenchResult } from '../model/documents/bench.js';
 import { fitLabels, pointLatencyLabels, pointOutcomeLabels } from '../vocabulary/bench.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import { fitLines, spreadChart, throughputChart, tpotChart } from './bench-charts.js';
 import type { Block, Column, Section, Text } from './block.js';
 import {

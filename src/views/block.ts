@@ -56,7 +56,7 @@ export interface Bar {
 }
 
 /** A chart with a text alternative. */
-interface LabelledChart {
+interface LabeledChart {
   label: string;
   chart: Chart;
 }
@@ -70,7 +70,7 @@ export interface BarSide {
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
   /** Drawn on a page; Markdown has the table behind it instead. */
-  drawn: LabelledChart;
+  drawn: LabeledChart;
 }
 
 /** The waterfall of one side, or of several sides next to each other with the same bars and totals in the same order. */
@@ -79,7 +79,7 @@ export interface Bars {
   title: Text;
   sides: readonly BarSide[];
   /** Waterfall from the first side's total to the second's. */
-  difference?: LabelledChart;
+  difference?: LabeledChart;
   behind: Block;
 }
 
@@ -132,7 +132,7 @@ export type Block = { level?: Level; terminal?: false; summary?: true } &
     | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
     | Table
     /** Drawn on a page; other media show the table behind it. `half`: half the width of a wide page. */
-    | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabelledChart)
+    | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabeledChart)
     /** `brief`: maximum items in a summary; the rest is counted. */
     | { t: 'notes'; items: readonly Text[]; brief?: number }
     | { t: 'issues'; issues: readonly Issue[] }
@@ -152,7 +152,7 @@ export interface Section {
   /** The same values are in an explanation's stage rows: left out of a summary with such rows. */
   restated?: boolean;
   /** What the command was asked for: whole in a summary, after the lines that a summary may have. */
-  asked?: true;
+  requested?: true;
   /** The blocks have their own titles: a terminal prints none above them. */
   untitled?: boolean;
   blocks: readonly Block[];

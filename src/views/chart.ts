@@ -1,4 +1,4 @@
-import type { Colour, Dash, LineSymbol } from '../vocabulary/colours.js';
+import type { Color, Dash, LineSymbol } from '../vocabulary/colors.js';
 import type { Text } from './text.js';
 
 /** The closed set of charts: a view gives typed series with units, and a page has one renderer per form. */
@@ -20,7 +20,7 @@ export type Point = readonly [
 
 export interface Series {
   name: string;
-  color: Colour;
+  color: Color;
   symbol?: LineSymbol;
   dash?: Dash;
   points: readonly Point[];
@@ -48,9 +48,9 @@ export interface LinesChart {
   x: { name: string } & ({ categories: readonly string[] } | { unit: 's' | '' });
   panels: readonly Panel[];
   /** Areas behind the lines; without a color the name is written where it fits, else it is in the key. */
-  shades?: readonly { name: string; from: number; to: number; color?: Colour }[];
+  shades?: readonly { name: string; from: number; to: number; color?: Color }[];
   /** On a line, or over the whole height without `y`. */
-  marks?: readonly { x: number; y?: number; name: string; color: Colour }[];
+  marks?: readonly { x: number; y?: number; name: string; color: Color }[];
   small?: boolean;
 }
 
@@ -62,14 +62,14 @@ export interface BarsChart {
   /** Title of the row axis (stacked) or the value axis (multiples). */
   axis?: string;
   rows: readonly string[];
-  series: readonly { name: string; color: Colour; values: readonly (number | null)[] }[];
+  series: readonly { name: string; color: Color; values: readonly (number | null)[] }[];
 }
 
 export interface WaterfallBar {
   name: string;
   value: number;
   meaning: string;
-  color: Colour;
+  color: Color;
   /** Drawn lighter: not needed for the result. */
   light?: boolean;
   confidence?: string | null;
@@ -95,7 +95,7 @@ export interface SpreadChart {
   unit: string;
   rows: readonly {
     name: string;
-    color: Colour;
+    color: Color;
     min: number;
     box: readonly [number, number];
     median: number;
@@ -134,7 +134,7 @@ export interface RooflineChart {
     name: string;
     /** Its entry in the key; null writes the name next to the point. */
     group: string | null;
-    color: Colour;
+    color: Color;
     symbol: LineSymbol;
     intensity: number;
     flops_per_s: number;
@@ -149,7 +149,7 @@ export interface TimelineChart {
   dur_ns: number;
   lanes: readonly string[];
   /** Kinds of spans: label, color, further lines. */
-  kinds: readonly { label: string; color: Colour; title: string; notes: readonly string[] }[];
+  kinds: readonly { label: string; color: Color; title: string; notes: readonly string[] }[];
   spans: readonly (readonly [lane: number, start_ns: number, dur_ns: number, kind: number])[];
   key: readonly KeyEntry[];
 }
@@ -157,7 +157,7 @@ export interface TimelineChart {
 /** An entry of the chart's key; for a line with its symbol and dash. */
 export interface KeyEntry {
   name: string;
-  color: Colour;
+  color: Color;
   symbol?: LineSymbol;
   dash?: Dash;
 }

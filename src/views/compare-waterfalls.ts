@@ -1,6 +1,13 @@
 import type { ComparedWaterfall, CompareResult } from '../model/documents/compare.js';
 import type { Bars, BarSide, Block, Column, Row, Text } from './block.js';
-import { always, smallShare, stageHead, drawnBar, measuredTotal, stageRank } from './explain-series.js';
+import {
+  isAlwaysShown,
+  smallShare,
+  stageHead,
+  drawnBar,
+  measuredTotal,
+  stageRank,
+} from './explain-series.js';
 import type { WaterfallChart } from './chart.js';
 import { changeColumns, letter, sideColumns, timeChange } from './compare-sides.js';
 
@@ -87,7 +94,7 @@ function sharedBars({ bars, times_ms: times }: Compared): SharedBar[] {
     .map(({ id, label, values }): SharedBar => ({ id, name: label, label, values }));
   const small = shown.filter(
     ({ id, values }) =>
-      !always(id) && values.every((ms, i) => Math.abs(ms ?? 0) <= smallShare * (times[i]?.value ?? 0)),
+      !isAlwaysShown(id) && values.every((ms, i) => Math.abs(ms ?? 0) <= smallShare * (times[i]?.value ?? 0)),
   );
   if (small.length < 2) return shown;
   const rest = shown.filter((bar) => !small.includes(bar));

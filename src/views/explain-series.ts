@@ -8,7 +8,7 @@ import type {
   WaterfallKind,
 } from '../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
-import { barColor } from '../vocabulary/colours.js';
+import { barColor } from '../vocabulary/colors.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { WaterfallChart } from './chart.js';
@@ -16,7 +16,7 @@ import { capital } from '../vocabulary/sentence.js';
 
 /** Bars below this share of the measured time are merged. */
 export const smallShare = 0.01;
-export const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
+export const isAlwaysShown = (id: string): boolean => id === 'roofline' || id === 'unattributed';
 
 /** A bar as displayed. */
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
@@ -33,7 +33,7 @@ export const shortName = ({ label, holds }: ShownBar): string =>
  * after the sum (`timeLines`).
  */
 export const shownBars = (stage: Pick<StageWaterfall, 'bars'>): ShownBar[] =>
-  together(stage, (all) => all.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare));
+  together(stage, (all) => all.filter(({ id, share }) => !isAlwaysShown(id) && Math.abs(share) < smallShare));
 
 /** Bars of a summary: the largest ones, all others merged. */
 export const briefBars = (stage: Pick<StageWaterfall, 'bars'>, most: number): ShownBar[] =>

@@ -49,7 +49,7 @@ export function movedPerSecond({ achieved_flops: rate, arithmetic_intensity: int
 }
 
 /** Shapes with at least a thousandth of the work. */
-export function worthALine(gemms: readonly Gemm[]): Gemm[] {
+export function largeGemms(gemms: readonly Gemm[]): Gemm[] {
   const work = ({ flop, calls }: Gemm) => flop * calls;
   const all = gemms.reduce((sum, gemm) => sum + work(gemm), 0);
   return gemms.filter((gemm) => work(gemm) >= all / 1000);

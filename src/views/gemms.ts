@@ -2,7 +2,7 @@ import type { Document } from '../model/document.js';
 import type { Gemm, GemmsResult } from '../model/documents/gemms.js';
 import { type Figure, missing } from '../model/figure.js';
 import type { Block, Text, View } from './block.js';
-import { movedPerSecond, oncePerShape, shapeLabel, usedShare, worthALine } from './gemm-rows.js';
+import { movedPerSecond, oncePerShape, shapeLabel, usedShare, largeGemms } from './gemm-rows.js';
 import { type ColumnOf, tableOf } from './table-of.js';
 import { plural } from '../vocabulary/format.js';
 
@@ -192,7 +192,7 @@ function leftOutNotes(leftOut: readonly [Gemm['source'], number][]): string[] {
 /** Texts with the shapes that they apply to. */
 function byText(gemms: readonly Gemm[], textsOf: (gemm: Gemm) => readonly string[]): string[] {
   const shapes = new Map<string, string[]>();
-  for (const gemm of worthALine(gemms))
+  for (const gemm of largeGemms(gemms))
     for (const text of textsOf(gemm)) shapes.set(text, [...(shapes.get(text) ?? []), shapeLabel(gemm)]);
   return [...shapes].map(([text, of]) => `${of.join(', ')}: ${text}`);
 }
@@ -211,7 +211,7 @@ function faultNotes(gemms: readonly Gemm[]): Block[] {
 
 /** Predicted effect of padding or another batch size, with the names of the models used. */
 function changes(gemms: readonly Gemm[]): Block[] {
-  const all = worthALine(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((change) => ({ gemm, change })));
+  const all = largeGemms(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((change) => ({ gemm, change })));
   if (all.length === 0) return [];
   const models = all.flatMap(({ change: { time_ratio: time } }) =>
     time.value === null ? [] : [time.source],

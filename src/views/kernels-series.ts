@@ -1,5 +1,5 @@
 import type { KernelMap, KernelResult, KernelsResult } from '../model/documents/kernels.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { HeatChart, RooflineChart } from './chart.js';
@@ -7,7 +7,7 @@ import { linkTo, type Places, pointPlace } from './findings.js';
 import type { Text } from './text.js';
 
 /** Measured cases with FLOP: others have no place on a logarithmic axis. */
-export function placed({ cases }: KernelsResult): KernelResult[] {
+export function casesWithFlops({ cases }: KernelsResult): KernelResult[] {
   return cases.filter(({ intensity, flops_per_s: rate }) => intensity !== null && rate !== null);
 }
 
@@ -36,7 +36,7 @@ export function rooflineChart(data: KernelsResult, places?: Places): RooflineCha
       peak.value === null ? [] : [{ dtype, flops_per_s: peak.value }],
     ),
     ridge: null,
-    points: placed(data).map((result) => ({
+    points: casesWithFlops(data).map((result) => ({
       name: caseLabel(result, true),
       ...linkTo(places?.get(pointPlace(result.case))),
       group: classLabels[result.class],

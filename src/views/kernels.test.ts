@@ -8,7 +8,7 @@ import { optionOf } from '../render/charts/option.js';
 import { themes } from '../render/palette.js';
 import { kernelResult, kernelsDocument } from './test-kernels.js';
 import type { Block, Level, Table } from './block.js';
-import { mapChart, placed, rooflineChart } from './kernels-series.js';
+import { mapChart, casesWithFlops, rooflineChart } from './kernels-series.js';
 import { kernelsView } from './kernels.js';
 
 const viewOf = (change: Partial<KernelsResult> = {}) => kernelsView(kernelsDocument(change));
@@ -152,7 +152,7 @@ test('a model name with escape sequences cannot control the terminal', () => {
 
 test('charts have points for known intensity and rate; a cell without a figure shows why', () => {
   const { data } = kernelsDocument();
-  expect(placed(data).map(({ kernel }) => kernel)).toEqual(['gemm', 'attention']);
+  expect(casesWithFlops(data).map(({ kernel }) => kernel)).toEqual(['gemm', 'attention']);
   for (const theme of [themes.light, themes.dark]) {
     const roofline = optionOf(rooflineChart(data), { theme, width: 900 });
     const series = roofline.series as { type: string; data: { value: number[] }[] }[];

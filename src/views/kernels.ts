@@ -5,7 +5,7 @@ import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
 import type { Block, Section, Text, View } from './block.js';
 import { linked, type Places, pointPlace } from './findings.js';
 import { caseSections, labelOf } from './kernels-cases.js';
-import { mapChart, rooflineChart, cellsOf, placed } from './kernels-series.js';
+import { mapChart, rooflineChart, cellsOf, casesWithFlops } from './kernels-series.js';
 import { stepSections } from './kernels-steps.js';
 import { formatSetting, plural } from '../vocabulary/format.js';
 
@@ -31,7 +31,7 @@ export function kernelsView(document: Document<KernelsResult>, places?: Places):
     ],
     sections: [
       ...stepSections(data),
-      ...(placed(data).length > 0 ? [rooflineSection(data, places)] : []),
+      ...(casesWithFlops(data).length > 0 ? [rooflineSection(data, places)] : []),
       ...(data.maps.length > 0 ? [sweepSection(data)] : []),
       ...caseSections(data),
       definitions,
@@ -124,7 +124,7 @@ const rooflineSection = (data: KernelsResult, places: Places | undefined): Secti
           { id: 'roof_share', head: 'of roof', numeric: true },
           { id: 'bound', head: 'bound' },
         ],
-        rows: placed(data).map((result) => ({
+        rows: casesWithFlops(data).map((result) => ({
           cells: [
             linked(places?.get(pointPlace(result.case)), labelOf(data)(result)),
             { n: result.intensity!, unit: '' },

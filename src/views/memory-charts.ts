@@ -1,5 +1,5 @@
 import type { AllocatorMoment, MemoryResult } from '../model/documents/memory-result.js';
-import { classColors, componentColor, lineMark } from '../vocabulary/colours.js';
+import { classColors, componentColor, lineMark } from '../vocabulary/colors.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
 import type { LinesChart, Series, WaterfallChart } from './chart.js';

@@ -6,7 +6,7 @@ import { markdownView } from '../render/markdown.js';
 import { terminalView } from '../render/terminal/view.js';
 import { plainText, rawValue } from '../render/value.js';
 import { optionOf } from '../render/charts/option.js';
-import { placed } from '../render/charts/waterfall.js';
+import { placedBars } from '../render/charts/waterfall.js';
 import { themes } from '../render/palette.js';
 import { testExplain } from './test-explain.js';
 import { testMemory } from './test-memory.js';
@@ -196,7 +196,7 @@ test('stacked components sum to reserved memory; marks are on the line of their 
   // From the weights over each component, including the negative residual, to the measured total.
   const [parts] = view.sections.find(({ id }) => id === 'breakdown')!.blocks;
   const chart = parts?.t === 'chart' && parts.chart.form === 'waterfall' ? parts.chart : null;
-  expect(placed(chart!).map(({ from, value }) => [from, value])).toEqual([
+  expect(placedBars(chart!).map(({ from, value }) => [from, value])).toEqual([
     [0, 14],
     [14, 2.5],
     [16.5, 2],

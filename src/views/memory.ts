@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MemoryPoint, MemoryProfile } from '../model/documents/memory-profile.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
-import { componentColor } from '../vocabulary/colours.js';
+import { componentColor } from '../vocabulary/colors.js';
 import { componentLabels } from '../vocabulary/memory-components.js';
 import { pointLabels } from '../vocabulary/memory-points.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';

@@ -1,6 +1,6 @@
 import { isGpuScope } from '../vocabulary/sampled-metrics.js';
 import type { MonitorDevice, MonitorResult } from '../model/documents/monitor.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import type { LinesChart } from './chart.js';
 import type { SampledSeries } from './samples.js';
 

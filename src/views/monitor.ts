@@ -1,7 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../model/documents/monitor.js';
 import type { Figure } from '../model/figure.js';
-import { labelledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
+import { labeledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block, Section, Text, View } from './block.js';
 import { deviceSeries, deviceShades, hostSeries } from './monitor-series.js';
 import { samplesBlock } from './samples.js';
@@ -112,7 +112,7 @@ function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], b
       { id: 'max', head: 'max', numeric: true },
       { id: 'samples', head: 'samples', numeric: true, drop: 1 },
     ],
-    rows: labelledMetrics(metrics).map((metric) => ({
+    rows: labeledMetrics(metrics).map((metric) => ({
       cells: [
         metric.scope === undefined
           ? metricLabel(metric.metric)

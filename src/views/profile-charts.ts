@@ -1,6 +1,6 @@
 import type { LatencyResult, MemoryResult, ProfileResult } from '../model/documents/profile.js';
 import type { MachineRoofline } from '../model/documents/roofline.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { pointColors, pointLabels } from '../vocabulary/memory-points.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import type { LinesChart, Panel, RooflineChart } from './chart.js';

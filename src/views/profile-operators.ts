@@ -1,6 +1,6 @@
 import { opClasses, type OpClass } from '../model/classes.js';
 import type { Breakdown, ProfileResult, StageResult } from '../model/documents/profile.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { classLabels, layerText } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';

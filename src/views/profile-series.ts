@@ -8,10 +8,10 @@ export const stagesWithOperators = (result: ProfileResult): { kind: string; brea
 /** "2.3": the third timed repeat of the second process launch. */
 export function repeatLabels(repeats: LatencyResult['per_repeat']): string[] {
   const launches = [...new Set(repeats.map(({ launch }) => launch))];
-  const seen = new Map<number, number>();
+  const counts = new Map<number, number>();
   return repeats.map(({ launch }) => {
-    const nth = (seen.get(launch) ?? 0) + 1;
-    seen.set(launch, nth);
+    const nth = (counts.get(launch) ?? 0) + 1;
+    counts.set(launch, nth);
     return `${launches.indexOf(launch) + 1}.${nth}`;
   });
 }

@@ -1,5 +1,5 @@
 import type { BenchmarkPoint } from '../model/documents/results.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import { latencyLabels } from '../vocabulary/loads.js';
 import type { Block, Section, Text } from './block.js';
 import type { Point, Series } from './chart.js';
@@ -7,7 +7,7 @@ import { ourStatistic } from './results-values.js';
 import { latencyByLoad } from './serving-series.js';
 import { tableOf } from './table-of.js';
 
-interface LabelledPoint {
+interface LabeledPoint {
   label: string;
   point: BenchmarkPoint;
 }
@@ -19,7 +19,7 @@ const drawn = [
 ] as const;
 
 /** Median and p99 of each latency with our definition against the load; null if fewer than two loads have one. */
-export function resultLatencySection(points: readonly LabelledPoint[]): Section | null {
+export function resultLatencySection(points: readonly LabeledPoint[]): Section | null {
   const loads = inOrder(points);
   const blocks = latencies.flatMap((metric): Block[] => {
     const series = drawn.map(({ id, name }, index): Series => ({
@@ -49,7 +49,7 @@ export function resultLatencySection(points: readonly LabelledPoint[]): Section 
               id: `${id}_ms`,
               head: name,
               numeric: true,
-              of: ({ point }: LabelledPoint): Text => {
+              of: ({ point }: LabeledPoint): Text => {
                 const found = ourStatistic(point, metric, id);
                 return found ? { n: found.value, unit: 'ms' } : { missing: 'not in the file' };
               },
@@ -64,7 +64,7 @@ export function resultLatencySection(points: readonly LabelledPoint[]): Section 
 }
 
 /** Ordered by served rate if every load has one: tools write a sweep in run order. */
-function inOrder(points: readonly LabelledPoint[]): readonly LabelledPoint[] {
+function inOrder(points: readonly LabeledPoint[]): readonly LabeledPoint[] {
   const rated = points.map((point) => ({
     point,
     rate: ourStatistic(point.point, 'request_throughput', 'mean'),

@@ -1,5 +1,5 @@
 import { thinned } from '../model/thinned.js';
-import { isCore, scopeColor } from '../vocabulary/colours.js';
+import { isCore, scopeColor } from '../vocabulary/colors.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import type { Block } from './block.js';
 import type { LinesChart, Panel } from './chart.js';

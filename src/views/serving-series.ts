@@ -1,6 +1,6 @@
 import { loadKinds, type ServingPoint, type ServingResult } from '../model/documents/serving.js';
 import type { Figure } from '../model/figure.js';
-import { lineMark } from '../vocabulary/colours.js';
+import { lineMark } from '../vocabulary/colors.js';
 import { formatMs } from '../vocabulary/format.js';
 import { latencyLabels, type LatencyId, loadLabel, rateLabels } from '../vocabulary/loads.js';
 import type { LinesChart, Panel, Point } from './chart.js';

@@ -26,7 +26,7 @@ export function servingView(document: Document<ServingResult>): View {
       { t: 'issues', issues },
     ],
     sections: [
-      { id: 'loads', title: 'Loads', asked: true, blocks: [loadTable(points, data.slo !== null)] },
+      { id: 'loads', title: 'Loads', requested: true, blocks: [loadTable(points, data.slo !== null)] },
       ...failureSections(points),
       latencySection(data, points),
       throughputSection(data, points),

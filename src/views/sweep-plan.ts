@@ -56,7 +56,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
 const misfitText = (misfits: readonly SweepRun[]): string =>
   `Does not fit: run ${rangesText(misfits.map((run) => run.number))}. ${misfits[0]!.expected.why}`;
 
-export const took: ColumnOf<SweepRun> = {
+export const tookColumn: ColumnOf<SweepRun> = {
   id: 'took',
   head: 'took',
   ...number,
@@ -75,7 +75,7 @@ export const planTable = (
       { id: 'run', head: 'run', ...number, of: (run) => ({ count: run.number }) },
       ...configuration,
       { id: 'expected', head: 'expected', ...number, of: ({ expected }) => seconds(expected.seconds) },
-      ...(runs.every(({ duration_s: took }) => took === null) ? [] : [took]),
+      ...(runs.every(({ duration_s: tookColumn }) => tookColumn === null) ? [] : [tookColumn]),
       {
         id: 'needs',
         head: 'needs',

@@ -5,7 +5,7 @@ import type { Block, Part, Section, Text, Value, View } from './block.js';
 import { figureValue, parametersOf, parameterValue, seconds, shownFiguresOf } from './sweep-columns.js';
 import { rangesText } from './ranges.js';
 import { mapChart, type SweepMap, sweepMaps } from './sweep-maps.js';
-import { commandText, planTable, took } from './sweep-plan.js';
+import { commandText, planTable, tookColumn } from './sweep-plan.js';
 import { type ColumnOf, tableOf, withoutAlike } from './table-of.js';
 
 const number = { numeric: true } as const;
@@ -82,7 +82,7 @@ function runBlocks(data: SweepResult): Block[] {
       ...number,
       of: ({ run, values }) => figureValue(name, values[name], run),
     })),
-    { ...took, of: ({ run }) => took.of(run) },
+    { ...tookColumn, of: ({ run }) => tookColumn.of(run) },
     ...(data.runs.every((run) => outcomeOf(run) === outcomeLabels.measured)
       ? []
       : [{ id: 'outcome', head: 'outcome', of: ({ run }: Line) => outcomeValue(run) }]),

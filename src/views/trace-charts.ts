@@ -1,7 +1,7 @@
 import { barParts } from '../model/bars.js';
 import { opClasses } from '../model/classes.js';
 import type { TraceResult, TraceTimeline } from '../model/documents/trace.js';
-import { barColor, classColors, phaseColor } from '../vocabulary/colours.js';
+import { barColor, classColors, phaseColor } from '../vocabulary/colors.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
@@ -84,7 +84,7 @@ function keyOf({ events, lanes, names, stages }: TraceTimeline): KeyEntry[] {
     })),
     ...Object.entries(idleCauses)
       .filter(([id]) => idle.has(id))
-      .map(([, { label, colour }]) => ({ name: `idle: ${label}`, color: colour })),
+      .map(([, { label, color }]) => ({ name: `idle: ${label}`, color })),
   ];
 }
 

@@ -4,7 +4,7 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text, Value } from './block.js';
 import { tableOf } from './table-of.js';
-import { bare, codeOr, counted, kernelNamed, ns, number, ratio, spread } from './trace-values.js';
+import { unitless, codeOr, counted, kernelNamed, ns, number, ratio, spread } from './trace-values.js';
 
 /** Rows of a table shown without a click. */
 const atOnce = 15;
@@ -119,16 +119,16 @@ const launchTable = ({ phases, layers }: TraceResult['launches']): Block =>
     'Mean per instance. Call: duration of the launching API call. Queue: from its return to the start of the kernel',
     [
       { id: 'phase', head: 'phase', wraps: true, of: ({ kind }) => phaseLabel(kind) },
-      { id: 'launches', head: 'launches', ...number, of: ({ launches: n }) => bare(n) },
+      { id: 'launches', head: 'launches', ...number, of: ({ launches: n }) => unitless(n) },
       {
         id: 'launches_range',
         head: 'min–max',
         ...number,
         drop: 0,
-        of: ({ launches_min: min, launches_max: max }) => [bare(min), '–', bare(max)],
+        of: ({ launches_min: min, launches_max: max }) => [unitless(min), '–', unitless(max)],
       },
-      { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: n }) => bare(n) },
-      { id: 'graph_launches', head: 'graphs', ...number, of: ({ graph_launches: n }) => bare(n) },
+      { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: n }) => unitless(n) },
+      { id: 'graph_launches', head: 'graphs', ...number, of: ({ graph_launches: n }) => unitless(n) },
       {
         id: 'kernels_per_layer',
         head: 'kernels per layer',
@@ -172,7 +172,7 @@ function perLayer(figure: Figure, layers: Figure): Value {
   if (layers.value === null) return { figure: layers };
   return figure.value === null
     ? { missing: 'an instance is not one pass through the layers' }
-    : bare(figure.value);
+    : unitless(figure.value);
 }
 
 const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kernels']): Block => ({

@@ -3,7 +3,7 @@ import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Text } from './block.js';
 import { tableOf } from './table-of.js';
-import { bare, kernelNamed, ns, number, ratio } from './trace-values.js';
+import { unitless, kernelNamed, ns, number, ratio } from './trace-values.js';
 
 /** One row per kernel; on a page statistics and types are in the detail columns. */
 export const kernelTable = (title: string, kernels: readonly TraceKernel[]): Block =>
@@ -57,5 +57,5 @@ const perPhase = ({ phases }: TraceKernel): Text =>
     .filter(({ per_instance: n }) => n > 0)
     .flatMap(({ kind, per_instance: n }, index) => [
       `${index === 0 ? '' : ', '}${phaseLabel(kind)} `,
-      bare(n),
+      unitless(n),
     ]);

@@ -1,13 +1,13 @@
 import type { PhaseKind, TraceCopy, TraceResult } from '../model/documents/trace.js';
 import { opClasses } from '../model/classes.js';
-import { classColors } from '../vocabulary/colours.js';
+import { classColors } from '../vocabulary/colors.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Row, Section, Text } from './block.js';
 import { tableOf } from './table-of.js';
 import { kernelTable } from './trace-kernel-table.js';
 import { classTables } from './trace-series.js';
-import { bare, counted, ns, number, ratio } from './trace-values.js';
+import { unitless, counted, ns, number, ratio } from './trace-values.js';
 
 /** Kernels shown without a click, and in text. */
 const atOnce = 25;
@@ -87,7 +87,7 @@ export function classesSection(data: TraceResult): Section | null {
           id: 'per_instance',
           head: `${noun}s per instance`,
           ...number,
-          of: ({ per_instance: n }) => bare(n),
+          of: ({ per_instance: n }) => unitless(n),
         },
       ],
       rows,

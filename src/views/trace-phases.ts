@@ -1,6 +1,6 @@
 import { phaseTime } from '../model/headline-time.js';
 import type { TracePhase, TraceResult } from '../model/documents/trace.js';
-import { partColor } from '../vocabulary/colours.js';
+import { partColor } from '../vocabulary/colors.js';
 import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { Block, Section, Text } from './block.js';

@@ -6,7 +6,7 @@ export const number = { numeric: true } as const;
 export const ns = (n: number): Value => ({ n, unit: 'ns' });
 export const ratio = (n: number): Value => ({ n, unit: 'ratio' });
 export const counted = (count: number): Value => ({ count });
-export const bare = (n: number): Value => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
+export const unitless = (n: number): Value => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
 
 /** A name shown as code, or the reason why it was not recorded. */
 export const codeOr = (name: string | null, missing: string): Value =>

@@ -17,7 +17,7 @@ import {
   formatUtilization,
   formatWithRange,
   isAccountingFault,
-  unbroken,
+  keepUnits,
   formatSetting,
   plural,
   formatDuration,
@@ -156,7 +156,7 @@ it('a mean count below 100 keeps one decimal', () => {
 });
 
 it('lines break between words, never between a number and its unit', () => {
-  expect(unbroken('takes 4.40 ms ± 0.03 (95 %, n = 12) at 8 users')).toBe(
+  expect(keepUnits('takes 4.40 ms ± 0.03 (95 %, n = 12) at 8 users')).toBe(
     'takes 4.40\u00a0ms ±\u00a00.03 (95\u00a0%, n\u00a0=\u00a012) at 8 users',
   );
 });

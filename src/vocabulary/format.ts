@@ -378,4 +378,4 @@ const bound = new RegExp(
 );
 
 /** Keeps numbers and their units on one line when text is wrapped. */
-export const unbroken = (text: string): string => text.replaceAll(bound, nbsp);
+export const keepUnits = (text: string): string => text.replaceAll(bound, nbsp);

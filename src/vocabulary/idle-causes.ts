@@ -1,7 +1,7 @@
 interface IdleCause {
   label: string;
   meaning: string;
-  colour: `#${string}`;
+  color: `#${string}`;
 }
 
 /** Causes of GPU idle time by waterfall bar, in its order; one hue, since they are not kernel classes. */
@@ -9,42 +9,42 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   host: {
     label: 'host between launches',
     meaning: 'the launching thread was busy: Python, framework, program',
-    colour: '#7f2704',
+    color: '#7f2704',
   },
   'host.start_up': {
     label: 'host startup',
     meaning: 'before the first GPU activity of this capture: imports, reading weights, building the model',
-    colour: '#4d1a05',
+    color: '#4d1a05',
   },
   'host.shut_down': {
     label: 'host shutdown',
     meaning: 'after the last GPU activity of this capture',
-    colour: '#4d1a05',
+    color: '#4d1a05',
   },
   launch_overhead: {
     label: 'launch call',
     meaning: 'inside the launching API call',
-    colour: '#c2480a',
+    color: '#c2480a',
   },
   synchronization: {
     label: 'synchronization',
     meaning: 'the launching thread waited for the GPU, or in a blocking copy or allocation',
-    colour: '#ec7f2c',
+    color: '#ec7f2c',
   },
   launch_latency: {
     label: 'launch latency',
     meaning: 'from the return of the launch to the start on the GPU, up to this GPU’s usual latency',
-    colour: '#fbb679',
+    color: '#fbb679',
   },
   device_dependency: {
     label: 'device dependency',
     meaning: 'work was queued and the GPU did not start it: dependencies between streams or graph nodes',
-    colour: '#fddcc0',
+    color: '#fddcc0',
   },
   unattributed: {
     label: 'not explained',
     meaning: 'the launch that ended the gap was not recorded',
-    colour: '#9aa3b2',
+    color: '#9aa3b2',
   },
 };
 

@@ -1,4 +1,4 @@
-import { classColors } from './colours.js';
+import { classColors } from './colors.js';
 
 /** Labels of the points of a memory profile and of the increases between them; the same on every surface. */
 export const pointLabels = {

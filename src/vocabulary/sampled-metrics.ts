@@ -50,7 +50,7 @@ export const metricLabel = (metric: string): string =>
 export const scopeLabel = (scope: string): string => scopes[scope] ?? scope;
 
 /** Metrics with a label, in display order; the others are only in documents. */
-export function labelledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {
+export function labeledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {
   return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
 }
 

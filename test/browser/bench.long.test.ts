@@ -10,7 +10,7 @@ import { monitorDocumentSchema } from '../../src/model/documents/monitor.js';
 import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { figure } from '../../src/model/figure.js';
-import { formatFigureWithInterval, formatMs, unbroken } from '../../src/vocabulary/format.js';
+import { formatFigureWithInterval, formatMs, keepUnits } from '../../src/vocabulary/format.js';
 import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { chartsDrawn, desktop, open, phone } from './opened.js';
@@ -116,7 +116,7 @@ it('the tables behind the charts have the means of the JSON document', async () 
   expect(rows).toHaveLength(swept.length);
   for (const point of swept) {
     const { mean, unit, ci95, source } = point.latency.tpot_ms as BenchSpread;
-    const cell = unbroken(formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {})));
+    const cell = keepUnits(formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {})));
     const batchRows = rows.filter(([batch]) => batch?.startsWith(String(point.batch_size)));
     expect(
       batchRows.some((row) => row.includes(cell)),
@@ -136,7 +136,7 @@ it('the load table has the percentiles of the JSON document, and the verdict is 
   const rows = await page.evaluate<string[][]>(firstRow('#latency [data-chart][aria-label*="TPOT"]'));
   for (const [index, { latency }] of serving.points.entries()) {
     if ('value' in latency.tpot) throw new Error('no TPOT');
-    expect(rows[index]).toContain(unbroken(formatMs(latency.tpot.p99)));
+    expect(rows[index]).toContain(keepUnits(formatMs(latency.tpot.p99)));
   }
   expect(await page.locator('#overview').innerText()).toContain('Client-bound');
   await page.close();

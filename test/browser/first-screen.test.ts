@@ -55,8 +55,8 @@ async function bottoms(html: string, selectors: readonly string[]): Promise<numb
 }
 
 it('a report shows the headline, the whole waterfall, and the first finding with its gain', async () => {
-  const { analysed, explain } = await analyzeAndExplain(sessions[0]!);
-  const html = pageOfView(await viewOf(analysed), { clientScript, explain });
+  const { analyzed, explain } = await analyzeAndExplain(sessions[0]!);
+  const html = pageOfView(await viewOf(analyzed), { clientScript, explain });
   const [headline, charts, gains] = await bottoms(html, [
     '#summary .headline',
     '[data-chart=waterfall]',

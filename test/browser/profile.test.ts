@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { profileDocumentSchema, type ProfileResult } from '../../src/model/documents/profile.js';
 import { packageRoot } from '../../src/model/installation.js';
-import { formatFigure, unbroken } from '../../src/vocabulary/format.js';
+import { formatFigure, keepUnits } from '../../src/vocabulary/format.js';
 import { launchBrowser } from './chromium.js';
 import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
 
@@ -79,10 +79,10 @@ describe('the report that `inferscope profile` writes', () => {
     const summary = await page.locator('#summary').innerText();
     const { latency, memory, stages } = result;
     const headline = [latency.ttft_ms, latency.tpot_ms, latency.e2e_ms, memory!.peak_bytes];
-    for (const figure of headline) expect(summary).toContain(unbroken(formatFigure(figure)));
+    for (const figure of headline) expect(summary).toContain(keepUnits(formatFigure(figure)));
     const table = await page.locator('#stages').innerText();
     for (const stage of stages.slice(0, 2))
-      expect(table).toContain(unbroken(formatFigure(stage.roofline_ms)));
+      expect(table).toContain(keepUnits(formatFigure(stage.roofline_ms)));
     const words = await page.locator('[data-chart=waterfall] svg text').allTextContents();
     expect(words).toContain('measured');
     expect(readFileSync(report, 'utf8')).not.toContain(folder);

@@ -35,26 +35,30 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => browser?.close());
 
-async function open(path: string, hash = ''): Promise<{ page: Page; complaints: string[]; asked: string[] }> {
+async function open(
+  path: string,
+  hash = '',
+): Promise<{ page: Page; complaints: string[]; requests: string[] }> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
   const complaints: string[] = [];
-  const asked: string[] = [];
+  const requests: string[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(error.message));
   const url = pathToFileURL(path).href;
   page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) asked.push(request.url());
+    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url()))
+      requests.push(request.url());
   });
   await page.goto(`${url}${hash}`);
   await timelineReady(page);
-  return { page, complaints, asked };
+  return { page, complaints, requests };
 }
 
 describe('an exported file with its timeline', () => {
   it('links a finding to its gap, offline', async () => {
-    const { page, complaints, asked } = await open(whole);
+    const { page, complaints, requests } = await open(whole);
     await page.click('#findings .place a[href^="#timeline?"]');
     await page.waitForSelector('#details table');
     const mark = new URLSearchParams(new URL(page.url()).hash.replace('#timeline', '')).get('mark')!;
@@ -66,12 +70,12 @@ describe('an exported file with its timeline', () => {
     expect(gap).toEqual(mark.split(',').map(Number));
     expect(await page.textContent('#details')).toContain('launch latency');
     await expect.poll(() => page.evaluate<number>('scrollY')).toBeGreaterThan(100);
-    expect([complaints, asked]).toEqual([[], []]);
+    expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 
   it('finds a kernel, shows its row and its launch, and sums a selection, like the server', async () => {
-    const { page, complaints, asked } = await open(whole);
+    const { page, complaints, requests } = await open(whole);
     await page.click('#timeline');
     await page.keyboard.press('/');
     await page.keyboard.type('elementwise');
@@ -89,12 +93,12 @@ describe('an exported file with its timeline', () => {
     await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
     await page.click('#details button');
     await expect.poll(() => page.textContent('#details h2')).toContain('elementwise');
-    expect([complaints, asked]).toEqual([[], []]);
+    expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 
   it('says what is exported only coarsely, and has all events of the slowest step', async () => {
-    const { page, complaints, asked } = await open(coarse);
+    const { page, complaints, requests } = await open(coarse);
     expect(await page.textContent('#status')).toContain('Single events are here for');
     await page.locator('#timeline').scrollIntoViewIfNeeded();
     const box = (await page.locator('#timeline canvas').boundingBox())!;
@@ -111,12 +115,12 @@ describe('an exported file with its timeline', () => {
     await page.press('#search', 'Enter');
     await page.waitForSelector('#details dl');
     expect(await page.textContent('#details dl')).toContain('registers');
-    expect([complaints, asked]).toEqual([[], []]);
+    expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 
   it('redraws its waterfalls under a change as the command predicts, and back', async () => {
-    const { page, complaints, asked } = await open(whole);
+    const { page, complaints, requests } = await open(whole);
     const total = async (): Promise<string> => (await page.innerText('#waterfall')).replace(/\s+/g, ' ');
     const measured = await total();
     await page.click('#switches a:text-is("cudagraph")');
@@ -129,7 +133,7 @@ describe('an exported file with its timeline', () => {
     expect(after).toContain(`${stage!.after_ms.value.toFixed(2)} ms`);
     await page.click('#switches a:text-is("as measured")');
     await expect.poll(total).toBe(measured);
-    expect([complaints, asked]).toEqual([[], []]);
+    expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 

@@ -17,12 +17,12 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.mouse.down();
     await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
     await page.mouse.up();
-    const asked = page.waitForResponse((response) => response.url().includes('/api/selection'));
+    const selectionResponse = page.waitForResponse((response) => response.url().includes('/api/selection'));
     await page.mouse.move(box.x + 300, box.y + 60);
     await page.mouse.down();
     await page.mouse.move(box.x + 700, box.y + 60, { steps: 4 });
     await page.mouse.up();
-    const response = await asked;
+    const response = await selectionResponse;
     const query = new URL(response.url()).searchParams;
     const { groups } = (await response.json()) as {
       groups: { table: string; total_ns: number }[];
@@ -70,8 +70,8 @@ describe('every page of inferscope ui in Chromium', () => {
 
   it('sends one execution to Perfetto as a chrome trace that starts at 0, only on request', async () => {
     const page = await ui.open(ui.timelineOf('launch_bound_decode-fault'));
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url()).origin));
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(new URL(request.url()).origin));
     await ready(page);
     const download = page.waitForEvent('download');
     await page.click('a[download]');
@@ -86,7 +86,7 @@ describe('every page of inferscope ui in Chromium', () => {
         'SELECT count(*) FROM kernels GROUP BY execution_id ORDER BY 1 DESC LIMIT 1',
       )[0]![0] as number,
     );
-    expect(new Set(asked)).toEqual(new Set([ui.base]));
+    expect(new Set(requests)).toEqual(new Set([ui.base]));
     await page.close();
   });
 

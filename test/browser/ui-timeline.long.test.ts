@@ -14,17 +14,17 @@ type Rgb = readonly [number, number, number];
 const away = (a: Rgb, b: Rgb): number => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 
 /** How much of a pixel each color covers, where at most two of them meet in it. */
-function covered(pixel: Rgb, colours: readonly Rgb[]): number[] {
+function covered(pixel: Rgb, colors: readonly Rgb[]): number[] {
   let best = { away: Infinity, shares: [] as number[] };
-  for (const [i, a] of colours.entries())
-    for (const [j, b] of colours.entries()) {
+  for (const [i, a] of colors.entries())
+    for (const [j, b] of colors.entries()) {
       if (j < i) continue;
       const length = away(a, b) ** 2;
       const dot = a.reduce((sum, value, at) => sum + (pixel[at]! - value) * (b[at]! - value), 0);
       const part = length === 0 ? 0 : Math.min(1, Math.max(0, dot / length));
       const mixed = a.map((value, at) => value + part * (b[at]! - value)) as unknown as Rgb;
       if (away(mixed, pixel) >= best.away) continue;
-      const shares = colours.map(() => 0);
+      const shares = colors.map(() => 0);
       shares[i] = 1 - part;
       shares[j]! += part;
       best = { away: away(mixed, pixel), shares };
@@ -53,33 +53,33 @@ async function shownAt(start: number | null, end: number | null) {
   await ready(page);
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(300);
-  const asked = new URL(page.url()).searchParams;
-  const execution = asked.get('execution')!;
+  const linkQuery = new URL(page.url()).searchParams;
+  const execution = linkQuery.get('execution')!;
   const api = `/s/${ui.idOf(name)}/api`;
   const read = <T>(of: string): Promise<T> =>
     page.evaluate<T>(`fetch('${api}/${of}?execution=${execution}').then((answer) => answer.json())`);
   const shown = await read<TimelineShown>('timeline');
   const { lanes } = layoutOf(shown, await read<Counter[]>('counters'), new Set());
-  const colours = await page.evaluate<Rgb[]>(`(() => {
-    const rgb = (colour) => {
+  const colors = await page.evaluate<Rgb[]>(`(() => {
+    const rgb = (color) => {
       const one = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-      one.fillStyle = colour;
+      one.fillStyle = color;
       one.fillRect(0, 0, 1, 1);
       return [...one.getImageData(0, 0, 1, 1).data].slice(0, 3);
     };
     const probe = document.createElement('span');
     document.body.append(probe);
-    const resolved = (colour) => { probe.style.color = colour; return getComputedStyle(probe).color; };
-    return ['var(--surface)', 'var(--line)', ...${JSON.stringify(shown.classes['kernels']!.map(({ colour }) => colour))}].map((colour) => rgb(resolved(colour)));
+    const resolved = (color) => { probe.style.color = color; return getComputedStyle(probe).color; };
+    return ['var(--surface)', 'var(--line)', ...${JSON.stringify(shown.classes['kernels']!.map(({ color }) => color))}].map((color) => rgb(resolved(color)));
   })()`);
   const tops = lanes.filter(({ track }) => track.table === 'kernels').map(({ top }) => top);
   return {
     page,
     execution,
     classes: shown.classes['kernels']!.map(({ id }) => id),
-    colours,
+    colors,
     bars: await barsOf(page, tops),
-    range: [Number(asked.get('start')), Number(asked.get('end'))] as const,
+    range: [Number(linkQuery.get('start')), Number(linkQuery.get('end'))] as const,
   };
 }
 
@@ -91,7 +91,7 @@ describe('the picture of a timeline', () => {
     for (const zoom of [1, 3, 10]) {
       const [start, end] = [from + 0.3 * (to - from) * (1 - 1 / zoom), 0];
       const until = start + (to - from) / zoom;
-      const { page, execution, classes, colours, bars, range } = await shownAt(
+      const { page, execution, classes, colors, bars, range } = await shownAt(
         zoom === 1 ? null : Math.round(start),
         zoom === 1 ? end : Math.round(until),
       );
@@ -100,7 +100,7 @@ describe('the picture of a timeline', () => {
       const known = new Map<string, number[]>();
       for (const pixel of bars.flat(2)) {
         const key = pixel.join(',');
-        const shares = known.get(key) ?? covered(pixel, colours);
+        const shares = known.get(key) ?? covered(pixel, colors);
         known.set(key, shares);
         for (const [at, id] of classes.entries())
           if (shares[at + 2]! > 0) found.set(id, (found.get(id) ?? 0) + shares[at + 2]!);
@@ -135,12 +135,12 @@ describe('the picture of a timeline', () => {
       `SELECT start_ns, start_ns + dur_ns FROM kernels WHERE execution_id = '${execution}' ORDER BY start_ns LIMIT 12 OFFSET 200`,
     ) as [number, number][];
     const [first, last] = [kernels[0]![0], kernels.at(-1)![1]];
-    const { page, colours, bars, range } = await shownAt(first - 1000, last + 1000);
+    const { page, colors, bars, range } = await shownAt(first - 1000, last + 1000);
     const ns = (range[1] - range[0]) / bars[0]![0]!.length;
     expect(Math.min(...kernels.map(([start, end]) => (end - start) / ns))).toBeGreaterThan(4);
     // Above the names inside wide bars.
     const edges = bars.flatMap(([row]) =>
-      row!.map((pixel) => away(pixel, colours[0]!) > 40 && away(pixel, colours[1]!) > 40),
+      row!.map((pixel) => away(pixel, colors[0]!) > 40 && away(pixel, colors[1]!) > 40),
     );
     const starts = edges.filter((isBar, at) => isBar && !edges[at - 1]).length;
     const [[count]] = ui.sql(

@@ -31,9 +31,9 @@ test.each([
   ['empty', 'empty'],
   ['stall', 'timeout'],
 ])('every third request meets "%s": counted by kind, the others measured', (fault, kind) => {
-  const asked = ['--no-probe', '--requests', '9', '--warmup-requests', '0', '--timeout', '1500ms'];
+  const options = ['--no-probe', '--requests', '9', '--warmup-requests', '0', '--timeout', '1500ms'];
   const faulty = body({ fault, fault_every: 3 });
-  const { data, codes } = loaded(run(server.url, ...asked, '--concurrency', '3', ...faulty));
+  const { data, codes } = loaded(run(server.url, ...options, '--concurrency', '3', ...faulty));
   const [point] = data.points;
   expect(point!.requests).toMatchObject({ counted: 9, ok: 6, failed: 3, cancelled: 0 });
   expect(point!.requests.failures).toMatchObject([{ kind, count: 3 }]);

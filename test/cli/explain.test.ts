@@ -44,17 +44,17 @@ describe('explain', () => {
     const { data } = explainDocumentSchema.parse(JSON.parse(stdout));
     const decode = data.stages.find(({ kind }) => kind === 'decode')!;
     const bar = decode.bars.find(({ id }) => id === 'launch_overhead')!;
-    const asked = inferscope(at, ['sql', '--session', 'b1', '--json', bar.sql!]);
-    expect(asked.status, asked.stderr).toBe(0);
-    const { rows } = (JSON.parse(asked.stdout) as { data: { rows: (string | number)[][] } }).data;
+    const answered = inferscope(at, ['sql', '--session', 'b1', '--json', bar.sql!]);
+    expect(answered.status, answered.stderr).toBe(0);
+    const { rows } = (JSON.parse(answered.stdout) as { data: { rows: (string | number)[][] } }).data;
     expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
   });
 
   test('--sql prints the query of an evidence, which can be run', () => {
     const query = explain('--sql', '1');
     expect(query.status, query.stderr).toBe(0);
-    const asked = inferscope(at, ['sql', '--session', 'b1', query.stdout]);
-    expect(asked.status, asked.stderr).toBe(0);
+    const answered = inferscope(at, ['sql', '--session', 'b1', query.stdout]);
+    expect(answered.status, answered.stderr).toBe(0);
   });
 
   test('--format md prints Markdown for a pull request', () => {

@@ -60,11 +60,11 @@ describe('this machine', () => {
     expect(stdout).toContain('host: utilization');
     expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
     const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
-    const asked = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
+    const answered = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
     // Four seconds at 20 Hz, fewer on a busy machine.
-    expect(Number(/"n": ?(\d+)|\[\s*(\d+)\s*\]/.exec(asked.stdout)?.slice(1).find(Boolean))).toBeGreaterThan(
-      15,
-    );
+    expect(
+      Number(/"n": ?(\d+)|\[\s*(\d+)\s*\]/.exec(answered.stdout)?.slice(1).find(Boolean)),
+    ).toBeGreaterThan(15);
     inferscope(at, ['session', 'delete', 'watched', '--yes']);
   });
 });

@@ -50,8 +50,8 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
   expect(sessions(at).map(({ name }) => name)).toEqual(['loaded']);
   const sql =
     'SELECT count(*) AS n, count(DISTINCT input_tokens) AS lengths, bool_and(ttft_ns = first_token_ns - sent_ns) AS fits FROM requests WHERE NOT warmup';
-  const asked = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
-  expect(asked.stdout).toContain('true');
+  const answered = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
+  expect(answered.stdout).toContain('true');
 
   // The same seed again is reported.
   const again = inferscope(at, [...args, '--json']);

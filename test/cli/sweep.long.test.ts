@@ -229,8 +229,8 @@ function stoppedDaemon(): { command: string; calls: () => number } {
 test('a stopped daemon is queried once for a whole sweep of containers', () => {
   const { command, calls } = stoppedDaemon();
   const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
-  const asked = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
-  const ran = inferscope(at, asked, { INFERSCOPE_DOCKER: command });
+  const sweepCommand = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
+  const ran = inferscope(at, sweepCommand, { INFERSCOPE_DOCKER: command });
   expect(ran.status, ran.stderr).toBe(3);
   expect(calls()).toBe(1);
   const { runs } = journal('stopped');
@@ -241,8 +241,8 @@ test('a stopped daemon is queried once for a whole sweep of containers', () => {
 test('without Docker a sweep of containers stops at its first run, and can be resumed', () => {
   const noDocker = { INFERSCOPE_DOCKER: join(at.scratch, 'no-docker') };
   const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
-  const asked = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
-  for (const args of [asked, ['sweep', '--resume', '--output', 'docker']]) {
+  const sweepCommand = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
+  for (const args of [sweepCommand, ['sweep', '--resume', '--output', 'docker']]) {
     const ran = inferscope(at, args, noDocker);
     expect(ran.status, ran.stderr).toBe(3);
     expect(ran.stderr.match(/^error: .* \(E_DOCKER\)$/gm)).toHaveLength(1);

@@ -1,10 +1,10 @@
-import { type Analysed, analyzeSession, documentsOf } from '../../facts/session-document.js';
+import { type AnalyzedSession, analyzeSession, documentsOf } from '../../facts/session-document.js';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Session } from '../../session/open.js';
 
 /** Session kinds with a waterfall and findings; `true` if the document states a reason when both are missing. */
-const explained: Partial<Record<Analysed['kind'], boolean>> = {
+const explained: Partial<Record<AnalyzedSession['kind'], boolean>> = {
   profile: false,
   bench: true,
   serving: true,
@@ -16,7 +16,7 @@ const explained: Partial<Record<Analysed['kind'], boolean>> = {
 /** The explanation shown first in summaries and pages: sentences, waterfall, findings; null for kinds without one. */
 export async function explanationOf(
   session: Session,
-  { kind }: Pick<Analysed, 'kind'>,
+  { kind }: Pick<AnalyzedSession, 'kind'>,
 ): Promise<Document<ExplainResult> | null> {
   const always = explained[kind];
   if (always === undefined) return null;
@@ -31,14 +31,14 @@ export async function explanationOf(
  */
 export async function analyzeAndExplain(
   session: Session,
-  known: (analysed: Analysed) => void = () => {},
-): Promise<{ analysed: Analysed; explain: Document<ExplainResult> | null }> {
+  known: (analyzed: AnalyzedSession) => void = () => {},
+): Promise<{ analyzed: AnalyzedSession; explain: Document<ExplainResult> | null }> {
   const database = await session.connect();
   try {
-    const analysed = await analyzeSession(session);
-    known(analysed);
-    const explain = documentsOf(analysed).length > 0 ? await explanationOf(session, analysed) : null;
-    return { analysed, explain };
+    const analyzed = await analyzeSession(session);
+    known(analyzed);
+    const explain = documentsOf(analyzed).length > 0 ? await explanationOf(session, analyzed) : null;
+    return { analyzed, explain };
   } finally {
     await database.close();
   }

@@ -17,7 +17,7 @@ const doubtfulUnattributed = 0.1;
 const unattributedShare = ({ waterfall, wall_ms: wall }: EngineStage): number =>
   Math.abs(waterfall.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0) / wall;
 
-type Judged = readonly (FoundDraft | string)[];
+type StageResults = readonly (FoundDraft | string)[];
 
 /**
  * A rule that judges each kind of stage of the embedded engine by its waterfall.
@@ -26,7 +26,7 @@ type Judged = readonly (FoundDraft | string)[];
  */
 export function engineRule(
   about: RuleAbout & Pick<Rule, 'noise'> & { profiledParts?: boolean },
-  judge: (context: FindingContext, stage: EngineStage) => Promise<Judged>,
+  judge: (context: FindingContext, stage: EngineStage) => Promise<StageResults>,
 ): Rule {
   const { profiledParts = false, ...rule } = about;
   return {

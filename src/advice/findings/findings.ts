@@ -14,7 +14,7 @@ import type { TraceScope } from '../../facts/trace/scope.js';
 import { windowClocks } from '../../facts/trace/windows.js';
 import { belowLauncher } from '../below-launcher.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
-import { type Found, ranked } from './ranking.js';
+import { type RuleFinding, ranked } from './ranking.js';
 import type { FindingContext, FoundDraft, Rule, RuleOutcome, Withheld } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
@@ -87,8 +87,8 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
 export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
-): Promise<{ found: Found[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
-  const found: Found[] = [];
+): Promise<{ found: RuleFinding[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
+  const found: RuleFinding[] = [];
   const outcomes: ExplainResult['rules'] = [];
   const withheld: ExplainResult['withheld'] = [];
   for (const rule of rules) {

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import { medianOf, plantedIn, scoreOf, sentenceOf } from '../../../bench/diagnosis/grade.js';
-import { faults, generated, graded, ours, print, publish, allPrograms } from './test-planted-faults.js';
+import {
+  faults,
+  generated,
+  graded,
+  inRepository,
+  print,
+  publish,
+  allPrograms,
+} from './test-planted-faults.js';
 
 test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', () => {
   const values = [7, 1, 12, 3, 5, 2, 11, 4, 9, 10, 6, 8];
@@ -21,7 +29,7 @@ test('planted faults: the fault is the first finding, the fixed program lacks it
   expect(score.hidden.named).toBe(score.hidden.planted);
 });
 
-test.runIf(ours).each([['earlier', 'test/fixtures/diagnosis-validation']] as const)(
+test.runIf(inRepository).each([['earlier', 'test/fixtures/diagnosis-validation']] as const)(
   'programs of a former validation seed, %s: the score meets the goals',
   async (half, folder) => {
     const programs = generated.filter((program) => program.half === half);

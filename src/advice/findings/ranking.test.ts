@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ranked, type Found } from './ranking.js';
+import { ranked, type RuleFinding } from './ranking.js';
 import type { FoundDraft } from './rule.js';
 import type { StageTime } from './stage-times.js';
 
@@ -30,7 +30,7 @@ const prefill: StageTime = {
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 
-function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): Found {
+function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): RuleFinding {
   return {
     rule: { id, references: [] },
     draft: {

@@ -5,7 +5,7 @@ import type { StageTime } from './stage-times.js';
 import { formatMs } from '../../vocabulary/format.js';
 import { capital } from '../../vocabulary/sentence.js';
 
-export interface Found {
+export interface RuleFinding {
   rule: Pick<Rule, 'id' | 'references'>;
   draft: FoundDraft;
 }
@@ -37,7 +37,7 @@ interface Ranked {
  * of its finding; bars claimed by two findings go to the larger one, and the other gets hidden_by unless half of its gain
  * remains. So the sum of such visible gains never exceeds the stage's time.
  */
-export function ranked(found: readonly Found[], stages: readonly StageTime[]): Finding[] {
+export function ranked(found: readonly RuleFinding[], stages: readonly StageTime[]): Finding[] {
   const all = found
     .map((draft) => rankedOne(draft, stages))
     .toSorted(
@@ -78,7 +78,7 @@ const totalMs = (stages: readonly StageTime[]): number =>
 
 const order = ({ finding }: Ranked): number => severities.indexOf(finding.severity);
 
-function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
+function rankedOne({ rule, draft }: RuleFinding, stages: readonly StageTime[]): Ranked {
   const { run_ms: statedMs, share, removes = 'busy', covers = [], launches, noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;

@@ -111,7 +111,7 @@ export interface Rule {
    * Questions that the rule answers (phrases, separated by bars), and the command that captures its data; entries of older
    * rules are in ask/stored.
    */
-  asked?: { phrases: string; needs: string };
+  questions?: { phrases: string; needs: string };
   find(context: FindingContext): Promise<RuleOutcome>;
 }
 

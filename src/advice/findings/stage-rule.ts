@@ -13,10 +13,10 @@ export const checkAgain =
 export const noTimeline = 'The session has no GPU timeline.';
 
 /** A stage with its finding, or the reason for none. */
-export type Judged = readonly [kind: string, result: FoundDraft | string];
+export type StageOutcome = readonly [kind: string, result: FoundDraft | string];
 
 /** @param nothing why the rule does not apply if no stage was judged */
-export function outcomeOf(judged: readonly Judged[], nothing: string): RuleOutcome {
+export function outcomeOf(judged: readonly StageOutcome[], nothing: string): RuleOutcome {
   if (judged.length === 0) return { outcome: 'not_applicable', why: nothing };
   const findings = judged.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
   const reasons = judged.flatMap(([kind, result]) =>
@@ -40,7 +40,7 @@ export function stageRule(
   return {
     ...about,
     async find(context) {
-      const found: Judged[] = [];
+      const found: StageOutcome[] = [];
       for (const stage of await stageFacts(context)) found.push([stage.kind, await judge(context, stage)]);
       if (onCpu)
         for (const stage of await operatorStages(context))

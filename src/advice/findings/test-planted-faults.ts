@@ -59,24 +59,24 @@ function details(row: Row, documents: Record<Variant, ExplainResult>): string {
 }
 
 /** Whether these are the captures in the repository. */
-export const ours = captures === 'test/fixtures/diagnosis';
+export const inRepository = captures === 'test/fixtures/diagnosis';
 /** Whether all programs are graded, which the scores in the docs need. */
-export const allPrograms = ours && only === undefined;
+export const allPrograms = inRepository && only === undefined;
 
 /** Grades the requested programs, captured in `ownFolder`, with the findings of each. */
 export async function graded(
   programs: readonly PlantedFault[],
   ownFolder: string,
 ): Promise<[Row[], string[]]> {
-  const folder = ours ? ownFolder : captures;
+  const folder = inRepository ? ownFolder : captures;
   const timings = join(folder, 'timings.json');
-  const all = ours || existsSync(timings) ? read<{ timings: Timing[] }>(timings).timings : [];
+  const all = inRepository || existsSync(timings) ? read<{ timings: Timing[] }>(timings).timings : [];
   const rows: Row[] = [];
   const notes: string[] = [];
   for (const fault of programs.filter(chosen)) {
     const archive = (variant: Variant) => join(folder, `${fault.id}-${variant}.tgz`);
     // Another folder may have only some captures; the repository has all, and a missing one fails.
-    if (!ours && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
+    if (!inRepository && !(existsSync(archive('fault')) && existsSync(archive('fixed')))) continue;
     const [broken, repaired] = await Promise.all([explained(archive('fault')), explained(archive('fixed'))]);
     const documents = { fault: broken, fixed: repaired };
     const row = grade(fault, documents, all.find((timing) => timing.fault === fault.id) ?? null);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { familyOf, plantedIn } from '../../../bench/diagnosis/grade.js';
-import { generated, graded, ours, publish, allPrograms } from './test-planted-faults.js';
+import { generated, graded, inRepository, publish, allPrograms } from './test-planted-faults.js';
 
 test.each([
   ['validation', 'test/fixtures/diagnosis-validation', 'table of programs not tuned on'],
@@ -11,7 +11,7 @@ test.each([
   async (half, folder, mark) => {
     // Other captures may be of any half.
     const programs = generated.filter((program) =>
-      ours ? program.half === half : familyOf(program.half) === familyOf(half),
+      inRepository ? program.half === half : familyOf(program.half) === familyOf(half),
     );
     const [rows, notes] = await graded(programs.map(plantedIn), folder);
     publish(rows, notes, mark);

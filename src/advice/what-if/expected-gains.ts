@@ -1,4 +1,4 @@
-import type { Found } from '../findings/ranking.js';
+import type { RuleFinding } from '../findings/ranking.js';
 import type { FindingContext, FoundDraft } from '../findings/rule.js';
 import { InferscopeError } from '../../model/errors.js';
 import { changed, type StageResult } from './changed.js';
@@ -60,7 +60,10 @@ const sentence = ({ assumptions }: StageResult): string => {
 };
 
 /** Gains of drafts with a `--what-if` change, computed by it; if it cannot, the rule's own gain stays. */
-export async function withExpectedGains(context: FindingContext, found: readonly Found[]): Promise<Found[]> {
+export async function withExpectedGains(
+  context: FindingContext,
+  found: readonly RuleFinding[],
+): Promise<RuleFinding[]> {
   if (!found.some(({ draft }) => draft.gain?.what_if)) return [...found];
   const drafts = found.map(({ draft }) => draft);
   const states = await initialStates(context.session, context, drafts);

@@ -116,7 +116,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     );
   }
   const { text } = facts.question;
-  const asked = /\bcompute[- ]?bound\b/i.test(text)
+  const wantedBound = /\bcompute[- ]?bound\b/i.test(text)
     ? /\bmemory[- ]?bound\b/i.test(text)
       ? null
       : 'compute'
@@ -127,7 +127,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     const used = bound === 'memory' ? mbu : mfu;
     const isFar = used.value !== null && used.value < 0.5;
     const yes = isFar ? 'Not yet: ' : 'Yes: ';
-    const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? yes : 'No: ';
+    const word = wantedBound === null || !facts.question.isYesNo ? '' : wantedBound === bound ? yes : 'No: ';
     const both =
       bound === 'memory'
         ? [utilizedWords('MBU', mbu), utilizedWords('MFU', mfu)]
@@ -153,7 +153,7 @@ function largestCause({ explained }: StoredFacts, kind: string, point: string | 
 }
 
 /** "At which batch does decode become compute-bound?" */
-export function turningBatch(facts: StoredFacts): TopicAnswer | null {
+export function computeBoundBatch(facts: StoredFacts): TopicAnswer | null {
   const found = facts.explained.findings.find(({ rule }) => rule === 'small_batch_memory_bound');
   if (!found) return null;
   const sql = found.evidence.find((evidence) => evidence.sql !== null)?.sql ?? null;

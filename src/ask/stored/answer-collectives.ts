@@ -12,9 +12,9 @@ export async function answerCollectives(facts: StoredFacts): Promise<TopicAnswer
   const named = groups.filter(({ operation }) =>
     facts.question.text.toLowerCase().replaceAll(/[- _]/g, '').includes(operation.toLowerCase()),
   );
-  const asked = named.length > 0 ? named : groups;
+  const chosen = named.length > 0 ? named : groups;
   const late = facts.explained.findings.find(({ rule }) => rule === 'collective_late_rank');
-  const [first, ...rest] = asked.slice(0, 6).map((group): StoredPart => ({
+  const [first, ...rest] = chosen.slice(0, 6).map((group): StoredPart => ({
     text: groupText(group),
     sql: groupsSql,
     from: 'sql',

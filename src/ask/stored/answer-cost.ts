@@ -31,10 +31,10 @@ export async function costVerdict(facts: StoredFacts): Promise<TopicAnswer> {
 async function operatorCosts(facts: StoredFacts): Promise<StoredPart[]> {
   const { session, question, captures } = facts;
   if (hasSubject(session.manifest, 'profile')) return engineCosts(facts);
-  const asked = (stage: string | null) =>
+  const isInQuestion = (stage: string | null) =>
     question.stages.length === 0 || stage === null || question.stages.includes(stage);
   const operators = (await captures()).trace?.data.operators;
-  if (!operators?.verdict || !asked(operators.phase)) return [];
+  if (!operators?.verdict || !isInQuestion(operators.phase)) return [];
   const where = operators.phase === null ? '' : `${operators.phase}: `;
   return [partFrom('trace operators', `${where}${operators.text}`, operators.rows.length)];
 }
@@ -50,14 +50,14 @@ const costs = [
 ] as const;
 
 function engineCosts({ explained, question }: StoredFacts): StoredPart[] {
-  const asked = explained.stages.filter(
+  const stages = explained.stages.filter(
     ({ kind, source }) =>
       source === 'profile' &&
       (kind === 'decode' || kind === 'prefill') &&
       (question.stages.length === 0 || question.stages.includes(kind)),
   );
   // Decode first: it is most of a run.
-  return asked.toSorted((a, b) => a.kind.localeCompare(b.kind, 'en')).map(engineVerdict);
+  return stages.toSorted((a, b) => a.kind.localeCompare(b.kind, 'en')).map(engineVerdict);
 }
 
 function engineVerdict(stage: StageWaterfall): StoredPart {

@@ -25,7 +25,7 @@ interface Room {
 }
 
 /** "Does it fit on an A100?", "what is the largest batch that fits?": the memory estimate for the session's model. */
-export function whatFits(facts: StoredFacts, asked: QuestionWorkload): TopicAnswer {
+export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAnswer {
   const { workload } = facts.session.manifest;
   const model = workload ? workloadModel(workload) : null;
   if (!workload || model === null || 'reason' in model) {
@@ -42,7 +42,7 @@ export function whatFits(facts: StoredFacts, asked: QuestionWorkload): TopicAnsw
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }
-  const request = requestOf(facts, asked);
+  const request = requestOf(facts, wanted);
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${lengthWords(request.inputLen, request.outputLen)}`;
   const stored = `${model.storage.weights.name} weights`;
@@ -68,10 +68,10 @@ export function whatFits(facts: StoredFacts, asked: QuestionWorkload): TopicAnsw
 }
 
 /** The session's sizes with the changes in the question. */
-function requestOf(facts: StoredFacts, asked: QuestionWorkload): Omit<MemoryRequest, 'storage'> {
+function requestOf(facts: StoredFacts, wanted: QuestionWorkload): Omit<MemoryRequest, 'storage'> {
   const { workload } = facts.session.manifest;
   // "Does batch 64 fit?" is read as a change, although it is not hypothetical.
-  const changes = requestedChanges(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
+  const changes = requestedChanges(`what if ${facts.question.text}`, wanted)?.alternatives.flat() ?? [];
   const number = (word: string) =>
     Number(changes.find((change) => change.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
   return {

@@ -177,10 +177,10 @@ const sideWords = {
 export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const { counters } = await facts.captures();
   const named = sides.filter((side) => sideWords[side].test(facts.question.text));
-  const asked = named.length > 0 ? named : sides;
-  const what = asked.map((side) => `${side}-bound`).join(' or ');
+  const chosen = named.length > 0 ? named : sides;
+  const what = chosen.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
-    if (hasSubject(facts.session.manifest, 'profile')) return boundOperators(facts, asked);
+    if (hasSubject(facts.session.manifest, 'profile')) return boundOperators(facts, chosen);
     return notKnown(
       `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,
@@ -191,7 +191,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
     return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
   const line = (kernel: KernelCounters) => `- ${nameOf(kernel)}: ${withoutEnd(kernel.bound.text)}`;
   const found = sides.map((side) => ({ side, kernels: judged.filter(({ bound }) => bound.by === side) }));
-  const shown = found.filter(({ side }) => asked.includes(side));
+  const shown = found.filter(({ side }) => chosen.includes(side));
   const all = `${plural(judged.length, 'kernel')} with counters`;
   const count = shown.map(
     ({ side, kernels }, i) =>
@@ -215,7 +215,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
 /** The embedded engine has no counters: classes of operators, by the model's arithmetic against the machine's rooflines. */
 async function boundOperators(
   { session, database, question }: StoredFacts,
-  asked: readonly (typeof sides)[number][],
+  chosen: readonly (typeof sides)[number][],
 ): Promise<TopicAnswer> {
   const { stages: stagesOf } = await import('../../facts/stages.js');
   const stages = (await stagesOf(session, database, await storedRoofline(session))).filter(
@@ -223,7 +223,7 @@ async function boundOperators(
   );
   const parts = stages.flatMap(({ kind, breakdown }) => {
     const classes = breakdown?.by_class ?? [];
-    const shown = asked.map((side) => {
+    const shown = chosen.map((side) => {
       const boundClasses = classes.filter(({ bound }) => bound === side);
       const list = boundClasses.map(({ class: name, ms }) => `${name} (${formatMs(ms)})`).join(', ');
       return `${side}-bound: ${list || 'none'}`;
@@ -320,11 +320,11 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
 /** "Is flash attention used?": the rule for eager attention, and the kernels of attention. */
 export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
   const found = ruleAnswer(facts, ruleTopics.attention_kind);
-  const asked = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
+  const attentionFacts = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
   const {
     answer: { direct, evidence },
     named,
-  } = await longestOf(asked);
+  } = await longestOf(attentionFacts);
   if (found.notKnown || !direct || !named) return found;
   const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
   if (isEager) return { ...found, evidence: [...found.evidence, ...evidence] };

@@ -34,15 +34,15 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   if (parts.length === 0) return sampledMemory(facts);
   const ordered = parts.toSorted((a, b) => b.bytes - a.bytes);
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
-  const named = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
+  const wanted = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
+  const named = wanted ? ordered.filter(({ component }) => wanted.test(component)) : [];
   const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
     lines.length,
   );
-  if (asked && named.length === 0)
+  if (wanted && named.length === 0)
     return notKnown('This session did not record that component.', capture.memory, [list]);
   const [first, second] = ordered;
   const text =
@@ -110,9 +110,9 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
     storage: model.storage,
     parallel: { tensor: workload.tensor_parallel_size },
   });
-  const asked = componentWords.find(([asks]) => asks.test(question.text))?.[1];
+  const wanted = componentWords.find(([asks]) => asks.test(question.text))?.[1];
   const matching = lines
-    .filter(({ component }) => !asked || asked.test(component))
+    .filter(({ component }) => !wanted || wanted.test(component))
     .toSorted((a, b) => b.bytes - a.bytes)[0];
   if (!matching) return null;
   const part = (text: string) => partFrom('estimate', text, lines.length);

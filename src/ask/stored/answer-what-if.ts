@@ -20,11 +20,11 @@ import { capital, withoutEnd } from '../../vocabulary/sentence.js';
 type Stage = WhatIfResult['stages'][number];
 
 /** Prediction for a change that was not run, by `explain --what-if`. */
-export async function predicted(facts: StoredFacts, asked: RequestedChanges): Promise<TopicAnswer> {
+export async function predicted(facts: StoredFacts, requested: RequestedChanges): Promise<TopicAnswer> {
   const found: Prediction[] = [];
-  const refused: Refusal[] = asked.unknown.map(({ what }) => ({ why: what, code: null }));
+  const refused: Refusal[] = requested.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../advice/what-if/what-if.js');
-  for (const changes of asked.alternatives) {
+  for (const changes of requested.alternatives) {
     try {
       const { data } = await whatIf(facts.session, changes);
       const known = predictionOf(facts, data, changes);
@@ -48,7 +48,7 @@ export async function predicted(facts: StoredFacts, asked: RequestedChanges): Pr
       : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;
-    return notKnown(why, asked.unknown[0]?.how ?? fallback, hints);
+    return notKnown(why, requested.unknown[0]?.how ?? fallback, hints);
   }
   // With several predictions the sentences are enough; each names the command that shows its bars.
   const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];

@@ -47,13 +47,13 @@ export async function answerer(session: Session): Promise<{
   });
   return {
     async answer(question) {
-      const asked = parseQuestion(question ?? '');
+      const parsed = parseQuestion(question ?? '');
       const facts: StoredFacts = {
         session,
         home: homeOf(session),
         database,
         explained,
-        question: asked,
+        question: parsed,
         captures,
       };
       if (question === null) return result(session, null, openingParts(facts), null);

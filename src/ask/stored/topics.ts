@@ -1,6 +1,6 @@
 import { rules } from '../../advice/findings/rules/index.js';
 import { benchAnswers, measuredGrowth, answerRequests } from './answer-bench.js';
-import { boundStage, gpuUtilized, turningBatch, utilization } from './answer-bound.js';
+import { boundStage, gpuUtilized, computeBoundBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
@@ -49,7 +49,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
   fits: whatFits,
   changed: whatChanged,
   verdict: costVerdict,
-  turning_batch: async (facts) => (await benchAnswers(facts)) ?? turningBatch(facts),
+  turning_batch: async (facts) => (await benchAnswers(facts)) ?? computeBoundBatch(facts),
   measured_growth: measuredGrowth,
   next_capture: whatNext,
   change: whatToChange,
@@ -80,7 +80,7 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
     notKnown(
       'Scaling is not known: the session measured one batch size.',
       capture.bench,
-      turningBatch(facts)?.evidence ?? [],
+      computeBoundBatch(facts)?.evidence ?? [],
     ),
   tokens_per_s: tokensPerSecond,
   what_ran: whatRan,
@@ -96,7 +96,7 @@ const topics: [Topic, phrases: string][] = [
       (await topicAnswer?.(facts, workload)) ?? (judged ? ruleAnswer(facts, judged) : null);
     return [{ id, answer }, phrases];
   }),
-  ...rules.flatMap(({ id, asked }): [Topic, string][] =>
+  ...rules.flatMap(({ id, questions: asked }): [Topic, string][] =>
     asked ? [[{ id, answer: byRules({ rules: [id], needs: asked.needs }) }, asked.phrases]] : [],
   ),
 ];

@@ -62,7 +62,7 @@ export const findingsTool = askTool({
   description:
     'What the rules found: severity, affected ms, cause, change, expected gain. With an id: one finding with its evidence rows and their SQL, or why a rule did not fire.',
   input: z.object({ ...sessionInput, id: z.string().optional().describe('of a finding, or of a rule') }),
-  asked: ({ id }) => id ?? null,
+  inputLine: ({ id }) => id ?? null,
   async run({ session, id }, context) {
     const found = await context.explain(whichSession(context.sessions, session));
     if (id === undefined) return { data: briefFindings(found), rows: found.findings.length };

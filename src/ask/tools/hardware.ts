@@ -5,7 +5,7 @@ import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
-const asked: readonly PeakDType[] = [
+const dtypes: readonly PeakDType[] = [
   'float32',
   'tfloat32',
   'float16',
@@ -21,7 +21,7 @@ export const hardwareTool = askTool({
   description:
     "The device's peaks with their sources: FLOP/s by dtype (data sheet and measured), memory and L2 bandwidth, cost of a kernel launch; and what the session knows of the machine.",
   input: z.object({ ...sessionInput }),
-  asked: () => null,
+  inputLine: () => null,
   async run({ session: id }, context) {
     const session = whichSession(context.sessions, id);
     const { gpu, machine } = await sessionRoofs(session);
@@ -33,8 +33,8 @@ export const hardwareTool = askTool({
         ? {
             gpu: gpu.name,
             gpus_together: gpu.devices,
-            sheet_flops: Object.fromEntries(asked.map((dtype) => [dtype, gpu.mfuFlops(dtype)])),
-            roof_flops: Object.fromEntries(asked.map((dtype) => [dtype, gpu.roofFlops(dtype)])),
+            sheet_flops: Object.fromEntries(dtypes.map((dtype) => [dtype, gpu.mfuFlops(dtype)])),
+            roof_flops: Object.fromEntries(dtypes.map((dtype) => [dtype, gpu.roofFlops(dtype)])),
             sheet_bandwidth: gpu.mbuBandwidth,
             roof_bandwidth: gpu.roofBandwidth,
             l2_bandwidth: gpu.l2Bandwidth,

@@ -1,4 +1,4 @@
-import type { Allowed } from '../allowable.js';
+import type { AllowedData } from '../allowable.js';
 import { findingsTool } from './findings.js';
 import { hardwareTool } from './hardware.js';
 import { modelArithmeticTool } from './model-arithmetic.js';
@@ -11,6 +11,6 @@ import { waterfallTool } from './waterfall.js';
 const always = [schemaTool, sqlTool, findingsTool, waterfallTool, hardwareTool, modelArithmeticTool];
 
 /** All tools that a model can call. */
-export function askTools(allowed: ReadonlySet<Allowed>): AskTool[] {
+export function askTools(allowed: ReadonlySet<AllowedData>): AskTool[] {
   return allowed.has('output') ? [...always, programOutputTool] : always;
 }

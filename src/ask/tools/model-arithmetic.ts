@@ -25,7 +25,7 @@ export const modelArithmeticTool = askTool({
       .describe('computed of each sequence: the prompt at prefill, 1 at decode'),
     context_tokens: z.number().min(0).optional().describe('already cached of each sequence'),
   }),
-  asked: ({ phase, batch_size: batch, new_tokens: tokens, context_tokens: context }) =>
+  inputLine: ({ phase, batch_size: batch, new_tokens: tokens, context_tokens: context }) =>
     [phase, batch && `batch ${batch}`, tokens && `${tokens} new`, context && `${context} cached`]
       .filter(Boolean)
       .join(', '),

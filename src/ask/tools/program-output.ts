@@ -11,7 +11,7 @@ export const programOutputTool = askTool({
   name: 'program_output',
   description: 'The last 8 KiB that the profiled program wrote to stdout and stderr, of every execution.',
   input: z.object({ ...sessionInput }),
-  asked: () => null,
+  inputLine: () => null,
   async run({ session: id }, context) {
     const { folder, manifest } = whichSession(context.sessions, id);
     const kept = manifest.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');

@@ -9,7 +9,7 @@ export const schemaTool = askTool({
   input: z.object({
     table: z.string().optional().describe('only this table, with the meaning of its columns'),
   }),
-  asked: ({ table }) => table ?? null,
+  inputLine: ({ table }) => table ?? null,
   async run({ table }, { sessions }) {
     const rowsOf = (name: string) =>
       sessions.reduce(

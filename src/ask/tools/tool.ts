@@ -23,7 +23,7 @@ export interface AskTool {
   description: string;
   input: z.ZodType;
   /** The input in one line, for readers of the citations; null if it has none. */
-  asked(input: never): string | null;
+  inputLine(input: never): string | null;
   run(input: never, context: ToolContext): Promise<Answered>;
 }
 
@@ -32,7 +32,7 @@ export function askTool<S extends z.ZodType>(made: {
   name: string;
   description: string;
   input: S;
-  asked(input: z.infer<S>): string | null;
+  inputLine(input: z.infer<S>): string | null;
   run(input: z.infer<S>, context: ToolContext): Promise<Answered>;
 }): AskTool {
   return made;

@@ -46,7 +46,7 @@ export const waterfallTool = askTool({
         'prefill, decode, mixed, request, sampling, load, warmup, outside, other (ranges of the program)',
       ),
   }),
-  asked: ({ stage }) => stage ?? null,
+  inputLine: ({ stage }) => stage ?? null,
   async run({ session, stage }, context) {
     const found = await context.explain(whichSession(context.sessions, session));
     const stages = found.stages.filter(({ kind }) => stage === undefined || kind === stage);

@@ -27,13 +27,13 @@ export interface TorchRunner extends KernelRunner {
  * @param device cpu, cuda, cuda:N; null is the first GPU, the CPU without one
  * @throws E_ENGINE_MISSING
  */
-export async function torchRunner(asked: {
+export async function torchRunner(options: {
   python: string | null;
   device: string | null;
 }): Promise<TorchRunner> {
-  const python = await findPython(pythonCandidates(asked.python), ['torch'], { probe, hubId: null });
+  const python = await findPython(pythonCandidates(options.python), ['torch'], { probe, hubId: null });
   const gpus = python.torch?.devices ?? [];
-  const device = chooseDevice(asked.device, gpus, python);
+  const device = chooseDevice(options.device, gpus, python);
   return {
     name: 'pytorch',
     version: python.packages['torch'] ?? null,
@@ -48,9 +48,9 @@ export async function torchRunner(asked: {
   };
 }
 
-function chooseDevice(asked: string | null, gpus: readonly string[], python: PythonEnvironment): string {
-  if (asked === null) return gpus.length > 0 ? 'cuda:0' : 'cpu';
-  const device = asked
+function chooseDevice(typed: string | null, gpus: readonly string[], python: PythonEnvironment): string {
+  if (typed === null) return gpus.length > 0 ? 'cuda:0' : 'cpu';
+  const device = typed
     .trim()
     .toLowerCase()
     .replace(/^(gpu|rocm|hip)(?=:|$)/, 'cuda');
@@ -59,8 +59,8 @@ function chooseDevice(asked: string | null, gpus: readonly string[], python: Pyt
   if (index && Number(index[1] ?? 0) < gpus.length) return `cuda:${index[1] ?? 0}`;
   throw new InferscopeError(index ? 'E_ENGINE_MISSING' : 'E_USAGE', {
     what: index
-      ? `--device ${asked}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
-      : `no device ${asked}`,
+      ? `--device ${typed}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
+      : `no device ${typed}`,
     why: index
       ? `Checked with torch of ${python.command}; CUDA_VISIBLE_DEVICES, the driver or a CPU build may hide a GPU.`
       : 'Valid: cpu, cuda or cuda:N (N counts from 0; AMD GPUs are also called cuda).',

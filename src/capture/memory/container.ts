@@ -21,7 +21,7 @@ import { hostPid } from './docker-processes.js';
 import { recordTranslator } from './docker-record.js';
 import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
 import { writeShim } from './docker-shim.js';
-import type { LeftBehind, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
+import type { RunFile, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
 import { isAlive } from '../../model/alive.js';
 
 /** Time for a Python engine to exit after its iteration (engines/transformers/launch.ts). */
@@ -163,7 +163,7 @@ function targetOf(
     pids: () => (run.pid === null || !facts.here ? [] : processTree(run.pid)),
     sources: tool === null ? [] : [insideGpuSource(container, tool)],
     issues,
-    async leftBehind(): Promise<LeftBehind[]> {
+    async leftBehind(): Promise<RunFile[]> {
       const script = 'import sys; sys.stdout.write(open(sys.argv[1], errors="replace").read())';
       const log = await docker(['exec', container, python, '-B', '-c', script, `${folder}/engine.log`]);
       const secrets = secretsOfEnvironment(process.env);

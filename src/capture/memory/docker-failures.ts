@@ -9,7 +9,7 @@ export interface DockerAnswer {
   timedOut: boolean;
 }
 
-interface Known {
+interface KnownFailure {
   /** Docker's messages, from older and newer daemons. */
   words: RegExp;
   code: ErrorCode;
@@ -19,7 +19,7 @@ interface Known {
 }
 
 /** In order; docker's own message follows as the reason. */
-const known: Known[] = [
+const known: KnownFailure[] = [
   {
     words: /permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i,
     code: 'E_DOCKER',

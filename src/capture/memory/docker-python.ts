@@ -44,22 +44,22 @@ const answerSchema = z.object({
 
 /**
  * The Python in a container that has the engine; if none was requested, vLLM if installed, else transformers.
- * @param asked a path in the container
+ * @param typed a path in the container
  * @throws E_ENGINE_MISSING listing what was found; E_USAGE for an engine that runs on the host only; docker's own failures
  */
 export async function containerPython(
   container: string,
   engine: EngineName | null,
-  asked: string | null,
+  typed: string | null,
 ): Promise<ContainerPython> {
   const wanted = wantedEngines(engine);
-  const seen: string[] = [];
+  const tried: string[] = [];
   const found: Omit<ContainerPython, 'engine'>[] = [];
-  for (const command of asked === null ? usual : [asked]) {
+  for (const command of typed === null ? usual : [typed]) {
     const answer = await docker(['exec', container, command, '-B', '-c', question]);
     if (answer.exitCode !== 0) {
       if (answer.startError === null && !answer.timedOut && lacksProgram(answer)) {
-        if (asked !== null) seen.push(`${command} does not exist`);
+        if (typed !== null) tried.push(`${command} does not exist`);
         continue;
       }
       throw dockerFailure(answer, container, ['exec']);
@@ -70,7 +70,7 @@ export async function containerPython(
     const has = Object.entries(reported.data.packages).flatMap(([name, version]) =>
       version === null ? [] : `${name} ${version}`,
     );
-    seen.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
+    tried.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
   }
   for (const name of wanted) {
     const python = found.find(({ packages }) => engines[name].every((required) => packages[required]));
@@ -78,7 +78,7 @@ export async function containerPython(
   }
   throw new InferscopeError('E_ENGINE_MISSING', {
     what: `the container ${container} has no ${wanted.map((name) => engines[name].join(' with ')).join(' and no ')}`,
-    why: seen.length > 0 ? `In it: ${seen.join('; ')}.` : 'It has no Python.',
+    why: tried.length > 0 ? `In it: ${tried.join('; ')}.` : 'It has no Python.',
     fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${found[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
   });
 }

@@ -52,8 +52,8 @@ export async function dockerOk(
 
 /** Whether the daemon in use (DOCKER_HOST, else the context) is reached through a local socket. */
 export async function isLocalDocker(): Promise<boolean> {
-  const asked = ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}'];
-  const { exitCode, stdout } = await docker(asked);
+  const inspect = ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}'];
+  const { exitCode, stdout } = await docker(inspect);
   // Podman has no contexts and no daemon.
   return exitCode !== 0 || /^(?:unix|npipe):/.test(stdout.trim());
 }

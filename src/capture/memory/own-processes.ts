@@ -10,12 +10,12 @@ export function watchProcesses(
   launched: { readonly pid: number | null },
   target: Pick<MemoryTarget, 'pids'>,
 ): { stop(): number[] } {
-  const seen = new Set<number>();
+  const pids = new Set<number>();
   const look = () => {
     const { pid } = launched;
     if (pid !== null)
-      for (const processId of process.platform === 'linux' ? processTree(pid) : [pid]) seen.add(processId);
-    for (const processId of target.pids?.() ?? []) seen.add(processId);
+      for (const processId of process.platform === 'linux' ? processTree(pid) : [pid]) pids.add(processId);
+    for (const processId of target.pids?.() ?? []) pids.add(processId);
   };
   look();
   const timer = setInterval(look, periodMs);
@@ -23,7 +23,7 @@ export function watchProcesses(
   return {
     stop() {
       clearInterval(timer);
-      return [...seen].sort((a, b) => a - b);
+      return [...pids].sort((a, b) => a - b);
     },
   };
 }

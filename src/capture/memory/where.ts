@@ -42,7 +42,7 @@ export interface MemorySource {
 }
 
 /** A file of the run, stored as an artifact: the engine's log, results copied out of a container. */
-export interface LeftBehind {
+export interface RunFile {
   kind: 'log' | 'metrics' | 'container-inspect';
   name: string;
   text: string;
@@ -66,7 +66,7 @@ export interface MemoryTarget {
   sources: readonly MemorySource[];
   issues: Issue[];
   /** Text to store in the session; called after the launch has ended. */
-  leftBehind(): Promise<LeftBehind[]>;
+  leftBehind(): Promise<RunFile[]>;
   /** Removes the copied files. Never rejects. */
   close(): Promise<void>;
 }

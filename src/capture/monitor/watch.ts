@@ -55,7 +55,7 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
   let watched = pid;
   const begin = (): HostSampler => startHostSampler({ pid: watched ?? process.pid, hz, keys: hostKeys });
   let host = begin();
-  const seen = new Map<number, GpuProcessFacts>();
+  const processes = new Map<number, GpuProcessFacts>();
   const namespace = pidNamespace();
   const issues: Issue[] = [];
 
@@ -91,8 +91,8 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
   function lookAtProcesses(): void {
     for (const { details } of device?.latest() ?? [])
       for (const gpuProcess of details?.processes ?? [])
-        if (!seen.has(gpuProcess.pid))
-          seen.set(gpuProcess.pid, identifyGpuProcess(gpuProcess.pid, namespace));
+        if (!processes.has(gpuProcess.pid))
+          processes.set(gpuProcess.pid, identifyGpuProcess(gpuProcess.pid, namespace));
   }
 
   return {
@@ -132,14 +132,14 @@ export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
       issues.push(...fromGpus.issues);
       // A monitor expects other programs to run.
       issues.push(...ended.issues.filter(({ code }) => code !== 'machine_not_idle'));
-      const foreign = [...seen.values()].filter(({ here }) => here !== true);
+      const foreign = [...processes.values()].filter(({ here }) => here !== true);
       if (foreign.length > 0) issues.push(foreignProcesses(foreign.length, namespace));
       return {
         telemetry: [...fromGpus.telemetry, ...fromHost.telemetry, memoryRow(monotonicNs(), memoryUsed())],
         memory: [...fromGpus.memory, ...fromHost.memory],
         issues,
         sampleCostUs: { gpus: device?.costUs() ?? null, host: ended.costUs },
-        processes: [...seen.values()],
+        processes: [...processes.values()],
         pidNamespace: namespace,
       };
     },

@@ -23,12 +23,12 @@ export interface OnnxRunner extends KernelRunner {
  * The embedded engine as a kernel runner: the CPU, on any machine.
  * @throws E_ENGINE_MISSING
  */
-export async function onnxRunner(asked: { threads: number | null }): Promise<OnnxRunner> {
+export async function onnxRunner(options: { threads: number | null }): Promise<OnnxRunner> {
   const version = packageVersion('onnxruntime-node');
   // Loading it here would only cost memory. If it is missing, fail before anything is measured.
   if (version === null) await loadOnnxRuntime();
   const cpu = detectCpu();
-  const threads = asked.threads ?? defaultThreads(cpu.usableCores);
+  const threads = options.threads ?? defaultThreads(cpu.usableCores);
   const lastLevel = (cpu.caches.l3 ?? cpu.caches.l2)?.bytes ?? maxRotated / 2;
   const rotateBytes = Math.min(maxRotated, 2 * lastLevel);
   return {

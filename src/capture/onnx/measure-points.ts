@@ -20,7 +20,7 @@ interface MeasureContext {
 }
 
 /** State of a point: open while it has no outcome. */
-interface Standing extends WorkloadPoint {
+interface PointState extends WorkloadPoint {
   done: number;
   outcome: PointOutcome | null;
   warmupIterations: number;
@@ -47,7 +47,7 @@ export async function measurePoints(
   >,
   { record, stopped, tell, onWarm }: MeasureContext,
 ): Promise<MeasuredPoints> {
-  const points = plan.points.map((point): Standing => ({
+  const points = plan.points.map((point): PointState => ({
     ...point,
     done: 0,
     outcome: null,
@@ -82,7 +82,7 @@ export async function measurePoints(
     peakRssBytes,
   };
 
-  async function attempt(point: Standing, work: () => Promise<void>): Promise<void> {
+  async function attempt(point: PointState, work: () => Promise<void>): Promise<void> {
     if (point.point !== null) tell({ type: 'begin', point: point.point });
     try {
       await work();
@@ -95,7 +95,7 @@ export async function measurePoints(
     }
   }
 
-  async function warmUp(point: Standing): Promise<void> {
+  async function warmUp(point: PointState): Promise<void> {
     const watch = point.point === null ? null : watchMemory();
     let before: number | null = null;
     while (point.warmupIterations < plan.warmup.max && !stopped()) {
@@ -113,7 +113,7 @@ export async function measurePoints(
     peakRssBytes = Math.max(peak ?? 0, peakRssBytes ?? 0) || null;
   }
 
-  async function iterate(point: Standing, warmup: boolean): Promise<Generation | null> {
+  async function iterate(point: PointState, warmup: boolean): Promise<Generation | null> {
     const { batchSize, inputLen, outputLen } = point;
     decoder.reserve(batchSize, inputLen + outputLen);
     const vocabSize = Number(plan.model.config['vocab_size']);
@@ -127,7 +127,7 @@ export async function measurePoints(
     return generation;
   }
 
-  function end(point: Standing, outcome: PointOutcome, text: string | null): void {
+  function end(point: PointState, outcome: PointOutcome, text: string | null): void {
     point.outcome = outcome;
     if (point.point === null) return;
     record.add({
@@ -151,7 +151,7 @@ export async function measurePoints(
  * A point's memory is the highest resident set during its warm-up. It can be distinguished from that of earlier points only
  * if it rose above what they left: the runtime keeps all memory it has allocated.
  */
-function watchMemory(): () => { peak: number | null; pointMemory: Standing['memory'] } {
+function watchMemory(): () => { peak: number | null; pointMemory: PointState['memory'] } {
   collectGarbage();
   const before = processMemory();
   const reset = resetPeak();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coarseGemms, gemmBytes, gemmFlops, type Gemm, neighbourGemms } from './gemm-search.js';
+import { coarseGemms, gemmBytes, gemmFlops, type Gemm, neighborGemms } from './gemm-search.js';
 import { firstCases, gemmDtypes, gemmLimits, type PlannedDevice } from './gpu-plan.js';
 
 const h200: PlannedDevice = {
@@ -41,7 +41,7 @@ test('leaves out matrices larger than a sixth of the memory', () => {
 
 test('the second round tries the neighbors of the fastest size', () => {
   // 8192/128 = 64 rows of tiles, 8192/256 = 32 columns: 66 × 32 = 2112 tiles are 16 whole waves of 132 SMs.
-  expect(neighbourGemms(square('bfloat16', 8192), [], limits).map(size)).toEqual([
+  expect(neighborGemms(square('bfloat16', 8192), [], limits).map(size)).toEqual([
     '6144x6144x6144',
     '12288x12288x12288',
     '8192x8192x4096',
@@ -53,13 +53,13 @@ test('the second round tries the neighbors of the fastest size', () => {
 test('tries each size once per dtype', () => {
   const best = square('bfloat16', 8192);
   const tried = [square('bfloat16', 6144), square('float16', 12288)];
-  const sizes = neighbourGemms(best, tried, limits).map(size);
+  const sizes = neighborGemms(best, tried, limits).map(size);
   expect(sizes).not.toContain('6144x6144x6144');
   expect(sizes).toContain('12288x12288x12288');
 });
 
 test('without the number of SMs there is no height of whole waves', () => {
-  const sizes = neighbourGemms(square('bfloat16', 8192), [], { ...limits, smCount: null }).map(size);
+  const sizes = neighborGemms(square('bfloat16', 8192), [], { ...limits, smCount: null }).map(size);
   expect(sizes).toHaveLength(4);
 });
 

@@ -78,7 +78,7 @@ const step = 256;
  * Second round, neighbors of the fastest size: halfway to the next power of two in both directions, half and twice the depth, and the
  * height at which the tiles fill whole waves of the SMs (the last wave of another height is partly empty).
  */
-export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {
+export function neighborGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {
   const { dtype, m, n, k } = best;
   const scaled = (share: number) => ({
     dtype,

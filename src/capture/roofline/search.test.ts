@@ -53,16 +53,16 @@ test('finds the fastest size between those of the first round; dtypes without a 
 
 test('Ctrl-C in the first round keeps what was measured', async () => {
   const controller = new AbortController();
-  const asked: string[] = [];
+  const calls: string[] = [];
   const lines = await searchRoofs(
     plan,
     (round, cases) => {
-      asked.push(round);
+      calls.push(round);
       controller.abort();
       return Promise.resolve(cases.map(lineOf));
     },
     controller.signal,
   );
-  expect(asked).toEqual(['first']);
+  expect(calls).toEqual(['first']);
   expect(gpuRoofsOf(facts, 'full', lines, noSensors).compute.length).toBe(5);
 });

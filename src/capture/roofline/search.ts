@@ -2,7 +2,7 @@ import type { GpuComputePeak } from '../../model/documents/gpu-roofline.js';
 import type { KernelCase } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import { firstCases, gemmDtypes, gemmLimits, type PlannedDevice } from './gpu-plan.js';
-import { type Gemm, gemmCase, neighbourGemms } from './gemm-search.js';
+import { type Gemm, gemmCase, neighborGemms } from './gemm-search.js';
 import { fastest } from './microbenchmark-lines.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
@@ -30,7 +30,7 @@ function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]
   const gemms = first.filter((line) => line.kernel === 'gemm');
   return gemmDtypes(device).flatMap((dtype) => {
     const best = fastest(gemms.filter((line) => line.dtype === dtype));
-    return best ? neighbourGemms(gemmOf(best), gemms.map(gemmOf), limits).map(gemmCase) : [];
+    return best ? neighborGemms(gemmOf(best), gemms.map(gemmOf), limits).map(gemmCase) : [];
   });
 }
 

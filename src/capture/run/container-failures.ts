@@ -1,12 +1,12 @@
-import { known, printed, type Recogniser } from './recogniser.js';
+import { failure, outputMatches, type FailurePattern } from './failure-pattern.js';
 
 /** Docker's errors when the program runs in a container. */
-export const containerFailures: Recogniser[] = [
+export const containerFailures: FailurePattern[] = [
   {
     id: 'container_missing',
-    matches: printed(/No such container: ?(\S+)/),
+    matches: outputMatches(/No such container: ?(\S+)/),
     explain: (_, match) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         `there is no container ${match?.[1] ?? ''}`.trim(),
         'No container has this name or id.',
@@ -15,9 +15,9 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_stopped',
-    matches: printed(/[Cc]ontainer (\S+) is not running/),
+    matches: outputMatches(/[Cc]ontainer (\S+) is not running/),
     explain: (_, match) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         `the container ${match?.[1] ?? ''} is not running`.replace('  ', ' '),
         'It is stopped.',
@@ -26,11 +26,11 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_lacks_program',
-    matches: printed(
+    matches: outputMatches(
       /OCI runtime (?:exec|create) failed.*?exec: \\*"([^"\\]+)\\*": (?:executable file not found|stat)/,
     ),
     explain: (_, match) =>
-      known(
+      failure(
         'E_ENGINE_MISSING',
         `${match?.[1]} is not installed in the container`,
         'The PATH of the container has no such program; the PATH of the host does not apply there.',
@@ -39,9 +39,9 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'container_paused',
-    matches: printed(/[Cc]ontainer (\S+) is paused/),
+    matches: outputMatches(/[Cc]ontainer (\S+) is paused/),
     explain: (_, match) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         `the container ${match?.[1] ?? ''} is paused`.replace('  ', ' '),
         'Its processes are frozen and no new ones can start.',
@@ -50,9 +50,9 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'docker_silent',
-    matches: printed(/Cannot connect to the Docker daemon|error during connect: .*docker/i),
+    matches: outputMatches(/Cannot connect to the Docker daemon|error during connect: .*docker/i),
     explain: () =>
-      known(
+      failure(
         'E_TOOL_FAILED',
         'Docker does not respond',
         'Its daemon is not running, or DOCKER_HOST names another one.',
@@ -61,9 +61,11 @@ export const containerFailures: Recogniser[] = [
   },
   {
     id: 'docker_forbidden',
-    matches: printed(/permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i),
+    matches: outputMatches(
+      /permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i,
+    ),
     explain: () =>
-      known(
+      failure(
         'E_PERMISSION',
         'this user has no access to Docker',
         'The daemon socket denied access.',

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { recogniseFailure, recognisers } from './failures.js';
-import type { Ended } from './recogniser.js';
+import { recognizeFailure, failurePatterns } from './failures.js';
+import type { EndedRun } from './failure-pattern.js';
 import { usesCpuByAccident } from './empty-capture.js';
 import { downloadedModel } from './first-download.js';
 
-const ended = (change: Partial<Ended>): Ended => ({
+const ended = (change: Partial<EndedRun>): EndedRun => ({
   execution_id: 'clean',
   command: ['python3', 'decode.py'],
   exit_code: 1,
@@ -21,7 +21,7 @@ const nsys = { name: 'nsys', version: '2025.3.1.0', path: '/x/nsys' };
 const ncu = { name: 'ncu', version: '2025.3.1.0', path: '/x/ncu' };
 
 /** Output of real programs: from our recordings or captures, or quoted from the issue named at the entry. */
-const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] = [
+const cases: [id: string, code: string, says: RegExp, change: Partial<EndedRun>][] = [
   [
     'command_missing',
     'E_WORKLOAD_FAILED',
@@ -252,11 +252,11 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
 describe('known failures', () => {
   test.each(cases)('%s → %s', (id, code, says, change) => {
     const facts = ended(change);
-    const first = recognisers.find(
+    const first = failurePatterns.find(
       ({ anyExit, matches }) => (anyExit || facts.exit_code !== 0) && matches(facts),
     );
     expect(first?.id).toBe(id);
-    const failure = recogniseFailure(facts)!;
+    const failure = recognizeFailure(facts)!;
     expect(failure.code).toBe(code);
     const { what, why, fix } = failure.parts;
     expect([what, why, fix].join('\n')).toMatch(says);
@@ -264,22 +264,22 @@ describe('known failures', () => {
     expect([what, why, fix].join()).not.toMatch(/undefined|null/);
   });
 
-  test('every recognizer has an example here', () => {
+  test('every pattern has an example here', () => {
     const seen = new Set(cases.map(([id]) => id));
-    expect(recognisers.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
+    expect(failurePatterns.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
   });
 
   test('a program that exited with 0 has not failed, whatever it prints', () => {
     expect(
-      recogniseFailure(ended({ exit_code: 0, output: 'CUDA out of memory: retrying with batch 4' })),
+      recognizeFailure(ended({ exit_code: 0, output: 'CUDA out of memory: retrying with batch 4' })),
     ).toBeNull();
     expect(
-      recogniseFailure(ended({ exit_code: 0, output: '==WARNING== No kernels were profiled.' })),
+      recognizeFailure(ended({ exit_code: 0, output: '==WARNING== No kernels were profiled.' })),
     ).toBeNull();
   });
 
   test('an unknown failure quotes the last line and names the log', () => {
-    const failure = recogniseFailure(
+    const failure = recognizeFailure(
       ended({ exit_code: 3, output: 'a\nValueError: heads must divide hidden\n' }),
     )!;
     expect(failure.code).toBe('E_WORKLOAD_FAILED');

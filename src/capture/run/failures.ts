@@ -4,10 +4,10 @@ import { modelFailures } from './model-failures.js';
 import { countersForbidden, profilerFailures } from './profiler-failures.js';
 import { withoutProfilerWords } from './profiler-words.js';
 import { programFailures } from './program-failures.js';
-import type { Ended, Recogniser } from './recogniser.js';
+import type { EndedRun, FailurePattern } from './failure-pattern.js';
 
 /** The first match wins: specific ones come before generic ones. */
-export const recognisers: Recogniser[] = [
+export const failurePatterns: FailurePattern[] = [
   countersForbidden,
   ...modelFailures,
   ...containerFailures,
@@ -19,10 +19,10 @@ export const recognisers: Recogniser[] = [
  * The error of an execution that failed; null if it succeeded. An unrecognized failure is E_WORKLOAD_FAILED with the last line of its
  * output.
  */
-export function recogniseFailure(ended: Ended): InferscopeError | null {
+export function recognizeFailure(ended: EndedRun): InferscopeError | null {
   const failed =
     ended.exit_code !== 0 || ended.signal !== null || ended.startError !== null || ended.timedOut;
-  for (const { anyExit, matches, explain } of recognisers) {
+  for (const { anyExit, matches, explain } of failurePatterns) {
     if (!failed && !anyExit) continue;
     const match = matches(ended);
     if (!match) continue;
@@ -32,7 +32,7 @@ export function recogniseFailure(ended: Ended): InferscopeError | null {
   return failed ? ownFailure(ended) : null;
 }
 
-function ownFailure(ended: Ended): InferscopeError {
+function ownFailure(ended: EndedRun): InferscopeError {
   const how = ended.startError
     ? `could not be started (${ended.startError})`
     : ended.signal

@@ -1,24 +1,24 @@
-import { known, line, printed, type Recogniser } from './recogniser.js';
+import { failure, line, outputMatches, type FailurePattern } from './failure-pattern.js';
 
 /** GPU memory, missing GPUs, and the model hub. */
-export const modelFailures: Recogniser[] = [
+export const modelFailures: FailurePattern[] = [
   {
     id: 'out_of_memory',
-    matches: printed(
+    matches: outputMatches(
       /CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED/,
     ),
     explain: (ended) => {
-      const asked = /Tried to allocate ([\d.]+ [KMGT]iB)/.exec(ended.output)?.[1];
+      const allocation = /Tried to allocate ([\d.]+ [KMGT]iB)/.exec(ended.output)?.[1];
       const total =
         /total capaci?ty of ([\d.]+ [KMGT]iB)/.exec(ended.output)?.[1] ??
         /([\d.]+ [KMGT]iB) total capacity/.exec(ended.output)?.[1];
       const free = /of which ([\d.]+ (?:[KMGT]iB|bytes)) is free/.exec(ended.output)?.[1];
       const figures = [
-        asked && `it asked for ${asked} more`,
+        allocation && `it asked for ${allocation} more`,
         total && `the GPU has ${total}`,
         free && `${free} of it was free`,
       ].filter(Boolean);
-      return known(
+      return failure(
         'E_OUT_OF_MEMORY',
         'the program ran out of GPU memory',
         figures.length > 0 ? `CUDA out of memory: ${figures.join(', ')}.` : 'A CUDA allocation failed.',
@@ -29,13 +29,13 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'model_gated',
-    matches: printed(
+    matches: outputMatches(
       /GatedRepoError|Cannot access gated repo|You are trying to access a gated repo|is gated\. You must/,
     ),
     explain: (ended) => {
       const model = modelIn(ended.output);
       const name = model ?? 'the model';
-      return known(
+      return failure(
         'E_MODEL_ACCESS',
         `${name} is gated on the hub`,
         /403 Client Error|not in the authorized list/.test(ended.output)
@@ -48,12 +48,12 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'model_missing',
-    matches: printed(
+    matches: outputMatches(
       /RepositoryNotFoundError|Repository Not Found for url|is not a valid model identifier|is not a local folder and is not a valid/,
     ),
     explain: (ended) => {
       const model = modelIn(ended.output);
-      return known(
+      return failure(
         'E_MODEL_ACCESS',
         `${model ?? 'the model'} was not found on the hub`,
         'It does not exist, or it is private and no token with access was sent (the hub answers 401 or 404 in both cases).',
@@ -63,9 +63,9 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'hub_refused',
-    matches: printed(/\b(401|403|404) Client Error/),
+    matches: outputMatches(/\b(401|403|404) Client Error/),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_MODEL_ACCESS',
         `the model hub answered ${match?.[1]}`,
         line(ended, match),
@@ -74,11 +74,11 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'hub_unreachable',
-    matches: printed(
+    matches: outputMatches(
       /couldn't connect to '?https:\/\/huggingface|LocalEntryNotFoundError|Temporary failure in name resolution|Connection error, and we cannot find the requested files/,
     ),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_MODEL_ACCESS',
         'the model hub could not be reached',
         line(ended, match),
@@ -88,11 +88,11 @@ export const modelFailures: Recogniser[] = [
   },
   {
     id: 'cuda_unavailable',
-    matches: printed(
+    matches: outputMatches(
       /Torch not compiled with CUDA enabled|Found no NVIDIA driver on your system|No CUDA GPUs are available|CUDA driver version is insufficient/,
     ),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_ENGINE_MISSING',
         'the program found no usable GPU',
         line(ended, match),

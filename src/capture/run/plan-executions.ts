@@ -66,7 +66,7 @@ function planClean({ hooks }: RunOptions): PlannedExecution {
   };
 }
 
-async function planNsys({ nsys: asked, hooks, command }: RunOptions): Promise<PlannedExecution> {
+async function planNsys({ nsys: nsysOptions, hooks, command }: RunOptions): Promise<PlannedExecution> {
   const { path, version } = await requireNsys('run --evaluator nsys');
   const forks = mayForkEngine(command) && (await nsysHasOption(path, traceForks));
   return {
@@ -76,9 +76,9 @@ async function planNsys({ nsys: asked, hooks, command }: RunOptions): Promise<Pl
     kinds: [...ownFiles, [/\.nsys-rep$/, 'nsys-rep']],
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
-      prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked, forks)],
-      environment: { ...withProbe('nsys', hooks), ...nsysEnvironment(asked) },
-      bounds: rangeWords(asked.captureRange),
+      prefix: [path, ...nsysArguments(join(folder, 'nsys'), nsysOptions, forks)],
+      environment: { ...withProbe('nsys', hooks), ...nsysEnvironment(nsysOptions) },
+      bounds: rangeWords(nsysOptions.captureRange),
     }),
   };
 }

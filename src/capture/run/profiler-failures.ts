@@ -1,14 +1,14 @@
 import { importerFailure, importerMissing } from '../tools/nsys.js';
 import { engineProcesses, spawnAdvice } from './unseen-kernels.js';
-import { known, printed, type Recognised, type Recogniser } from './recogniser.js';
+import { failure, outputMatches, type Failure, type FailurePattern } from './failure-pattern.js';
 
 /** Comes before all others: the program usually continues without its profiler. */
-export const countersForbidden: Recogniser = {
+export const countersForbidden: FailurePattern = {
   id: 'counters_forbidden',
   anyExit: true,
-  matches: printed(/ERR_NVGPUCTRPERM/),
+  matches: outputMatches(/ERR_NVGPUCTRPERM/),
   explain: () =>
-    known(
+    failure(
       'E_NCU_PERMISSION',
       'ncu has no permission to read the counters of this GPU (ERR_NVGPUCTRPERM)',
       'The driver restricts performance counters to administrators (NVreg_RestrictProfilingToAdminUsers=1).',
@@ -19,7 +19,7 @@ export const countersForbidden: Recogniser = {
 };
 
 /** Messages of nsys and ncu when they could not record; the program itself may have succeeded. */
-export const profilerFailures: Recogniser[] = [
+export const profilerFailures: FailurePattern[] = [
   {
     id: 'importer_missing',
     anyExit: true,
@@ -72,6 +72,6 @@ export const profilerFailures: Recogniser[] = [
   },
 ];
 
-function noKernels(what: string, why: string, fix: string): Recognised {
-  return known('E_NO_KERNELS', what, why, fix);
+function noKernels(what: string, why: string, fix: string): Failure {
+  return failure('E_NO_KERNELS', what, why, fix);
 }

@@ -1,4 +1,4 @@
-import { known, line, printed, type Recogniser } from './recogniser.js';
+import { failure, line, outputMatches, type FailurePattern } from './failure-pattern.js';
 import { formatSetting } from '../../vocabulary/format.js';
 
 /** A path is used as it is, a plain name is searched on PATH. */
@@ -11,12 +11,12 @@ const whereMissing = (program: string): [why: string, fix: string] =>
       ];
 
 /** General failures of the program. */
-export const programFailures: Recogniser[] = [
+export const programFailures: FailurePattern[] = [
   {
     id: 'command_missing',
     matches: ({ startError }) => startError === 'ENOENT',
     explain: ({ command }) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         `the program ${command[0]} was not found`,
         ...whereMissing(command[0] ?? ''),
@@ -26,7 +26,7 @@ export const programFailures: Recogniser[] = [
     id: 'command_forbidden',
     matches: ({ startError }) => startError === 'EACCES',
     explain: ({ command }) =>
-      known(
+      failure(
         'E_PERMISSION',
         `the program ${command[0]} cannot be executed`,
         'The file is not executable for this user, or is on a file system mounted noexec.',
@@ -36,9 +36,9 @@ export const programFailures: Recogniser[] = [
   {
     id: 'disk_full',
     anyExit: true,
-    matches: printed(/No space left on device|Errno 28|Disk quota exceeded/),
+    matches: outputMatches(/No space left on device|Errno 28|Disk quota exceeded/),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_DISK_FULL',
         'the disk is full',
         `While the program ran: ${line(ended, match)}`,
@@ -50,13 +50,13 @@ export const programFailures: Recogniser[] = [
     matches: ({ timedOut }) => timedOut,
     explain: ({ timeoutMs, tool, execution_id }) =>
       tool?.name === 'ncu'
-        ? known(
+        ? failure(
             'E_TIMEOUT',
             `ncu did not finish within ${formatSetting((timeoutMs ?? 0) / 1000, 's')}`,
             'It replays every kernel up to 40 times; kernels profiled until then are saved if ncu could write them.',
             'Limit it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
           )
-        : known(
+        : failure(
             'E_TIMEOUT',
             `the ${execution_id} execution did not finish within ${formatSetting((timeoutMs ?? 0) / 1000, 's')}`,
             'It was stopped; its output until then was saved. A first run may be downloading its model.',
@@ -65,11 +65,11 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'host_out_of_memory',
-    matches: printed(
+    matches: outputMatches(
       /^MemoryError\b|std::bad_alloc|DefaultCPUAllocator: (?:can't|not enough)|Cannot allocate memory|JavaScript heap out of memory/m,
     ),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_OUT_OF_MEMORY',
         'the program ran out of main memory',
         line(ended, match),
@@ -78,9 +78,9 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'module_missing',
-    matches: printed(/ModuleNotFoundError: No module named '([\w.]+)'/),
+    matches: outputMatches(/ModuleNotFoundError: No module named '([\w.]+)'/),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_ENGINE_MISSING',
         `Python has no module ${match?.[1]}`,
         `${ended.command[0]} is another Python than the one it is installed in, or it is not installed.`,
@@ -89,9 +89,9 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'script_missing',
-    matches: printed(/can't open file '([^']+)': \[Errno 2\]/),
+    matches: outputMatches(/can't open file '([^']+)': \[Errno 2\]/),
     explain: (_, match) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         `Python did not find the script ${match?.[1]}`,
         'The path is relative to the folder you are in.',
@@ -100,11 +100,11 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'invalid_json',
-    matches: printed(
+    matches: outputMatches(
       /(?:json\.decoder\.)?JSONDecodeError|SyntaxError: Unexpected .* in JSON|is not valid JSON/,
     ),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         'the engine answered with invalid JSON',
         line(ended, match),
@@ -113,9 +113,9 @@ export const programFailures: Recogniser[] = [
   },
   {
     id: 'permission_denied',
-    matches: printed(/PermissionError: \[Errno 13\][^\n]*|: Permission denied$/m),
+    matches: outputMatches(/PermissionError: \[Errno 13\][^\n]*|: Permission denied$/m),
     explain: (ended, match) =>
-      known(
+      failure(
         'E_PERMISSION',
         'the program was denied access to a file or device',
         line(ended, match),
@@ -126,7 +126,7 @@ export const programFailures: Recogniser[] = [
     id: 'killed_for_memory',
     matches: ({ signal, exit_code, timedOut }) => !timedOut && (signal === 'SIGKILL' || exit_code === 137),
     explain: () =>
-      known(
+      failure(
         'E_WORKLOAD_FAILED',
         'the program was killed (SIGKILL)',
         'Usually by the kernel when main memory runs out (dmesg shows "Out of memory"), or by a job scheduler.',

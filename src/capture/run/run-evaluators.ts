@@ -9,7 +9,7 @@ import { startHostSampler } from '../telemetry.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler } from './device-sampler.js';
 import { downloadedModel } from './first-download.js';
-import { recogniseFailure } from './failures.js';
+import { recognizeFailure } from './failures.js';
 import { emptyCapture, usesCpuByAccident } from './empty-capture.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from './memory-cleared.js';
 import { planExecutions, type PlannedExecution } from './plan-executions.js';
@@ -103,7 +103,7 @@ async function execute(
   const log = await logOf(paths);
   const ended = endedFacts(plan, end, options, log);
   // Being stopped by Ctrl-C is not a failure of the program.
-  const failure = options.signal.aborted ? null : (recogniseFailure(ended) ?? emptyCapture(plan, files, log));
+  const failure = options.signal.aborted ? null : (recognizeFailure(ended) ?? emptyCapture(plan, files, log));
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
   for (const issue of [usesCpuByAccident(ended.output), downloadedModel(ended.output)])
     if (issue) issues.push(issue);

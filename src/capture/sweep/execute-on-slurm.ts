@@ -65,11 +65,11 @@ export function executorOnSlurm({
   most: number | null;
   onQueue: (queued: QueuedJobs | null) => void;
 }): ExecuteRun {
-  let asked: Waiting[] = [];
+  let queue: Waiting[] = [];
   let arrays = 0;
   const submit = async () => {
-    const waiting = asked;
-    asked = [];
+    const waiting = queue;
+    queue = [];
     try {
       await runArray(waiting, { folder, options, most, onQueue, name: `sweep-${++arrays}` });
     } catch (error) {
@@ -78,8 +78,8 @@ export function executorOnSlurm({
   };
   return (request) =>
     new Promise((ended, failed) => {
-      if (asked.length === 0) setImmediate(() => void submit());
-      asked.push({ request, ended, failed });
+      if (queue.length === 0) setImmediate(() => void submit());
+      queue.push({ request, ended, failed });
     });
 }
 

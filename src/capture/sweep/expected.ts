@@ -26,7 +26,7 @@ export interface RunPlace {
 }
 
 /** Facts about this machine and its earlier runs. */
-export interface Known {
+export interface SweepContext {
   placeOf: (run: SweepRun) => Promise<RunPlace>;
   /** config.json of a model; throws if it is unknown without a download. */
   configOf: (model: string) => Promise<Record<string, unknown>>;
@@ -51,7 +51,7 @@ const minStepS = { gpu: 0.02, cpu: 0.001 } as const;
 export async function expectRuns(
   runs: readonly SweepRun[],
   dimensions: ReadonlyMap<string, Partial<ModelEntry>>,
-  known: Known,
+  known: SweepContext,
 ): Promise<Issue[]> {
   const issues = new Map<string, Issue>();
   const architectures = new Map<string, Promise<Architecture | string>>();
@@ -83,7 +83,7 @@ export async function expectRuns(
 async function architectureOf(
   model: string,
   given: Partial<ModelEntry>,
-  { configOf }: Known,
+  { configOf }: SweepContext,
 ): Promise<Architecture | string> {
   try {
     const config = await configOf(model);
@@ -105,7 +105,7 @@ function expectRun(
   run: SweepRun,
   place: RunPlace,
   architecture: Architecture | string,
-  known: Known,
+  known: SweepContext,
 ): Expected {
   if (typeof architecture === 'string')
     return { ...unknown(architecture), ...timeOf(run, place, known, null) };
@@ -149,12 +149,12 @@ function expectRun(
 
 /** The embedded engine computes and caches in float32 in any storage format of the weights. */
 function storageOf({ dtype, quantization, kv_cache_dtype: kv }: Parameters, embedded: boolean): Storage {
-  const asked = parseDType(String(dtype ?? 'float16'));
-  const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';
+  const parsed = parseDType(String(dtype ?? 'float16'));
+  const isFloat = parsed === 'float32' || parsed === 'float16' || parsed === 'bfloat16';
   return storageAsked(
     { torch_dtype: embedded ? 'float32' : 'float16' },
     {
-      dtype: embedded && isFloat ? 'float32' : asked,
+      dtype: embedded && isFloat ? 'float32' : parsed,
       quantization: typeof quantization === 'string' ? schemeNamed(quantization) : null,
       kvCacheDtype: typeof kv === 'string' ? kvDTypeNamed(kv) : null,
     },
@@ -171,7 +171,7 @@ const unknown = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
 function timeOf(
   run: SweepRun,
   { engine, device }: RunPlace,
-  { before }: Known,
+  { before }: SweepContext,
   model: { architecture: Architecture; storage: Storage } | null,
 ): Pick<Expected, 'seconds' | 'basis'> {
   const took = before.get(run.key);

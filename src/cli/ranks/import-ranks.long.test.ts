@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { rankFilesSchema } from '../../model/ranks.js';
 import {
   endJitterNs,
-  type Planted,
+  type PlantedRun,
   playRanks,
   type RankEvents,
   writeKinetoRanks,
@@ -31,7 +31,7 @@ const traces = () => join(folder, 'traces');
 const everything = (more: Partial<RanksOptions> = {}, signal = new AbortController().signal) =>
   importRanks([`${traces()}/**`], { ...options, ...more }, signal, importPart);
 
-async function imported(planted: Planted): Promise<{ session: Session; events: RankEvents[] }> {
+async function imported(planted: PlantedRun): Promise<{ session: Session; events: RankEvents[] }> {
   const events = writeKinetoRanks(traces(), planted);
   return { session: await openSession(await everything()), events };
 }

@@ -110,7 +110,7 @@ async function freePort(): Promise<number> {
  * Moves the session of this rank into the job's folder.
  * @returns whether it was the last one, which joins all; of two that finish together only one returns true
  */
-export async function arrive(job: Job, id: string, calls: PartCalls): Promise<boolean> {
+export async function storePart(job: Job, id: string, calls: PartCalls): Promise<boolean> {
   const session = await openSession(id, partHome(job.recording));
   const [clock] = session.manifest.clock_pairs;
   notePart(job.recording, {

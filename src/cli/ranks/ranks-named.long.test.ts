@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { afterEach, expect, test, vi } from 'vitest';
 import { explainSession } from '../../advice/explain/explain.js';
-import { type Planted, writeKinetoRanks } from '../../record/ranks/test-ranks.js';
+import { type PlantedRun, writeKinetoRanks } from '../../record/ranks/test-ranks.js';
 import { analyzeCollectives } from '../../facts/collectives/collectives.js';
 import { whatIf } from '../../advice/what-if/what-if.js';
 import type { MeasuredFigure } from '../../model/figure.js';
@@ -17,19 +17,24 @@ afterEach(() => vi.unstubAllEnvs());
 
 /** Planted faults, with the rule and rank that must come first; RANK_SEEDS=100 measures more (docs/verified.md). */
 const seeds = Array.from({ length: Number(process.env['RANK_SEEDS'] ?? 1) }, (_, seed) => seed);
-const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: number) => Partial<Planted>][] = [
-  ['rank_stragglers', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ slowRank: { rank, us: 80 } })],
+const causes: [rule: string, text: (rank: number) => RegExp, plant: (rank: number) => Partial<PlantedRun>][] =
   [
-    'slow_link',
-    (rank) => new RegExp(`ranks ${rank < 4 ? '0-3' : '4-7'} `),
-    (rank) => ({ slowLink: { rank, factor: 4 } }),
-  ],
-  ['expert_imbalance', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ hotExpert: { rank, factor: 2 } })],
-];
+    ['rank_stragglers', (rank) => new RegExp(`rank ${rank} `), (rank) => ({ slowRank: { rank, us: 80 } })],
+    [
+      'slow_link',
+      (rank) => new RegExp(`ranks ${rank < 4 ? '0-3' : '4-7'} `),
+      (rank) => ({ slowLink: { rank, factor: 4 } }),
+    ],
+    [
+      'expert_imbalance',
+      (rank) => new RegExp(`rank ${rank} `),
+      (rank) => ({ hotExpert: { rank, factor: 2 } }),
+    ],
+  ];
 
 type Scaled = NonNullable<ComparedScaling['values'][number]>;
 
-async function explained(planted: Planted) {
+async function explained(planted: PlantedRun) {
   const folder = testFolder();
   vi.stubEnv('INFERSCOPE_HOME', join(folder, 'home'));
   writeKinetoRanks(join(folder, 'traces'), planted);

@@ -22,7 +22,7 @@ import { code, type Page, page, table } from './markdown.js';
 type Words = Readonly<Record<string, string>>;
 
 /** One row per id that has a meaning. */
-const labelled = (labels: Readonly<Partial<Record<string, string>>>, meanings: Words): string =>
+const labeled = (labels: Readonly<Partial<Record<string, string>>>, meanings: Words): string =>
   table(
     ['id', 'label', 'meaning'],
     Object.entries(meanings).map(([id, meaning]) => [code(id), labels[id] ?? id, meaning]),
@@ -60,12 +60,12 @@ export const metricsPage = (): Page =>
       Object.entries(idleCauses).map(([id, { label, meaning }]) => [code(id), label, meaning]),
     ),
     '## Stages',
-    labelled(stageLabels, stageMeanings),
+    labeled(stageLabels, stageMeanings),
     '## Classes of kernels and operators',
-    labelled(classLabels, classMeanings),
+    labeled(classLabels, classMeanings),
     '## Latencies and rates',
     'Latencies are in ms.',
-    labelled(
+    labeled(
       { ...loads.latencyLabels, ...loads.rateLabels },
       {
         ...loads.latencyMeanings,
@@ -85,8 +85,8 @@ export const metricsPage = (): Page =>
     ),
     '## Memory',
     'Points of a memory profile, then components of its peak.',
-    labelled(pointLabels, pointMeanings),
-    labelled(componentLabels, componentMeanings),
+    labeled(pointLabels, pointMeanings),
+    labeled(componentLabels, componentMeanings),
     '## Contents of a session',
     table(
       ['subject', 'label', 'created by'],
@@ -94,15 +94,15 @@ export const metricsPage = (): Page =>
     ),
     '## Statuses',
     'Points of a benchmark:',
-    labelled(bench.pointOutcomeLabels, bench.pointOutcomeMeanings),
+    labeled(bench.pointOutcomeLabels, bench.pointOutcomeMeanings),
     'Runs of a sweep:',
-    labelled(sweep.outcomeLabels, sweep.outcomeMeanings),
+    labeled(sweep.outcomeLabels, sweep.outcomeMeanings),
     'Cases of `kernels`:',
-    labelled(kernelCases.outcomeLabels, kernelCases.outcomeMeanings),
+    labeled(kernelCases.outcomeLabels, kernelCases.outcomeMeanings),
     'Findings after a change (`explain --verify`):',
-    labelled(changeOutcomes, changeOutcomeMeanings),
+    labeled(changeOutcomes, changeOutcomeMeanings),
     'Verdicts of `bench compare` and `baseline check`:',
-    labelled(verdictLabels, verdictMeanings),
+    labeled(verdictLabels, verdictMeanings),
     '## Reasons',
     'A missing figure states its reason as `{"code", "text"}`; the text is specific to the session. Figures that are computed but withheld have one of these:',
     table(

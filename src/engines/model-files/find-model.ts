@@ -6,7 +6,7 @@ import { cachedSnapshot } from '../transformers/hub-cache.js';
 import type { NamedModel, SizedModel } from '../../llm/model-files.js';
 import { findBaseOf, findPreset, presets } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
-import { someOf } from '../../model/nearest.js';
+import { nearestNames } from '../../model/nearest.js';
 import { folderWeights, ggufModel, ggufOfFolder } from './find-model-files.js';
 import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
 
@@ -101,7 +101,7 @@ function notFound(spec: string): InferscopeError {
   const names = [...Object.keys(enginePresets), ...presets.map(({ id }) => id)];
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
-    why: `It is neither a file or folder here nor one of ${names.length} presets: ${someOf(names, spec)}.`,
+    why: `It is neither a file or folder here nor one of ${names.length} presets: ${nearestNames(names, spec)}.`,
     fix: "Give the model's config.json, or a preset; inferscope estimate --gpu H200 --fits lists all.",
   });
 }

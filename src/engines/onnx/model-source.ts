@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { findPreset, presets } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
-import { someOf } from '../../model/nearest.js';
+import { nearestNames } from '../../model/nearest.js';
 import { exportedModel, findExport } from './exported-model.js';
 import { writableFamilies } from './llama-config.js';
 import { readConfig } from './model-config.js';
@@ -51,7 +51,7 @@ function notFound(spec: string): InferscopeError {
     what: `no model "${spec}"`,
     why: looksLikePath
       ? `${resolve(spec)} does not exist, and the embedded engine downloads nothing.`
-      : `It is neither a file or folder here nor one of ${names.length} presets: ${someOf(names, spec)}.`,
+      : `It is neither a file or folder here nor one of ${names.length} presets: ${nearestNames(names, spec)}.`,
     fix: looksLikePath
       ? 'Pass a config.json, a folder with an ONNX export, or a preset such as --model llama-24m.'
       : 'Type for example: --model llama-24m',

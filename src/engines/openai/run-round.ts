@@ -19,7 +19,7 @@ export interface ServerFacts {
 }
 
 /** The state of a point in this round. */
-interface Standing {
+interface PointState {
   point: BenchPoint;
   outcome: PointOutcome;
   text: string | null;
@@ -50,7 +50,7 @@ export async function runRound(
   let iteration = order.first_iteration;
   record(clockLine());
   const sampler = facts.metricsUrl === null ? null : startServerSampler(facts.metricsUrl, metricsPeriodMs);
-  const standings = order.points.map((point): Standing => ({
+  const standings = order.points.map((point): PointState => ({
     point,
     outcome: 'measured',
     text: null,
@@ -61,7 +61,7 @@ export async function runRound(
     clientBound: [],
   }));
 
-  async function repeat(standing: Standing, warmup: boolean): Promise<number | null> {
+  async function repeat(standing: PointState, warmup: boolean): Promise<number | null> {
     const { point } = standing;
     const measured = await measureBatch(facts.target, point, random, facts.tokenizer, signal);
     if (!('batch' in measured)) {
@@ -115,9 +115,9 @@ export async function runRound(
 
 /** Warms up until two consecutive repeats agree within the bound, or the maximum number is reached. */
 async function warmUp(
-  standing: Standing,
+  standing: PointState,
   { warmup: { min, max, within } }: BenchOrder,
-  repeat: (standing: Standing) => Promise<number | null>,
+  repeat: (standing: PointState) => Promise<number | null>,
 ): Promise<void> {
   let before: number | null = null;
   standing.stable = false;

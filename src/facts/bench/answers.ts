@@ -4,7 +4,7 @@ import { batchAnswers } from './batch-answers.js';
 import { meanOf } from './point.js';
 import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
-import { pointWords, unended } from './words.js';
+import { pointWords, asClause } from './words.js';
 import {
   formatCount,
   formatFactor,
@@ -84,7 +84,7 @@ function rangeWords(
 const notEnough = (id: BenchAnswer['id'], question: string, what: string): BenchAnswer => ({
   id,
   question,
-  answer: `Not enough data: ${unended(what)}.`,
+  answer: `Not enough data: ${asClause(what)}.`,
   figures: {},
 });
 

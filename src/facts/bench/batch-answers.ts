@@ -2,7 +2,7 @@ import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/docume
 import { figure, type Figure } from '../../model/figure.js';
 import { poorFit, trendOf } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
-import { unended } from './words.js';
+import { asClause } from './words.js';
 import {
   formatCount,
   formatFactor,
@@ -149,7 +149,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     return {
       id: 'utilization',
       question,
-      answer: `Not enough data: ${unended(text)}, and no roofline is known.`,
+      answer: `Not enough data: ${asClause(text)}, and no roofline is known.`,
       figures,
     };
   }

@@ -28,7 +28,7 @@ import { benchRows } from './rows.js';
 import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
 import { variantAnswers } from './variants.js';
-import { unended } from './words.js';
+import { asClause } from './words.js';
 import { sessionOfKind } from '../session-identity.js';
 
 interface Context {
@@ -185,7 +185,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'nothing_measured',
       severity: 'error',
-      text: `No point was measured: ${unended(points[0]!.text ?? 'no launch reached one')}.`,
+      text: `No point was measured: ${asClause(points[0]!.text ?? 'no launch reached one')}.`,
     });
   } else if (measured < points.length) {
     issues.push({

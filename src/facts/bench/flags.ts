@@ -7,7 +7,7 @@ import { formatBytes, formatQuantity } from '../../vocabulary/format.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
-import { pointWords, unended } from './words.js';
+import { pointWords, asClause } from './words.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Thresholds of D7. */
@@ -34,7 +34,7 @@ export function pointFlags(point: BenchPointResult, { workload, telemetry }: Poi
     ...variance(point),
     ...warmup(point),
     ...throttling(point, telemetry),
-    ...neighbours(point, telemetry),
+    ...neighbors(point, telemetry),
     ...(point.interleaved
       ? []
       : [
@@ -131,7 +131,7 @@ function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
     );
 }
 
-function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
+function neighbors({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
   return telemetry.metrics
     .filter(
       (row) =>
@@ -226,7 +226,7 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
           other.output_len === point.output_len,
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
-      const first = unended(firstSentences(point.text ?? 'out of memory'));
+      const first = asClause(firstSentences(point.text ?? 'out of memory'));
       const least = fitting.length > 0 ? `; largest measured ${largest}` : '';
       return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${least}`);
     });

@@ -1,7 +1,7 @@
 import type { BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
 import { figure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
-import { type Because, reasons } from './plan.js';
+import { type MissingReason, reasons } from './plan.js';
 import type { BenchRows, MemoryRow, PointRow } from './rows.js';
 import type { EnergyRow, SampledMetric, Telemetry } from './sampled.js';
 
@@ -56,7 +56,7 @@ export function machineFigures(
   };
 }
 
-function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
+function noGpu({ device, engine }: Workload, because: MissingReason): MissingFigure {
   if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
   if (device === remote && !thisMachine.test(String(engine.options['url']))) {
     return missing('no_gpu', "a server's GPU cannot be sampled from another machine");
@@ -182,7 +182,7 @@ function gpuMemory(
 function memoryFigure(
   { memory, outcomes }: Pick<BenchRows, 'memory'> & { outcomes: readonly PointRow[] },
   point: string,
-  because: Because,
+  because: MissingReason,
   device: string,
 ): Figure {
   const known = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);

@@ -9,7 +9,7 @@ import { meanOverLaunches, meansBy, type Repeat } from '../statistics.js';
 import { benchDistribution } from './distribution.js';
 import { pointFlags } from './flags.js';
 import { machineFigures } from './machine.js';
-import { type Because, reasons } from './plan.js';
+import { type MissingReason, reasons } from './plan.js';
 import { pointRoof } from './roof.js';
 import type { Telemetry } from './sampled.js';
 import type { BenchRows, DeviceWorkRow, IterationRow, PointRow, RepeatRow } from './rows.js';
@@ -122,7 +122,7 @@ function words(outcome: PointOutcome): string {
 function warmupOf(
   iterations: readonly IterationRow[],
   outcomes: readonly PointRow[],
-  because: Because,
+  because: MissingReason,
 ): BenchPointResult['warmup'] {
   const counted = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
@@ -275,7 +275,7 @@ function deviceWork(
   rows: readonly DeviceWorkRow[],
   ttft: Figure,
   period: Figure,
-  because: Because,
+  because: MissingReason,
 ): DeviceWork {
   const unwatched = missing('not_watched', 'device work was not recorded');
   const per = (

@@ -95,7 +95,7 @@ export function pointRoof(
 }
 
 /** Prefill is launched kernel by kernel even if decode is a graph, because prompts vary in length. */
-interface Launched {
+interface StageLaunches {
   kernels: Figure;
   graphs: boolean;
 }
@@ -112,7 +112,7 @@ const noStage = (why: MissingFigure): StageRoof => ({ mfu: why, mbu: why, bound:
 function stageRoof(
   shape: StageShape,
   duration: Figure,
-  launched: Launched,
+  launched: StageLaunches,
   model: WorkloadModel | MissingFigure,
   roofs: UtilizationRoofs | MissingFigure,
 ): StageRoof {
@@ -153,7 +153,7 @@ function stageRoof(
 function expectation(
   low: number,
   oneByOneMs: number,
-  { kernels, graphs }: Launched,
+  { kernels, graphs }: StageLaunches,
   layers: number,
   { kind, source }: Pick<UtilizationRoofs, 'kind'> & { source: string },
 ): BenchExpectation {

@@ -8,7 +8,7 @@ export const pointWords = ({
 }: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} in + ${output_len} out`;
 
 /** A sentence as part of another: no full stop, first word in lower case unless it is a name. */
-export const unended = (text: string): string =>
+export const asClause = (text: string): string =>
   text
     .trimEnd()
     .replace(/\.+$/, '')

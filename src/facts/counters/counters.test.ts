@@ -22,7 +22,7 @@ import { kernelRoofline } from './roofline.js';
 const home = testHome();
 const fixture = (name: string) => join('test/fixtures/ncu-2025.3.1-h200', name);
 
-async function analyse(...names: string[]): Promise<Document<CountersResult>> {
+async function analyze(...names: string[]): Promise<Document<CountersResult>> {
   const writer = await createSession({ home, label: 'ncu', kind: 'import' });
   const found: Issue[] = [];
   for (const [i, name] of names.entries()) {
@@ -66,7 +66,7 @@ describe.each([
   let kernels: KernelCounters[] = [];
   let nvidia: Awaited<ReturnType<typeof rules>>;
   beforeAll(async () => {
-    const result = await analyse(raw);
+    const result = await analyze(raw);
     expect(countersDocumentSchema.parse(result)).toBeTruthy();
     kernels = result.data.kernels;
     nvidia = await rules(details);
@@ -132,7 +132,7 @@ describe('the 4096³ GEMM and other kernels', () => {
   let data: CountersResult;
   const kernel = (name: string) => data.kernels.find((candidate) => candidate.name.includes(name))!;
   beforeAll(async () => {
-    data = (await analyse('ncu-kernels.raw.csv')).data;
+    data = (await analyze('ncu-kernels.raw.csv')).data;
   });
 
   test('the GEMM has 2·4096³ FLOP, and its roofline position equals the hand calculation', () => {
@@ -166,7 +166,7 @@ describe('the 4096³ GEMM and other kernels', () => {
 });
 
 test('launches with equal name and grid are one kernel with a spread; another grid is another kernel', async () => {
-  const { data } = await analyse('ncu-tiny.raw.csv');
+  const { data } = await analyze('ncu-tiny.raw.csv');
   const small = data.kernels.find(({ grid }) => grid === '8,2,1')!;
   expect(small.launches).toBe(2);
   // 4.224 and 4.096 µs
@@ -184,7 +184,7 @@ test('launches with equal name and grid are one kernel with a spread; another gr
 });
 
 test('raw and details page of one run are two captures with separate kernels', async () => {
-  const { data } = await analyse('ncu-kernels.raw.csv', 'ncu-kernels.details.csv');
+  const { data } = await analyze('ncu-kernels.raw.csv', 'ncu-kernels.details.csv');
   expect(data.kernels).toHaveLength(14);
   const [raw, details] = ['ncu0', 'ncu1'].map((id) =>
     data.kernels.find((kernel) => kernel.capture_id === id && kernel.name.includes('256x128'))!,
@@ -274,7 +274,7 @@ test('counts a page once if its file has it twice', async () => {
   const page = readFileSync(fixture('ncu-kernels.raw.csv'), 'utf8');
   const path = join(testFolder(), 'twice.csv');
   writeFileSync(path, page + page);
-  const { data, issues } = await analyse(path);
+  const { data, issues } = await analyze(path);
   expect(data.launches_total).toBe(7);
   expect(issues).toContainEqual(
     expect.objectContaining({ code: 'ncu_repeated', severity: 'warning', count: 7 }),
@@ -282,7 +282,7 @@ test('counts a page once if its file has it twice', async () => {
 });
 
 test('a session without counters reports that', async () => {
-  const { data, issues } = await analyse();
+  const { data, issues } = await analyze();
   expect(data.kernels).toEqual([]);
   expect(issues).toEqual([expect.objectContaining({ code: 'no_counters' })]);
 });

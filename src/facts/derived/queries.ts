@@ -6,14 +6,14 @@ import {
 } from '../../model/derived-tables.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
-import type { MadeTable, Makes } from '../../session/made-tables.js';
+import type { MadeTable, DerivedTables } from '../../session/made-tables.js';
 import type { ScopeOptions } from '../trace/scope.js';
 import { timelineScope } from '../waterfall/ranks.js';
 import { collectiveTables } from '../trace/collective-tables.js';
 import { relations } from './relations.js';
 
 /** Derived tables for a query over these sessions: of the rank and device that explain shows, or those asked for. */
-export function derivedOf(sessions: readonly Session[], options: ScopeOptions = {}): Makes {
+export function derivedOf(sessions: readonly Session[], options: ScopeOptions = {}): DerivedTables {
   return {
     names: Object.keys(derivedTables),
     async make(names) {

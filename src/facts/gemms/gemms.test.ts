@@ -20,7 +20,7 @@ const home = testHome();
 const kineto = 'test/fixtures/kineto-torch2.11-h200/kineto-tiny';
 const logs = 'test/fixtures/cublas-cuda13.0-h200';
 
-async function analyse(
+async function analyze(
   fill: (writer: SessionWriter) => Promise<void>,
   importers: Record<string, string> = {},
   hardware: Record<string, string | number> = {},
@@ -88,7 +88,7 @@ describe('profiled shapes', () => {
   const shape = (m: number, n: number, k: number) =>
     data.gemms.find((gemm) => gemm.m === m && gemm.n === n && gemm.k === k)!;
   beforeAll(async () => {
-    data = (await analyse(profiler, {}, h200)).data;
+    data = (await analyze(profiler, {}, h200)).data;
   });
 
   test("time and calls of an operator equal torch's (key_averages)", () => {
@@ -156,7 +156,7 @@ test("tiles and waves equal the grid and waves in ncu for the same model's layer
 
 describe('logs', () => {
   test('a shape has its algorithms, and its time if the profiler has the same shape', async () => {
-    const { data, issues } = await analyse(
+    const { data, issues } = await analyze(
       async (writer) => {
         await profiler(writer);
         await log(cublasLtLogImporter, 'cublaslt.log', 'lt')(writer);
@@ -192,7 +192,7 @@ describe('logs', () => {
   });
 
   test('without GPU name or SM count, figures are missing with a reason', async () => {
-    const { data } = await analyse(log(cublasLogImporter, 'cublas.log', 'blas'), { blas: 'cublas-log' });
+    const { data } = await analyze(log(cublasLogImporter, 'cublas.log', 'blas'), { blas: 'cublas-log' });
     expect(data.gemms[0]).toMatchObject({ source: 'cublas-log', tilings: [] });
     expect(data.sm_count).toMatchObject({ value: null, reason: { code: 'no_sm_count' } });
     expect(data.gpu).toBeNull();
@@ -231,7 +231,7 @@ test('alignment: 16 bytes of K and N', () => {
 });
 
 test('counts operators without shapes, and says what to record in a session without any', async () => {
-  const { data, issues } = await analyse(async ({ sink }) => {
+  const { data, issues } = await analyze(async ({ sink }) => {
     sink.append('ops', { execution_id: 'e', capture_id: 'c', op_id: 1, name: 'aten::mm' });
   });
   expect(data.gemms).toEqual([]);

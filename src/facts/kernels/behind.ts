@@ -2,7 +2,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { KernelPlan, KernelResult } from '../../model/documents/kernels.js';
 import type { SessionDatabase } from '../../session/query.js';
 
-type Behind = NonNullable<KernelResult['behind']>[number];
+type TracedRow = NonNullable<KernelResult['behind']>[number];
 
 /** PyTorch's traces name the range of each case; a trace of ONNX Runtime has a single case. */
 const rangePrefix = 'case:';
@@ -19,10 +19,10 @@ export const runsSql = `SELECT stage_id, coalesce($2, substr(raw_name, ${rangePr
 export async function behindCases(
   database: SessionDatabase,
   traces: KernelPlan['traces'],
-): Promise<Map<string, Behind[]>> {
-  const found = new Map<string, Behind[]>();
+): Promise<Map<string, TracedRow[]>> {
+  const found = new Map<string, TracedRow[]>();
   for (const { capture_id, case: only } of traces) {
-    const rows = await database.query<Behind & { case: string }>(
+    const rows = await database.query<TracedRow & { case: string }>(
       `WITH runs AS (${runsSql}),
        counted AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
        parts AS (

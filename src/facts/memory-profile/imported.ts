@@ -3,15 +3,15 @@ import { memoryProfileSchema, profileInside } from '../../model/documents/memory
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
-import type { Usable } from '../../session/select.js';
+import type { SessionFilter } from '../../session/select.js';
 import { artifactJson } from '../artifact.js';
 import { withAliases } from './aliases.js';
 import { sessionOfKind } from '../session-identity.js';
 
 /** Sessions of `memory`, and sessions with an imported profile. */
-export const memoryProfiles: Usable = {
+export const memoryProfiles: SessionFilter = {
   name: 'memory profiles',
-  holds: (manifest) => hasSubject(manifest, 'memory'),
+  matches: (manifest) => hasSubject(manifest, 'memory'),
 };
 
 /**

@@ -48,7 +48,7 @@ export async function predictDocument(
   checkPeak(roofs, model.storage.activations);
   // A session with only kernels is a table, and has no stages to compare with.
   const measured =
-    session && (withStages.holds(session.manifest) || !measuredKernels.holds(session.manifest))
+    session && (withStages.matches(session.manifest) || !measuredKernels.matches(session.manifest))
       ? await measuredStages(session, {
           batchSize: requested.batchSize?.length === 1 ? requested.batchSize[0]! : null,
           inputLen: requested.contextLen?.length === 1 ? requested.contextLen[0]! : null,

@@ -25,7 +25,7 @@ import { assumedTime, type KernelTime, kernelTime, type Roof } from './kernel-ti
 import type { MeasuredStageTime } from './measured.js';
 import { residual } from './residual.js';
 import type { StageKernel, StageModel, StagePlan } from './fused-kernel.js';
-import { separateOps, stageKernels } from './stage-kernels.js';
+import { unfusedOps, stageKernels } from './stage-kernels.js';
 
 /** A shape to predict: its prefill, and its mean decode step. */
 export interface PredictPoint {
@@ -106,7 +106,7 @@ function stageOf(
   };
   const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, context);
   const bandwidth = roofs.bandwidth(workingSet);
-  const ops = separateOps(model, plan);
+  const ops = unfusedOps(model, plan);
   const work = totalWork(ops);
   const limit = rooflineTime(ops, roofs.peaks, bandwidth.value);
   const roof = roofOf(roofs, workingSet);

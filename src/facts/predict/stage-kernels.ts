@@ -8,7 +8,7 @@ const fusable = (op: NecessaryOp): boolean =>
   op.class === 'norm' || (op.class === 'elementwise' && op.name !== 'experts_combine');
 
 /** The necessary operations that remain separate at a level of fusion; the roofline counts them. */
-export function separateOps(
+export function unfusedOps(
   { architecture, storage }: StageModel,
   { shape, fusion }: StagePlan,
 ): NecessaryOp[] {
@@ -19,7 +19,7 @@ export function separateOps(
 /** The kernels of a stage and its sampling. Equal kernels are counted together, in order of their first run. */
 export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] {
   const { architecture, storage } = model;
-  const ops = [...separateOps(model, plan), samplingOp(architecture, plan.shape, storage)];
+  const ops = [...unfusedOps(model, plan), samplingOp(architecture, plan.shape, storage)];
   const kernels = ops.flatMap((op) => {
     // Kernels outside the layers use no dimension of a layer, so any layer will do.
     const layer = architecture.layers[op.layer ?? 0];

@@ -2,7 +2,7 @@ import { cutColumns, cutKey, cutKeys, cutTimes } from './cut-activities.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 
 /** Rows of a table that overlap inner windows, which may overlap each other. Each row is cut at the window's edges. */
-export const within = (table: string, windows: string): string => `${table} a JOIN ${windows} w
+export const overlapping = (table: string, windows: string): string => `${table} a JOIN ${windows} w
        ON a.start_ns < w.end_ns AND a.start_ns + a.dur_ns > w.start_ns`;
 
 /**
@@ -29,7 +29,7 @@ export function activitiesInside(
           sum(exclusive_ns)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n, count(*) AS activities FROM (
         SELECT w.stage_id${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.start_ns >= w.start_ns AS begun, exclusive_ns, ${cutKey},
           greatest(w.start_ns, e_start) AS from_ns, least(w.end_ns, e_end) AS to_ns, w.start_ns > e_start OR w.end_ns < e_end AS is_cut
-        FROM ${within(rows, windows)}) GROUP BY ALL`,
+        FROM ${overlapping(rows, windows)}) GROUP BY ALL`,
       sum_cuts: 'SELECT * FROM sum_groups WHERE is_cut',
       ...cut.steps,
     },

@@ -22,19 +22,19 @@ function sameSpread(spread: Spread, row: Record<string, string>, prefix = ''): v
 describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
   '%s against `nsys stats` of the same report',
   (name) => {
-    const analysed = imported(home, 'nsys-sqlite', `${folder}/${name}.sqlite`).then((session) =>
+    const analyzed = imported(home, 'nsys-sqlite', `${folder}/${name}.sqlite`).then((session) =>
       analyzeTrace(session),
     );
     const stats = (report: string) => nsysStats(`${folder}/nsys-stats/${name}`, report);
 
     test('matches its schema', async () => {
-      const found = await analysed;
+      const found = await analyzed;
       expect(traceDocumentSchema.parse(found)).toEqual(found);
       expect(JSON.parse(JSON.stringify(found))).toEqual(found);
     });
 
     test('kernels equal cuda_gpu_kern_sum', async () => {
-      const { kernels, kernels_total } = (await analysed).data;
+      const { kernels, kernels_total } = (await analyzed).data;
       const rows = stats('cuda_gpu_kern_sum');
       expect(kernels.length).toBe(rows.length);
       expect(kernels_total.count).toBe(rows.reduce((sum, row) => sum + Number(row['Instances']), 0));
@@ -57,7 +57,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
         '[CUDA memcpy Device-to-Device]': 'DtoD',
         '[CUDA memset]': 'memset',
       };
-      const copies = (await analysed).data.copies.filter(({ phase }) => phase === null);
+      const copies = (await analyzed).data.copies.filter(({ phase }) => phase === null);
       const sizes = stats('cuda_gpu_mem_size_sum');
       for (const row of stats('cuda_gpu_mem_time_sum')) {
         // inferscope lists pageable and pinned copies separately.
@@ -72,7 +72,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
     });
 
     test('API calls equal cuda_api_sum', async () => {
-      const { api_calls } = (await analysed).data;
+      const { api_calls } = (await analyzed).data;
       const rows = stats('cuda_api_sum');
       expect(api_calls.length).toBe(rows.length);
       for (const row of rows) {
@@ -86,7 +86,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
     });
 
     test('launches equal cuda_kern_exec_sum for kernels launched by one thread through one call', async () => {
-      const { launches } = (await analysed).data;
+      const { launches } = (await analyzed).data;
       const rows = stats('cuda_kern_exec_sum');
       let compared = 0;
       for (const launch of launches.kernels) {
@@ -109,7 +109,7 @@ describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
     });
 
     test('phases equal ranges of nvtx_sum and activities of nvtx_gpu_proj_sum', async () => {
-      const { phases } = (await analysed).data;
+      const { phases } = (await analyzed).data;
       const ranges = stats('nvtx_gpu_proj_sum');
       let compared = 0;
       for (const phase of phases.filter(({ kind }) => ['prefill', 'decode', 'sampling'].includes(kind))) {

@@ -1,7 +1,7 @@
 import type { ExecutedWork, NecessaryWork } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { type Executed, executedByLog, meanExecuted, nothingExecuted } from './executed.js';
+import { type ExecutedProducts, executedByLog, meanExecuted, noProducts } from './executed.js';
 import type { SizedStep } from './sizes.js';
 import type { StageContext } from './stage-context.js';
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
@@ -64,12 +64,12 @@ async function shapesOf(
   database: SessionDatabase,
   group: readonly SizedStep[],
   { traced, executed }: StageContext,
-): Promise<{ source: 'operators' | 'gemm-log'; executed: Executed } | MissingFigure> {
+): Promise<{ source: 'operators' | 'gemm-log'; executed: ExecutedProducts } | MissingFigure> {
   const { kind, batch_size, point } = group[0]!;
   const sameStage = traced.filter(
     (step) => step.kind === kind && step.point === point && step.batch_size === batch_size,
   );
-  const executedSteps = sameStage.map(({ stage_id }) => executed?.get(stage_id) ?? nothingExecuted());
+  const executedSteps = sameStage.map(({ stage_id }) => executed?.get(stage_id) ?? noProducts());
   if (executedSteps.some(({ flops }) => flops > 0))
     return { source: 'operators', executed: meanExecuted(executedSteps) };
   const tokens = new Set(group.map(({ new_tokens }) => new_tokens));
@@ -86,7 +86,7 @@ async function shapesOf(
 
 /** Each dtype at its own peak, as in MFU. */
 function refinedMfu(
-  { flops_by_dtype }: Executed,
+  { flops_by_dtype }: ExecutedProducts,
   attention: number,
   necessary: NecessaryWork[],
   time: Figure,
@@ -115,7 +115,7 @@ const sum = (ops: readonly NecessaryWork[]): number => ops.reduce((total, { flop
 
 function textOf(
   ratio: number,
-  executed: Executed,
+  executed: ExecutedProducts,
   necessary: NecessaryWork[],
   { batch_size, new_tokens }: SizedStep,
   { model }: StageContext,

@@ -4,7 +4,7 @@ import { flopOf, gemmOperators, operatorShape, operatorType } from '../gemms/sha
 import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Executed matrix products of one step or of a mean step. */
-export interface Executed {
+export interface ExecutedProducts {
   flops: number;
   flops_by_dtype: Map<PeakDType, number>;
   /** FLOPs by number of output features; that of the vocabulary is a lm_head. */
@@ -16,7 +16,7 @@ export interface Executed {
   known_ns: number;
 }
 
-export const nothingExecuted = (): Executed => ({
+export const noProducts = (): ExecutedProducts => ({
   flops: 0,
   flops_by_dtype: new Map(),
   flopsByWidth: new Map(),
@@ -30,7 +30,7 @@ const fused =
   /(flash|efficient|cudnn|fused|unified|varlen|paged|fmha)\w*att|att\w*(flash|fmha|paged)|flash_attn|fmha/i;
 
 /** Products of every step, from the operators' input shapes. Needs the views of traceScope. */
-export async function executedByStep(database: SessionDatabase): Promise<Map<number, Executed>> {
+export async function executedByStep(database: SessionDatabase): Promise<Map<number, ExecutedProducts>> {
   const names = gemmOperators.map((name) => `'${name}'`).join(', ');
   // aten::linear counts only if it launched kernels itself (gemms/profiler-shapes.ts).
   const rows = await database.query<{
@@ -46,9 +46,9 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
          AND (name <> 'aten::linear' OR op_id IN (SELECT op_id FROM own_kernels WHERE op_id IS NOT NULL))))
      GROUP BY ALL`,
   );
-  const found = new Map<number, Executed>();
-  const at = (step: number): Executed => {
-    const known = found.get(step) ?? nothingExecuted();
+  const found = new Map<number, ExecutedProducts>();
+  const at = (step: number): ExecutedProducts => {
+    const known = found.get(step) ?? noProducts();
     found.set(step, known);
     return known;
   };
@@ -67,7 +67,7 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
   return found;
 }
 
-function addProducts(to: Executed, width: number, flops: number, dtype: string | null): void {
+function addProducts(to: ExecutedProducts, width: number, flops: number, dtype: string | null): void {
   const type = (dtype ?? 'unknown').replace(/^(float8).*/, '$1') as PeakDType;
   to.flops += flops;
   to.flops_by_dtype.set(type, (to.flops_by_dtype.get(type) ?? 0) + flops);
@@ -75,8 +75,8 @@ function addProducts(to: Executed, width: number, flops: number, dtype: string |
 }
 
 /** Mean over steps. */
-export function meanExecuted(steps: readonly Executed[]): Executed {
-  const mean = nothingExecuted();
+export function meanExecuted(steps: readonly ExecutedProducts[]): ExecutedProducts {
+  const mean = noProducts();
   const share = 1 / steps.length;
   for (const step of steps) {
     mean.flops += step.flops * share;
@@ -108,7 +108,7 @@ export async function executedByLog(
   database: SessionDatabase,
   kind: string,
   { batch_size, new_tokens }: StepSize,
-): Promise<Executed | null> {
+): Promise<ExecutedProducts | null> {
   const stages = await database.query<{ execution_id: string; kind: string; new_tokens: number; n: number }>(
     `SELECT execution_id, kind, new_tokens, count(*) AS n FROM stages
      WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ${stepKindsSql}
@@ -134,7 +134,7 @@ export async function executedByLog(
     [sameSize.execution_id],
   );
   if (rows.length === 0) return null;
-  const found = nothingExecuted();
+  const found = noProducts();
   for (const { n, flops, dtype, calls } of rows) addProducts(found, n, (flops * calls) / sameSize.n, dtype);
   // A batched product with one sequence's rows is unfused attention; without one attention was fused.
   const [batched] = await database.query<{ n: number }>(

@@ -17,7 +17,7 @@ import { storedGpuRoofline } from '../roofs.js';
 import { timelineScope } from '../waterfall/ranks.js';
 import { recordsRepeats, type TraceScope } from '../trace/scope.js';
 import { windowClocks, type PhaseClock } from '../trace/windows.js';
-import { type Executed, executedByStep } from './executed.js';
+import { type ExecutedProducts, executedByStep } from './executed.js';
 import { type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
 import type { StageContext } from './stage-context.js';
@@ -42,7 +42,7 @@ export async function recordedUtilization(
 
 async function stagesOf(
   database: SessionDatabase,
-  found: readonly Found[],
+  found: readonly TracedSteps[],
   context: Pick<StageContext, 'roofs' | 'model'>,
 ): Promise<UtilizationStage[]> {
   const stages: UtilizationStage[] = [];
@@ -55,13 +55,13 @@ async function stagesOf(
 }
 
 /** Steps for the times of stages, and traced steps for their operators. */
-interface Found {
+interface TracedSteps {
   executionId: string;
   timed: SizedStep[];
   timeFrom: string;
   profiled: boolean;
   traced: SizedStep[];
-  executed: Map<number, Executed> | null;
+  executed: Map<number, ExecutedProducts> | null;
 }
 
 /** Steps timed in executions without a profiler, by kind and batch size, with roofs and model. */
@@ -95,7 +95,7 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const found: Found[] = [];
+    const found: TracedSteps[] = [];
     let scope: TraceScope | null = null;
     // Measurements of inferscope have timed stages, which are preferred over a timeline.
     if (firstSubject(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
@@ -192,7 +192,7 @@ async function stagesOfTrace(
   clocks: PhaseClock[],
   run: RunSizes,
   withOperators: boolean,
-): Promise<Found[]> {
+): Promise<TracedSteps[]> {
   const { database, source } = scope;
   const sized = (step: Step) => withSizes(step, run);
   const traced = (await tracedSteps(scope)).map(sized);
@@ -207,7 +207,7 @@ async function stagesOfTrace(
     : [];
   const clean = recorded.filter(({ kind, by_device }) => by_device || !ahead.has(kind)).map(sized);
   const cleanKinds = new Set(clean.map(({ kind }) => kind));
-  const found: Found[] = [
+  const found: TracedSteps[] = [
     {
       executionId: timing?.execution_id ?? '',
       timed: clean,
@@ -232,11 +232,11 @@ async function stagesOfRecords(
   database: SessionDatabase,
   manifest: ManifestData,
   run: RunSizes,
-): Promise<Found[]> {
+): Promise<TracedSteps[]> {
   const { executions } = manifest;
   const measuredHere = hasSubject(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
-  const found: Found[] = [];
+  const found: TracedSteps[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {
     const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
     found.push({

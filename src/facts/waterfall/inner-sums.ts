@@ -1,5 +1,5 @@
 import { gapParts } from '../../model/bars.js';
-import { activitiesInside, within } from '../trace/activities-inside.js';
+import { activitiesInside, overlapping } from '../trace/activities-inside.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { SteppedQuery } from '../../session/stepped-query.js';
 import { edgeSums } from './window-sums.js';
@@ -31,7 +31,7 @@ export async function gapsInside(scope: TraceScope): Promise<string> {
   );
   return `SELECT stage_id, ${sums.join(', ')} FROM (
        SELECT w.stage_id, ${clipped.join(', ')}
-       FROM ${within(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM own_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
+       FROM ${overlapping(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM own_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
 }
 
 /** Like windowIdleSql for steps. Time of kernels of earlier stages counts as device_dependency. */

@@ -21,7 +21,7 @@ export async function openCursor(scan: AsyncIterable<Batch>): Promise<Cursor> {
 }
 
 /** Moves to the next row of the batch. @returns false at the end of the batch: await `refill` */
-export function step(cursor: Cursor): boolean {
+export function nextRow(cursor: Cursor): boolean {
   cursor.row++;
   if (cursor.row >= cursor.rows) return false;
   cursor.time = cursor.columns['start_ns']![cursor.row]!;

@@ -1,10 +1,10 @@
 import type { Batch, Workbench } from '../../model/workbench.js';
 import { stageKinds } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
-import { openCursor, refill, step, type Cursor } from './cursor.js';
+import { openCursor, refill, nextRow, type Cursor } from './cursor.js';
 import {
   containing,
-  type Found,
+  type FoundStage,
   type Host,
   hostThreads,
   type OpenOp,
@@ -94,7 +94,7 @@ export async function sweepHost(
     let left = true;
     do {
       take(sweep, cursor);
-      left = step(cursor);
+      left = nextRow(cursor);
     } while (left && cursor.time < until);
     if (!left) await refill(cursor);
   }
@@ -134,7 +134,7 @@ interface Sweep {
   stages: RowWriter;
   ops: RowWriter;
   calls: HostInput['placed'];
-  found: Found;
+  found: FoundStage;
 }
 
 /** A range that was never closed ends with the last event of its thread. */

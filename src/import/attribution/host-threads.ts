@@ -86,9 +86,10 @@ export function containing<T extends { endNs: number }>(open: readonly T[], endN
 export const attributions = ['api', 'process_range', 'thread', 'time'] as const;
 
 /** Result of the host sweep for a call: stage × attributions + how; 0: no stage. */
-export const placeOf = ({ stage, by }: Found): number => (stage ? stage.id * attributions.length + by : 0);
+export const placeOf = ({ stage, by }: FoundStage): number =>
+  stage ? stage.id * attributions.length + by : 0;
 
-export interface Found {
+export interface FoundStage {
   stage: OpenStage | null;
   /** Index in `attributions`. */
   by: number;
@@ -99,7 +100,7 @@ export interface Found {
  * stack has only ranges that are open or overlap an open one.
  * @returns whether it starts in a range of its thread and ends after that range
  */
-export function stageAt(thread: Thread, startNs: number, endNs: number, found: Found): boolean {
+export function stageAt(thread: Thread, startNs: number, endNs: number, found: FoundStage): boolean {
   const { ranges } = thread;
   while (ranges.length > 0 && ranges[ranges.length - 1]!.endNs < startNs) ranges.pop();
   stageAround(thread, endNs, found);
@@ -110,7 +111,7 @@ export function stageAt(thread: Thread, startNs: number, endNs: number, found: F
  * Stage of an event on a thread: its thread's innermost range around it, else a start/end range of the process, else, for a
  * thread without ranges (a framework's worker), the range that another thread of the process is in.
  */
-function stageAround(thread: Thread, endNs: number, found: Found): void {
+function stageAround(thread: Thread, endNs: number, found: FoundStage): void {
   const { process } = thread;
   found.by = 0;
   found.stage = containing(thread.ranges, endNs);

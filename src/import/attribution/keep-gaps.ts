@@ -4,7 +4,7 @@ import type { ImportContext } from '../importer.js';
 import { type GapTimes, splitGaps } from './gap-parts.js';
 import { keepScanned } from './keep-scanned.js';
 import type { GapLatency } from './launch-latency.js';
-import { type Slice, slicesOf, within } from './slices.js';
+import { type Slice, slicesOf, inSlice } from './slices.js';
 
 const gapColumns = [
   'start_ns',
@@ -55,6 +55,6 @@ function gapsSql(kernels: Slice, copies: Slice): string {
       k.api_start_ns AS called_ns, k.api_start_ns + k.api_dur_ns AS returned_ns,
       k.pid, k.tid, k.rank, k.device, k.context, k.stage_id, k.op_id, k.correlation
     FROM (SELECT * FROM attr_gaps WHERE ${slice.rows}) g
-    JOIN (SELECT * FROM ${table} WHERE ${within('activity', slice)}) k ON k.activity = ${activity}`;
+    JOIN (SELECT * FROM ${table} WHERE ${inSlice('activity', slice)}) k ON k.activity = ${activity}`;
   return `${from('attr_kernels', kernels, 'g.activity')} UNION ALL ${from('attr_copies', copies, '-1 - g.activity')}`;
 }

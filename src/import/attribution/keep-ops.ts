@@ -2,7 +2,7 @@ import { opClasses } from '../../model/classes.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 import { keepScanned, textsByCode } from './keep-scanned.js';
-import { slicesOf, within } from './slices.js';
+import { slicesOf, inSlice } from './slices.js';
 
 /**
  * Operators: the largest table of a PyTorch profiler trace. Needs trace_ops, attr_ops and attr_op_device.
@@ -40,7 +40,7 @@ export async function keepOps(
       device_dur_ns: { sql: 'd.device_dur_ns' },
     },
     slices.map((slice) => {
-      const among = (table: string) => `(SELECT * FROM ${table} WHERE ${within('op_id', slice)})`;
+      const among = (table: string) => `(SELECT * FROM ${table} WHERE ${inSlice('op_id', slice)})`;
       return `(SELECT * FROM trace_ops WHERE ${slice.rows}) o LEFT JOIN ${among('attr_ops')} a ON a.op_id = o.op_id
         LEFT JOIN ${among('attr_op_device')} d ON d.op_id = o.op_id`;
     }),

@@ -1,7 +1,7 @@
 import type { Workbench } from '../../model/workbench.js';
 import { nodeWithoutId } from './impossible.js';
 import { attributions } from './host-threads.js';
-import { slicesOf, within } from './slices.js';
+import { slicesOf, inSlice } from './slices.js';
 import { integer, integersOf } from './texts.js';
 
 /**
@@ -9,15 +9,15 @@ import { integer, integersOf } from './texts.js';
  * @returns whether some start together
  */
 export async function sortByStart(workbench: Workbench, table: string): Promise<boolean> {
-  const { back, together } = await neighbours(workbench, table);
+  const { back, together } = await neighbors(workbench, table);
   if (back === 0) return together > 0;
   await workbench.run(`CREATE TABLE attr_sorted AS SELECT * FROM ${table} ORDER BY start_ns`);
   await workbench.run(`DROP TABLE ${table}`);
   await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
-  return (await neighbours(workbench, table)).together > 0;
+  return (await neighbors(workbench, table)).together > 0;
 }
 
-async function neighbours(workbench: Workbench, table: string): Promise<{ back: number; together: number }> {
+async function neighbors(workbench: Workbench, table: string): Promise<{ back: number; together: number }> {
   const [found] = await workbench.query<{ back: number; together: number }>(
     `SELECT count(*) FILTER (start_ns < before) AS back, count(*) FILTER (start_ns = before) AS together
      FROM (SELECT start_ns, lag(start_ns) OVER () AS before FROM ${table})`,
@@ -119,7 +119,7 @@ async function joinLaunch(
   const slices = (key: string) => slicesOf(workbench, `trace_${table}`, `nullif(${key}, 'nan'::DOUBLE)`);
   const operators = await slices('op_id');
   for (const [number, slice] of (await slices('correlation')).entries()) {
-    const filters = [within('correlation', slice), within('op_id', operators[number]!)] as const;
+    const filters = [inSlice('correlation', slice), inSlice('op_id', operators[number]!)] as const;
     await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, ...filters)}`);
   }
 }

@@ -1,5 +1,5 @@
 import { type StageKind, stageKinds } from '../../model/record.js';
-import { alike, type OpenStage } from './open-stage.js';
+import { isSameWork, type OpenStage } from './open-stage.js';
 
 /** Phases with the nested phases that they merge with or only contain. Outer ones come first. */
 export type NestedStages = Map<OpenStage, OpenStage[]>;
@@ -49,7 +49,9 @@ export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColu
 
 /** Whether the phase `stage` must be checked again when all contents of `outer` are known. */
 export function isNested(stage: OpenStage, outer: OpenStage | null): outer is OpenStage {
-  return outer !== null && stage.phase === stage && (outer.kind === 'other' || alike(outer.kind, stage.kind));
+  return (
+    outer !== null && stage.phase === stage && (outer.kind === 'other' || isSameWork(outer.kind, stage.kind))
+  );
 }
 
 /**

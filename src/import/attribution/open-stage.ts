@@ -48,7 +48,7 @@ export interface Range {
 const steps: ReadonlySet<StageKind> = new Set(stepKinds);
 
 /** Same kind, or one is a mixed batch that contains the other's work. */
-export const alike = (kind: StageKind, otherKind: StageKind): boolean =>
+export const isSameWork = (kind: StageKind, otherKind: StageKind): boolean =>
   kind === otherKind ||
   ((kind === 'mixed' || otherKind === 'mixed') && steps.has(kind) && steps.has(otherKind));
 
@@ -88,7 +88,7 @@ export function openStage(
 }
 
 function number(stage: OpenStage, outer: OpenStage | null, position: Position): void {
-  const container = outer && alike(outer.kind, stage.kind) ? outer : null;
+  const container = outer && isSameWork(outer.kind, stage.kind) ? outer : null;
   switch (stage.kind) {
     case 'prefill':
       stage.iteration ??= container ? container.iteration : position.iteration + 1;

@@ -1,5 +1,5 @@
 import type { Batch, Workbench } from '../../model/workbench.js';
-import { openCursor, refill, step } from './cursor.js';
+import { openCursor, refill, nextRow } from './cursor.js';
 import { attributions } from './host-threads.js';
 import { openRows } from './row-writer.js';
 
@@ -72,7 +72,7 @@ export async function stagesByTime(
       const alive = (open.get(pid) ?? []).filter(({ endNs }) => endNs > stages.time);
       alive.push({ stage: columns['stage_id']![row]!, endNs: columns['end_ns']![row]! });
       open.set(pid, alive);
-      if (!step(stages)) await refill(stages);
+      if (!nextRow(stages)) await refill(stages);
     }
     const { columns, row } = activities;
     const around = open.get(columns['pid']![row]!)?.findLast(({ endNs }) => endNs > activities.time);
@@ -80,7 +80,7 @@ export async function stagesByTime(
       found(columns['activity']![row]!, around.stage);
       count++;
     }
-    if (!step(activities)) await refill(activities);
+    if (!nextRow(activities)) await refill(activities);
   }
   return count;
 }

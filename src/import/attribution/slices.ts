@@ -32,6 +32,6 @@ export async function slicesOf(workbench: Workbench, table: string, key: string)
 }
 
 /** SQL condition for the rows that a slice can be joined with. */
-export function within(column: string, { low, high }: Pick<Slice, 'low' | 'high'>): string {
+export function inSlice(column: string, { low, high }: Pick<Slice, 'low' | 'high'>): string {
   return low === null || high === null ? 'false' : `${column} BETWEEN ${low} AND ${high}`;
 }

@@ -8,7 +8,7 @@ import { shortKernelName } from './short-name.js';
 /** Operators without an External id (Python calls, old files) are numbered from here, above all real ids. */
 const ownIdsFrom = 2 ** 32;
 
-export interface Filled {
+export interface FilledTables {
   rows: Record<BatchTable, number>;
   /** Operators with the External id of another operator; they get new ids. */
   sharedIds: number;
@@ -20,7 +20,7 @@ interface TraceFill {
   /** @param source the parser that the codes come from */
   add(batch: Batch, source: number): void;
   /** Finishes the tables and creates trace_names. */
-  finish(): Promise<Filled>;
+  finish(): Promise<FilledTables>;
   /** Drops the tables, to start again. */
   abandon(): void;
 }

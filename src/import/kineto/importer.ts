@@ -11,7 +11,7 @@ import type { TraceClock } from './chunk-parser.js';
 import { keepCollectives } from './collectives.js';
 import { damagedTrace, readFailure } from './damage.js';
 import { kinetoFacts, oddDevices, rankOf, realtimeOrigin } from './facts.js';
-import { createTraceFill, type Filled } from './fill.js';
+import { createTraceFill, type FilledTables } from './fill.js';
 import { readHead } from './head.js';
 import { kernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
 import { openLanes } from './lanes.js';
@@ -133,7 +133,7 @@ async function readEvents(
   context: ImportContext & { rank: number },
   clock: TraceClock,
   options: KinetoOptions,
-): Promise<{ filled: Filled; losses: Losses; facts: Map<string, unknown> }> {
+): Promise<{ filled: FilledTables; losses: Losses; facts: Map<string, unknown> }> {
   const entry = options.workerEntry ?? childEntry('kineto-worker');
   let threads = options.threads ?? Math.min(maxParsers, availableParallelism());
   for (;;) {

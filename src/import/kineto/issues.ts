@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import type { Batch } from './batch.js';
 import { categoryKind, categoryKinds } from './categories.js';
 import { copyBytesImpossible, namesMissing, trailingBytes } from '../capture-issues.js';
-import type { Filled } from './fill.js';
+import type { FilledTables } from './fill.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** Counts of what reading lost, doubted or repaired. */
@@ -58,7 +58,7 @@ export function kernelEvents({ categories }: Losses): number {
   return kernels.reduce((sum, [, count]) => sum + count, 0);
 }
 
-export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled): Issue[] {
+export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: FilledTables): Issue[] {
   const issues: Issue[] = [];
   const warn = (code: IssueCode, count: number, text: string, severity: Issue['severity'] = 'warning') => {
     if (count > 0) issues.push({ code, severity, text, count });

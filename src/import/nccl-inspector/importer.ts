@@ -5,7 +5,7 @@ import type { Issue } from '../../model/document.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import { logLines } from './lines.js';
-import { type InspectorRecord, type LeftOut, recordOf } from './record.js';
+import { type InspectorRecord, type SkipReason, recordOf } from './record.js';
 import type { IssueCode } from '../../model/issue-codes.js';
 
 /** inspector.cc: "<hostname>-pid<pid>.log", one file per process. */
@@ -58,7 +58,7 @@ export const ncclInspectorImporter = {
       const before = losses.rows;
       for await (const { text, whole } of logLines(file, context.signal)) {
         if (text?.trim() === '') continue;
-        const record: InspectorRecord | LeftOut = text === null ? 'unreadable' : recordOf(text);
+        const record: InspectorRecord | SkipReason = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
           losses[record === 'unreadable' && !whole ? 'cutOff' : record]++;
           continue;

@@ -93,9 +93,9 @@ export interface InspectorRecord {
 }
 
 /** unreadable: not a line of NCCL Inspector; impossible: one with invalid values. */
-export type LeftOut = 'unreadable' | 'impossible';
+export type SkipReason = 'unreadable' | 'impossible';
 
-export function recordOf(text: string): InspectorRecord | LeftOut {
+export function recordOf(text: string): InspectorRecord | SkipReason {
   let value: unknown;
   try {
     value = parseJson(text);

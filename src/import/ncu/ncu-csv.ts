@@ -81,7 +81,7 @@ export const ncuCsvImporter = {
         if (value === undefined) continue;
         const base = baseUnit(field(page, fields, 'Metric Unit'));
         const name = detailsMetric(field(page, fields, 'Section Name'), label);
-        if (launch.seen(name)) continue;
+        if (launch.isRepeated(name)) continue;
         put(name, value === null ? null : value * base.factor, base.unit);
       }
     }
@@ -156,7 +156,7 @@ interface Launch {
    * Details pages repeat a metric in several sections.
    * @returns whether it is a duplicate
    */
-  seen(metric: string): boolean;
+  isRepeated(metric: string): boolean;
 }
 
 /** Counts the launches of each kernel name in each process. A launch is one ncu ID with consecutive records. */
@@ -184,9 +184,9 @@ class Launches {
     this.ordinals.set(key, ordinal + 1);
     this.count++;
     const metrics = new Set<string>();
-    const seen = (metric: string) => metrics.size === metrics.add(metric).size;
+    const isRepeated = (metric: string) => metrics.size === metrics.add(metric).size;
     this.id = id;
-    this.current = { ordinal, isNew: true, seen };
+    this.current = { ordinal, isNew: true, isRepeated };
     return this.current;
   }
 }

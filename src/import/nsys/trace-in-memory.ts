@@ -12,7 +12,7 @@ import { UnreadableRows } from './damage.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
 import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
-import { impossibleTimes, type KernelRows, latest, named, oneRank, rankOf, unnamed } from './trace.js';
+import { impossibleTimes, type KernelRows, latest, nameColumns, oneRank, rankOf, unnamed } from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 import type { InMemoryEvents } from '../attribution/in-memory/events.js';
@@ -154,7 +154,7 @@ async function unnamedShapes(
   { shapes, strings }: NsysTables,
   kind: EventKind,
 ): Promise<number[]> {
-  const ids = named.find(([namedKind]) => namedKind === kind)?.[1];
+  const ids = nameColumns.find(([namedKind]) => namedKind === kind)?.[1];
   if (!ids) return [];
   const found = await workbench.query<{ shape: number }>(
     `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)}`,

@@ -1,7 +1,7 @@
 import type { Workbench } from '../../model/workbench.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
-import { eventTexts, type Texts } from './trace-texts.js';
+import { eventTexts, type TextsSql } from './trace-texts.js';
 
 /** Columns of the trace tables that come from a shape, in nsys's columns and the texts of trace-texts.ts. */
 const device = { device: 'deviceId', context: 'contextId', stream: 'streamId' };
@@ -40,7 +40,7 @@ const textColumns = [
  * @param ranges a table with a column text
  */
 export async function createTexts(workbench: Workbench, tables: NsysTables, ranges: string): Promise<void> {
-  const selects = eventTexts(tables).map(({ kind, from, columns: given }: Texts) => {
+  const selects = eventTexts(tables).map(({ kind, from, columns: given }: TextsSql) => {
     const list = textColumns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
     return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
   });

@@ -33,7 +33,7 @@ const memoryKinds: Record<number, string> = {
 const apiKinds: Record<number, string> = { 0: 'runtime', 1: 'driver' };
 
 /** SQL for the texts of a shape's rows. */
-export interface Texts {
+export interface TextsSql {
   kind: string;
   from: string;
   columns: Partial<Record<string, string>>;
@@ -43,9 +43,9 @@ export interface Texts {
  * The texts of each kind of event, by shape. Only the strings of kernels and API calls are read from StringIds, and no
  * value with a NUL: the program's whole environment is one value, with NUL between its lines.
  */
-export function eventTexts({ shapes, strings }: NsysTables): Texts[] {
+export function eventTexts({ shapes, strings }: NsysTables): TextsSql[] {
   const string = `(SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0)))`;
-  const texts: Texts[] = [];
+  const texts: TextsSql[] = [];
   if (shapes.kernel)
     texts.push({
       kind: 'kernel',

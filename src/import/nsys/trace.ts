@@ -122,7 +122,7 @@ async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promis
 }
 
 /** The columns that name a row, by kind. */
-export const named = [
+export const nameColumns = [
   ['kernel', ['demangledName', 'shortName']],
   ['api', ['nameId']],
 ] as const;
@@ -134,7 +134,7 @@ export function unnamed(ids: readonly string[], strings: string): string {
 
 async function unnamedRows(workbench: Workbench, { rows, shapes, strings }: NsysTables): Promise<Issue[]> {
   let count = 0;
-  for (const [kind, ids] of named) {
+  for (const [kind, ids] of nameColumns) {
     if (!shapes[kind]) continue;
     const [row] = await workbench.query<{ n: number }>(
       `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)})

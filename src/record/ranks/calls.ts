@@ -71,7 +71,7 @@ export const withPairs = (calls: string): string =>
 export const wholeBytesSql = (known: KnownBy): string =>
   known === 'call' ? "CASE WHEN operation = 'AllToAll' THEN bytes * ranks ELSE bytes END" : 'bytes';
 
-interface Found {
+interface CollectiveExecution {
   execution_id: string;
   calls: number;
   on_host: number;
@@ -97,7 +97,7 @@ export async function keepCalls(
   );
   if (kernels === null) return null;
   await workbench.run(recordedCallsSql);
-  const [found] = await workbench.query<Found>(
+  const [found] = await workbench.query<CollectiveExecution>(
     `WITH own AS (
        SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${part ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
      recorded AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 /** Faults planted into the traces of a run; everything else is equal on all ranks up to 1 % of noise. */
-export interface Planted {
+export interface PlantedRun {
   seed: number;
   ranks: number;
   steps?: number;
@@ -94,7 +94,7 @@ function mulberry32(seed: number): () => number {
  * Simulates a run of a mixture-of-experts model: per layer attention, an all-reduce of the tensor-parallel group, tokens to the experts of
  * all ranks (all-to-all, concurrent with a shared expert), the experts, and the tokens back.
  */
-export function playRanks(planted: Planted): RankEvents[] {
+export function playRanks(planted: PlantedRun): RankEvents[] {
   const whole: RankEvents[] = [];
   for (const step of playSteps(planted))
     step.forEach((rankEvents, at) => {
@@ -107,7 +107,7 @@ export function playRanks(planted: Planted): RankEvents[] {
 }
 
 /** The same run step by step: a run of many ranks does not fit in memory. */
-export function* playSteps(planted: Planted): Generator<RankEvents[]> {
+export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
   const { seed, ranks, steps = 8, layers = 4, offsetNs = 5_000_000, driftPpm = 20 } = planted;
   const size = planted.tensorRanks ?? Math.max(2, ranks / 2);
   const random = mulberry32(seed);
@@ -350,7 +350,7 @@ export const kinetoFile = (folder: string, rank: number): string =>
   join(folder, `trace_rank${String(rank).padStart(4, '0')}.json.gz`);
 
 /** Writes rank<r>.json.gz of each rank that is not missing. @returns the simulated events */
-export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[] {
+export function writeKinetoRanks(folder: string, planted: PlantedRun): RankEvents[] {
   mkdirSync(folder, { recursive: true });
   const events = playRanks(planted);
   for (const rankEvents of events) {
@@ -364,7 +364,7 @@ export function writeKinetoRanks(folder: string, planted: Planted): RankEvents[]
   return events;
 }
 
-function inWindow(rankEvents: RankEvents, windows: NonNullable<Planted['window']>): RankEvents {
+function inWindow(rankEvents: RankEvents, windows: NonNullable<PlantedRun['window']>): RankEvents {
   const cut = windows.find(({ rank }) => rank === rankEvents.rank);
   if (!cut) return rankEvents;
   const steps =

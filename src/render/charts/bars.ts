@@ -54,8 +54,8 @@ export function barsOption(chart: BarsChart, at: Place): EChartsOption {
     ...base(at),
     grid: grid(kind === 'multiples' ? { right: 52 } : {}),
     ...(kind === 'stacked' ? { xAxis: names, yAxis: values } : { xAxis: values, yAxis: names }),
-    series: series.map(({ name, color: colour, values: numbers }) => {
-      const color = painted(colour, at.theme);
+    series: series.map(({ name, color: hue, values: numbers }) => {
+      const color = painted(hue, at.theme);
       return {
         type: 'bar' as const,
         name,

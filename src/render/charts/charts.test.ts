@@ -18,7 +18,7 @@ import { themes } from '../palette.js';
 import { escapeHtml, textOn, tip } from './chart.js';
 import { endLabelShifts, withIntervals } from './lines.js';
 import { heightOf, keyOf, optionOf } from './option.js';
-import { placed } from './waterfall.js';
+import { placedBars } from './waterfall.js';
 
 const result = testProfile().data;
 
@@ -174,8 +174,8 @@ it('samples on a phone: the title of a panel names its lines, each in its own co
   };
   for (const name of ['cores busy', 'program', 'other processes', 'inferscope'])
     expect(title[0]!.text).toContain(name);
-  const colours = Object.values(title[0]!.textStyle.rich).map(({ color }) => color);
-  expect(new Set(colours).size).toBe(scopes.length);
+  const colors = Object.values(title[0]!.textStyle.rich).map(({ color }) => color);
+  expect(new Set(colors).size).toBe(scopes.length);
 });
 
 it('tooltips are HTML of ECharts, so names in them are escaped and cut', () => {
@@ -216,7 +216,7 @@ it('text on a color is black or white, whichever has more contrast', () => {
 
 it('a waterfall: each bar starts where the previous one ended, invisible ones are left out', () => {
   const bar = (value: number) => ({ name: String(value), value, meaning: '', color: 'ink' as const });
-  const rows = placed({
+  const rows = placedBars({
     form: 'waterfall',
     unit: 'ms',
     bars: [bar(5), bar(0), bar(-2)],
@@ -233,7 +233,7 @@ it('charts next to each other show all their bars, and changes their sign', () =
   const bar = (name: string, value: number) => ({ name, value, meaning: '', color: 'ink' as const });
   const bars = [bar('A', 2), bar('norm', 0), bar('copy', 0.5)];
   const texts = (longest?: number, signed = false) =>
-    placed({
+    placedBars({
       form: 'waterfall',
       unit: 'ms',
       bars,

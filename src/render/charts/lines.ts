@@ -3,7 +3,7 @@ import { formatNumber, formatQuantity } from '../../vocabulary/format.js';
 import type { LinesChart, Panel, Point, Series } from '../../views/chart.js';
 import { painted } from '../palette.js';
 import { plainText } from '../value.js';
-import { behind, extentOf, intervals, largest, markRoom, pointMarks } from './marks.js';
+import { backgroundMarks, extentOf, intervals, largest, markRoom, pointMarks } from './marks.js';
 import { axisName, axisStyle, base, grid, isNarrow, type Place, tip, valueAxis } from './chart.js';
 
 const panelHeight = 150;
@@ -56,7 +56,7 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
       ...all.map(({ panel, series, index }, nth) => ({
         ...(several ? { xAxisIndex: index, yAxisIndex: index } : {}),
         ...lineSeries(chart, panel, series, at),
-        ...(all.findIndex((drawn) => drawn.index === index) === nth && behind(chart, panel, at)),
+        ...(all.findIndex((drawn) => drawn.index === index) === nth && backgroundMarks(chart, panel, at)),
       })),
       ...all.flatMap(({ series, index }) =>
         intervals(series, at).map((interval) =>

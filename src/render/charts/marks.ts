@@ -52,7 +52,7 @@ export function markRoom({ marks = [], shades = [] }: LinesChart): number {
 }
 
 /** Background areas, limits and vertical marks of a panel; ECharts attaches them to a series. */
-export function behind(
+export function backgroundMarks(
   { x, marks = [], shades = [], panels }: LinesChart,
   { bounds = [] }: Panel,
   at: Place,

@@ -12,7 +12,7 @@ type Placed = WaterfallBar & {
 };
 
 /** Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. */
-export function placed({ bars, total, unit, longest, signed = false }: WaterfallChart): Placed[] {
+export function placedBars({ bars, total, unit, longest, signed = false }: WaterfallChart): Placed[] {
   const texts = formatMsColumn([...bars.map(({ value }) => value), ...(total ? [total.value] : [])]);
   const sign = (index: number) => (signed && index > 0 && (bars[index]?.value ?? 0) > 0 ? '+' : '');
   const text = (index: number): string => `${sign(index)}${texts[index]!} ${unit}`;
@@ -33,13 +33,13 @@ export function placed({ bars, total, unit, longest, signed = false }: Waterfall
 
 /** The link of a drawn bar. */
 export const waterfallLink = (chart: WaterfallChart, index: number): string | undefined =>
-  placed(chart)[index]?.link;
+  placedBars(chart)[index]?.link;
 
 /** Row height for two lines of a label, so that two sides of twelve bars and the difference fit on the first screen of a comparison. */
-export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placed(chart).length;
+export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placedBars(chart).length;
 
 export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
-  const rows = placed(chart);
+  const rows = placedBars(chart);
   const { total } = chart;
   const longest = chart.longest ?? Math.max(...rows.map(({ from, value }) => from + Math.abs(value)), 0);
   return {
@@ -74,8 +74,8 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
             link === undefined ? '' : 'a click shows it in the timeline',
           ].filter(Boolean),
         ]),
-        data: rows.map(({ value, text, color: colour, light, link }) => {
-          const color = painted(colour, at.theme);
+        data: rows.map(({ value, text, color: hue, light, link }) => {
+          const color = painted(hue, at.theme);
           return {
             value: Math.abs(value),
             cursor: link === undefined ? 'default' : 'pointer',

@@ -1,7 +1,7 @@
 import type { FC } from 'hono/jsx';
-import type { LineSymbol } from '../../vocabulary/colours.js';
+import type { LineSymbol } from '../../vocabulary/colors.js';
 import type { KeyEntry } from '../../views/chart.js';
-import { cssColour } from '../palette.js';
+import { cssColor } from '../palette.js';
 
 const dashArrays = { solid: '', dashed: '5 3', dotted: '2 2' } as const;
 
@@ -25,7 +25,7 @@ export const Key: FC<{ label: string; entries: readonly KeyEntry[] }> = ({ label
               viewBox="0 0 28 12"
               aria-hidden="true"
               class="line-key"
-              style={`color:${cssColour(color)}`}
+              style={`color:${cssColor(color)}`}
             >
               <path
                 d="M0 6 H28"
@@ -36,7 +36,7 @@ export const Key: FC<{ label: string; entries: readonly KeyEntry[] }> = ({ label
               {symbol && <Mark symbol={symbol} />}
             </svg>
           ) : (
-            <span class="swatch" style={`background:${cssColour(color)}`} aria-hidden="true" />
+            <span class="swatch" style={`background:${cssColor(color)}`} aria-hidden="true" />
           )}
           {name}
         </li>

@@ -2,7 +2,7 @@ import { raw } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Issue } from '../../model/document.js';
 import type { Figure } from '../../model/figure.js';
-import { figureParts, isAccountingFault, noValue, unbroken } from '../../vocabulary/format.js';
+import { figureParts, isAccountingFault, noValue, keepUnits } from '../../vocabulary/format.js';
 import type { Chart } from '../../views/chart.js';
 import { heightOf, keyOf, zooms } from '../charts/option.js';
 import { timesOf } from '../notices.js';
@@ -20,7 +20,7 @@ export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
     <span class="figure" {...(figure.value === null ? {} : { title: figure.source })}>
       {text}
       {unit && <span class="unit">&nbsp;{unit}</span>}
-      {spread && <span class="spread"> {unbroken(spread)}</span>}
+      {spread && <span class="spread"> {keepUnits(spread)}</span>}
       {utilization && isAccountingFault(figure) && <span class="fault"> accounting fault</span>}
     </span>
   );

@@ -1,5 +1,5 @@
 import { opClasses } from '../../model/classes.js';
-import { classColors, toneColors } from '../../vocabulary/colours.js';
+import { classColors, toneColors } from '../../vocabulary/colors.js';
 import { themes, type Theme } from '../palette.js';
 import { fontFamily } from '../charts/chart.js';
 

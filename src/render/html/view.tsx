@@ -11,7 +11,7 @@ import type { Places } from '../../views/findings.js';
 import { explained } from '../reasons.js';
 import { safeText } from '../safe-text.js';
 import { plainText, rawValue } from '../value.js';
-import { unbroken } from '../../vocabulary/format.js';
+import { keepUnits } from '../../vocabulary/format.js';
 import { Words } from './words.js';
 
 interface PageOptions {
@@ -156,7 +156,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
           {block.sentences.length > 0 && (
             <ul class="help" aria-label="In short">
               {block.sentences.map((sentence) => (
-                <li>{unbroken(sentence)}</li>
+                <li>{keepUnits(sentence)}</li>
               ))}
             </ul>
           )}
@@ -338,7 +338,7 @@ const FirstFinding: FC<{ item: FindingItem }> = ({ item }) => (
 const Finding: FC<{ item: FindingItem }> = ({ item: { severity, title, gain, facts, blocks } }) => (
   <details>
     <summary>
-      <strong class={`severity ${severity}`}>{severity}</strong> {unbroken(title)}
+      <strong class={`severity ${severity}`}>{severity}</strong> {keepUnits(title)}
       {plainText(gain) !== '' && <span class="stake"> ({plainText(gain)})</span>}
     </summary>
     <dl class="definitions">

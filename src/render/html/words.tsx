@@ -1,12 +1,12 @@
 import type { FC } from 'hono/jsx';
-import { figureParts, unbroken } from '../../vocabulary/format.js';
+import { figureParts, keepUnits } from '../../vocabulary/format.js';
 import { FigureText, Missing } from './parts.js';
 import type { Text, Value } from '../../views/block.js';
 import { parts, valueText } from '../value.js';
 import { GainDrawing } from './gain.js';
 
 export const Words: FC<{ text: Text }> = ({ text }) => (
-  <>{parts(text).map((part) => (typeof part === 'string' ? unbroken(part) : <Shown value={part} />))}</>
+  <>{parts(text).map((part) => (typeof part === 'string' ? keepUnits(part) : <Shown value={part} />))}</>
 );
 
 const Shown: FC<{ value: Value }> = ({ value }) => {

@@ -1,7 +1,7 @@
 import type { Bars, BarSide, Block } from '../../views/block.js';
 import { formatMs, formatMsColumn, formatPart, nbsp } from '../../vocabulary/format.js';
 import { plainText } from '../value.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import type { Detail } from './less.js';
 import { textTable } from './table.js';
 import { hanging, inert, textBar, textWidth } from './text.js';
@@ -25,7 +25,7 @@ export function barLines(
   const [first, second] = sides;
   if (!first) return [];
   return [
-    ...hanging('  ', inert(plainText(title)), width).map((line) => colour.bold(line)),
+    ...hanging('  ', inert(plainText(title)), width).map((line) => color.bold(line)),
     ...(level > 1 ? [''] : []),
     ...(!second
       ? sideLines(first, width, level)

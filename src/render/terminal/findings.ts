@@ -1,6 +1,6 @@
 import type { Block, Fact, FindingItem } from '../../views/block.js';
 import { plainText } from '../value.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import { type Detail, shownAt } from './less.js';
 import { painted } from './painted.js';
 import { hanging, inert, textWidth } from './text.js';
@@ -28,11 +28,11 @@ function titleLines(
   index: number,
   width: number,
 ): string[] {
-  const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
+  const paint = severity === 'high' ? color.red : severity === 'medium' ? color.yellow : color.bold;
   const stake = expected === '' ? inert(plainText(gain)) : '';
   return [
     ...hanging(`  ${String(index).padEnd(3)}`, inert(title), width).map(paint),
-    ...(stake === '' ? [] : [`     ${colour.bold(stake)}`]),
+    ...(stake === '' ? [] : [`     ${color.bold(stake)}`]),
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { Block } from '../../views/block.js';
 import { plainText } from '../value.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import { hanging, inert, textWidth } from './text.js';
 
 /** Sentences, then aligned rows; a narrow terminal drops the third cell first. */
@@ -30,6 +30,6 @@ export function headlineLines(
   return [
     ...sentenceLines,
     ...(sentenceLines.length > 0 ? [''] : []),
-    ...lines.map((line) => colour.bold(line)),
+    ...lines.map((line) => color.bold(line)),
   ];
 }

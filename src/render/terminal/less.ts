@@ -6,7 +6,7 @@ import type { Level, View } from '../../views/block.js';
  */
 export type Detail = -3 | -2 | -1 | 0 | Level;
 
-interface Who {
+interface Visibility {
   level?: Level;
   terminal?: boolean;
   summary?: boolean;
@@ -14,10 +14,10 @@ interface Who {
 
 export const shownAt =
   (level: Detail) =>
-  ({ level: blockLevel = 1, terminal = true, summary = false }: Who): boolean =>
+  ({ level: blockLevel = 1, terminal = true, summary = false }: Visibility): boolean =>
     terminal && blockLevel <= Math.max(1, level) && (!summary || level < 2);
 
-export interface Less {
+export interface DetailedView {
   view: View;
   level: Detail;
 }
@@ -28,7 +28,7 @@ const below: Record<Detail, Detail | null> = { 3: 2, 2: 1, 1: 0, 0: -1, '-1': -2
  * The next shorter version: without the last section, then without the lead, then with fewer rows and commands, then fewer warnings; the
  * report has all.
  */
-export function less({ view, level }: Less): Less | null {
+export function shorter({ view, level }: DetailedView): DetailedView | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);
   const other = lead.findLastIndex((block) => block.t !== 'issues' && isShown(block));

@@ -2,7 +2,7 @@ import type { Issue } from '../../model/document.js';
 import type { Text } from '../../views/text.js';
 import { plural } from '../../vocabulary/format.js';
 import { collapsed } from '../notices.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import type { Detail } from './less.js';
 import { painted } from './painted.js';
 import { hanging, inert } from './text.js';
@@ -22,10 +22,10 @@ export function issueLines(issues: readonly Issue[], width: number, level: Detai
 
 const severityWord = {
   get error() {
-    return colour.red('error:');
+    return color.red('error:');
   },
   get warning() {
-    return colour.yellow('warning:');
+    return color.yellow('warning:');
   },
   info: 'note:',
 };

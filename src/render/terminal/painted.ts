@@ -1,6 +1,6 @@
 import type { Text, Value } from '../../views/text.js';
 import { parts, valueText } from '../value.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import { inert } from './text.js';
 
 /** Text with its tones in color, on one line. */
@@ -11,7 +11,7 @@ export const painted = (text: Text): string =>
 
 function tone(value: Value, text: string): string {
   if (!('tone' in value)) return text;
-  if (value.tone === 'fault') return colour.yellow(text);
-  if (value.tone === 'strong') return colour.bold(text);
-  return value.tone === 'dim' ? colour.dim(text) : text;
+  if (value.tone === 'fault') return color.yellow(text);
+  if (value.tone === 'strong') return color.bold(text);
+  return value.tone === 'dim' ? color.dim(text) : text;
 }

@@ -37,7 +37,7 @@ test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those
   for (const width of [80, 120]) {
     const lines = stripVTControlCharacters(terminalView(view, { width, explain })).split('\n');
     // A line is left for the session or the report; the table that was asked for is as long as it is.
-    const table = view.sections.find(({ asked }) => asked);
+    const table = view.sections.find(({ requested: asked }) => asked);
     const end = table ? lines.indexOf(`  ${table.title}`) : lines.length;
     expect(end).toBeGreaterThan(0);
     expect(end).toBeLessThan(30);

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { nbsp, unbroken } from '../../vocabulary/format.js';
+import { nbsp, keepUnits } from '../../vocabulary/format.js';
 import { safeText } from '../safe-text.js';
 
 /** Width of `text` in terminal cells, without color codes. */
@@ -20,7 +20,7 @@ export const readingWidth = (columns: number): number => Math.min(widestLine, co
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
-  for (const word of unbroken(text).split(/[ \n]+/)) {
+  for (const word of keepUnits(text).split(/[ \n]+/)) {
     if (line && textWidth(line) + 1 + textWidth(word) > width) {
       lines.push(line);
       line = word;

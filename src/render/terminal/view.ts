@@ -6,11 +6,11 @@ import { withExplanation, withoutRepeats } from '../../views/explain.js';
 import { nbsp } from '../../vocabulary/format.js';
 import { parts, plainText } from '../value.js';
 import { barLines } from './bars.js';
-import { colour } from './colour.js';
+import { color } from './color.js';
 import { commandLines, factLines } from './facts.js';
 import { findingLines } from './findings.js';
 import { headlineLines } from './headline.js';
-import { type Detail, less, type Less, shownAt } from './less.js';
+import { type Detail, shorter, type DetailedView, shownAt } from './less.js';
 import { issueLines, noteLines } from './notes.js';
 import { painted } from './painted.js';
 import { tableLines } from './table-block.js';
@@ -33,15 +33,15 @@ export function terminalView(view: View, { width, level = 1, explain = null }: T
   const fits = (text: string) => text.split('\n').length <= summaryLines;
   const whole = viewText(view, { width, level, explain });
   if (explain === null || level > 1 || fits(whole)) return whole;
-  const [asked, others] = [true, false].map((isAsked) =>
-    view.sections.filter((section) => (section.asked ?? false) === isAsked),
+  const [requested, others] = [true, false].map((isRequested) =>
+    view.sections.filter((section) => (section.requested ?? false) === isRequested),
   ) as [Section[], Section[]];
-  let left: Less | null = { view: { ...view, sections: others }, level: 0 };
+  let left: DetailedView | null = { view: { ...view, sections: others }, level: 0 };
   let text = whole;
-  for (; left !== null && !fits(text); left = less(left))
+  for (; left !== null && !fits(text); left = shorter(left))
     text = viewText(left.view, { width, explain, level: left.level });
   const table = viewLines(
-    withoutRepeats({ ...view, lead: [], sections: asked }, explain),
+    withoutRepeats({ ...view, lead: [], sections: requested }, explain),
     readingWidth(width),
     1,
   );
@@ -87,7 +87,7 @@ function sectionLines(section: Section, width: number, level: Detail): string[] 
   if (body.length === 0) return [];
   // In a summary a table follows its title without an empty line.
   const rows = level < 2 && body[0] === '' ? body.slice(1) : body;
-  return section.untitled ? ['', ...rows] : ['', `  ${colour.bold(inert(section.title))}`, ...rows];
+  return section.untitled ? ['', ...rows] : ['', `  ${color.bold(inert(section.title))}`, ...rows];
 }
 
 const blocksLines = (blocks: readonly Block[], width: number, level: Detail): string[] => {
@@ -117,7 +117,7 @@ function blockLines(block: Block, width: number, level: Detail): string[] {
     case 'text':
       return hanging('  ', painted(block.text), width);
     case 'heading':
-      return hanging('  ', inert(plainText(block.text)), width).map((line) => colour.bold(line));
+      return hanging('  ', inert(plainText(block.text)), width).map((line) => color.bold(line));
     case 'facts':
       return factLines(block.items, width);
     case 'cards':

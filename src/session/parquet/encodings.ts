@@ -134,7 +134,7 @@ export function repeated(out: Output, at: number, value: number, count: number, 
 }
 
 /** Codes of rows with a lookup table: `codes` start at −1; the value of a code is `table[code + 1]`. */
-export interface Looked {
+export interface LookedUpCodes {
   table: Int32Array;
   codes: Int32Array;
 }
@@ -146,7 +146,7 @@ export interface Looked {
 export function packedRun(
   out: Output,
   at: number,
-  { table, codes }: Looked,
+  { table, codes }: LookedUpCodes,
   count: number,
   width: number,
 ): number {

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../model/columns.js';
-import { bitWidth, type Looked, type Output, packedRun, repeated } from './encodings.js';
+import { bitWidth, type LookedUpCodes, type Output, packedRun, repeated } from './encodings.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** Enum values of the format (parquet.thrift). */
@@ -73,7 +73,7 @@ export function levelRun(out: Output, count: number, level: number): number {
 }
 
 /** Definition levels: 1 for values, 0 for nulls, after their length in 4 bytes. */
-export function levels(out: Output, isPresent: Looked, count: number): number {
+export function levels(out: Output, isPresent: LookedUpCodes, count: number): number {
   return lengthBefore(out, packedRun(out, 4, isPresent, count, 1));
 }
 
@@ -83,7 +83,13 @@ function lengthBefore(out: Output, end: number): number {
 }
 
 /** Dictionary codes of a dictionary with `distinct` entries. */
-export function codesInto(out: Output, at: number, codes: Looked, count: number, distinct: number): number {
+export function codesInto(
+  out: Output,
+  at: number,
+  codes: LookedUpCodes,
+  count: number,
+  distinct: number,
+): number {
   const width = bitWidth(distinct - 1);
   out.bytes[at++] = width;
   return width === 0 ? repeated(out, at, 0, count, 0) : packedRun(out, at, codes, count, width);

@@ -18,7 +18,7 @@ export interface Scene {
   layout: Layout;
   tiles: Tiles;
   /** Colors by table and class. */
-  colours: Record<string, string[]>;
+  colors: Record<string, string[]>;
   names: readonly string[];
   /** Colors of the light or dark theme. */
   theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
@@ -28,7 +28,7 @@ export interface Scene {
 }
 
 /** An event under a point of the picture: its lane and index, as its tile has them. */
-export interface Hit {
+export interface EventPlace {
   lane: number;
   index: number;
 }
@@ -104,15 +104,15 @@ function drawRecord(
   to: number,
   names: NameInside[],
 ): void {
-  const colours = scene.colours[track.table]!;
+  const colors = scene.colors[track.table]!;
   // Whole pixels: two half-covered pixels where tiles meet would show as a line.
   const [left, right] = [Math.round(xOf(scene, from)), Math.round(xOf(scene, to))];
   if (record.kind === 'events') {
     // Several events narrower than a pixel are drawn as shares of it, as in wider tiles.
     let column = -1;
-    const shares = colours.map(() => 0);
+    const shares = colors.map(() => 0);
     const flush = (): void => {
-      drawShares(canvas, { left: column, width: 1, top }, shares, colours);
+      drawShares(canvas, { left: column, width: 1, top }, shares, colors);
       shares.fill(0);
     };
     for (let i = 0; i < record.start.length; i++) {
@@ -125,7 +125,7 @@ function drawRecord(
       const width = end - start;
       const kind = record.class[i]!;
       if (width >= 1) {
-        canvas.fillStyle = colours[kind] ?? scene.theme.muted;
+        canvas.fillStyle = colors[kind] ?? scene.theme.muted;
         canvas.fillRect(
           start,
           top,
@@ -145,13 +145,13 @@ function drawRecord(
           left: start,
           top,
           width: Math.min(last, scene.width) - start,
-          colour: colours[record.class[i]!]!,
+          color: colors[record.class[i]!]!,
         });
     }
     flush();
     return;
   }
-  const shares = colours.map(() => 0);
+  const shares = colors.map(() => 0);
   const binNs = tile.width / binsPerTile;
   const first = Math.max(0, Math.floor((from - tile.start) / binNs));
   const last = Math.min(binsPerTile - 1, Math.ceil((to - tile.start) / binNs) - 1);
@@ -161,7 +161,7 @@ function drawRecord(
     const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
     shares.fill(0);
     for (const { class: kind, shares: of } of record.classes) shares[kind] = of[bin]!;
-    drawShares(canvas, { left: start, width: end - start, top }, shares, colours);
+    drawShares(canvas, { left: start, width: end - start, top }, shares, colors);
   }
 }
 
@@ -170,13 +170,13 @@ interface NameInside {
   left: number;
   top: number;
   width: number;
-  colour: string;
+  color: string;
 }
 
-function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, colour }: NameInside): void {
+function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, color }: NameInside): void {
   const fits = Math.floor((width - 6) / 5.6);
   if (fits < 2 || name === '') return;
-  canvas.fillStyle = isDark(colour) ? '#ffffff' : '#10151d';
+  canvas.fillStyle = isDark(color) ? '#ffffff' : '#10151d';
   canvas.fillText(
     name.length > fits ? `${name.slice(0, fits - 1)}…` : name,
     left + 3,
@@ -188,15 +188,15 @@ function nameInside(canvas: CanvasRenderingContext2D, { name, left, top, width, 
 const darkness = new Map<string, boolean>();
 
 /** Whether white text on a color is more readable than black, by relative luminance. */
-function isDark(colour: string): boolean {
-  const known = darkness.get(colour);
+function isDark(color: string): boolean {
+  const known = darkness.get(color);
   if (known !== undefined) return known;
-  const parts = colour.startsWith('#')
-    ? [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
-    : (colour.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const parts = color.startsWith('#')
+    ? [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16))
+    : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
   const [red = 0, green = 0, blue = 0] = parts.map((channel) => (channel / 255) ** 2.2);
   const dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3;
-  darkness.set(colour, dark);
+  darkness.set(color, dark);
   return dark;
 }
 
@@ -224,13 +224,13 @@ function tickStep(least: number): number {
 
 function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
   const { theme, selected, event, launch, height, layout } = scene;
-  const band = (mark: Mark, colour: string, alpha: number): void => {
+  const band = (mark: Mark, color: string, alpha: number): void => {
     const [left, right] = [xOf(scene, mark.start), xOf(scene, mark.end)];
     canvas.globalAlpha = alpha;
-    canvas.fillStyle = colour;
+    canvas.fillStyle = color;
     canvas.fillRect(left, axisHeight, Math.max(1, right - left), height);
     canvas.globalAlpha = 1;
-    canvas.strokeStyle = colour;
+    canvas.strokeStyle = color;
     canvas.strokeRect(left, axisHeight, Math.max(1, right - left), height - axisHeight);
   };
   if (selected) {
@@ -309,7 +309,7 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
 }
 
 /** The event under a point; null if there is none or the lane shows shares there. */
-export function hit(scene: Scene, x: number, y: number): Hit | null {
+export function hit(scene: Scene, x: number, y: number): EventPlace | null {
   const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;
   const at = nsAt(scene, x);

@@ -4,7 +4,7 @@ import { recordsOf } from '../timeline/lane.js';
 import { search } from '../timeline/places.js';
 import { selectedEvents, selection } from '../timeline/selection.js';
 import { eventsPerLane } from '../timeline/tile-format.js';
-import { Refused } from './fetched.js';
+import { ServerError } from './fetched.js';
 import type { TimelineSource } from './source.js';
 import { redraw } from './redraw.js';
 import { showTimeline } from './timeline.js';
@@ -32,7 +32,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     windows === null ||
     windows.some((span) => span.start <= shown.zero + start && span.end >= shown.zero + end)
       ? Promise.resolve(answer())
-      : Promise.reject(new Refused(`No sums here. ${note}`));
+      : Promise.reject(new ServerError(`No sums here. ${note}`));
   return {
     timeline: () => Promise.resolve(shown),
     counters: () => Promise.resolve(counters),
@@ -45,7 +45,8 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
       ),
     event: (of) => eventDetails(embeddedRows(data.rows), timeline, of),
     selection: (start, end) => inside(start, end, () => selection(timeline, classIds, start, end)),
-    selected: (asked) => inside(asked.start, asked.end, () => selectedEvents(timeline, classIds, asked)),
+    selected: (request) =>
+      inside(request.start, request.end, () => selectedEvents(timeline, classIds, request)),
     find: (text, at) => Promise.resolve(search(timeline, text, at)),
     address: {
       read: () =>

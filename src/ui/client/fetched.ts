@@ -1,5 +1,5 @@
 /** An error with the server's text as its message. */
-export class Refused extends Error {}
+export class ServerError extends Error {}
 
 async function answered(path: string, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(path, signal ? { signal } : {});
@@ -12,7 +12,7 @@ async function answered(path: string, signal?: AbortSignal): Promise<Response> {
   } catch {
     // The response is not JSON of our server: keep its text as it is.
   }
-  throw new Refused(says);
+  throw new ServerError(says);
 }
 
 export async function json<T>(path: string): Promise<T> {

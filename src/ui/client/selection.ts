@@ -30,10 +30,10 @@ export class SelectionPanel {
   constructor(private readonly shown: Shown) {}
 
   /**
-   * @param asked URL parameters that name the list
+   * @param query URL parameters that name the list
    * @returns the listed event if it is the only one
    */
-  async show(span: Span, asked = new URLSearchParams()): Promise<Place | null> {
+  async show(span: Span, query = new URLSearchParams()): Promise<Place | null> {
     this.clear();
     this.span = span;
     const found = await this.shown.source.selection(span.start, span.end);
@@ -48,13 +48,13 @@ export class SelectionPanel {
     const [first] = [...found.groups].sort(
       (a, b) => Number(b.table === 'kernels') - Number(a.table === 'kernels'),
     );
-    const group = found.groups.find(({ id }) => id === asked.get('of')) ?? first;
+    const group = found.groups.find(({ id }) => id === query.get('of')) ?? first;
     this.listed = group
       ? {
           group: group.id,
-          name: asked.get('name'),
-          sort: asked.get('sort') === 'start' ? 'start' : 'time',
-          page: Math.max(1, Math.floor(Number(asked.get('page'))) || 1),
+          name: query.get('name'),
+          sort: query.get('sort') === 'start' ? 'start' : 'time',
+          page: Math.max(1, Math.floor(Number(query.get('page'))) || 1),
         }
       : null;
     const rows = await this.list();

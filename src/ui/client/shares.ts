@@ -16,7 +16,7 @@ export function drawShares(
   canvas: CanvasRenderingContext2D,
   { left, width, top }: { left: number; width: number; top: number },
   shares: readonly number[],
-  colours: readonly string[],
+  colors: readonly string[],
 ): void {
   const total = shares.reduce((sum, share) => sum + share, 0);
   if (total === 0) return;
@@ -29,7 +29,7 @@ export function drawShares(
     for (const { kind, part } of mixed) {
       later -= part;
       canvas.globalAlpha = Math.min(1, part / Math.max(tiny, 1 - later));
-      canvas.fillStyle = colours[kind]!;
+      canvas.fillStyle = colors[kind]!;
       canvas.fillRect(left, top + rows - Math.ceil(filled - tiny), width, 1);
     }
     canvas.globalAlpha = 1;
@@ -43,7 +43,7 @@ export function drawShares(
         const whole = Math.floor(rest);
         filled += whole;
         rest -= whole;
-        canvas.fillStyle = colours[kind]!;
+        canvas.fillStyle = colors[kind]!;
         canvas.fillRect(left, top + rows - Math.round(filled), width, whole);
         continue;
       }

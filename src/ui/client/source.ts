@@ -2,7 +2,7 @@ import type {
   Counter,
   EventDetails,
   EventsRequest,
-  Found,
+  SearchResult,
   Place,
   Selection,
   SelectedEvents,
@@ -23,8 +23,8 @@ export interface TimelineSource {
   event(place: Place): Promise<EventDetails | null>;
   selection(start: number, end: number): Promise<Selection>;
   /** One page of the single events of a selection. */
-  selected(asked: EventsRequest): Promise<SelectedEvents>;
-  find(text: string, at: number): Promise<Found>;
+  selected(request: EventsRequest): Promise<SelectedEvents>;
+  find(text: string, at: number): Promise<SearchResult>;
   /** The state of the page, stored in its URL. */
   address: {
     read(): URLSearchParams;
@@ -51,8 +51,8 @@ export function servedSource(api: string, execution: string): TimelineSource {
     tile: async (level, tile) => decodeRecords(await bytes(path('tiles', { level, tile }))),
     event: ({ lane, index }) => json(path('event', { lane, index })),
     selection: (start, end) => json(path('selection', { start, end })),
-    selected: ({ name, ...asked }) =>
-      json(path('selected', { ...asked, ...(name === null ? {} : { name }) })),
+    selected: ({ name, ...request }) =>
+      json(path('selected', { ...request, ...(name === null ? {} : { name }) })),
     find: (q, at) => json(path('search', { q, at })),
     address: {
       read: () => new URLSearchParams(location.search),

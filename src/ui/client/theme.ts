@@ -4,21 +4,21 @@ import { element } from './panel.js';
 /** Colors of the page in the light or dark theme. */
 export function themeOf(): Scene['theme'] {
   const of = getComputedStyle(document.documentElement);
-  const colour = (name: string): string => of.getPropertyValue(`--${name}`).trim();
+  const color = (name: string): string => of.getPropertyValue(`--${name}`).trim();
   return {
-    ink: colour('ink'),
-    muted: colour('muted'),
-    line: colour('line'),
-    surface: colour('surface'),
-    raised: colour('raised'),
-    link: colour('link'),
+    ink: color('ink'),
+    muted: color('muted'),
+    line: color('line'),
+    surface: color('surface'),
+    raised: color('raised'),
+    link: color('link'),
   };
 }
 
 /** A CSS color as a canvas accepts it, resolved for the current theme. */
-export function resolved(colour: string): string {
-  if (colour.startsWith('#')) return colour;
-  const probe = element('span', { style: `color:${colour}` });
+export function resolved(color: string): string {
+  if (color.startsWith('#')) return color;
+  const probe = element('span', { style: `color:${color}` });
   document.body.append(probe);
   const found = getComputedStyle(probe).color;
   probe.remove();

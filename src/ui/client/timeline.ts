@@ -47,7 +47,7 @@ async function start(source: TimelineSource): Promise<void> {
     range,
     layout: layoutOf(shown, counters, closed),
     tiles,
-    colours: {},
+    colors: {},
     names,
     theme: themeOf(),
     selected: null,
@@ -78,10 +78,10 @@ async function start(source: TimelineSource): Promise<void> {
   };
   const paint = (): void => {
     scene.theme = themeOf();
-    scene.colours = Object.fromEntries(
+    scene.colors = Object.fromEntries(
       Object.entries(shown.classes).map(([table, classes]) => [
         table,
-        classes.map(({ colour }) => resolved(colour)),
+        classes.map(({ color }) => resolved(color)),
       ]),
     );
     redraw();
@@ -92,9 +92,9 @@ async function start(source: TimelineSource): Promise<void> {
         const present = new Map<string, string>();
         for (const { table, classes } of shown.tracks)
           for (const number of tables.includes(table) ? classes : [])
-            present.set(shown.classes[table]![number]!.label, shown.classes[table]![number]!.colour);
-        const swatches = [...present].map(([label, colour]) =>
-          element('span', {}, element('span', { class: 'swatch', style: `background:${colour}` }), label),
+            present.set(shown.classes[table]![number]!.label, shown.classes[table]![number]!.color);
+        const swatches = [...present].map(([label, color]) =>
+          element('span', {}, element('span', { class: 'swatch', style: `background:${color}` }), label),
         );
         return swatches.length === 0 ? [] : [element('p', {}, element('b', {}, head), ...swatches)];
       }),
@@ -205,12 +205,12 @@ async function start(source: TimelineSource): Promise<void> {
     changed: () => moved(),
     failed,
   });
-  const sumUp = (asked?: URLSearchParams): void => {
+  const sumUp = (query?: URLSearchParams): void => {
     if (scene.selected)
       void selection
-        .show(scene.selected, asked)
+        .show(scene.selected, query)
         // A link from a kernel name selects the only event, so that its launch is shown too.
-        .then((only) => (asked && only && !event ? select(only.lane, only.index, false) : moved()))
+        .then((only) => (query && only && !event ? select(only.lane, only.index, false) : moved()))
         .catch(failed);
   };
 
@@ -281,16 +281,16 @@ async function start(source: TimelineSource): Promise<void> {
 
   /** Shows the time range and event in the URL. */
   function showAddress(): void {
-    const asked = source.address.read();
+    const query = source.address.read();
     const number = (name: string): number | null =>
-      asked.has(name) ? Number(asked.get(name)) - shown.zero : null;
+      query.has(name) ? Number(query.get(name)) - shown.zero : null;
     const [from, to] = [number('start'), number('end')];
-    const mark = asked
+    const mark = query
       .get('mark')
       ?.split(',')
       .map((ns) => Number(ns) - shown.zero);
     closed.clear();
-    for (const key of asked.get('closed')?.split(',') ?? []) closed.add(key);
+    for (const key of query.get('closed')?.split(',') ?? []) closed.add(key);
     arrange();
     scene.selected = mark ? { start: mark[0]!, end: mark[1]! } : null;
     if (from !== null && to !== null && to > from) range.show(from, to);

@@ -3,16 +3,16 @@ import { redraw } from './redraw.js';
 
 // A switch redraws only the waterfalls: opened details and the scroll position stay.
 
-let asked = 0;
+let latest = 0;
 
 async function show(address: string): Promise<void> {
-  const request = ++asked;
+  const request = ++latest;
   const switches = document.querySelector('#switches')!;
   switches.setAttribute('aria-busy', 'true');
   try {
     const page = new DOMParser().parseFromString(await text(address), 'text/html');
     // A later click will show its own result.
-    if (request !== asked) return;
+    if (request !== latest) return;
     redraw(page);
   } catch {
     // Opens the server's page, which states the error.

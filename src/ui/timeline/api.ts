@@ -42,8 +42,8 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     const level = whole(context.req.query('level'), 0, 50);
     const tile = whole(context.req.query('tile'), -1e12, 1e12);
     const lanes = lanesIn(timeline);
-    const asked = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
-    const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...asked, number }));
+    const request = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
+    const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...request, number }));
     // A session never changes, so the response can be cached; while it loads, the URL contains the number of lanes that the page knows.
     return context.body(encodeRecords(records).buffer, 200, {
       'content-type': 'application/octet-stream',
@@ -71,15 +71,15 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   });
   api.get('/selected', async (context) => {
     const { timeline } = await of(context);
-    const asked = (name: string): string | undefined => context.req.query(name);
+    const parameter = (name: string): string | undefined => context.req.query(name);
     return context.json(
       selectedEvents(timeline, trackClasses, {
-        start: Number(asked('start')),
-        end: Number(asked('end')),
-        group: asked('group') ?? '',
-        name: asked('name') ?? null,
-        sort: asked('sort') === 'start' ? 'start' : 'time',
-        page: whole(asked('page'), 1, 1e9),
+        start: Number(parameter('start')),
+        end: Number(parameter('end')),
+        group: parameter('group') ?? '',
+        name: parameter('name') ?? null,
+        sort: parameter('sort') === 'start' ? 'start' : 'time',
+        page: whole(parameter('page'), 1, 1e9),
       }),
     );
   });

@@ -12,7 +12,7 @@ export class Lane {
   class = new Uint8Array(64);
   name = new Uint32Array(64);
   /** Shares over the whole lane, computed when a wide tile is first requested. */
-  coarse: Coarse | null = null;
+  coarse: CoarseShares | null = null;
   /** Times for which the lane has its events, ns since the session's start; elsewhere it has only its coarse shares. null: everywhere. */
   windows: readonly Span[] | null = null;
 
@@ -124,7 +124,7 @@ export function recordsOf(lane: Lane, { number, zero, tile, level, most }: TileR
 /** Bins of a tile outside all windows, each with the shares of the wider bin around it. */
 function outsideOf(
   windows: readonly Span[],
-  { level, classes }: Coarse,
+  { level, classes }: CoarseShares,
   { zero, from, binNs }: { zero: number; from: number; binNs: number },
 ): Shares[] {
   const wider = Array.from({ length: binsPerTile }, (_, bin) => {
@@ -156,7 +156,7 @@ export function partOf(lane: Lane, windows: readonly Span[], zero: number, level
 }
 
 /** Shares of a lane in bins of 2^level ns from the start of the timeline. */
-export interface Coarse {
+export interface CoarseShares {
   level: number;
   classes: Shares[];
 }
@@ -168,7 +168,7 @@ export interface Shares {
 /** Minimum bins of a lane at its coarse level: wider tiles are summed from them instead of from millions of events. */
 const coarseBins = 2 ** 15;
 
-function coarsen(lane: Lane, zero: number): Coarse {
+function coarsen(lane: Lane, zero: number): CoarseShares {
   const level = Math.max(0, Math.ceil(Math.log2((lane.lastEnd - zero) / coarseBins)));
   return { level, classes: sharesOf(lane, 0, lane.length, zero, 2 ** level, coarseBins) };
 }

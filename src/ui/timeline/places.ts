@@ -1,5 +1,5 @@
 import type { Lane } from './lane.js';
-import type { Found, Match, Place } from './shown.js';
+import type { SearchResult, Match, Place } from './shown.js';
 import type { Timeline, Track } from './timeline.js';
 
 /** All lanes of a timeline in the order of their numbers, with their tracks. */
@@ -25,7 +25,7 @@ export function placeOf(
  * Searches events with `text` in their name; times in ns since the start of the timeline.
  * @returns the number of matches, the first that starts after `at` and the last before it, both wrapping around the ends
  */
-export function search(timeline: Timeline, text: string, at: number): Found {
+export function search(timeline: Timeline, text: string, at: number): SearchResult {
   const wanted = text.toLowerCase();
   const named = new Set<number>();
   for (const [number, name] of timeline.names.entries())

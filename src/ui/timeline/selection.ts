@@ -115,7 +115,7 @@ const eventsPerPage = 50;
 export function selectedEvents(
   timeline: Timeline,
   classIds: ClassIds,
-  { start, end, group: id, name, sort, page: asked }: EventsRequest,
+  { start, end, group: id, name, sort, page: wantedPage }: EventsRequest,
 ): SelectedEvents {
   const group = groupsOf(timeline).find((candidate) => candidate.id === id) ?? {
     id,
@@ -137,7 +137,7 @@ export function selectedEvents(
   // Only the events of the page become row objects: a selection can have millions.
   const keys = Float64Array.from(found).sort();
   const pages = Math.max(1, Math.ceil(keys.length / eventsPerPage));
-  const page = Math.min(pages, Math.max(1, asked));
+  const page = Math.min(pages, Math.max(1, wantedPage));
   const first = (page - 1) * eventsPerPage;
   const last = Math.min(keys.length, first + eventsPerPage) - 1;
   const near: { key: number; row: SelectedEvents['rows'][number] }[] = [];

@@ -1,8 +1,8 @@
-import { classColors, phaseColor, type Colour } from '../../vocabulary/colours.js';
+import { classColors, phaseColor, type Color } from '../../vocabulary/colors.js';
 import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { stageLabels } from '../../vocabulary/stages.js';
-import { cssColour } from '../../render/palette.js';
+import { cssColor } from '../../render/palette.js';
 import type { TimelineShown } from './shown.js';
 import { trackTables, type Timeline, type Track, type TrackTable } from './timeline.js';
 import { trackClasses } from './tracks.js';
@@ -52,9 +52,9 @@ function labelOf({ table, tid, device, stream }: Track): string {
   );
 }
 
-const apiColours: Record<string, Colour> = {
-  launch: idleCauses['launch_overhead']!.colour,
-  synchronization: idleCauses['synchronization']!.colour,
+const apiColors: Record<string, Color> = {
+  launch: idleCauses['launch_overhead']!.color,
+  synchronization: idleCauses['synchronization']!.color,
   copy: classColors.copy,
   allocation: classColors.quantization,
 };
@@ -67,11 +67,10 @@ const apiLabels: Record<string, string> = {
 };
 
 /** Label and color of a class, the same on all pages. */
-function look(table: TrackTable, id: string): { label: string; colour: string } {
-  if (table === 'gaps') return { label: idleCauseLabel(id), colour: idleCauses[id]?.colour ?? '' };
+function look(table: TrackTable, id: string): { label: string; color: string } {
+  if (table === 'gaps') return { label: idleCauseLabel(id), color: idleCauses[id]?.color ?? '' };
   if (table === 'stages')
-    return { label: stageLabels[id as 'decode'] ?? id, colour: cssColour(phaseColor(id as 'decode')) };
-  if (table === 'api_calls')
-    return { label: apiLabels[id] ?? id, colour: cssColour(apiColours[id] ?? 'idle') };
-  return { label: classLabel(id), colour: classColors[id as 'gemm'] };
+    return { label: stageLabels[id as 'decode'] ?? id, color: cssColor(phaseColor(id as 'decode')) };
+  if (table === 'api_calls') return { label: apiLabels[id] ?? id, color: cssColor(apiColors[id] ?? 'idle') };
+  return { label: classLabel(id), color: classColors[id as 'gemm'] };
 }

@@ -7,7 +7,7 @@ export interface TimelineShown {
   reading: string | null;
   /** From top to bottom of the page. */
   tables: string[];
-  classes: Record<string, { id: string; label: string; colour: string }[]>;
+  classes: Record<string, { id: string; label: string; color: string }[]>;
   tracks: TrackShown[];
   /** Names that the page does not have yet. */
   names: string[];
@@ -39,7 +39,7 @@ export interface Match extends Place {
 }
 
 /** Search result: number of matches and those around a time. */
-export interface Found {
+export interface SearchResult {
   count: number;
   next: Match | null;
   previous: Match | null;

@@ -116,15 +116,15 @@ describe('a timeline of an nsys capture', () => {
       ({ table }) => table === 'kernels',
     )!;
     const [, { name, count, ns }] = names as [unknown, (typeof names)[number]];
-    const asked = { start, end, group, name, sort: 'time', page: 1 } as const;
-    const found = selectedEvents(timeline, trackClasses, asked);
+    const request = { start, end, group, name, sort: 'time', page: 1 } as const;
+    const found = selectedEvents(timeline, trackClasses, request);
     expect([found.count, found.total_ns]).toEqual([count, ns]);
     for (const row of found.rows) {
       const { lane } = lanesIn(timeline)[row.lane]!;
       expect(timeline.names[lane.name[row.index]!]).toBe(name);
       expect(lane.start[row.index]! - timeline.from).toBe(row.start);
     }
-    expect(selectedEvents(timeline, trackClasses, { ...asked, group: 'none' })).toMatchObject({
+    expect(selectedEvents(timeline, trackClasses, { ...request, group: 'none' })).toMatchObject({
       count: 0,
       rows: [],
     });
@@ -176,8 +176,8 @@ describe('a timeline of an nsys capture', () => {
       for (const [number, { track, lane }] of lanes.entries()) {
         if (track.table !== 'kernels') continue;
         for (let tile = 0; tile <= tileAt(span, level); tile++) {
-          const asked = { number, zero: timeline.from, tile, level, most: 0 };
-          for (const record of decodeRecords(encodeRecords(recordsOf(lane, asked)).buffer))
+          const request = { number, zero: timeline.from, tile, level, most: 0 };
+          for (const record of decodeRecords(encodeRecords(recordsOf(lane, request)).buffer))
             for (const { class: kind, shares } of (record as SharesRecord).classes)
               found.set(
                 kind,

@@ -9,7 +9,7 @@ import {
   barsOf,
   checkAgain,
   classBars,
-  type Judged,
+  type StageOutcome,
   minShare,
   noTimeline,
   outcomeOf,
@@ -56,7 +56,7 @@ export const gemmShape: Rule = {
     },
   ],
   async find(context) {
-    const found: Judged[] = [];
+    const found: StageOutcome[] = [];
     for (const stage of await stageFacts(context)) {
       const gemms = await gemmsOf(context, stage);
       for (const judge of [misaligned, quantized])

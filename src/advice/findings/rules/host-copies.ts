@@ -3,7 +3,7 @@ import { stepKindsSql } from '../../../model/record.js';
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, type Judged, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
+import { barsOf, checkAgain, type StageOutcome, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
 import { instanceWord, everyInstance, mib, ms, part, plural } from '../words.js';
 import { formatQuantity } from '../../../vocabulary/format.js';
 
@@ -44,7 +44,7 @@ export const hostCopies: Rule = {
   ],
   async find(context) {
     const stages = await stageFacts(context);
-    const judged: Judged[] = [];
+    const judged: StageOutcome[] = [];
     for (const stage of stages) judged.push([stage.kind, await judge(context, stage)]);
     if (stages.some(({ kind }) => kind !== 'outside'))
       judged.push(['between stages', await judgeBetween(context)]);

@@ -24,7 +24,7 @@ interface Back {
 }
 
 /** Per mean instance. */
-interface Found {
+interface LogitCopies {
   n: number;
   bytes: number;
   ms: number;
@@ -124,7 +124,7 @@ const largeCopiesSql = ({ kind }: StageFacts): string =>
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { n, bytes, ms: exposed, after, back, stake }: Found,
+  { n, bytes, ms: exposed, after, back, stake }: LogitCopies,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const { evidence } = await context.evidence<{

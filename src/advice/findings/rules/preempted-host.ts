@@ -2,7 +2,7 @@ import { gainOf } from '../gain.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { runDelay } from '../run-delay.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, type Judged, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
+import { barsOf, checkAgain, type StageOutcome, minShare, noTimeline, outcomeOf } from '../stage-rule.js';
 import { instanceWord, everyInstance, ms, part } from '../words.js';
 
 /** Share of a stage in which the device waits for the host: below it, queued work covers most host delays. */
@@ -30,7 +30,7 @@ export const preemptedHost: Rule = {
     },
     { title: 'taskset(1)', url: 'https://man7.org/linux/man-pages/man1/taskset.1.html' },
   ],
-  asked: {
+  questions: {
     phrases:
       'does the launching thread wait for a core | CPU contention | thread preempted, run delay | wait for CPU cores | dispatch thread descheduled | too few cores in the container | noisy neighbors on the CPU',
     needs: 'inferscope run --evaluator none,nsys -- <command>',
@@ -38,7 +38,7 @@ export const preemptedHost: Rule = {
   async find(context) {
     const stages = await stageFacts(context);
     if (stages.length === 0) return { outcome: 'not_applicable', why: noTimeline };
-    const found: Judged[] = [];
+    const found: StageOutcome[] = [];
     for (const stage of stages) {
       const result = await preempted(context, stage);
       if (result !== null) found.push([stage.kind, result]);

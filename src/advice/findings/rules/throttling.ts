@@ -171,7 +171,7 @@ function changeOf(reason: string): FoundDraft['change'] {
   };
 }
 
-interface Hit {
+interface ThrottledStage {
   kind: PhaseKind;
   /** Share of the stages' time. */
   share: number;
@@ -183,12 +183,12 @@ interface Hit {
 async function stagesHit(
   { database, has }: FindingContext,
   periods: MonitorDevice['throttling']['periods'],
-): Promise<Hit[]> {
+): Promise<ThrottledStage[]> {
   if (!has('stages')) return [];
   const values = periods
     .map(({ start_ns: start, dur_ns: dur, clock_drop: drop }) => `(${start}, ${start + dur}, ${drop})`)
     .join(', ');
-  return database.query<Hit>(
+  return database.query<ThrottledStage>(
     `WITH held(start_ns, end_ns, clock_drop) AS (VALUES ${values}),
      steps AS (SELECT kind, start_ns, end_ns FROM stages
        WHERE kind IN ${stepKindsSql} AND NOT coalesce(warmup, false) AND end_ns > start_ns),

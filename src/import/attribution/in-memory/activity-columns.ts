@@ -2,7 +2,7 @@ import { opClasses } from '../../../model/classes.js';
 import type { InMemoryColumns } from '../../../model/workbench.js';
 import { direct, gathered, columnsByShape, columnsByShapeAt } from './columns.js';
 import type { ShapeLabels } from './kernel-labels.js';
-import type { Launched } from './launched.js';
+import type { LaunchedActivities } from './launched.js';
 import { attributedBy, stageIds } from './places.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -70,7 +70,7 @@ function activityColumns(
 }
 
 interface LaunchesInput {
-  activities: Launched;
+  activities: LaunchedActivities;
   calls: InMemoryEvents;
 }
 

@@ -55,7 +55,7 @@ export function worded(texts: readonly string[], code: (row: number) => number):
  * Columns filled together in one pass over the rows.
  * @param fill writes `count` rows of each column, starting at row `from`
  */
-export function together(
+export function columnsTogether(
   columns: number,
   fill: (into: readonly Float64Array[], from: number, count: number) => void,
 ): NumberSource[] {

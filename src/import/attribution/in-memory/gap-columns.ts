@@ -2,17 +2,17 @@ import { gapParts } from '../../../model/bars.js';
 import type { InMemoryColumn, InMemoryColumns } from '../../../model/workbench.js';
 import { splitGaps } from '../gap-parts.js';
 import type { GapLatency } from '../launch-latency.js';
-import { asCodes, computed, direct, sameInAll, together } from './columns.js';
+import { asCodes, computed, direct, sameInAll, columnsTogether } from './columns.js';
 import type { GapArrays } from './sweep-devices.js';
-import type { Launched } from './launched.js';
+import type { LaunchedActivities } from './launched.js';
 import { stageOf } from './places.js';
 import type { InMemoryEvents } from './events.js';
 
 interface GapsInput extends GapLatency {
   gaps: GapArrays;
   calls: InMemoryEvents;
-  kernels: Launched;
-  copies: Launched;
+  kernels: LaunchedActivities;
+  copies: LaunchedActivities;
 }
 
 /** duration, tid, stage, correlation, cause, call's start and end; then the parts in the order of gapParts. */
@@ -21,12 +21,12 @@ type C = Float64Array;
 
 export function gapColumns(input: GapsInput): InMemoryColumns {
   const { gaps, calls, kernels, copies } = input;
-  const launchedOf = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
+  const launchedOf = (row: number): LaunchedActivities => (gaps.activity[row]! < 0 ? copies : kernels);
   const at = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
   const tids = calls.shapes['tid'] ?? new Float64Array();
-  const made = together(7 + gapParts.length, (into, from, count) => {
+  const made = columnsTogether(7 + gapParts.length, (into, from, count) => {
     const [dur, tid, stage, correlation, cause, called, returned, ...parts] = into as Made;
     const start_ns = gaps.idle_ns.subarray(from, from + count);
     for (let i = 0; i < count; i++) {
@@ -68,7 +68,7 @@ function shapeColumn(
   name: string,
   kernels: InMemoryEvents,
   copies: InMemoryEvents,
-  launchedOf: (row: number) => Launched,
+  launchedOf: (row: number) => LaunchedActivities,
   at: (row: number) => number,
 ): InMemoryColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];

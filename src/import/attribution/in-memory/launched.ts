@@ -7,7 +7,7 @@ import { sharedInts } from './shared-arrays.js';
 import type { InMemoryEvents } from './events.js';
 
 /** Activities of a table with their calls. */
-export interface Launched {
+export interface LaunchedActivities {
   events: InMemoryEvents;
   /** Row of the call; −1: an orphan. */
   call: Int32Array;
@@ -18,10 +18,10 @@ export interface Launched {
 /** Orphans get the stage that is open when they start. */
 export async function launched(
   stages: InMemoryStages,
-  { events, call }: Pick<Launched, 'events' | 'call'>,
+  { events, call }: Pick<LaunchedActivities, 'events' | 'call'>,
   places: Places,
   counts: OrphanCounts,
-): Promise<Launched> {
+): Promise<LaunchedActivities> {
   const { rows, start_ns, shape, shapes } = events;
   const place = sharedInts(rows);
   let orphans = 0;

@@ -1,6 +1,6 @@
 import { attributions } from '../host-threads.js';
 import type { DeviceCounts } from '../issues.js';
-import type { Launched } from './launched.js';
+import type { LaunchedActivities } from './launched.js';
 import { sharedFloats } from './shared-arrays.js';
 
 /** Row n − 1 is stage n; NaN: no device work. */
@@ -17,7 +17,7 @@ export interface StageWork {
  */
 export function stageWork(
   parents: Float64Array,
-  parts: readonly Launched[],
+  parts: readonly LaunchedActivities[],
 ): { work: StageWork; counts: DeviceCounts } {
   const stages = parents.length;
   const devices = [...new Set(parts.flatMap(({ events }) => [...(events.shapes['device'] ?? [])]))]
@@ -66,7 +66,7 @@ interface StageSums {
 
 /** Activities of one stage are mostly consecutive: they are summed before they are written. */
 function addWork(
-  { events, place }: Launched,
+  { events, place }: LaunchedActivities,
   devices: readonly number[],
   { first, last, busy }: StageSums,
   counts: DeviceCounts,
@@ -107,7 +107,7 @@ function addWork(
   counts.opaque += opaqueGraphs(events);
 }
 
-function opaqueGraphs({ rows, shape, shapes }: Launched['events']): number {
+function opaqueGraphs({ rows, shape, shapes }: LaunchedActivities['events']): number {
   const opaque = shapes['opaque_graph'];
   let count = 0;
   if (opaque?.includes(1)) for (let i = 0; i < rows; i++) if (opaque[shape[i]!] === 1) count++;

@@ -4,7 +4,7 @@ import type { Host } from '../host-threads.js';
 import { gapSamples, type GapSamples } from '../launch-latency.js';
 import type { Waiting } from '../waiting.js';
 import { byPriority, type DeviceOfRank, devicesOfRanks, endOfEqualStarts } from './device-order.js';
-import type { Launched } from './launched.js';
+import type { LaunchedActivities } from './launched.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
 import type { InMemoryEvents } from './events.js';
 
@@ -33,8 +33,8 @@ interface InMemoryDeviceTimes extends DeviceTimes {
 /** Inputs and outputs of the sweeps of all devices. */
 interface Sweep {
   calls: InMemoryEvents;
-  kernels: Launched;
-  copies: Launched;
+  kernels: LaunchedActivities;
+  copies: LaunchedActivities;
   /** Per combination: for kernels their priority, for calls the waiting time of their thread. */
   priority: Uint8Array;
   waiting: readonly (Waiting | undefined)[];
@@ -51,8 +51,8 @@ interface Sweep {
 export function sweepDevicesInMemory(
   host: Host,
   calls: InMemoryEvents,
-  kernels: Launched,
-  copies: Launched,
+  kernels: LaunchedActivities,
+  copies: LaunchedActivities,
   priority: Uint8Array,
 ): InMemoryDeviceTimes {
   const most = kernels.events.rows + copies.events.rows;

@@ -4,7 +4,7 @@ import type { StageName } from '../../stage-names.js';
 import type { HostCounts } from '../host-sweep.js';
 import {
   attributions,
-  type Found,
+  type FoundStage,
   type Host,
   hostThreads,
   placeOf,
@@ -91,7 +91,7 @@ export function sweepHostInMemory(
     if (stage.warmup) own.warmup[at] = 1;
   }
 
-  const found: Found = { stage: null, by: 0 };
+  const found: FoundStage = { stage: null, by: 0 };
   function lookedUp(number: number, startNs: number, endNs: number): number {
     const thread = byNumber[number]!;
     if (stageAt(thread, startNs, endNs, found)) counts.clippedCalls++;

@@ -40,14 +40,14 @@ export const shadeRamps = {
 } as const;
 
 /** A color in a chart: fixed, by the name of a color that follows the theme, or between faint (0) and strong (1) of the theme. */
-export type Colour = `#${string}` | keyof typeof toneColors | `shade ${number}`;
+export type Color = `#${string}` | keyof typeof toneColors | `shade ${number}`;
 
 const isOpClass = (text: string): text is OpClass => (opClasses as readonly string[]).includes(text);
 
 /** Color of a waterfall bar: the color of its class if it has one; causes of idle time have their own hue. */
-export function barColor(id: string): Colour {
+export function barColor(id: string): Color {
   const cause = idleCauses[id] ?? (isHostBar(id) ? idleCauses['host'] : undefined);
-  if (cause) return cause.colour;
+  if (cause) return cause.color;
   const { head, tail } = barParts(id);
   if (head === 'roofline' || head === 'serial') return head;
   if (isOpClass(tail)) return classColors[tail];
@@ -55,21 +55,21 @@ export function barColor(id: string): Colour {
   return head === 'exposed_comm' ? classColors.communication : 'idle';
 }
 
-export function phaseColor(kind: PhaseKind): Colour {
+export function phaseColor(kind: PhaseKind): Color {
   if (kind === 'sampling') return classColors.sampling;
   if (kind === 'prefill' || kind === 'mixed') return 'roofline';
   return kind === 'decode' ? 'serial' : 'idle';
 }
 
 /** Color of what a device did in a phase: compute, exposed communication and copies, or idle by cause. */
-export function partColor(id: string): Colour {
+export function partColor(id: string): Color {
   if (id === 'compute') return 'roofline';
   if (id === 'communication') return classColors.communication;
-  return id === 'copies' ? classColors.copy : idleCauses[id]!.colour;
+  return id === 'copies' ? classColors.copy : idleCauses[id]!.color;
 }
 
 /** Color of a memory component; reserved but unused memory is gray like idle time. */
-const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
+const componentColors: Partial<Record<MemoryComponent['component'], Color>> = {
   model_weights: classColors.gemm,
   kv_cache: classColors.attention,
   activations: classColors.norm,
@@ -79,11 +79,11 @@ const componentColors: Partial<Record<MemoryComponent['component'], Colour>> = {
   other_processes: classColors.sampling,
   residual: classColors.elementwise,
 };
-export const componentColor = (component: MemoryComponent['component']): Colour =>
+export const componentColor = (component: MemoryComponent['component']): Color =>
   componentColors[component] ?? 'idle';
 
 /** Color, symbol and dash of a compared line, by position: the first twelve differ even in gray. */
-export function lineMark(index: number): { color: Colour; symbol: LineSymbol; dash: Dash } {
+export function lineMark(index: number): { color: Color; symbol: LineSymbol; dash: Dash } {
   return {
     color: lineColors[index % lineColors.length]!,
     symbol: symbols[index % symbols.length]!,
@@ -107,7 +107,7 @@ export type LineSymbol = (typeof symbols)[number];
 export type Dash = (typeof dashes)[number];
 
 /** Color of a sampled scope: processes, GPUs by number, the whole host; single cores are muted. */
-export function scopeColor(scope: string): Colour {
+export function scopeColor(scope: string): Color {
   if (scope === 'process') return classColors.gemm;
   if (scope === 'other_processes') return classColors.quantization;
   if (scope === 'inferscope') return 'serial';

@@ -5,7 +5,7 @@ import pc from 'picocolors';
  * Whether a stream gets color: NO_COLOR takes precedence, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own check, which
  * colors pipes and files if the environment has `CI`, and checks stdout for stderr.
  */
-function wantsColour({ isTTY }: { isTTY?: boolean }, env = process.env): boolean {
+function wantsColor({ isTTY }: { isTTY?: boolean }, env = process.env): boolean {
   if (env['NO_COLOR']) return false;
   const forced = env['FORCE_COLOR'];
   if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false';
@@ -13,7 +13,7 @@ function wantsColour({ isTTY }: { isTTY?: boolean }, env = process.env): boolean
 }
 
 /** Paints text for stdout. */
-export const colour = pc.createColors(wantsColour(process.stdout));
+export const color = pc.createColors(wantsColor(process.stdout));
 
 /** Paints text for stderr. */
-export const talkColour = pc.createColors(wantsColour(process.stderr));
+export const talkColor = pc.createColors(wantsColor(process.stderr));

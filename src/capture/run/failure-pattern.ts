@@ -1,7 +1,7 @@
 import type { ErrorCode, ErrorParts } from '../../model/errors.js';
 
 /** Facts about an execution after it has exited. */
-export interface Ended {
+export interface EndedRun {
   execution_id: string;
   command: readonly string[];
   exit_code: number | null;
@@ -16,28 +16,28 @@ export interface Ended {
   log: string;
 }
 
-export interface Recognised {
+export interface Failure {
   code: ErrorCode;
   parts: ErrorParts;
 }
 
 /** One known failure: its output pattern and its message. */
-export interface Recogniser {
+export interface FailurePattern {
   id: string;
   /** Also when the program succeeded. */
   anyExit?: boolean;
-  matches: (ended: Ended) => RegExpExecArray | boolean | null;
-  explain: (ended: Ended, match: RegExpExecArray | null) => Recognised;
+  matches: (ended: EndedRun) => RegExpExecArray | boolean | null;
+  explain: (ended: EndedRun, match: RegExpExecArray | null) => Failure;
 }
 
 /** Matches by output. */
-export const printed = (pattern: RegExp) => (ended: Ended) => pattern.exec(ended.output);
-export const known = (code: ErrorCode, what: string, why: string, fix: string): Recognised => ({
+export const outputMatches = (pattern: RegExp) => (ended: EndedRun) => pattern.exec(ended.output);
+export const failure = (code: ErrorCode, what: string, why: string, fix: string): Failure => ({
   code,
   parts: { what, why, fix },
 });
 /** The line around a match, for quoting. */
-export function line(ended: Ended, match: RegExpExecArray | null): string {
+export function line(ended: EndedRun, match: RegExpExecArray | null): string {
   if (!match) return '';
   const start = ended.output.lastIndexOf('\n', match.index) + 1;
   const end = ended.output.indexOf('\n', match.index);
