@@ -1,4 +1,4 @@
-// What `npm test` runs first: lint, layers, prose, words, types and the build in parallel. Exits with 1 when one of them fails.
+// The first part of `npm test`: lint, layers, prose, words, types and the build in parallel. Exits with 1 if one of them fails.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
@@ -17,7 +17,7 @@ const ended = checks.map(
     }),
 );
 for await (const { name, code, text } of ended) {
-  // The demo builds first, and its first lines are to be the demo's own.
+  // `npm run demo` builds first, and must not print anything before the demo's own lines.
   const failed = code !== 0 || (name === 'build' && text.trim() !== '');
   process.stdout.write(`${name}: ${failed ? 'FAILED' : 'ok'}\n${failed ? text : ''}`);
   if (failed) process.exitCode = 1;

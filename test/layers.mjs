@@ -11,7 +11,8 @@ const base = ['model', 'vocabulary'];
 const facts = [...base, 'llm', 'hardware', 'session'];
 const format = [...base, 'import', 'import/attribution'];
 /**
- * A file belongs to the longest path here that contains it, may import inside of it, and from the listed paths; `*` means everything below.
+ * A file belongs to the longest path here that contains it; it may import within that path and from the listed paths. `*` means everything
+ * below.
  */
 const rooms = {
   model: [],
@@ -45,7 +46,7 @@ const rooms = {
   cli: ['*'],
 };
 const src = join(import.meta.dirname, '../src');
-// Each other folder of import/ is a format of its own.
+// Each other folder of import/ is one format.
 for (const { name } of readdirSync(join(src, 'import'), { withFileTypes: true }).filter((one) =>
   one.isDirectory(),
 ))
@@ -88,7 +89,7 @@ function importedBy(path) {
   return names;
 }
 
-/** A file of src/ as its path there, a library by its name. */
+/** The path of a file in src/, or the name of a library. */
 function resolved(from, name) {
   if (!name.startsWith('.')) return name;
   const path = join(from, '..', name).replaceAll('\\', '/').replace(/\.js$/, '');

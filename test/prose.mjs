@@ -62,12 +62,12 @@ for (const { path, line, text } of read)
 for (const [file, part] of unused)
   process.stderr.write(`test/prose.mjs lists what is gone: ${file}: ${part}\n`);
 
-// What a session holds is decided in one module: elsewhere an artifact of a plan is written, or read by its subject.
+// Whether a session has some content is decided in one module. Elsewhere artifacts are only written, or read by their subject.
 const planned = /kind === '(?:bench|load|memory|kernel)-plan'|hasArtifact\(|artifacts\.some\(/;
 const guesses = lines.filter(({ path, text }) => path !== 'model/subjects.ts' && planned.test(text));
 for (const { path, line, text } of guesses)
   process.stderr.write(`src/${path}:${line} guesses what a session holds (model/subjects.ts): ${text}\n`);
-// An id has parts, which the module of its kind reads (model/, vocabulary/): elsewhere they are asked for by name.
+// Only the module of a kind of id (model/, vocabulary/) reads the parts of such an id; other modules call its functions.
 const parsed =
   /\b(?:id|scope|cause|bar|causes?Id)\b[)!?]*\.(?:split|startsWith|endsWith|match|replace\('[\w.]+', ''\))/;
 const parsesIds = lines.filter(
@@ -76,7 +76,7 @@ const parsesIds = lines.filter(
 );
 for (const { path, line, text } of parsesIds)
   process.stderr.write(`src/${path}:${line} reads the parts of an id (model/bars.ts): ${text}\n`);
-// A number becomes text in vocabulary/format.ts alone: one quantity has the same digits everywhere. Number(…) of it is none.
+// Only vocabulary/format.ts turns numbers into text, so that a quantity has the same digits everywhere. Number(…) does not count.
 const rounds =
   /(?<!Number\(.*)\.(?:toFixed|toPrecision|toExponential|toLocaleString)\(|\bIntl\.NumberFormat\b/;
 const writes = lines.filter(
@@ -85,7 +85,7 @@ const writes = lines.filter(
 );
 for (const { path, line, text } of writes)
   process.stderr.write(`src/${path}:${line} writes a number itself (vocabulary/format.ts): ${text}\n`);
-// A template literal has no number next to a unit, no rounded number and no plural of its own: the formatter writes value and unit.
+// A template literal contains no number next to a unit, no rounded number and no plural: the formatter writes value and unit.
 const units =
   '[nµum]?s|sec|min|h|[kKMGT]i?B(?:\\/s)?|B(?:\\/s)?|[kMG]?Hz|W|J|°C|[MGTP]?FLOPS?(?:\\/s)?|tok\\/s|req(?:uests)?\\/s|tokens(?:\\/s)?|bytes?|seconds|minutes|hours|days';
 const unitNext = new RegExp(`^(?:%|[ \\u00a0-](?:%|(?:${units})(?![\\w/])))`);
@@ -106,7 +106,7 @@ for (const path of new Set(lines.map((one) => one.path))) {
   }).visit(parseSync(path, text).program);
 }
 for (const one of bare) process.stderr.write(`src/${one} writes a number itself (vocabulary/format.ts)\n`);
-// The same session gives the same rows in the same order in every locale.
+// Sorting must not depend on the locale, so that a session always gives the same rows in the same order.
 const localized = lines.filter(
   ({ text }) => /localeCompare\(/.test(text) && !/localeCompare\(.*, 'en'/.test(text),
 );

@@ -16,7 +16,7 @@ const pattern = new RegExp(`(?<![a-z])(?:${words})(?![a-z])`, 'gi');
 /** A comment that starts with "Of": a fragment without a noun. */
 const opener = /^\s*(?:\/\*\*|\*|\/\/|#|""") ?Of\b/g;
 
-/** Text of other programs, and this list. */
+/** Exceptions: text of other programs, and this list. */
 const allowed = [['test/words.mjs', /[^]*/g]];
 
 const top = join(import.meta.dirname, '..');
@@ -30,7 +30,7 @@ const paths = [...readdirSync(top), ...['src', 'python', 'test', 'bench', 'docs'
   .filter((path) => /\.(?:tsx?|mjs|py|md)$/.test(path) && !skipped.test(path))
   .toSorted();
 
-/** src/facts, docs; `.` for files at the top. */
+/** Counts are per folder: src/facts, docs; `.` for files at the top. */
 const folderOf = (path) =>
   path.includes('/')
     ? path

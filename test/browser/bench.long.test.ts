@@ -37,7 +37,7 @@ async function serve(): Promise<{ child: ChildProcess; url: string }> {
   return { child, url: line.toString().trim() };
 }
 
-// Sessions of the built binary: what a user's browser opens.
+// Sessions written by the built binary, as in a user's browser.
 beforeAll(async () => {
   at = place();
   const sizes = ['--batch-size', '1,2', '--input-len', '8,16,32', '--output-len', '4,6', '--threads', '1'];
@@ -123,7 +123,7 @@ it('the tables behind the charts have the means of the JSON document', async () 
       `${cell} in ${JSON.stringify(batchRows)}`,
     ).toBe(true);
   }
-  // The answer about latency leads the page; the overview holds the others.
+  // The latency answer is at the top of the page; the overview has the other answers.
   const answers = bench.variants[0]!.answers;
   const leading = answers.find(({ id }) => id === 'latency')!.answer.slice(0, 20);
   expect(await page.locator('body').innerText()).toContain(leading);

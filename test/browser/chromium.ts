@@ -9,8 +9,8 @@ import { chromium, type Browser } from 'playwright-core';
 const require = createRequire(import.meta.url);
 
 /**
- * Folder with the browser that @sparticuz/chromium carries, unpacked once per version and user. It is unpacked under another name and
- * renamed when whole, so that two test runs at once, or one that was killed, leave no half browser behind.
+ * Folder with the browser from the package @sparticuz/chromium, unpacked once per version and user. It is unpacked under a temporary name
+ * and then renamed, so that concurrent or killed test runs leave no incomplete browser.
  */
 function unpacked(): string {
   const entry = require.resolve('@sparticuz/chromium');
@@ -23,8 +23,7 @@ function unpacked(): string {
   const script = `const c = (await import(${JSON.stringify(pathToFileURL(entry).href)})).default;
     await (c.default ?? c).executablePath();`;
   execFileSync(process.execPath, ['--input-type=module', '-e', script], {
-    // The package unpacks into the temporary folder, and its NSS libraries only where it believes to be in a Lambda:
-    // a bare machine has none of its own.
+    // The package unpacks its NSS libraries only if it believes to run in a Lambda, but a minimal machine needs them.
     env: { ...process.env, TMPDIR: temporary, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
   });
   try {
@@ -36,13 +35,10 @@ function unpacked(): string {
   return folder;
 }
 
-/**
- * A headless Chromium that needs nothing but what npm installed.
- * @param args more switches of Chromium
- */
+/** A headless Chromium that needs only what npm installed. @param args additional switches of Chromium */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
   const folder = unpacked();
-  // The package's own fonts.conf names folders of a Lambda, and its font lacks arrows, which the system's have.
+  // The package's fonts.conf names folders of a Lambda, and its font lacks arrows, which the system's fonts have.
   const fonts = [join(folder, 'fonts'), '/usr/share/fonts'].map((path) => `<dir>${path}</dir>`).join('');
   writeFileSync(
     join(folder, 'fonts', 'fonts.conf'),

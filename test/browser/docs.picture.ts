@@ -12,8 +12,8 @@ import { chartsDrawn } from './opened.js';
 import { idOf, startUi } from './ui-server.js';
 
 /**
- * Pictures of README and docs, taken of pages that the built binary writes about sessions of an H200: npm run picture.
- * `shows`: the sections of the page that are drawn.
+ * Screenshots for README and docs, from pages that the built binary writes about H200 sessions: npm run picture. `shows`: the sections of
+ * the page in the screenshot.
  */
 const launchBound = 'diagnosis/launch_bound_decode-fault.tgz';
 const pictures = [
@@ -52,7 +52,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** The first finding is open, with its change and gain: with the waterfall it fits one screen. What is folded, and notes, are left out. */
+/** The first finding is open, with its change and gain, and fits on one screen with the waterfall. Folded parts and notes are left out. */
 const prepare = (shows: readonly string[]) => `{
   const keep = ${JSON.stringify(shows)};
   for (const section of document.querySelectorAll('main > section, main > header, nav, footer'))
@@ -80,7 +80,7 @@ test('timeline', async () => {
   await tab.fill('#search', 'nvjet');
   await tab.press('#search', 'Enter');
   await tab.waitForSelector('#details dl');
-  // A few calls and kernels around the one that was found.
+  // Some calls and kernels around the kernel that the search found.
   for (let i = 0; i < 6; i++) await tab.click('#zoom-out');
   await tab.waitForTimeout(300);
   await tab.evaluate(`{

@@ -50,14 +50,14 @@ describe('a report with waterfall and findings in Chromium', () => {
     expect(ids.slice(0, 4)).toEqual(['waterfall', 'findings', 'overview', 'phases']);
     const header = await page.locator('#summary').innerText();
     const time = headlineTime(result.stages.find(({ kind }) => kind === 'decode')!).value!;
-    // Its interval supports two digits.
+    // The interval of the time supports two digits.
     expect(header).toContain(`${Number(time.toPrecision(2))}\u00a0ms, profiled`);
     const boxes = page.locator('[data-chart=waterfall]');
-    // The two that are shown first; the others are folded tables.
+    // Two waterfalls are drawn first; the others are folded tables.
     const drawn = Math.min(2, result.stages.length);
     expect(await boxes.count()).toBe(drawn);
     for (let i = 0; i < drawn; i++) {
-      // A path a bar at least, the measured time's included.
+      // At least one path per bar, including the measured time.
       expect(await boxes.nth(i).locator('svg path').count()).toBeGreaterThan(4);
     }
     expect(await page.locator('#phases [data-chart] svg path').count()).toBeGreaterThan(5);
@@ -71,10 +71,10 @@ describe('a report with waterfall and findings in Chromium', () => {
     const first = page.locator('.findings > li').first();
     expect((await first.innerText()).replaceAll('\u00a0', ' ')).toContain(result.findings[0]!.title);
     const change = first.locator('details').getByText(result.findings[0]!.change.text.slice(0, 40));
-    // Closed, the first shows its change and what to expect.
+    // A closed finding shows its change and expected gain in brief.
     const brief = first.locator('.brief');
     expect([await change.isVisible(), await brief.isVisible()]).toEqual([false, true]);
-    // On paper nothing can be opened.
+    // Printed pages show the details, because nothing can be opened there.
     await page.emulateMedia({ media: 'print' });
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await change.isVisible()).toBe(true);

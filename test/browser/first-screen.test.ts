@@ -21,7 +21,7 @@ const viewport = { width: 1280, height: 800 };
 let browser: Browser;
 let sessions: Session[];
 
-/** An eager decode step on an H200 of which 26 times the roofline is measured, and the same in a CUDA graph. */
+/** An eager decode step on an H200 that takes 26x the roofline limit, and the same step in a CUDA graph. */
 const recorded = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'];
 
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { homeFolders } from '../../src/session/home.js';
 import { openSession, type Session } from '../../src/session/open.js';
 import { summary } from '../../src/session/test-session.js';
 
-/** Imports these captures of one run as a session below `folder`. */
+/** Imports these captures of one run as a session in `folder`. */
 export async function gpuSession(
   folder: string,
   captures: { importer: string; path: string }[],

@@ -9,7 +9,7 @@ export interface Opened {
   page: Page;
   /** Console errors and warnings, uncaught exceptions. */
   complaints: string[];
-  /** URLs that the page requested besides itself. */
+  /** URLs that the page requested, except its own. */
   requests: string[];
 }
 
@@ -35,7 +35,7 @@ export async function open(
   return { page, complaints, requests };
 }
 
-/** Each chart's section and form, with the number of shapes in its SVG and whether it stays in its box. */
+/** For each chart its section and kind, the number of shapes in its SVG, and whether it stays inside its box. */
 export const chartsDrawn = (page: Page) =>
   page.$$eval('[data-chart]', (boxes) =>
     boxes.map((box) => {
@@ -51,7 +51,7 @@ export const chartsDrawn = (page: Page) =>
     }),
   );
 
-/** Charts of a profile's report after its waterfalls, in their order. */
+/** Charts of a profile's report after its waterfalls, in order. */
 const profileCharts = [
   'operators bars',
   'layers bars',

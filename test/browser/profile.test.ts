@@ -16,7 +16,7 @@ const report = join(folder, 'report.html');
 let browser: Browser;
 let result: ProfileResult;
 
-// A profile of the built binary: what a user's browser opens, not what the tests' own data draws.
+// A profile measured by the built binary, in addition to the pages drawn from test data.
 beforeAll(async () => {
   const cli = join(packageRoot(), 'dist', 'cli.js');
   const size = ['--launches', '1', '--repeats', '2', '--input-len', '32', '--output-len', '4'];

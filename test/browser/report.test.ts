@@ -39,7 +39,7 @@ describe('the report in Chromium', () => {
   it('draws every chart without errors, loads nothing, and is under 3 MB', async () => {
     const { page, complaints, requests } = await open(browser, whole);
     await expectProfileCharts(page, 5);
-    // 8 layers × 13 operators and 4 outside, 5 stages; each operator a shape of its own.
+    // 8 layers × 13 operators and 4 outside the layers, 5 stages; each operator has its own shape.
     const spans = await page.locator('[data-chart=timeline] svg path').count();
     expect(spans).toBeGreaterThan(5 * (8 * 13 + 4));
     expect(complaints).toEqual([]);
@@ -67,7 +67,7 @@ describe('the report in Chromium', () => {
     ['desktop', desktop],
   ])('%s: the page does not scroll sideways and no chart leaves its box', async (_, viewport) => {
     const { page } = await open(browser, whole, { viewport });
-    // Opened tables must not widen the page either.
+    // The page must not become wider when tables are opened.
     await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
     const width = await page.evaluate<number>('document.documentElement.scrollWidth');
     expect(width).toBeLessThanOrEqual(viewport.width);
@@ -84,7 +84,7 @@ describe('the report in Chromium', () => {
     await page.close();
   });
 
-  /** Fill of the waterfall's first axis label: the ink of the theme the charts were drawn in. */
+  /** Text color of the waterfall's first axis label, which depends on the theme. */
   const inkOf = (page: Page) => page.locator('[data-chart=waterfall] svg text').first().getAttribute('fill');
   const backgroundOf = (page: Page) =>
     page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
@@ -107,7 +107,7 @@ describe('the report in Chromium', () => {
     expect(await backgroundOf(page)).toBe('rgb(255, 255, 255)');
     expect(await inkOf(page)).toBe('#1c2330');
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
-    // A4 less two margins of 14 mm is 688 CSS pixels.
+    // A4 without two margins of 14 mm is 688 CSS pixels wide.
     for (const chart of await chartsDrawn(page)) {
       expect(chart.inside, chart.name).toBe(true);
       expect(chart.width, chart.name).toBeLessThanOrEqual(688);
@@ -168,7 +168,7 @@ describe('the report in Chromium', () => {
       await box.hover({ position: { x: 300, y: 60 } });
       await page.waitForTimeout(60);
     }
-    // The operators' lane: a tooltip with the hostile name is up.
+    // The lane of operators now shows a tooltip with the hostile name.
     await page.locator('[data-chart=timeline]').hover({ position: { x: 300, y: 47 } });
     await expect.poll(() => page.locator('[data-chart=timeline]').innerText()).toContain('onerror');
     expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false);

@@ -71,7 +71,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  /** Pixels of the timeline by color, #rrggbb: ECharts draws many marks on a canvas of their own. */
+  /** Pixels of the timeline by color, #rrggbb: ECharts draws many marks on a separate canvas. */
   const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
     page.evaluate<Record<string, number>>(`(() => {
       const counts = {};
@@ -88,7 +88,7 @@ describe('the report of a GPU session in Chromium', () => {
 
   it('the timeline shows classes in their colors, and + and 0 zoom it', async () => {
     const { page } = await open(browser, whole);
-    // Many marks are drawn in several frames: the picture is whole when two readings are the same.
+    // Many marks are drawn over several frames: the picture is complete when two readings are equal.
     let before: Record<string, number> = {};
     const settled = async () => {
       const last = JSON.stringify(before);
@@ -96,13 +96,13 @@ describe('the report of a GPU session in Chromium', () => {
       return JSON.stringify(before) === last;
     };
     await expect.poll(settled, { timeout: 10_000, interval: 200 }).toBe(true);
-    // Stages of both phases and idle time by its cause; kernels are narrower than a pixel here.
+    // Stages of both phases and idle time by cause; kernels are narrower than a pixel here.
     for (const color of ['#3b4252', '#7b8496', '#7f2704']) {
       expect(before[color] ?? 0, color).toBeGreaterThan(20);
     }
     await page.locator('[data-chart=timeline]').focus();
     for (let i = 0; i < 6; i++) await page.keyboard.press('+');
-    // GEMM and elementwise.
+    // Colors of GEMM and elementwise kernels.
     for (const color of ['#0072b2', '#cc79a7']) {
       await expect.poll(async () => (await pixels(page))[color] ?? 0).toBeGreaterThan(20);
     }
@@ -155,7 +155,7 @@ describe('the report of a GPU session in Chromium', () => {
     await page.emulateMedia({ media: 'print' });
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
-    // What stands on paper cannot be opened or waited for.
+    // A printed page must be fully drawn: nothing on it can be opened or waited for.
     const drawn = `(() => { const canvas = document.querySelector('[data-chart=timeline] canvas');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       return data.some((value, index) => index % 4 === 3 && value > 0); })()`;

@@ -44,7 +44,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     colorScheme,
-    // The check itself is a script that pages would refuse.
+    // The axe script itself would be refused by the pages' content security policy.
     bypassCSP: true,
   });
   const page = await context.newPage();
@@ -91,7 +91,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
 it('Tab reaches every control on every page, each visible and marked, and leaves the page again', async () => {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
-    // Without it the page is still moving when it is looked at.
+    // Without reduced motion the page would still be moving while it is checked.
     reducedMotion: 'reduce',
   });
   const page = await context.newPage();
@@ -105,7 +105,7 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
     if (path.includes('/timeline')) await timelineReady(page);
     await page.waitForLoadState('networkidle');
     const reached = new Set<string>();
-    // One more than there can be: a trap would keep the focus.
+    // One more Tab than there are controls: if focus never leaves the page, it is trapped.
     const most = await page.locator('a, button, input, select, summary, [tabindex="0"], .cm-content').count();
     let left = false;
     for (let at = 0; at <= most && !left; at++) {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   whole = join(at.scratch, 'whole.html');
   const { status, stdout, stderr } = inferscope(at, ['ui', name, '--export', whole]);
   expect([status, stdout.trim()], stderr).toEqual([0, whole]);
-  // The same with less room than it needs.
+  // The same session with too little room for all of its events.
   const session = await openSession(name, homeFolders({ INFERSCOPE_HOME: at.home }));
   const { html, note } = await exportedPage(session, statSync(whole).size - 60_000);
   expect(note).toContain('elsewhere time is summed by class in bins of');

@@ -11,7 +11,7 @@ import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { idOf, sqlRows, startUi, timelineReady, type UiServer, visit } from './ui-server.js';
 
-/** With a mark that writes what follows from right to left. */
+/** Starts with a mark that reverses the direction of the text after it. */
 const hostile = `\u202e${hostileText}`;
 const reordering = /[\u2028-\u202e\u2066-\u2069]/u;
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
   expect(inferscope(at, ['session', 'import', fixture]).status).toBe(0);
   expect(inferscope(at, ['session', 'note', 'hostile', hostile]).status).toBe(0);
   server = await startUi(at);
-  // A name that its owner points at this machine (DNS rebinding).
+  // A foreign host name that resolves to this machine (DNS rebinding).
   browser = await launchBrowser(['--host-resolver-rules=MAP evil.example 127.0.0.1']);
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   context.on('console', (message) => {
@@ -55,7 +55,7 @@ async function open(path: string): Promise<Page> {
   return page;
 }
 
-/** Nothing of a name became an element, ran, or changes the order of what is read. */
+/** No part of a name became an element, ran as a script, or changes the reading order. */
 async function expectInert(page: Page): Promise<void> {
   expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
   expect(await page.locator('img').count()).toBe(0);
@@ -68,7 +68,7 @@ describe('hostile names', () => {
     const sessionPages = ['', '/kernels', '/operators', '/gemms', '/requests', '/memory', '/sql'];
     for (const path of ['/', ...sessionPages.map((pagePath) => `/s/${id}${pagePath}`)]) {
       const page = await open(path);
-      // An empty page would be inert, too.
+      // An empty page would pass these checks, too.
       expect(await page.locator('h1').count(), path).toBe(1);
       await expectInert(page);
       await page.close();
@@ -96,7 +96,7 @@ describe('hostile names', () => {
     await page.mouse.up();
     await page.keyboard.up('Shift');
     await page.waitForSelector('#details table');
-    // Calls keep their names whole; of a kernel's the short form is shown.
+    // Calls are shown with their full names, kernels with their short names.
     expect(await page.textContent('#details')).toContain('<img src=x onerror');
     await expectInert(page);
     await page.close();
@@ -155,7 +155,7 @@ describe('requests that are rejected', () => {
     await new Promise<void>((listening) => otherServer.listen(0, '127.0.0.1', listening));
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${(otherServer.address() as AddressInfo).port}/`);
-    // The port is not part of a site: the cookie goes along, so only the server can refuse.
+    // Cookies ignore the port, so the browser sends this one, and the server must reject the request.
     const answered = await page.evaluate<{ fetched: string; script: string }>(`(async () => {
       const origin = ${JSON.stringify(server.origin)};
       const fetched = await fetch(origin + '/sessions', { credentials: 'include' }).then(
@@ -214,7 +214,7 @@ describe('robustness of open pages', () => {
       String(sqlRows(at, 'cpu_bound_host-fault', 'SELECT count(*) FROM kernels')[0]![0]),
     );
     await page.close();
-    // The browser's own notes of the refusals.
+    // Except the browser's own messages about rejected requests.
     expect(complaints.splice(0).every((complaint) => complaint.includes('400'))).toBe(true);
   });
 

@@ -111,7 +111,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('button[type=submit]');
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     expect(await page.textContent('h1')).toContain('launch_bound_decode');
-    // The median steps start together, and are as long as the axis at most.
+    // The median steps start together and fit on the time axis.
     const { dur_ns, lanes, spans } = JSON.parse(
       (await page.locator('#steps figure > script').first().textContent())!,
     ) as { dur_ns: number; lanes: string[]; spans: [number, number, number, number][] };
@@ -121,7 +121,7 @@ describe('every page of inferscope ui in Chromium', () => {
     expect(Math.min(...spans.map(([, start]) => start))).toBeGreaterThanOrEqual(0);
     expect(await page.locator('#steps a[href*="/timeline?"]').count()).toBe(2);
     expect(await page.innerText('#steps')).toContain('those of the waterfalls are without it');
-    // The same step of both.
+    // The same step in both sessions.
     await page.click('#steps a:text-is("3")');
     await page.waitForURL(/step=3/);
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
@@ -138,11 +138,11 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
     const before = await drawn.count();
-    // In place: the page is not loaded again.
+    // Only the waterfalls are replaced; the page is not loaded again.
     await page.evaluate('globalThis.stays = true');
     await page.click('#switches a:has-text("cudagraph")');
     await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
-    // As measured, as predicted, and the difference, of each stage with a prediction.
+    // For each predicted stage the measured time, the predicted time and the difference.
     await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
     expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
     expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
@@ -174,7 +174,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.fill('#editor .cm-content', '');
     await page.keyboard.type('SELECT grid FROM ker');
     await page.waitForSelector('.cm-tooltip li[aria-selected]:has-text("kernels")');
-    // The list takes keys once it stood for a moment.
+    // The completion list accepts keys only a moment after it appears.
     await page.waitForTimeout(200);
     await page.keyboard.press('Enter');
     await page.keyboard.type(' WHERE kernels.reg');
@@ -191,7 +191,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('#answer [role=alert]');
     expect(await page.textContent('#answer')).toContain('nothing');
-    // The browser's own note of the refusal.
+    // Except the browser's own message about the rejected request.
     expect(ui.complaints.splice(0).every((complaint) => complaint.includes('400'))).toBe(true);
     await page.close();
   });
@@ -206,7 +206,7 @@ describe('every page of inferscope ui in Chromium', () => {
     ) as [[string, number, number]];
     const first = page.locator('#named tbody tr').first();
     expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
-    // By keyboard: a name is a link.
+    // With the keyboard: a name is a link.
     await first.locator('a').focus();
     await page.keyboard.press('Enter');
     await page.waitForSelector('#chosen');
@@ -258,7 +258,7 @@ describe('every page of inferscope ui in Chromium', () => {
     const rows = await page.locator('#gemms table').last().locator('tbody tr').count();
     expect(rows).toBeGreaterThan(3);
     expect(await page.locator('#gemms .chart svg path').count()).toBeGreaterThan(rows);
-    // The H200's data sheet, of types that the bandwidth limits as well.
+    // Peaks from the H200's data sheet, only for dtypes with GEMMs that the bandwidth can limit.
     const { peaks } = JSON.parse((await page.locator('#gemms figure > script').first().textContent())!) as {
       peaks: { dtype: string; flops_per_s: number }[];
     };
@@ -276,7 +276,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('#chosen a[href*="/timeline?"]');
     await ready(page);
     await page.waitForSelector('#details h2');
-    // The kernel of such products has them under the roofs.
+    // The page of the kernel that ran these products shows them in a roofline chart.
     await page.click('nav.pages a:has-text("Kernels")');
     await page.click('#named td a');
     await page.waitForSelector('#chosen .chart svg path', { state: 'attached' });
@@ -313,7 +313,7 @@ it('shows kernels with counters under the rooflines, each point linked to its ke
   };
   const [[counted]] = ui.sql('counted', 'SELECT count(DISTINCT kernel_name) FROM counters') as [[number]];
   expect(new Set(points.map(({ link }) => link)).size).toBe(counted);
-  // Above the roofs' lines, which take no clicks.
+  // Points are drawn above the roofline's lines, which ignore clicks.
   await page.locator('.chart svg path[fill="#0072b2"]').last().click();
   await page.waitForSelector('#chosen');
   const chosen = new URL(page.url()).searchParams.get('name')!;

@@ -8,7 +8,7 @@ import { idOf as idIn, sqlRows, startUi, type UiServer, visit } from './ui-serve
 
 export const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
 
-/** `inferscope ui` over a planted fault and its repaired twin, and pages of it. */
+/** `inferscope ui` with a planted fault and its repaired twin, and pages of it. */
 export class UiPages {
   readonly at: Place = place();
   /** Errors and warnings that the pages wrote to the console. */

@@ -29,7 +29,7 @@ beforeAll(async () => {
   // Two ranks of a job.
   const traces = fixture('nccl-2h100/rank*.json.gz');
   expect(inferscope(at, ['import', traces, '--ranks', '--name', 'job']).status).toBe(0);
-  // Logs that count ranks in each communicator are no job.
+  // These logs count ranks separately in each communicator, so they are not a job.
   const logs = [4100, 4101].map((pid) => fixture(`nccl-inspector-from-docs/node-a-pid${pid}.log`));
   expect(inferscope(at, ['import', ...logs, '--name', 'logs']).status).toBe(0);
   server = await startUi(at);
@@ -60,7 +60,7 @@ interface Chart {
 const chartOf = async (page: Page, within = 'main'): Promise<Chart> =>
   JSON.parse((await page.locator(`${within} figure > script`).first().textContent())!) as Chart;
 
-/** Marks of a chart that is drawn as SVG. */
+/** Data points of a chart that is drawn as SVG. */
 const shapes = (page: Page): Promise<number> => page.locator('.chart svg path[fill^="#"]').count();
 
 it('draws each request of a load with the values of SQL, and switches the load', async () => {
@@ -76,14 +76,14 @@ it('draws each request of a load with the values of SQL, and switches the load',
   expect(panels[0]!.title).toBe('TTFT');
   expect(points).toHaveLength(count);
   expect(points.reduce((sum, [, ms]) => sum + ms, 0) / ttft).toBeCloseTo(1, 6);
-  // A dot per request and latency.
+  // One point per request and latency.
   expect(await shapes(page)).toBeGreaterThanOrEqual(2 * points.length);
   await page.click('#requests a[href*="execution="]');
   await page.waitForURL(/execution=/);
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   expect(await shapes(page)).toBeGreaterThan(0);
   await page.setViewportSize({ width: 390, height: 800 });
-  // Charts are drawn anew once the window has its size.
+  // Charts are redrawn after the window was resized.
   const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
   await expect.poll(() => page.evaluate(beyond), { timeout: 10_000 }).toBeLessThanOrEqual(0);
   await page.close();
@@ -154,7 +154,7 @@ it('shows how long each rank waited in the calls of a collective, and saves it',
     .split('\r\n');
   expect(head).toBe('rank,call,ms');
   for (const [rank, ms] of waited) {
-    // Each call has a column of its own: there are fewer than 200.
+    // Each call has its own column, because there are fewer than 200.
     const rankRows = rows.map((row) => row.split(',')).filter(([of]) => of === String(rank));
     expect(rankRows.reduce((sum, [, , waiting]) => sum + Number(waiting), 0)).toBeCloseTo(ms, 6);
   }

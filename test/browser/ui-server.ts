@@ -7,12 +7,12 @@ import { cli, environment, inferscope, type Place } from '../cli/profile-cli.js'
 
 export interface UiServer {
   child: ChildProcess;
-  /** With the token. */
+  /** URL with the access token. */
   url: string;
   origin: string;
 }
 
-/** `inferscope ui` on a free port, once it listens. */
+/** Starts `inferscope ui` on a free port and waits until it listens. */
 export async function startUi(at: Place): Promise<UiServer> {
   const child = spawn(process.execPath, [cli, 'ui', '--no-open', '--port', '0'], {
     cwd: at.scratch,
@@ -24,12 +24,12 @@ export async function startUi(at: Place): Promise<UiServer> {
   return { child, url, origin: new URL(url).origin };
 }
 
-/** Opens a page, and waits for it where one that says what is being done comes first and asks again. */
+/** Opens a page and waits for its content: a progress page may be shown first, which reloads itself. */
 export async function visit(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await expect
     .poll(
-      // Between two of these pages there is a moment without either: a page that is loading, or gone.
+      // While the page reloads, its document may be missing.
       () =>
         page
           .evaluate(
@@ -46,7 +46,7 @@ export function idOf(at: Place, name: string): string {
   return (JSON.parse(stdout) as { data: { manifest: { id: string } } }).data.manifest.id;
 }
 
-/** Rows of a statement, by the command. */
+/** Rows of a query, read with `inferscope sql`. */
 export const sqlRows = (at: Place, name: string, query: string): (string | number)[][] =>
   (
     JSON.parse(inferscope(at, ['sql', name, query, '--json']).stdout) as {
@@ -54,6 +54,6 @@ export const sqlRows = (at: Place, name: string, query: string): (string | numbe
     }
   ).data.rows;
 
-/** Once a page of a timeline shows all of it. */
+/** Waits until a timeline page is completely drawn. */
 export const timelineReady = (page: Page) =>
   page.waitForSelector('#timeline[data-ready]', { timeout: 60_000 });

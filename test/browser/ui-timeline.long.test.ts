@@ -13,7 +13,7 @@ const barHeight = laneHeight - 2;
 type Rgb = readonly [number, number, number];
 const away = (a: Rgb, b: Rgb): number => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 
-/** How much of a pixel each color covers, where at most two of them meet in it. */
+/** Share of a pixel that each color covers, if at most two colors meet in it. */
 function covered(pixel: Rgb, colors: readonly Rgb[]): number[] {
   let best = { away: Infinity, shares: [] as number[] };
   for (const [i, a] of colors.entries())
@@ -32,7 +32,7 @@ function covered(pixel: Rgb, colors: readonly Rgb[]): number[] {
   return best.shares;
 }
 
-/** Pixels of the bars of some lanes: rows from the top, columns from the first nanosecond that is seen to the last. */
+/** Pixels of the bars of some lanes: rows from the top, columns from the first visible nanosecond to the last. */
 async function barsOf(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
   return page.evaluate<Rgb[][][]>(`(() => {
     const canvas = document.querySelector('#timeline canvas');
@@ -46,7 +46,7 @@ async function barsOf(page: Page, tops: readonly number[]): Promise<Rgb[][][]> {
   })()`);
 }
 
-/** The timeline at a time, once its tiles are drawn, and where its lanes are. */
+/** Opens the timeline at a time and waits until its tiles are drawn. @returns the page and the positions of its lanes */
 async function shownAt(start: number | null, end: number | null) {
   const query = start === null ? '' : `?${new URLSearchParams({ start: String(start), end: String(end) })}`;
   const page = await ui.open(`${ui.timelineOf(name)}${query}`);
@@ -117,7 +117,7 @@ describe('the picture of a timeline', () => {
       expect(Math.abs(drawn.reduce((sum, [, share]) => sum + share, 0) - all), `at ${zoom}`).toBeLessThan(
         0.01,
       );
-      // In a pixel where more than two colors meet, their parts are not known.
+      // The parts of a pixel are not known if more than two colors meet in it.
       if (zoom > 1)
         for (const [id, ns] of rows)
           expect(Math.abs((new Map(drawn).get(id) ?? 0) - ns / span), `${id} at ${zoom}`).toBeLessThan(0.005);
@@ -138,7 +138,7 @@ describe('the picture of a timeline', () => {
     const { page, colors, bars, range } = await shownAt(first - 1000, last + 1000);
     const ns = (range[1] - range[0]) / bars[0]![0]!.length;
     expect(Math.min(...kernels.map(([start, end]) => (end - start) / ns))).toBeGreaterThan(4);
-    // Above the names inside wide bars.
+    // In the pixel row above the names inside wide bars.
     const edges = bars.flatMap(([row]) =>
       row!.map((pixel) => away(pixel, colors[0]!) > 40 && away(pixel, colors[1]!) > 40),
     );
@@ -177,7 +177,7 @@ it('collapses ranks and expands them again, by click and key, and for an event i
   await page.waitForSelector('#details dl');
   await expect.poll(height).toBe(open);
   await page.close();
-  // The browser's own note of pictures that this test reads.
+  // Except the browser's own message about canvases that this test reads.
   expect(ui.complaints.filter((complaint) => !complaint.includes('willReadFrequently'))).toEqual([]);
 });
 
@@ -215,7 +215,7 @@ it('lists the single events of the visible range, sorted and paged, each linked 
       .then((answer) => answer.json());
   })()`);
   expect(shown.end - shown.start).toBe(longest);
-  // The events of one name; the address has the list.
+  // Lists the events of one name; the list is in the address.
   await page.locator('#selection .columns tbody tr:nth-child(2) button').first().click();
   await expect.poll(() => new URL(page.url()).searchParams.get('name')).not.toBeNull();
   const again = await ui.open(page.url().slice(ui.base.length));

@@ -56,7 +56,7 @@ describe('inferscope ui in Chromium', () => {
     const before = page.url();
     await page.click('#details button');
     await expect.poll(() => page.textContent('#details h2')).toMatch(/launch/i);
-    // The address has the event: the page opens there again.
+    // The address includes the event, so that the page opens there again.
     await expect.poll(() => page.url()).not.toBe(before);
     const again = await ui.open(page.url().slice(ui.base.length));
     await expect.poll(() => again.textContent('#details h2')).toMatch(/launch/i);

@@ -31,7 +31,7 @@ afterAll(async () => {
   server?.child.kill('SIGKILL');
 });
 
-/** Captions of unfolded tables that are wider than their box; "page" if the whole page is. */
+/** Captions of unfolded tables that are wider than their box; "page" if the whole page is wider than the window. */
 const tooWide = (page: Page): Promise<string[]> =>
   page.evaluate<string[]>(`(() => {
     const root = document.documentElement;

@@ -21,7 +21,7 @@ beforeAll(() => {
     expect(inferscope(at, ['session', 'import', fixture(name)]).status).toBe(0);
 });
 
-/** The binary next to a server in this process, which must continue to answer. */
+/** Runs the binary asynchronously, because the model's server runs in this process and must answer. */
 async function asking(
   args: string[],
   script: (Reply | 'interrupt')[],
@@ -127,7 +127,7 @@ describe('without a model', () => {
       '--ai',
       '--json',
     ]);
-    // It compares all the same.
+    // The comparison is printed without the missing model.
     expect([compared.status, compared.stderr]).toEqual([0, expect.stringContaining('INFERSCOPE_AI_MODEL')]);
     expect((JSON.parse(compared.stdout) as { schema: string }).schema).toContain('inferscope/compare');
     expectFailure(inferscope(at, ['analyze', '--dry-run', '--json']), 2, 'E_USAGE');

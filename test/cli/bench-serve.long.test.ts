@@ -122,16 +122,16 @@ test('prefix-cache hits: found in usage and counters, or by time if neither repo
   expect(fresh.data.probe).toMatchObject({ caches_prefixes: true, repeated_cached_tokens: 32 });
   expect(fresh.data.points[0]!.tokens.cached_share.value).toBe(0);
   expect(fresh.codes).not.toContain('prefix_cache_carry_over');
-  // The same prompts again: two of the 2.5 blocks of 16 words come from the cache.
+  // The same prompts again: 2 of their 2.5 blocks of 16 words come from the cache.
   const again = seeded('11', caching);
   expect(again.data.points[0]!.tokens.cached_share.value).toBeCloseTo(32 / 40, 9);
   expect(again.codes).toEqual(expect.arrayContaining(['prefix_cache_carry_over', 'seed_repeated']));
   expect(again.data.points[0]!.server.prefix_cache_hit_ratio.value).toBeGreaterThan(0.5);
 
-  // A server that says nothing: the probe's repeated prompt is answered in 22 instead of 60 ms.
+  // A server that does not report cached tokens: the probe sees its repeated prompt answered in 22 instead of 60 ms.
   const silent = seeded('12', caching, { tell_cached: false });
   expect(silent.data.probe).toMatchObject({ caches_prefixes: true, repeated_cached_tokens: null });
-  // One that does not cache.
+  // A server that does not cache.
   const plain = seeded('13');
   expect(plain.data.probe).toMatchObject({ caches_prefixes: false });
   expect(plain.codes).not.toContain('prefix_cache_carry_over');

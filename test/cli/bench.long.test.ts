@@ -26,7 +26,7 @@ function benchJson(at: Place, args: string[]) {
   return { document: benchDocumentSchema.parse(JSON.parse(stdout)), stderr };
 }
 
-/** Request lines of a kept session, as the engine wrote them. */
+/** Request lines of a saved session, as the engine wrote them. */
 function requestsOf({ home }: Place, id: string, execution: string): RequestLine[] {
   const path = join(home, 'sessions', id, 'artifacts', `${execution}-record`, `${execution}.jsonl`);
   return readFileSync(path, 'utf8')
@@ -63,7 +63,7 @@ test("latency: the document, the files, the report, and the means of the engine'
   expect(tpot.mean).toBeCloseTo(mean(lines.map((line) => ms(line.end_ns - line.first_token_ns!) / 3)), 9);
   expect(e2e.mean).toBeCloseTo(mean(lines.map((line) => ms(line.end_ns - line.t_ns))), 9);
 
-  // The roofline was kept with it: there is something to expect.
+  // The session includes the roofline, so expected latencies are known.
   expect(point!.expected.ttft).toMatchObject({ unit: 'ms' });
   expect(point!.machine.memory_bytes.value).toBeGreaterThan(1e7);
   const files = readdirSync(join(at.scratch, 'results')).sort();
@@ -115,7 +115,7 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
       };
     }),
   );
-  // Launch 0 of both, then launch 1 of both; one ends before the next begins.
+  // Launch 0 of both variants, then launch 1 of both; one exits before the next starts.
   launches.sort((x, y) => x.begin - y.begin);
   expect(launches.map(({ execution, launch }) => `${execution}/${launch}`)).toEqual([
     'bench-1/0',
@@ -158,7 +158,7 @@ test('Ctrl-C: exit 130, and the measurements are a complete session with its fil
   const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
   expect(data.session.status).toBe('interrupted');
   expect(stderr).toContain(data.session.id);
-  // A point with figures counts as measured, and says how many of its repeats they are of.
+  // An incomplete point with figures counts as measured, and states the number of its repeats.
   const [begun] = data.variants[0]!.points;
   expect([begun!.outcome, begun!.text]).toEqual([
     'measured',
@@ -196,7 +196,7 @@ test('kill -9 of the engine loses only its current point; another process measur
   const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
   const [b1, b2] = data.variants[0]!.points;
   const lines = timed(requestsOf(at, data.session.id, 'bench-1'));
-  // Killed at batch 1 nothing larger is tried; killed at batch 2, batch 1 gets its six repeats.
+  // If killed at batch 1, nothing larger is tried; if killed at batch 2, batch 1 gets its six repeats.
   if (b1!.outcome === 'out_of_memory') {
     expect(b2!.outcome).toBe('skipped');
   } else {
@@ -242,7 +242,7 @@ test('invalid input: three parts, the right exit code, nothing measured', () => 
     '--batch-size 0',
   );
   expect(fail(['latency', ...model, '--batch-size', '1,2'], 2, 'E_USAGE').fix).toContain('bench throughput');
-  // The tiny model holds 256 tokens.
+  // The context of the tiny model is 256 tokens.
   expect(fail(['latency', ...model, '--input-len', '250'], 2, 'E_LENGTHS').why).toContain('256');
   expect(fail(['suite', ...model, '--url', 'http://localhost:1'], 2, 'E_USAGE').fix).toContain(
     '--engine openai',

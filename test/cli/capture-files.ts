@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/model/installation.js';
 const fixtures = join(packageRoot(), 'test', 'fixtures');
 const nsys = join(fixtures, 'nsys-2025.3.1-h200');
 
-/** Our own captures, one of each format. */
+/** Captures from the fixtures, one of each format. */
 export const captures = {
   sqlite: join(nsys, 'tiny-nsys.sqlite'),
   graph: join(nsys, 'tiny-graph.sqlite'),
@@ -22,7 +22,7 @@ export const captures = {
   query: join(fixtures, 'nvidia-smi-580-h200', 'nvidia-smi-query.csv'),
 };
 
-/** A copy of a SQLite capture, changed. */
+/** A changed copy of a SQLite capture. */
 export function changedSqlite(folder: string, name: string, sql: string, from = captures.sqlite): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, name);
@@ -37,7 +37,7 @@ interface Trace {
   traceEvents: { ph: string; cat?: string; name: string; ts: number; args?: Record<string, unknown> }[];
 }
 
-/** A copy of the Kineto capture, changed. */
+/** A changed copy of the Kineto capture. */
 export function changedKineto(folder: string, name: string, change: (trace: Trace) => void): string {
   mkdirSync(folder, { recursive: true });
   const trace = JSON.parse(gunzipSync(readFileSync(captures.kineto)).toString()) as Trace;
@@ -48,7 +48,7 @@ export function changedKineto(folder: string, name: string, change: (trace: Trac
   return path;
 }
 
-/** Every file below a folder. */
+/** All files in a folder and its subfolders. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

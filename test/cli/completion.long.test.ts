@@ -12,7 +12,7 @@ const script = join(at.scratch, 'inferscope.bash');
 const ids: string[] = [];
 
 beforeAll(() => {
-  // The script calls `inferscope`, as a user's shell finds it.
+  // The script calls `inferscope` from PATH, as in a user's shell.
   mkdirSync(bin);
   const path = join(bin, 'inferscope');
   writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${cli}' "$@"\n`);
@@ -29,8 +29,8 @@ beforeAll(() => {
 });
 
 /**
- * What bash offers for a line with the cursor at its end, and the same as whole words. Readline breaks words at
- * = : @ too (COMP_WORDBREAKS): COMP_WORDS is made so, and the function must answer with what stands behind the break.
+ * Completions that bash offers at the end of a line. Readline also breaks words at = : @ (COMP_WORDBREAKS), so COMP_WORDS is split there,
+ * and the function must answer with the part after the break.
  */
 function complete(line: string): string[] {
   const words = line.split(/\s+/).flatMap((word) => word.split(/([=:@]+)/).filter((part) => part !== ''));
@@ -53,7 +53,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** What commander's own help lists. */
+/** Commands in commander's own help. */
 function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
   const { stdout } = inferscope(at, [...verb, '--help']);
   const section = (title: string) => new RegExp(`^${title}:\n((?: {2,}.*\n?)+)`, 'm').exec(stdout)?.[1] ?? '';
@@ -92,7 +92,7 @@ describe('bash', () => {
   test('completes values: choices, words of own parsers, lists with commas, --option=value', () => {
     const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'perfetto', 'speedscope'];
     expect(complete('inferscope export --format ').toSorted()).toEqual(formats);
-    // Readline breaks at =, so what is offered stands behind it.
+    // Readline breaks words at =, so completions are the part after it.
     expect(complete('inferscope export --format=s')).toEqual(['speedscope']);
     expect(complete('inferscope run --ncu-set ro')).toEqual(['roofline']);
     expect(complete('inferscope run --evaluator nsys,t')).toEqual(['nsys,torch']);
@@ -107,7 +107,7 @@ describe('bash', () => {
     expect(complete('inferscope session show ll')).toEqual(['llm-b1']);
     expect(complete('inferscope session show 2').toSorted()).toEqual(ids.toSorted());
     expect(complete('inferscope sql -s ll')).toEqual(['llm-b1']);
-    // Readline breaks at @ too.
+    // Readline also breaks words at @.
     expect(complete('inferscope report --session @l')).toEqual(['last']);
     expect(complete('inferscope session delete llm-b1 costs')).toEqual([
       String.raw`costs-\$\(touch\$\{IFS\}pwned\)`,
@@ -120,7 +120,7 @@ describe('bash', () => {
     expect(complete('inferscope import tiny-')).toEqual(['tiny-config.json']);
     expect(complete('inferscope run --evaluator none -- bas')).toContain('bash');
     expect(complete('inferscope run -- python3 tiny-')).toContain('tiny-config.json');
-    // Its options are not ours.
+    // The program's options are not inferscope's.
     expect(complete('inferscope run -- python3 --ev')).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ test('the demo starts with our own output: its build prints nothing', () => {
     scripts: { demo: string; build: string };
   };
   expect(scripts.demo).toMatch(/^npm run --silent build && node dist\/cli\.js profile /);
-  // Into another folder: the other tests run what is in dist.
+  // Builds into another folder, because other tests run dist.
   const out = testFolder();
   const elsewhere = scripts.build.replace('build({ ', `build({ outDir: '${out}', `);
   const ran = spawnSync(elsewhere, { cwd: root, shell: true, encoding: 'utf8' });

@@ -12,7 +12,7 @@ const scratch = mkdtempSync(join(os.tmpdir(), 'inferscope-doctor-cli-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const home = join(scratch, 'home');
 
-/** The built binary as a user without a Hugging Face login runs it. */
+/** Runs the built binary without a Hugging Face login. */
 function doctor(args: string[], env: NodeJS.ProcessEnv = {}, verb = 'doctor') {
   const inherited = { ...process.env };
   for (const name of ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HF_TOKEN_PATH', 'FORCE_COLOR'])

@@ -7,7 +7,7 @@ import { expectFailure, inferscope, place } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-// A decode step of 134 launches an H200 waits for, and its repair as a CUDA graph.
+// A decode step that waits for 134 launches on an H200, and the repaired step with a CUDA graph.
 beforeAll(() => {
   for (const variant of ['fault', 'fixed']) {
     const ran = inferscope(at, [

@@ -40,7 +40,7 @@ test('context stated for a session is saved and used from then on; --clear remov
   const stated = decode('--model', config, '--dtype', 'float16', '--batch-size', '1', '--input-len', '64');
   expect(stated.roofline_ms.value).toBeGreaterThan(0);
   expect(stated.given).toEqual(['model', 'dtype', 'batch_size', 'input_len']);
-  // Without a flag, and by another command's figures.
+  // Without the flag, and with figures of another command.
   expect(decode().roofline_ms).toEqual(stated.roofline_ms);
   const used = inferscope(at, ['session', 'utilization', 'b1', '--json']);
   expect(used.status, used.stderr).toBe(0);
@@ -48,7 +48,7 @@ test('context stated for a session is saved and used from then on; --clear remov
     dtype: 'float16',
     from: 'given by you; dtype by you',
   });
-  // Eight sequences read the weights once: more than the same time, less than eight times.
+  // Eight sequences read the weights once, so a step takes more than the same time but less than eight times as long.
   expect(inferscope(at, ['session', 'set', 'b1', '--batch-size', '8']).status).toBe(0);
   const eight = decode();
   expect(eight.new_tokens).toBe(8);

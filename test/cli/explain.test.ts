@@ -33,7 +33,7 @@ describe('explain', () => {
     expect(ran.status, ran.stderr).toBe(1);
     expect(ran.stdout).toMatch(/Decode step: [\d.]+ ms .*n = 4\) under the\s+profiler/);
     expect(ran.stdout).not.toContain('  prefill ');
-    // Code and commands to copy, and names of one word, are whole on their line.
+    // Code, commands to copy and single words are not wrapped.
     const whole = /^ {17}(with|model)\b|^ {4}inferscope |^ *\S+$/;
     const prose = ran.stdout.split('\n').filter((line) => !whole.test(line));
     expect(widest(prose.join('\n'))).toBeLessThanOrEqual(80);

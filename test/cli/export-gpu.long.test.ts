@@ -10,7 +10,7 @@ import { inferscope, place } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-/** Rows and device time as the profiler's own file has them, counted without our importers. */
+/** Rows and device time in the profiler's own file, counted without inferscope's importers. */
 interface Oracle {
   kernels: number;
   copies: number;
@@ -136,7 +136,7 @@ describe.each([
           if (profile.name.includes(', stream ')) names.push(found.name);
           open.push(frame);
         } else if (type !== 'C' || open.pop() !== frame) {
-          // "Tried to leave frame … while frame … was at the top" is how speedscope refuses a file.
+          // speedscope rejects a file with "Tried to leave frame … while frame … was at the top".
           throw new Error(`${profile.name}: ${type} of ${frame} at ${when} is not of the innermost frame`);
         }
       }
@@ -158,7 +158,7 @@ describe.each([
       const rows = await queryNumber(`SELECT count(*) FROM ${fromCsv}`);
       expect(rows, table).toBe(await queryNumber(`SELECT count(*) FROM ${fromParquet}`));
       if (table in oracle) expect(rows, table).toBe(oracle[table as keyof Oracle]);
-      // Columns in the same order, and the same cells: an empty unquoted field is null in both.
+      // Same columns in the same order, and the same cells: an empty unquoted field is null in both.
       const described = async (from: string) =>
         (await (await database.run(`DESCRIBE FROM ${from}`)).getRowsJS()).map(([column]) => String(column));
       const columns = await described(fromCsv);
@@ -193,7 +193,7 @@ describe.each([
           family = of;
         }
         if (what === 'TYPE') types.set(of, value);
-        // The unit is the end of the name.
+        // The name ends with the unit.
         if (what === 'UNIT') expect(of.endsWith(`_${value}`)).toBe(true);
         continue;
       }
@@ -215,13 +215,13 @@ describe.each([
       if (quantile) expect(Number(quantile[1])).toBeLessThanOrEqual(1);
       if (metric === 'inferscope_kernel_seconds_sum') kernelSeconds += Number(value);
     }
-    // Warm-up is left out of the sums, so that they are at most what the file holds.
+    // Sums exclude the warm-up, so they are at most those of the file.
     expect(kernelSeconds).toBeGreaterThan(0);
     expect(kernelSeconds * 1e9).toBeLessThanOrEqual(oracle.kernelNs + 1);
   });
 });
 
-/** Trace Event Format: what an event of each phase must have. */
+/** Fields that an event of each phase must have in the Trace Event Format. */
 function breaksTheRules({ ph, name, pid, tid, ts, dur, bp, args }: Event): boolean {
   if (typeof name !== 'string' || !Number.isInteger(pid)) return true;
   if (ph === 'M') return !/^(process|thread)_(name|sort_index|labels)$/.test(name);
@@ -235,14 +235,14 @@ function breaksTheRules({ ph, name, pid, tid, ts, dur, bp, args }: Event): boole
     case 's':
       return !Number.isInteger(tid);
     case 'f':
-      // Perfetto binds a flow's end to the slice around it only so.
+      // Perfetto needs this to bind the end of a flow to the slice around it.
       return !Number.isInteger(tid) || bp !== 'e';
     default:
       return true;
   }
 }
 
-/** Perfetto keeps a stack of slices a track and drops one that ends after its parent. */
+/** Perfetto has one stack of slices per track and drops a slice that ends after its parent. */
 function noPartialOverlap(spans: readonly Event[]): void {
   const tracks = new Map<string, [from: number, to: number][]>();
   for (const { pid, tid, ts, dur } of spans) {

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
 const at = place();
-/** A usage error of three lines on stderr and nothing on stdout. */
+/** Expects a usage error of three lines on stderr and nothing on stdout. */
 function failing(...args: string[]): { what: string; why: string; fix: string } {
   const { status, stdout, stderr } = inferscope(at, ['export', ...args]);
   const [what = '', why = '', fix = '', ...rest] = stderr.trimEnd().split('\n');
@@ -19,7 +19,7 @@ beforeAll(() => {
   expect(ran.status, ran.stderr).toBe(0);
 });
 
-/** What the session's own tables say, through the other way to them. */
+/** A number from the session's tables, read with `inferscope sql` instead of `export`. */
 function sql(query: string): number {
   const { stdout } = inferscope(at, ['sql', '--json', query]);
   return (JSON.parse(stdout) as { data: { rows: number[][] } }).data.rows[0]![0]!;

@@ -68,7 +68,7 @@ describe('gemm', () => {
     const { data } = gemmsDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.gemms).toHaveLength(4);
     const [first] = data.gemms;
-    // The roof of the first: 2 × (512 + 512·1408 + 1408) bytes at 4.8 TB/s.
+    // The roofline limit of the first shape: 2 × (512 + 512·1408 + 1408) bytes at 4.8 TB/s.
     expect(first).toMatchObject({ m: 1, n: 1408, k: 512, roof: { bound: 'memory', from: 'sheet' } });
     expect(first!.roof!.time_ns.value).toBeCloseTo((2 * (512 + 512 * 1408 + 1408)) / 4800, 6);
     const csv = inferscope(at, ['gemm', '--session', 'torch', '--csv']);
@@ -124,7 +124,7 @@ describe('session utilization', () => {
   });
 
   test('without a model: times and the reason; a session without stages is rejected', () => {
-    // The test above stated one, which is saved with the session.
+    // The test above stated a GPU, which is saved in the session.
     expect(inferscope(at, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
     const ran = inferscope(at, ['session', 'utilization', 'nsys']);
     expect(ran.status).toBe(0);

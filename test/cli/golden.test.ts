@@ -17,6 +17,6 @@ test('tables and bars of four recorded sessions equal the golden file', () => {
   rmSync(folder, { recursive: true, force: true });
   const before = readFileSync(kept, 'utf8').trimEnd().split('\n');
   expect(before.length).toBeGreaterThan(200);
-  // A new column or bar is an addition. A change on purpose: node test/golden/documents.mjs core test/golden/core.txt
+  // A new column or bar is an addition. After a deliberate change: node test/golden/documents.mjs core test/golden/core.txt
   expect(before.filter((line) => !now.has(line))).toEqual([]);
 });

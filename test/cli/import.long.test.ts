@@ -20,9 +20,9 @@ const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
 const run = (...args: string[]) => inferscope(at, ['import', '--quiet', ...args]);
-// Read in this process: starting another one takes longer than all it would do.
+// Rows are read in this process, because starting another one takes longer than the query.
 vi.stubEnv('INFERSCOPE_HOME', at.home);
-/** Rows of one query on a session, as arrays. */
+/** Rows of a query on a session, as arrays. */
 async function rows(query: string, selector = '@last'): Promise<unknown[][]> {
   const database = await (await openSession(selector)).connect();
   const found = await database.query(query);
@@ -47,7 +47,7 @@ test('an artifact folder of AIPerf is one load point with one waterfall, and one
   expect(inferscope(at, ['import', folder('chunks'), '--name', 'chunks']).status).toBe(0);
   const compared = inferscope(at, ['bench', 'compare', 'aiperf', 'chunks', '--json']);
   const { comparisons } = (JSON.parse(compared.stdout) as { data: { comparisons: { id: string }[] } }).data;
-  // Its own figures: two files are not two launches with an interval of no width.
+  // The session's own figures are compared: two files are not two launches.
   expect(comparisons.find(({ id }) => id === 'e2e')).toMatchObject({ n: [10, 6], verdict: 'within_process' });
 });
 
@@ -65,7 +65,7 @@ describe('each format becomes a session', () => {
     ['dmon', 'nvidia-smi-dmon', 'telemetry', 'monitor'],
     ['query', 'nvidia-smi-query', 'telemetry', 'monitor'],
   ];
-  // One summary for each kind of document: what differs behind it is tested next to the analyses.
+  // One summary per kind of document; the analyses have their own tests.
   const summed = new Set<string>();
   test.each(cases)('%s', async (name, importer, table, document) => {
     const first = !summed.has(document);
@@ -113,7 +113,7 @@ test('several captures of one run are one session; more can be added', async () 
   expect(run('--session', 'joined', captures.kineto, '--no-analyze').status).toBe(0);
   const after = await shown('joined');
   expect([after.id, after.captures.length]).toEqual([before.id, 5]);
-  // The same file again is another capture, under a name of its own.
+  // The same file again becomes another capture with its own name.
   expect(run('--session', 'joined', captures.kineto, '--no-analyze').status).toBe(0);
   expect(new Set((await shown('joined')).captures.map((capture) => capture.capture_id)).size).toBe(6);
   expectFailure(run('--session', 'joined', '--name', 'x', '--json', captures.kineto), 2, 'E_USAGE');
@@ -244,14 +244,14 @@ describe('a file that is not a capture gives one error and leaves nothing', () =
   });
 
   test('.nsys-rep and .ncu-rep without nsys and ncu', () => {
-    // Only the tools' own programs read these; nothing on this PATH does.
+    // Only nsys and ncu can read these files, and this PATH has neither.
     const env = { PATH: join(bad, 'no-tools') };
     for (const [path, tool] of [
       [file('a.nsys-rep', 'NVIDIA Tegra Profiler Report 36398880.'), 'nsys'],
       [file('a.ncu-rep', 'NVR\0'), 'ncu'],
     ] as const) {
       const ran = inferscope(at, ['import', '--quiet', '--json', path], env);
-      // A machine with CUDA has them in its usual folders too: then the report is what is wrong.
+      // On a machine with CUDA the tools are found in their usual folders; then the error is about the report.
       if (ran.stdout.includes('E_TOOL_FAILED')) continue;
       expect(expectFailure(ran, 3, 'E_TOOL_MISSING').what).toContain(tool);
     }

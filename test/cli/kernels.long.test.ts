@@ -23,7 +23,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
   ]);
   expect(ran.status, ran.stderr).toBe(0);
   const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(ran.stdout));
-  // Batch 2 of 4 tokens and batch 1 of 8 are one case of these kernels, and two cells of the map.
+  // Batch 2 of 4 tokens and batch 1 of 8 tokens are the same case of these kernels, but two cells of the map.
   expect(data.cases).toHaveLength(6);
   expect(data.maps.map(({ cells }) => cells.length)).toEqual([4, 4]);
   for (const result of data.cases) {
@@ -32,7 +32,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
     expect(result.min_ns!).toBeLessThanOrEqual(result.median_ns!);
     expect(result.median_ns!).toBeLessThanOrEqual(result.max_ns!);
     expect(result.max_error!).toBeLessThan(3e-5);
-    // The roofline of this home is planted: 100 GFLOP/s and 100 GB/s at the smallest set.
+    // This home has a planted roofline: 100 GFLOP/s and 100 GB/s at the smallest working set.
     expect(result.roof_share.value).toBeGreaterThan(0);
     const operator = result.kernel === 'gemm' ? 'MatMul' : 'SkipSimplifiedLayerNormalization';
     expect(result.behind).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
@@ -48,7 +48,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
             count(roof_level)::INT AS judged
      FROM read_csv('${csv}', header = true) GROUP BY kernel ORDER BY kernel`,
   );
-  // gemm: 2·m·64·64 of m = 4, 8, 16; rmsnorm: 5·m·64.
+  // gemm: 2·m·64·64 FLOPs for m = 4, 8, 16; rmsnorm: 5·m·64.
   expect(found.getRowObjects()).toEqual([
     { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64, judged: 3 },
     { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64, judged: 3 },
@@ -76,7 +76,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
 test("a model's operations sum to its steps, and fit 80 columns", () => {
   const ran = inferscope(at, ['kernels', '--from-model', at.tiny, '--context-len', '8', ...quick]);
   expect(ran.status, ran.stderr).toBe(0);
-  // Two layers: 7 operations of each step lie outside the layers, 9 in each.
+  // Two layers: each step has 7 operations outside the layers and 9 in each layer.
   expect(ran.stdout).toMatch(/prefill, batch 1, 8 tokens .* 22\/22/);
   expect(ran.stdout).toMatch(/^ +attention +2 /m);
   for (const line of ran.stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);

@@ -25,7 +25,7 @@ test('imported memory profiles are validated without being named, and are @last 
   const { data } = memoryCompareDocumentSchema.parse(errorOf('memory', 'compare', '@last~1', '@last'));
   expect([data.base, data.now].map(({ model }) => model)).toEqual(['qwen2.5-0.5b', 'llama-2-7b']);
 
-  // The newest session of all is that of validate, of which no rule can say anything.
+  // The newest session is that of validate, to which no rule is applicable.
   const { data: explained } = explainDocumentSchema.parse(errorOf('explain'));
   expect(explained.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
   expect([explained.preface.length, explained.sentences.length]).toEqual([1, 0]);

@@ -46,7 +46,8 @@ test('the profile has the names of schema 2.0, and the requested values', () => 
     units: { gb: '10^9 bytes' },
   });
   const { metadata, model_info, engine_metadata } = profile;
-  // B1's defaults: TP 1, 0.9, the rest unset. Of float16, its default dtype, the embedded engine makes float32: what ran is reported.
+  // Defaults of an embedded run: TP 1, 0.9, the rest unset. The embedded engine converts its default dtype float16 to float32, and the
+  // dtype that ran is reported.
   expect(metadata.config).toEqual({
     model: at.tiny,
     input_len: 8,
@@ -149,7 +150,7 @@ test.each([
 
 test('the terminal output fits 80 columns', () => {
   for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
-  // A warning about a busy machine takes the place of the last table in a summary of 30 lines; the report has it.
+  // In a summary of 30 lines, a warning about a busy machine replaces the last table; the report has it.
   const report = inferscope(at, ['report', '--session', 'first', '--format', 'text']).stdout;
   for (const words of ['baseline', 'after warm-up']) expect(report).toContain(words);
   for (const words of ['peak', 'weights', 'KV cache', 'residual', 'latency']) expect(stdout).toContain(words);
@@ -177,7 +178,7 @@ test('the file of a profile imports as a session, also without raw files, and ev
   const validated = inferscope(at, ['validate', 'imported', '--json']);
   const { counts } = (JSON.parse(validated.stdout) as { data: { counts: object } }).data;
   expect(counts).toMatchObject({ compared: 1, rejected: 0, skipped: 0 });
-  // The same run: the two sides do not differ, and compare says so.
+  // Both sides are the same run, so compare reports no difference.
   const same = inferscope(at, ['memory', 'compare', 'first', 'imported', '--json']);
   expect(expectFailure(same, 2, 'E_USAGE').what).toContain('the same profile');
   expect(inferscope(at, ['import', path, h200, '--json', '--quiet']).status).toBe(2);

@@ -76,7 +76,7 @@ describe('--while', () => {
   test('watches the program: passes on its output and records its CPU time', () => {
     const ran = inferscope(at, ['monitor', '--json', '--while', '--', process.execPath, '-e', busy]);
     const data = documentOf(ran);
-    // With --json stdout is the document's alone.
+    // With --json, stdout contains only the document.
     expect(ran.stderr).toContain('out\n');
     expect(ran.stderr).toContain('err\n');
     expect(data.plan.program).toMatchObject({ exit_code: 0, signal: null });

@@ -6,14 +6,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
 
-/** The package as a user gets it: packed, installed into an empty folder outside of the checkout. Needs npm's registry. */
+/** The package as a user gets it: packed and installed into an empty folder outside of the checkout. Needs npm's registry. */
 const at = place();
 const folder = join(at.scratch, 'a project');
 const installed = { ...at, cli: join(folder, 'node_modules', 'inferscope', 'dist', 'cli.js') };
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
 function npm(line: string, cwd: string): string {
-  // As typed into a shell: what we print must work as it is. The checkout's own npm settings stay out of it.
+  // Runs a printed command in a shell without changes, and without the npm settings of the checkout.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) && name !== 'INIT_CWD'),
   );

@@ -22,7 +22,7 @@ import {
 
 const traced = spawnSync('strace', ['-V']).status === 0;
 
-/** Lines of strace that reach for another machine: a socket that is no Unix or netlink one. */
+/** strace lines of connections to another machine: sockets that are neither Unix nor netlink. */
 const outgoing = /connect\(.*AF_INET|sendto\(.*AF_INET/;
 
 /** A user who has never run anything: HOME and TMPDIR are empty. */
@@ -62,7 +62,7 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
   await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
   const endless = [
     ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
-    // A program that ignores SIGTERM, with one below it.
+    // A program that ignores SIGTERM, with a child process.
     ['run', '--evaluator', 'none', '--', 'sh', '-c', 'trap "" TERM; sleep 600 & wait; sleep 600'],
     [
       'profile',
@@ -85,7 +85,7 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
         .slice(1)
         .filter((pid) => !isWatcher(pid));
     let pids: number[] = [];
-    // Until all have started: two looks find the same.
+    // Waits until all processes have started: two readings are equal.
     for (let tries = 0; tries < 200; tries++) {
       const before = pids.join();
       pids = below();
@@ -111,7 +111,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-/** The shell that ends the others; it ends itself two seconds later. */
+/** The shell that kills the other processes, and exits two seconds later. */
 function isWatcher(pid: number): boolean {
   const path = `/proc/${pid}/cmdline`;
   return existsSync(path) && readFileSync(path, 'utf8').includes(watch);
@@ -128,7 +128,7 @@ test('a TMPDIR that does not exist is an error', async () => {
   );
   expect(what).toContain(missing);
   expect(fix).toContain('TMPDIR');
-  // Before anything is run.
+  // Before anything runs.
   const program = ['run', '--evaluator', 'none', '--json', '--', 'touch', join(at.scratch, 'ran')];
   expectFailure(inferscope(at, program, { TMPDIR: missing }), 3, 'E_HOME_UNWRITABLE');
   expect(existsSync(join(at.scratch, 'ran'))).toBe(false);

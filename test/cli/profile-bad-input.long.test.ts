@@ -21,7 +21,7 @@ import {
 const at = place();
 beforeAll(() => void profileJson(at, tinyArgs(at, '--name', 'kept')));
 
-/** One session was kept before; it is still there and whole, and nothing else is. */
+/** The session that was saved before is still there and intact, and there is no other. */
 function expectUnharmed(): void {
   expect(sessions(at).map((session) => session.name)).toEqual(['kept']);
   expect(leftovers(at)).toEqual([]);
@@ -153,7 +153,7 @@ describe('places to write', () => {
 
 test('after all of these an existing session is unchanged', expectUnharmed);
 
-/** A small file system of our own: needs user namespaces, or root. */
+/** A small file system for the test: needs user namespaces, or root. */
 const mounts = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', testFolder()]).status === 0;
 if (!mounts)
   process.stderr.write(
@@ -163,7 +163,7 @@ if (!mounts)
 const disk = place();
 beforeAll(() => void (mounts && profileJson(disk, tinyArgs(disk))));
 
-// From no space at all to running out at the record, the trace, the tables and the report.
+// With no space at all; then with a disk that becomes full during the record, the trace, the tables or the report.
 test.skipIf(!mounts).each([0, 64, 700])(
   'a disk with %i KiB left: its own code, nothing left behind, the rest unharmed',
   (freeKib) => {
@@ -171,7 +171,7 @@ test.skipIf(!mounts).each([0, 64, 700])(
     const script = [
       `cp -r "$INFERSCOPE_HOME" "$SOURCE" && mount -t tmpfs -o size=8m tmpfs "$INFERSCOPE_HOME"`,
       `cp -r "$SOURCE/." "$INFERSCOPE_HOME/"`,
-      // Fill it, then give back what shall be free.
+      // Fills the disk, then frees the given space.
       `(cat /dev/zero > "$INFERSCOPE_HOME/ballast") 2>/dev/null; truncate -s -${freeKib}K "$INFERSCOPE_HOME/ballast"`,
       `${node} ${tinyArgs(disk, '--json').join(' ')} 2> "$SOURCE.err"; echo "exit $?"`,
       `${node} session verify --all > /dev/null; echo "verify $?"`,
@@ -187,13 +187,13 @@ test.skipIf(!mounts).each([0, 64, 700])(
     expect([exit, verify], ran.stderr).toEqual(['3', 'verify 0']);
     expectFailure({ status: Number(exit), stdout, stderr: dropProgress(ran.stderr) }, 3, 'E_DISK_FULL');
     const [kept] = sessions(disk);
-    // What ran out while the report was written has its session.
+    // If the disk became full while the report was written, the session is saved.
     expect(names.filter((name) => name.startsWith('.'))).toEqual([]);
     expect(names).toContain(kept!.id);
   },
 );
 
-/** Lines before the error: what had been done until then. */
+/** Removes the progress lines before the error. */
 function dropProgress(stderr: string): string {
   return stderr.slice(Math.max(0, stderr.indexOf('error: ')));
 }

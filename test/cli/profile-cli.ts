@@ -11,23 +11,20 @@ import { profileDocumentSchema } from '../../src/model/documents/profile.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 
-/** The built binary; INFERSCOPE_TEST_CLI names another build of it, e.g. one in a folder of its own. */
+/** The built binary; INFERSCOPE_TEST_CLI names another build of it. */
 export const cli = process.env['INFERSCOPE_TEST_CLI'] ?? join(packageRoot(), 'dist', 'cli.js');
 
-/** A scratch folder with a home, and models: `tiny` runs in milliseconds, `slow` long enough to be interrupted. */
+/** A scratch folder with a home and models: `tiny` runs in milliseconds, `slow` long enough to be interrupted. */
 export interface Place {
   scratch: string;
   home: string;
   tiny: string;
   slow: string;
-  /** Another installation than the checkout. */
+  /** The binary is not that of the checkout. */
   cli?: string;
 }
 
-/**
- * The home has a roofline in its cache already, as on a machine where one was measured: measuring takes ten seconds,
- * and test/cli/roofline.long.test.ts does it.
- */
+/** The home has a cached roofline, because measuring one takes ten seconds; test/cli/roofline.long.test.ts measures it. */
 export function place(): Place {
   const scratch = testFolder();
   const home = join(scratch, 'home');
@@ -64,11 +61,11 @@ export interface Ran {
   stderr: string;
 }
 
-/** Environment of a user with no settings of their own. */
+/** Environment of a user without inferscope settings. */
 export function environment({ scratch, home }: Place): NodeJS.ProcessEnv {
   const inherited = { ...process.env };
   for (const name of ['FORCE_COLOR', 'INFERSCOPE_HOME', 'INFERSCOPE_RECORD']) delete inherited[name];
-  // Shells complain on stderr about a locale that is set and not installed.
+  // Shells print a warning to stderr if the configured locale is not installed.
   for (const name of Object.keys(inherited)) if (/^LC_|^LANG/.test(name)) delete inherited[name];
   return { ...inherited, INFERSCOPE_HOME: home, XDG_CONFIG_HOME: join(scratch, 'no-config') };
 }
@@ -83,20 +80,20 @@ export function inferscope(at: Place, args: string[], env: NodeJS.ProcessEnv = {
   return { status, stdout, stderr };
 }
 
-/** The shortest whole profile there is. */
+/** Arguments of the shortest complete profile. */
 export function tinyArgs({ tiny }: Pick<Place, 'tiny'>, ...more: string[]): string[] {
   const sizes = ['--launches', '1', '--runs', '1', '--input-len', '8', '--output-len', '4'];
   return ['profile', '--model', tiny, '--threads', '1', ...sizes, ...more];
 }
 
-/** Runs with --json: exit 0 and one document of the published schema. */
+/** Runs with --json: expects exit code 0 and one document of the published schema. */
 export function profileJson(at: Place, args: string[]) {
   const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   return profileDocumentSchema.parse(JSON.parse(stdout));
 }
 
-/** A known failure: exit code, three parts on stderr, and on stdout the error document when --json was typed. */
+/** Expects a known failure: exit code, three parts on stderr, and the error document on stdout if --json was typed. */
 export function expectFailure(
   ran: Ran,
   exitCode: number,
@@ -107,7 +104,7 @@ export function expectFailure(
   const lines = stderr.trimEnd().split('\n');
   const first = lines.findIndex((line) => line.startsWith('error: '));
   expect(lines[first]).toContain(`(${code})`);
-  // Why and what to type follow, indented.
+  // The lines after the first (why, and what to type) are indented.
   expect(lines.length).toBeGreaterThanOrEqual(first + 3);
   for (const line of lines.slice(first + 1)) expect(line).toMatch(/^ {2}\S/);
   expect(stderr).not.toMatch(/^\s+at .*\(.*:\d+:\d+\)/m);
@@ -119,7 +116,7 @@ export function expectFailure(
   return { what, why, fix };
 }
 
-/** Sessions as `session list` shows them; each one is whole. */
+/** Sessions as in `session list`; each one is intact. */
 export function sessions(at: Place): { id: string; status: string; name: string | null }[] {
   const { stdout } = inferscope(at, ['session', 'list', '--json']);
   const { data } = JSON.parse(stdout) as {
@@ -143,7 +140,7 @@ export interface Running {
   ended: Promise<Ran>;
 }
 
-/** Starts the binary in a process group of its own, as a terminal does. */
+/** Starts the binary in its own process group, as a terminal does. */
 export function start(at: Place, args: string[]): Running {
   const child = spawn(process.execPath, [cli, ...args], {
     cwd: at.scratch,
@@ -167,7 +164,7 @@ export interface RecordLine {
   warmup?: boolean;
 }
 
-/** What the engine has recorded so far in an unfinished session. */
+/** Lines that the engine has recorded so far in an unfinished session. */
 function recorded(at: Place, execution: string): RecordLine[] {
   for (const name of leftovers(at)) {
     const path = join(at.home, 'sessions', name, 'scratch', `${execution}.jsonl`);
@@ -178,7 +175,7 @@ function recorded(at: Place, execution: string): RecordLine[] {
   return [];
 }
 
-/** Waits until the engine's record holds a line that is looked for. */
+/** Waits until the engine's record contains a matching line. */
 export async function untilRecorded(
   at: Place,
   execution: string,
@@ -199,7 +196,7 @@ export async function untilDead(pid: number): Promise<void> {
     } catch {
       return;
     }
-    // A zombie that nobody has waited for is dead as well.
+    // A zombie, which its parent has not waited for, also counts as dead.
     const state = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'latin1') : ') Z';
     if (/\) Z/.test(state)) return;
     await sleep(100);

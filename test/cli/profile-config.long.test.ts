@@ -31,7 +31,7 @@ profile:
   writeFileSync(join(config, 'config.yaml'), 'profile: {batch_size: 2, output_len: 9}\n');
   const inner = join(folder, 'deep', 'below');
   mkdirSync(inner, { recursive: true });
-  // Set but empty is not set; the data directory is where it would go if `home` were not used.
+  // An empty variable counts as unset; without `home` the session would be in the data directory.
   const env = {
     INFERSCOPE_HOME: '',
     XDG_CONFIG_HOME: join(config, '..'),

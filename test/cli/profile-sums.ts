@@ -6,7 +6,7 @@ export type Profile = z.infer<typeof profileDocumentSchema>;
 export const stage = (profile: Profile, kind: StageResult['kind']) =>
   profile.data.stages.find((candidate) => candidate.kind === kind)!;
 
-/** What must hold in every profile, from the figures of its own document. */
+/** Relations that hold in every profile, computed from its own document. */
 export function expectSums({ data }: Profile): void {
   for (const stageRow of data.stages) {
     if (stageRow.kind === 'sampling') continue;
@@ -14,7 +14,7 @@ export function expectSums({ data }: Profile): void {
     const sum =
       parts.operators_ms + parts.gaps_between_operators_ms + parts.gaps_at_edges_ms + parts.remainder_ms;
     expect(sum / parts.stage_ms).toBeCloseTo(1, 9);
-    // Gaps are what lies between operators, so nothing may remain.
+    // Gaps are the time between operators, so the sum must leave no rest.
     expect(Math.abs(parts.remainder_ms / parts.stage_ms)).toBeLessThan(1e-9);
     const classes = parts.by_class.reduce((total, row) => total + row.ms, 0);
     const layers = parts.by_layer.reduce((total, row) => total + row.ms, 0);

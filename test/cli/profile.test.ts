@@ -34,7 +34,7 @@ describe('a tiny model, two launches', () => {
     expect(data.latency).toMatchObject({ repeats: 2, launches: 2 });
     expect(data.latency.per_repeat.map((repeat) => repeat.launch)).toEqual([0, 1]);
     expect(data.latency.ttft_ms).toMatchObject({ n: 2, ci95: [expect.any(Number), expect.any(Number)] });
-    // Three decode steps a repeat; a sampling after prefill and each step; two profiled repeats.
+    // Three decode steps per repeat; a sampling after prefill and after each step; two profiled repeats.
     expect(stage(profile, 'decode').instances).toBe(6);
     expect(stage(profile, 'sampling').instances).toBe(8);
     expect(stage(profile, 'decode').breakdown!.instances).toBe(6);
@@ -58,15 +58,15 @@ describe('a tiny model, two launches', () => {
     expect(status).toBe(0);
     const { rows } = (JSON.parse(stdout) as { data: { rows: [number, string, number, number, number][] } })
       .data;
-    // A warm-up and two timed repeats, each a prefill and three steps.
+    // A warm-up and two timed repeats, each with a prefill and three steps.
     expect(rows).toHaveLength(12);
     for (const [, , ns, ops, gaps] of rows) expect(ops + gaps).toBe(ns);
   });
 
   test('necessary work equals the hand count; utilizations are shares of the stated rooflines', () => {
     const prefill = stage(profile, 'prefill');
-    // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal
-    // attention over 36 keys, 4 · 64 FLOPs a key and layer.
+    // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal attention over 36 keys,
+    // 4 · 64 FLOPs per key and layer.
     const flops = 2 * 16 * 2 * 49_152 + 2 * 2 * 32_768 + 4 * 64 * 36 * 2 * 2;
     expect(prefill.flops.value).toBe(flops);
     expect(prefill.mfu.value! / (flops / (prefill.duration_ms.value! / 1e3) / 100e9)).toBeCloseTo(1, 9);
@@ -103,7 +103,7 @@ describe('a tiny model, two launches', () => {
     const path = join(at.scratch, 'again.html');
     const { status, stdout } = inferscope(at, ['report', '--session', 'first', '--output', path]);
     expect([status, stdout]).toEqual([0, `${path}\n`]);
-    // Sums of doubles differ in their last digits with the order DuckDB's threads add in.
+    // The last digits of sums of doubles depend on the order in which DuckDB's threads add.
     const rounded = (file: string) => readFileSync(file, 'utf8').replaceAll(/(\d+\.\d{4})\d*/g, '$1').length;
     expect(Math.abs(rounded(path) - rounded(output))).toBeLessThan(500);
   });

@@ -31,7 +31,7 @@ test('Ctrl-C stops the processes and keeps finished ranks; --resume imports the 
   const saved = sessions(at).length;
   const args = ['import', folder, '--ranks', '--no-analyze', '--jobs', '1'];
   const ranks = join(at.home, 'cache', 'ranks');
-  // The first test leaves the files of an import that may be resumed.
+  // The first test leaves the files of an import that can be resumed.
   const before = readdirSync(ranks);
   const running = start(at, args);
   const done = () => {

@@ -21,13 +21,13 @@ afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
 const run = (name: string, ...command: string[]) =>
   inferscope(at, ['run', '--quiet', '--json', '--evaluator', 'none', '--name', name, '--', ...command]);
-/** The error alone: the program's own output comes before it. */
+/** Removes the program's own output before the error. */
 const error = (ran: ReturnType<typeof run>) => ({
   ...ran,
   stderr: ran.stderr.slice(ran.stderr.lastIndexOf('error: ')),
 });
 const status = (name: string) => sessions(at).find((session) => session.name === name)?.status;
-/** A kept log of a session. */
+/** A saved log of a session. */
 function log(name: string, stream: 'stdout' | 'stderr'): string {
   const id = sessions(at).find((session) => session.name === name)!.id;
   return readFileSync(join(at.home, 'sessions', id, 'artifacts', 'clean', `${stream}.log`), 'utf8');
@@ -130,7 +130,7 @@ test('Ctrl-C: the program exits by itself, the session is saved, exit 130', asyn
   let output = '';
   child.stdout!.on('data', (chunk) => (output += String(chunk)));
   while (!output.includes('ready')) await sleep(10);
-  // To inferscope alone, as `kill` does: it passes the signal on.
+  // The signal is sent only to inferscope, as `kill` does, which passes it on.
   process.kill(child.pid!, 'SIGINT');
   const { status: code, stderr } = await ended;
   expect([code, stderr.includes('has what was recorded')], stderr).toEqual([130, true]);
@@ -147,7 +147,7 @@ test('a missing profiler is reported before the program runs', () => {
     ['run', '--json', '--evaluator', 'nsys,none', '--', '/usr/bin/touch', touched],
     env,
   );
-  // Where CUDA is installed nsys is found in its folder, and the program does run.
+  // Where CUDA is installed, nsys is found in its folder, and the program runs.
   if (ran.status === 3) {
     expect(expectFailure(ran, 3, 'E_TOOL_MISSING').fix).toContain('inferscope doctor');
     expect(leftovers(at)).toEqual([]);

@@ -11,7 +11,7 @@ const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
 const trace = join(packageRoot(), 'test/fixtures/kineto-torch2.11-h200/kineto-tiny-stack.json.gz');
-/** A program that leaves three traces where the torch probe would. */
+/** A program that writes three traces where the torch probe would write them. */
 const copies = `for i in 1 2 3; do cp ${trace} "$INFERSCOPE_TORCH_TRACE/kineto-0-$i.json.gz"; done`;
 const run = (name: string, evaluator: string, script: string) =>
   start(at, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);

@@ -24,7 +24,7 @@ test('run of an inferscope command: its stages are in both sessions, and its ses
     };
   };
   const inner = stagesOf('inside').data.rows;
-  // A load; of each of two timed repeats and of the warm-up a prefill and three decode steps.
+  // One load; a prefill and three decode steps for each of two timed repeats and for the warm-up.
   expect((inner.length - 1) % 4).toBe(0);
   expect(inner.length).toBeGreaterThanOrEqual(1 + 4 * 4);
   expect(stagesOf('outside').data.rows).toEqual(inner);

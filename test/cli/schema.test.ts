@@ -40,7 +40,7 @@ describe('what the binary prints and writes', () => {
     id = (JSON.parse(stdout) as { data: { session: { id: string } } }).data.session.id;
   });
 
-  /** Against the printed JSON Schema, and against the schema in the code. */
+  /** Validates against the printed JSON Schema, and against the schema in the code. */
   function checkDocument(text: string, name: (typeof names)[number]): void {
     const value: unknown = JSON.parse(text);
     expect((value as { schema?: string }).schema).toMatch(new RegExp(`^inferscope/${name}/\\d+\\.\\d+$`));
@@ -52,7 +52,7 @@ describe('what the binary prints and writes', () => {
     const published = z.fromJSONSchema(JSON.parse(stdout));
     expect(published.safeParse(value).error?.issues).toBeUndefined();
     expect(documents[name].schema.safeParse(value).error?.issues).toBeUndefined();
-    // A schema that takes everything would prove nothing.
+    // A schema that accepts everything would prove nothing.
     expect(published.safeParse({}).success).toBe(false);
   }
 

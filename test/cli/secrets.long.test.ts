@@ -10,7 +10,7 @@ import { environment, inferscope, place, start } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-/** Known by its shape alone; known only because a variable named like a secret holds it; known by its option. */
+/** Secrets recognized by their format, by the name of their variable, and by their option. */
 const planted = {
   shaped: 'hf_PlantedPlantedPlantedPlanted',
   variable: 'planted-value-0f3c9a',
@@ -18,7 +18,7 @@ const planted = {
 };
 const secrets = Object.values(planted);
 
-/** As an unscrubbed report has it: capture options, device environment, one NUL-parted text; and names of ranges. */
+/** Secrets in a raw report: in capture options, in the device environment, in a text with NUL separators, and in names of ranges. */
 const plantSql = `
   INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'MY_TOKEN="${planted.variable}"'),
     ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN="${planted.shaped}"'),
@@ -30,18 +30,18 @@ const plantSql = `
   UPDATE NVTX_EVENTS SET textId = NULL, text = 'decode ${planted.shaped} ${planted.variable} --token=${planted.option}'
     WHERE rowid IN (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 LIMIT 3);`;
 
-/** Files of a kind that profilers write: saved as they are, and left out of exports. */
+/** Raw files of profilers: saved unchanged, and not exported. */
 const rawFolders = /\/artifacts\/[^/]*(nsys|torch|kineto|ncu|cublas)[^/]*\//;
 const isOurs = (path: string) =>
   !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
 
-/** Parquet, gzip and text alike. */
+/** The secrets in a file, which may be compressed with gzip. */
 function holds(content: Buffer): string[] {
   const text = content[0] === 0x1f && content[1] === 0x8b ? gunzipSync(content) : content;
   return secrets.filter((secret) => text.includes(secret));
 }
 
-/** @param formats of exports: all once, two for every other capture */
+/** @param formats of exports: `all`, or only `csv` to save time */
 function lookEverywhere(
   session: string,
   { env = {}, formats = 'all' }: { env?: NodeJS.ProcessEnv; formats?: 'all' | 'csv' } = {},
@@ -59,10 +59,10 @@ function lookEverywhere(
   output('session', 'list', '--json');
   const tables = Object.keys(data.manifest.tables);
   if (tables.includes('kernels')) output('report', '--session', session);
-  // What is printed, by example; all rows of all tables are looked at below.
+  // Some printed outputs; all rows of all tables are checked below.
   for (const table of tables.filter((name) => name === 'kernels' || name === 'stages'))
     output('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
-  // Parquet is compressed: DuckDB looks at every row. The query itself has the secrets reversed.
+  // Parquet is compressed, so DuckDB searches every row. The query contains the secrets reversed, so that it does not contain them itself.
   const anywhere = secrets.map(
     (secret) => `contains(CAST(t AS VARCHAR), reverse('${[...secret].reverse().join('')}'))`,
   );
@@ -106,7 +106,7 @@ test('import: nsys SQLite with a complete environment, tokens in range names and
     '***',
     '***',
   ]);
-  // The raw report has them still: taking it along is warned of.
+  // The raw report still contains the secrets, and exporting it gives a warning.
   const raw = inferscope(at, ['session', 'export', 'nsys', '--raw', '-o', join(at.scratch, 'raw.tar.gz')]);
   expect(raw.stderr).toContain('warning:');
   expect(raw.stderr).toContain('secret.sqlite');
@@ -185,7 +185,7 @@ test('run: environment, command line, output, record, and errors', () => {
   ];
   const ran = inferscope(at, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
   expect(ran.status, ran.stderr).toBe(0);
-  // What the program itself prints is shown as it is; nothing of it is kept.
+  // The program's own output is shown unchanged, but not saved.
   expect(ran.stdout).toContain(planted.variable);
   lookEverywhere('ran', { env });
   const failed = inferscope(

@@ -12,7 +12,7 @@ const at = place();
 let server: ChildProcess;
 let url: string;
 
-/** Starts `inferscope serve` and waits for its one line on stdout. */
+/** Starts `inferscope serve` and waits for its line on stdout. */
 async function serve(args: string[] = []): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(
     process.execPath,
@@ -53,7 +53,7 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
   const answered = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
   expect(answered.stdout).toContain('true');
 
-  // The same seed again is reported.
+  // Reports that the same seed was used before.
   const again = inferscope(at, [...args, '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ data: { prompts: { seed_used_before: true } } });
   const { stdout: text } = inferscope(at, [
@@ -100,7 +100,7 @@ test('the queue shows in /metrics, under the names of vLLM', async () => {
   expect(reading).toMatchObject({ requests_running: 1, requests_waiting: 2 });
   expect(reading['kv_cache_usage_ratio']).toBeGreaterThan(0);
   expect(reading['kv_cache_usage_ratio']).toBeLessThanOrEqual(1);
-  // A reader of vLLM's page reads the same.
+  // The server has the same metrics names as vLLM.
   expect(readServerMetrics(text.replaceAll('inferscope:', 'vllm:'))).toEqual({ server: 'vLLM', reading });
   await answers;
   expect(readServerMetrics(await page()).reading).toMatchObject({

@@ -8,7 +8,7 @@ import { expectFailure, inferscope, place } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-/** Every kernel twice as long: what a slower device would have recorded. */
+/** Every kernel takes twice as long, as on a slower device. */
 const slower = 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start + 2 * ("end" - start)';
 
 beforeAll(() => {
@@ -63,7 +63,7 @@ test('incomparable sessions are reported', () => {
   expectFailure(compare('--json'), 2, 'E_USAGE');
   inferscope(at, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
   const { status, stderr } = compare('eager', 'log');
-  // A log of nvidia-smi has no timeline: that is said, in an error or with the result.
+  // A log of nvidia-smi has no timeline, which is stated in an error or with the result.
   expect(status !== 0 || stderr.length > 0).toBe(true);
   expect(compare('--help').stdout.match(/^ {2}\$ inferscope session compare /gm)).toHaveLength(2);
 });

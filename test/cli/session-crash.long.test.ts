@@ -10,7 +10,7 @@ import { keepSession } from '../../src/session/test-session.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
-// Below node_modules, so that the built script finds the packages it does not bundle.
+// In node_modules, so that the built script finds packages that are not bundled.
 const built = join(packageRoot(), 'node_modules', '.cache', `inferscope-test-${process.pid}`);
 const writer = join(built, 'session-writer.js');
 let home: Home;
@@ -57,7 +57,7 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   await started(child);
   const during = readdirSync(home.sessions);
   expect(during).toHaveLength(2);
-  // Another writer leaves a living one's folder alone.
+  // A writer does not remove the folder of another running writer.
   const second = await keepSession(home, { label: 'second' });
   expect(readdirSync(home.sessions)).toEqual(expect.arrayContaining(during));
   child.kill('SIGKILL');
@@ -68,7 +68,7 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   expect(listed.data.sessions.every(({ broken }: { broken: unknown }) => broken === null)).toBe(true);
   expect(inferscope('session', 'verify', '--all').status).toBe(0);
   expect(inferscope('session', 'show', '.tmp').status).toBe(2);
-  // Reading removed nothing, writing does.
+  // Only writing removes abandoned folders; reading does not.
   expect(readdirSync(home.sessions)).toHaveLength(3);
   const third = await keepSession(home, { label: 'third' });
   expect(readdirSync(home.sessions).sort()).toEqual([kept.id, second.id, third.id].sort());
@@ -95,7 +95,7 @@ test('two processes that save a session with the same id at once both succeed', 
   expect(inferscope('session', 'verify', '--all').status).toBe(0);
 });
 
-/** A small file system of our own: needs user namespaces, or root. */
+/** A small file system for the test: needs user namespaces, or root. */
 function mayMount(): boolean {
   const folder = testFolder();
   const tried = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', folder]);
@@ -108,7 +108,7 @@ if (!mounts)
     'SKIPPED: full-disk and read-only tests need `unshare -Urm` and tmpfs, which this machine refuses\n',
   );
 
-/** Runs a shell text with a file system of `sizeMiB` at the home, mounted for it alone. */
+/** Runs a shell script with a separate file system of `sizeMiB` mounted at the home. */
 function onSmallDisk(
   sizeMiB: number,
   script: string,

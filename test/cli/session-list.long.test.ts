@@ -29,6 +29,6 @@ test('lists 1,000 sessions, one line each', async () => {
     env: { ...process.env, INFERSCOPE_HOME: root },
   });
   expect(status).toBe(0);
-  // Heads, and that ids have no room.
+  // 1000 sessions, the heads, and a note that there is no room for ids.
   expect(stdout.trimEnd().split('\n')).toHaveLength(1002);
 });

@@ -1,6 +1,6 @@
 /**
- * A writer of sessions as a process of its own, for tests that kill it, race it or fill its disk.
- * argv: forever | keep <ISO time> | fill <rows>
+ * Writes sessions in a separate process, for tests that kill it, run several at once or fill its disk. argv: forever | keep <ISO time> |
+ * fill <rows>
  */
 import process from 'node:process';
 import { createSession } from '../../src/session/create.js';
@@ -22,7 +22,7 @@ try {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
-  // Random doubles do not compress: 8 bytes per row at least.
+  // Random doubles do not compress, so each row takes at least 8 bytes.
   const rows = mode === 'fill' ? Number(argument) : 1000;
   for (let i = 0; i < rows; i++) writer.sink.append('telemetry', { ...row, t_ns: i, value: Math.random() });
   const { id } = await writer.finish(summary);

@@ -104,7 +104,7 @@ test('rename, tag, note, show and list agree', () => {
   ]) {
     expect(stdout).toContain(text);
   }
-  // The folder's path is one word and may be longer than the terminal; nothing else is.
+  // The folder's path is one word, so it may be longer than the terminal is wide.
   for (const line of stdout.split('\n'))
     if (!line.includes(home.root)) expect(line.length).toBeLessThanOrEqual(80);
 });
@@ -162,7 +162,7 @@ test('an archive with valid checksums but a damaged Parquet page is rejected, an
   };
   const table = Object.values(manifest.data.tables).flat()[0]!;
   const bytes = readFileSync(join(folder, table.path));
-  // Behind the magic number: pages. The footer stays whole.
+  // Damages the pages after the magic number, not the footer.
   bytes.fill(0xff, 4, bytes.length - bytes.readUInt32LE(bytes.length - 8) - 8);
   writeFileSync(join(folder, table.path), bytes);
   table.sha256 = digestOf(bytes).sha256;

@@ -102,7 +102,7 @@ const attacks: [string, string][] = [
   [`SELECT * FROM read_text('/etc/passwd')`, 'E_SQL_STATEMENT'],
   [`SELECT * FROM read_parquet('${scratch}/home/sessions/*/tables/*/*.parquet')`, 'E_SQL_STATEMENT'],
   [`SELECT * FROM glob('/etc/*')`, 'E_SQL_STATEMENT'],
-  // A table name that is a path: the grammar allows it, DuckDB's lock does not.
+  // A table name that is a path: the grammar allows it, but DuckDB's lock does not.
   [`SELECT * FROM '${secret}'`, 'E_SQL_QUERY'],
   [`SELECT * FROM "${secret}"`, 'E_SQL_QUERY'],
   [`SELECT * FROM '${scratch}/home/sessions/x.parquet'`, 'E_SQL_QUERY'],
@@ -164,7 +164,7 @@ test('an error in the query shows DuckDB’s message and position', () => {
   expect(stderr).toContain('"clas" not found');
   expect(stderr).toContain('class');
   expect(sql('').status).toBe(2);
-  // A session alone is no query.
+  // A session without a query.
   for (const word of ['@last', 'llm-b1']) expect(sql(word).stderr).toContain('E_USAGE');
   expect(sql('--format', 'xml', 'SELECT 1').stderr).toContain('E_USAGE');
 });
@@ -183,7 +183,7 @@ test('--help has two examples; nothing is left in the temporary folder', () => {
 test.runIf(process.platform === 'linux')(
   'a list, which the memory limit of DuckDB does not count, is stopped too',
   () => {
-    // 2 GB in one value; without the watch it is made, and its length is the answer.
+    // One value of 2 GB; without the memory watch the query would succeed.
     const { status, stderr } = sql('--memory-limit', '64MiB', 'SELECT len(range(250000000))');
     expect([status, stderr.match(/E_\w+/)?.[0]], stderr).toEqual([2, 'E_SQL_LIMIT']);
   },

@@ -16,7 +16,7 @@ function sweepOf(stdout: string): SweepResult {
   return sweepDocumentSchema.parse(JSON.parse(stdout)).data;
 }
 
-/** The newest journal of a folder of results. */
+/** The newest journal in a folder of results. */
 function journal(folder: string): SweepResult {
   const name = readdirSync(results(folder)).findLast((file) => /^sweep-.*\.json$/.test(file))!;
   return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
@@ -90,7 +90,7 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
     readFileSync(join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.txt`), 'utf8'),
   ).toContain('2 measured');
 
-  // The two profiles against each other: one as a file, one as a session.
+  // Compares the two profiles, one as a file and one as a session.
   const [base, now] = [sweep.runs[0]!.output!, sweep.runs[1]!.session_id!];
   const htmlToo = ['--html', 'compared.html'];
   const compared = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlToo]);
@@ -112,7 +112,7 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
 const program = (script: string) => ['--', 'run', '--', 'sh', '-c', script];
 
 test('a failed run does not stop the rest; machine failures are retried; the reasons are in the report', () => {
-  // Fails for its first try as a network does, then works; `no` fails as a program does.
+  // `flaky` fails at its first try like a network error, then works; `no` fails like a program error.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
   const ran = inferscope(at, [
@@ -126,7 +126,7 @@ test('a failed run does not stop the rest; machine failures are retried; the rea
     'hunter2hunter2',
   ]);
   expect(ran.status).toBe(4);
-  // The journal needs the whole command to go on, and is the user's alone; nothing else has it.
+  // Only the journal has the whole command, which it needs to resume, and only the user can read it.
   for (const name of readdirSync(results('failing')).filter((file) => file.includes('.'))) {
     const path = join(results('failing'), name);
     const isJournal = name.startsWith('sweep-');
@@ -146,10 +146,10 @@ test('a failed run does not stop the rest; machine failures are retried; the rea
   expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
 }, 120_000);
 
-/** Leaves a mark in the folder it runs in, so that one knows that it has begun. */
+/** Creates a file when it starts. */
 const sleeper = program('touch begun-{s}; exec sleep {s}');
 
-/** Waits until the sleeper of a sweep runs. */
+/** Waits until the sleeping program of a sweep has started. */
 async function untilBegun(folder: string, seconds: number): Promise<SweepResult> {
   const mark = join(at.scratch, `begun-${seconds}`);
   for (let tries = 0; tries < 1200 && !existsSync(mark); tries++) await sleep(25);
@@ -215,7 +215,7 @@ test('too little disk: no run starts, and it says how to continue', () => {
   expect(ran.stderr).toContain('inferscope sweep --resume full/sweep-');
 });
 
-/** A daemon that is stopped, as its command line says it. It counts its calls. */
+/** A docker command that fails as if the daemon were stopped, and counts its calls. */
 function stoppedDaemon(): { command: string; calls: () => number } {
   const command = join(at.scratch, 'stopped-docker');
   const log = join(at.scratch, 'docker-calls');

@@ -7,11 +7,11 @@ import { inferscope, place, tinyArgs } from './profile-cli.js';
 const at = place();
 afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
 
-/** 150 characters in one folder name, and the capture and the model below it. */
+/** A folder with a name of 150 characters, and a capture and a model in it. */
 const deep = join(at.scratch, 'a-long-name-'.repeat(12), 'captures');
 const capture = join(deep, 'capture.sqlite');
 const model = join(deep, 'config.json');
-/** A home folder at that depth, so that paths of sessions, reports and caches are long, too. */
+/** A home in this folder, so that paths of sessions, reports and caches are long, too. */
 const home = join(deep, 'home');
 
 const run = (columns: number, ...args: string[]) => {
@@ -41,7 +41,7 @@ test.each(outputs)('%s fits the terminal width; a path is never split', (name, a
   const widest: number[] = [];
   for (const columns of [80, 120]) {
     const lines = run(columns, ...args).split('\n');
-    // Only text to be copied may be wider: paths, commands, code, and single words.
+    // Only paths, commands, code and single words may be wider, because they are copied.
     const whole = /a-long-name-|^ {4}inferscope \w|^ {17}(with|model)\b.*[(=]|^ *\S+$/;
     const prose = lines.filter((line) => !whole.test(line));
     widest.push(Math.max(...prose.map((line) => [...line].length)));
@@ -49,6 +49,6 @@ test.each(outputs)('%s fits the terminal width; a path is never split', (name, a
     for (const line of lines.filter((text) => text.includes('a-long-name-')))
       expect(line, name).toContain('a-long-name-'.repeat(12));
   }
-  // A wide terminal is used: some line is longer than 80 columns.
+  // A wide terminal is used: some lines are longer than 80 columns.
   expect(widest[1], name).toBeGreaterThan(80);
 });

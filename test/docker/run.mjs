@@ -33,7 +33,7 @@ function skip(why) {
   process.stderr.write(
     `\n*** SKIPPED: the tests of inferscope memory --container need a Docker engine, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
   );
-  // A pipeline that has an engine says so, and wants to know when it is gone.
+  // A pipeline with an engine requires the tests: a missing engine is then an error.
   process.exit(process.env.INFERSCOPE_REQUIRE_DOCKER === '1' ? 1 : 0);
 }
 
@@ -67,7 +67,7 @@ async function startDaemon() {
   skip(`dockerd does not start here:\n*** ${words}`);
 }
 
-/** Folders, the links that a merged /usr has, and a name for root. */
+/** Folders, the links of a merged /usr, and a name for root. */
 function makeImage() {
   const tree = join(scratch, 'tree');
   for (const folder of ['dev', 'etc', 'proc', 'root', 'run', 'sys', 'tmp', 'usr', 'var'])
@@ -80,7 +80,7 @@ function makeImage() {
   execFileSync('docker', ['import', '-', name], { env, input: tar, stdio: ['pipe', 'ignore', 'inherit'] });
 }
 
-/** The virtual environment of npm run test:torch, if it is whole, and the Python below it. */
+/** The virtual environment of npm run test:torch if it is complete, and its Python. */
 function torchPython() {
   const cache = join(root, 'node_modules', '.cache');
   const found = existsSync(cache)
@@ -113,11 +113,11 @@ try {
     ...(torch?.mounts ?? []),
   ];
   const volumes = mounts.flatMap((one) => ['-v', `${one}:${one}:ro`]);
-  // An engine that answers may still be unable to start containers, or be one of another machine that has none of these
-  // folders: that is no engine for these tests.
+  // An engine that answers may not be able to start containers, or be on another machine without these folders. The tests cannot use such
+  // an engine.
   try {
     makeImage();
-    // A tmpfs where the probe goes: `docker cp` would not reach it.
+    // The probe is in a tmpfs, which `docker cp` cannot reach.
     must(
       'run',
       '-d',

@@ -37,7 +37,7 @@ test('Polars, DuckDB, ClickHouse and Spark read the tables of a session in place
       encoding: 'utf8',
     }),
   );
-  // Without a Java runtime run.mjs has said that Spark is left out.
+  // Without a Java runtime, run.mjs has reported that Spark is left out.
   const spark = spawnSync('java', ['-version']).error === undefined ? { spark: own } : {};
   expect(found).toEqual({ polars: own, duckdb: own, chdb: own, ...spark });
 });

@@ -23,7 +23,7 @@ try {
     execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
     const install = [python, '-m', 'pip', 'install', '--quiet'];
     execFileSync(install[0], [...install.slice(1), '-r', requirements], { stdio: 'inherit' });
-    // For the DuckDB of inferscope, which is not the one of requirements.txt.
+    // For the DuckDB in inferscope, which is not that of requirements.txt.
     execFileSync(install[0], [...install.slice(1), '--no-deps', httpfs], { stdio: 'inherit' });
     writeFileSync(whole, '');
   }

@@ -53,7 +53,7 @@ async function core(file) {
     });
     const bar = /^(data\.stages\[[^\]]*\]\.bars\[[^\]]*\]\.ms) = (.*)$/;
     const lines = readdirSync(folder)
-      // Tables of an archive are those that its version wrote.
+      // Tables of an archive are those of the version that wrote it.
       .filter((name) => !/^diagnosis.*\.tables\.txt$/.test(name))
       .sort()
       .flatMap((name) =>
@@ -120,7 +120,7 @@ async function make(
   }
 }
 
-/** Fixtures to import and archives, one session each. */
+/** Fixtures to import, and archives: one session each. */
 function sessions() {
   const file = (path) => join(fixtures, path);
   const imports = [
@@ -180,7 +180,7 @@ function archiveName(path) {
   return `${basename(join(path, '..'))}.${basename(path).replace(/\.(tgz|tar\.gz)$/, '')}`;
 }
 
-/** Documents over two sessions, and those that need none. */
+/** Documents about two sessions, and documents without a session. */
 function comparisons() {
   const faults = readdirSync(join(fixtures, 'diagnosis'))
     .filter((one) => one.endsWith('-fault.tgz'))
@@ -243,7 +243,7 @@ async function tableSums(folder) {
   return `${lines.join('\n')}\n`;
 }
 
-/** A JSON value as lines; what stands in a list is named by its id where it has one, so that an insertion moves nothing else. */
+/** A JSON value as lines; a list item with an id is named by it, so that an insertion does not change other lines. */
 function flatten(value, path = '') {
   if (Array.isArray(value)) {
     const ids = value.map((one, index) => idOf(one) ?? String(index));
@@ -268,21 +268,21 @@ function idOf(value) {
   return null;
 }
 
-/** Whether a key differs between two runs of one commit: times, paths, installed versions. */
+/** Whether a value differs between two runs of one commit: times, paths, installed versions. */
 function varies(key) {
   return /^(started_at|ended_at|created_at|captured_at|imported_at|session|sessions|session_id|path|sha256|command|tool_version|schema)$/.test(
     key,
   );
 }
 
-/** Ids, codes and names stay; prose, paths and dates are masked. */
+/** Ids, codes and names are compared; prose, paths and dates are masked. */
 function mask(text) {
   if (text.length > 120 || /\s/.test(text)) return '<text>';
   if (/^\d{4}-\d\d-\d\d|^\d{8}-\d{6}/.test(text)) return '<time>';
   return text.startsWith('/') ? '<path>' : JSON.stringify(text);
 }
 
-/** Prints the differences by document, then their number by field; exit code 1 if there are any. */
+/** Prints the differences by document, then their number by field; exits with 1 if there are any. */
 function compare(before, after) {
   const fields = new Map();
   const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();

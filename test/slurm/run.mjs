@@ -43,7 +43,7 @@ function install() {
   if (!found()) skip('slurm-wlm was installed, but slurmctld, slurmd or sbatch is not on PATH.');
 }
 
-/** A controller and one node with two cores; its user is this one. */
+/** A controller and one node with two cores, both run by the current user. */
 async function start() {
   if (process.getuid() !== 0) skip('Its daemons are started as root here.');
   const name = hostname().split('.')[0];
@@ -92,14 +92,14 @@ async function start() {
   skip(`its node is not ready after 30 s: ${quiet('sinfo', '-R', '--noheader').stdout.trim()}`);
 }
 
-/** A machine may let Slurm start but no job: that is no Slurm for these tests. */
+/** On some machines Slurm starts but runs no job: the tests cannot use it. */
 function tried() {
   const job = spawnSync('srun', ['--time=1', 'true'], { env, encoding: 'utf8', timeout: 60_000 });
   if (job.status !== 0)
     skip(`it runs no job here: ${(job.stderr || String(job.error)).trim().split('\n').at(-1)}`);
 }
 
-/** Daemons write into the folder until they have ended. */
+/** The daemons write into the folder until they exit. */
 function stop() {
   for (const daemon of ['slurmd', 'slurmctld']) {
     try {
@@ -110,7 +110,7 @@ function stop() {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
       }
     } catch {
-      // It is not running, or no longer.
+      // The daemon is not running, or has exited.
     }
   }
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });

@@ -31,7 +31,7 @@ const tests = spawnSync(python, ['-B', join(here, 'run_tests.py'), ...process.ar
   stdio: 'inherit',
   timeout: 20 * 60_000,
 });
-// The same Python below the engine in TypeScript.
+// Tests in TypeScript use the same Python for the engine.
 const engine =
   process.argv.length > 2
     ? { status: 0 }

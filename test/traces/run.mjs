@@ -28,7 +28,7 @@ if (process.argv.includes('--fetch')) {
   }
 }
 
-/** Files of one trace: those of the ranks of a job, or itself. */
+/** Files of a trace: those of all ranks of a job, or the file itself. */
 function filesOf(trace) {
   return trace.ranks ?? [trace];
 }
@@ -42,7 +42,7 @@ const command = (...args) =>
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 
-/** Share of a stage from which a finding that is not so is a false alarm. */
+/** Minimum share of a stage from which an incorrect finding counts as a false alarm. */
 const claimed = 0.05;
 
 function problems(trace) {
