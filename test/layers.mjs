@@ -1,4 +1,4 @@
-// Which folder of src/ may import which, over all imports: static, types, `export from` and lazy `import()`; files never import each
+// Checks which folder of src/ imports which, over all imports: static, types, `export from` and lazy `import()`. Files must not import each
 // other in circles. There are no exceptions.
 //
 //   node test/layers.mjs

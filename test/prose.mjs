@@ -1,4 +1,4 @@
-// Code decides on ids and codes, never on its own English: no string method or regular expression reads a title, a reason, a note …, and
+// Code decides on ids and codes, never on its own English: no string method or regular expression reads a title, a reason or a note, and
 // nothing is compared with a phrase. Text of other programs (logs, errors, reports) has no codes; the places that read it are listed.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

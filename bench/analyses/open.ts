@@ -4,8 +4,8 @@ import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { launchBrowser } from '../../test/browser/chromium.js';
 
-// How long a report takes to open in Chromium, until its charts are drawn, and a page of as many bytes that shows
-// nothing: node open.js REPORT.html. Exit code 1 when the median misses the goal.
+// Time until a report has drawn its charts in Chromium, compared with an empty page of the same size: node open.js REPORT.html. Exits with
+// 1 if the median misses the goal.
 
 const goalS = 2;
 const rounds = 5;

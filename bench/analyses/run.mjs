@@ -1,4 +1,4 @@
-// Every analysis of an imported GPU session, its whole report, and how long the page takes to open. Import first: inferscope import CAPTURE
+// Time of every analysis of an imported GPU session, of its report, and until the page is open. Import first: inferscope import CAPTURE
 // node bench/analyses/run.mjs SESSION-FOLDER [CLI.js]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { build } from 'tsdown';
 
 const folder = resolve(process.argv[2] ?? '');
 const cli = process.argv[3] ?? 'dist/cli.js';
-// Below node_modules, so that the bundle finds DuckDB.
+// In node_modules, so that the bundle finds DuckDB.
 const outDir = mkdtempSync(join('node_modules', '.analyses-bench-'));
 try {
   await build({

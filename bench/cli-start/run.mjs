@@ -1,4 +1,4 @@
-// Start-up of the built binary against a bare Node process; see README.md in this folder.
+// Startup of the built binary compared with a bare Node process; see README.md in this folder.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
@@ -58,7 +58,7 @@ try {
   rmSync(plain, { recursive: true, force: true });
 }
 
-/** Copies the session under new ids, each with a manifest and its checksum. */
+/** Copies the session under new ids, each with its manifest and checksum. */
 function copySessions(count) {
   const sessions = join(home, 'sessions');
   const original = readdirSync(sessions).find((name) => !name.startsWith('.'));

@@ -1,6 +1,6 @@
-// Captures → fixtures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES holds time/ and sessions/ (sessions.mjs).
-// What a session reveals of its machine (absolute paths in commands, program output) is removed.
-// Programs that are not in CAPTURES keep their fixtures: a few can be captured anew. Their ORIGIN.md is written by hand.
+// Makes fixtures of captures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES has time/ and sessions/
+// (sessions.mjs). Facts about the machine (absolute paths in commands, program output) are removed. Programs that are not in CAPTURES keep
+// their fixtures, so that a few can be captured again. Their ORIGIN.md is written by hand.
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -39,7 +39,7 @@ async function scrubbed(from, to) {
   for (const { path } of printed) rmSync(join(folder, id, path));
   session.data.artifacts = session.data.artifacts.filter((one) => !printed.includes(one));
   const text = JSON.stringify(session, null, 2)
-    // The program's own folder, and folders of results.
+    // The program's own folder, and result folders.
     .replaceAll(/"\/[^"]*?\/(bench\/diagnosis\/[^"]*)"/g, '"$1"')
     .replaceAll(/"(--output=|--export=)?\/[^"]*\/([^"/]+)"/g, '"$1$2"');
   writeFileSync(manifest, text);
@@ -60,7 +60,7 @@ const read = readdirSync(join(captures, 'time'))
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(captures, 'time', name), 'utf8')));
 const timings = [...kept.filter(({ fault }) => !read.some((one) => one.fault === fault)), ...read];
-// One program a line: a capture of one changes one line. Times to the nanosecond.
+// One line per program, so that a new capture changes one line. Times in ns.
 const rounded = (_, value) => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
 const lines = timings
   .toSorted((a, b) => a.fault.localeCompare(b.fault))

@@ -3,9 +3,9 @@ import type { ExplainResult, Finding } from '../../src/model/documents/explain.j
 /** An entry of faults.json. */
 export interface PlantedFault {
   id: string;
-  /** The fault, and what the repaired twin does instead. */
+  /** The fault, and what its repaired twin does instead. */
   planted: string;
-  /** Rules that name this cause: any of them as the first finding is correct. */
+  /** Rules that name this cause; any of them is correct as the first finding. */
   rules: string[];
   /** Kind of stage with the fault; all kinds if missing. */
   stage?: 'prefill' | 'decode';
@@ -43,7 +43,7 @@ export interface GeneratedProgram {
   issues?: string[];
 }
 
-/** Rules that are correct for every generated twin, whatever was repaired. */
+/** Rules that are correct for every generated twin, regardless of its repair. */
 const trueOfTwins = {
   decode: { small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate' },
   prefill: {
@@ -52,7 +52,7 @@ const trueOfTwins = {
   },
 };
 
-/** Rules that are correct for eager programs on transformers, whatever was repaired. */
+/** Rules that are correct for eager programs on transformers, regardless of their repair. */
 const trueOfStock = {
   launch_bound: 'every operation is launched by itself',
   elementwise_norm_overhead: 'norms, rotary embeddings and activations are chains of kernels',
@@ -63,7 +63,7 @@ const trueOfStock = {
   gpu_idle_between_requests: 'generate() prepares every call in Python',
 };
 
-/** Rules that are correct for programs on vLLM, whatever was repaired. */
+/** Rules that are correct for programs on vLLM, regardless of their repair. */
 const trueOfEngine = {
   small_batch_memory_bound: 'its batch is below the one at which weights stop to dominate',
   host_bound: 'vLLM schedules every step in Python',
@@ -71,7 +71,7 @@ const trueOfEngine = {
   gpu_idle_between_requests: 'generate() adds the requests of every call in Python',
 };
 
-/** The programs of a half: made from decoder.py, on transformers, or on vLLM. */
+/** How the programs of a half were made: from decoder.py, on transformers (stock), or on vLLM (engine). */
 export const familyOf = (half: GeneratedProgram['half']): 'decoder' | 'stock' | 'engine' =>
   half.startsWith('stock') ? 'stock' : half.startsWith('engine') ? 'engine' : 'decoder';
 
@@ -104,7 +104,7 @@ export const plantedIn = ({
 export interface Timing {
   fault: string;
   kind: string;
-  /** Sequences or rows per stage, if the variants differ: times are compared for the fault's number. */
+  /** Sequences or rows per stage if the variants differ; times are scaled to the fault's number. */
   per: Record<Variant, number>;
   pairs: Record<Variant, { wall_ms: number; device_ms: number }>[];
   /** Sums of one traced run, ms per stage. */
@@ -138,7 +138,7 @@ export interface Row {
   error: number | null;
 }
 
-/** Half-width of the 95 % interval of a gain, over the gain, up to which an expected gain is compared with it. */
+/** Maximum half-width of a gain's 95 % interval, relative to the gain, for comparing an expected gain with it. */
 const gainKnown = 0.25;
 
 /** Median with its 95 % interval by order statistics: for 12 values the 3rd and the 10th (binomial, 96.1 %). */
@@ -184,7 +184,7 @@ export function grade(
   );
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing, fault.host ?? false);
-  // A hidden fault appears after the first one is repaired, as in the twin: their gains add up.
+  // A hidden fault appears only after the first one is repaired, as in the twin, so their gains add up.
   const gains = places.map((place) => {
     const gain = findings[place]?.gain;
     return gain?.per === 'token' ? gain.expected_ms * (timing?.per.fault ?? 1) : gain?.expected_ms;
@@ -237,7 +237,7 @@ function achievedBy(
   const of = (variant: Variant) =>
     medianOf(timing.pairs.map((pair) => pair[variant].wall_ms * scale(variant)));
   const wall = { fault: of('fault'), fixed: of('fixed') };
-  // Both variants of a pair ran one after the other, so that slow seconds of the machine are in both.
+  // Both variants of a pair ran in immediate succession, so that a slow period of the machine affects both.
   const {
     median: gain,
     low,

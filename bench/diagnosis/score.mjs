@@ -1,5 +1,6 @@
-// What `explain` makes of the planted faults, from the captures in test/fixtures/diagnosis: node bench/diagnosis/score.mjs [--update] [--only fault,…]
-// --update also writes the table into docs/reference/diagnosis-scores.md. --captures FOLDER takes archives and timings from there. Runs the sources: no build.
+// Grades the findings of `explain` for the planted faults in test/fixtures/diagnosis: node bench/diagnosis/score.mjs [--update] [--only fault,…]
+// --update also writes the table into docs/reference/diagnosis-scores.md. --captures FOLDER reads archives and timings from there. Runs the
+// sources without a build.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +22,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'inferscope-score-'));
 const table = join(scratch, 'table.txt');
 const run = spawnSync(
   'npx',
-  // One file after the other: each adds to the table, and writes the page of docs.
+  // Files are processed in sequence, because each adds to the table in the docs.
   [
     'vitest',
     'run',

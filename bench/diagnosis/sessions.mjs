@@ -1,6 +1,8 @@
-// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--roofline FILE] [--kineto] [--only fault,…]
-// One archive for each program, of its nsys capture (--kineto: of its trace of PyTorch's profiler), of its stages without a profiler and of its counters. On the machine that
-// was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
+// Makes sessions of the captures of capture.sh: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6]
+//   [--roofline FILE] [--kineto] [--only fault,…]
+// Writes one archive per program, with its nsys capture (--kineto: its trace of PyTorch's profiler), its stages without a profiler and its
+// counters. Run it on the captured machine after `inferscope roofline`, so that the sessions have the GPU's roofline. Exits with 1 if an
+// archive cannot be made.
 import { spawn } from 'node:child_process';
 import {
   cpSync,
@@ -45,7 +47,7 @@ const lines = (path) =>
         .map((line) => JSON.parse(line))
     : [];
 
-/** Rows of ncu's page by program: they come in the order of the captures, ids from 0. */
+/** Rows of ncu's page by program: they are in the order of the captures, with ids from 0. */
 const countersOf = (() => {
   const path = join(captures, 'ncu', 'raw.csv');
   if (!existsSync(path)) return () => null;
@@ -74,7 +76,7 @@ const countersOf = (() => {
   };
 })();
 
-/** Under a name that identifies the program, without the path of this machine: a session keeps its command. */
+/** Under a name that identifies the program without a path of this machine, because a session stores its command. */
 function inWork(path, name) {
   const link = path.endsWith('.parquetdir') ? `${name}.parquetdir` : basename(path);
   if (!existsSync(join(work, link))) symlinkSync(path, join(work, link));
@@ -100,7 +102,7 @@ const programs = values.kineto
   ? readdirSync(join(captures, 'time')).flatMap((name) => traced(name) ?? [])
   : lines(join(captures, 'nsys', 'order.jsonl')).filter(({ report }) => report !== undefined);
 const todo = programs.filter(({ fault }) => !only || only.includes(fault));
-// Measured on the machine that was captured, where this is another one.
+// The roofline of the captured machine, if this is another one.
 const roofline = values.roofline ? ['--roofline', 'roofline.json'] : [];
 if (values.roofline) cpSync(values.roofline, join(work, 'roofline.json'));
 let failed = 0;
@@ -110,7 +112,7 @@ async function one({ fault, variant, report }) {
     values.kineto
       ? join(captures, 'time', `${name}.kineto.json.gz`)
       : join(captures, 'nsys', `r.${report}.parquetdir`),
-    // What was not timed has its model and sizes only.
+    // Programs without timings have only their model and sizes.
     ['time', 'nsys'].map((mode) => join(captures, mode, `${name}.jsonl`)).find((path) => existsSync(path)) ??
       null,
     join(captures, 'time', `${name}-delay.jsonl`),

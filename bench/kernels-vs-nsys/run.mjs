@@ -1,5 +1,5 @@
 // Per-kernel times of `inferscope kernels` compared with those of nsys around the same loop. See README.md.
-// node bench/kernels-vs-nsys/run.mjs [--python python3] [--cli dist/cli.js]; needs a GPU and nsys; ends with 1 when over 2 %.
+// node bench/kernels-vs-nsys/run.mjs [--python python3] [--cli dist/cli.js]; needs a GPU and nsys; exits with 1 if they differ by more than 2 %.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ function inferscope(args, more = {}) {
   return ran.stdout;
 }
 
-/** Rows with times in ns of the wall clock: both sessions were made on this machine. */
+/** Rows with times in ns of the wall clock, because both sessions were recorded on this machine. */
 function rows(session, sql) {
   const shown = JSON.parse(inferscope(['session', 'show', session, '--json']));
   const zero = Date.parse(shown.data.manifest.started_at) * 1e6;
@@ -43,7 +43,7 @@ function rows(session, sql) {
   return found.map((row) => ({ zero, ...Object.fromEntries(columns.map(({ name }, i) => [name, row[i]])) }));
 }
 
-/** Long kernels: the time between two kernels, which is included by events but not by kernels, is then below the goal. */
+/** Only long kernels: events include the time between two kernels, which must be below the goal. */
 const sizes = ['--batch-size', '8', '--seq-len', '8192', '--hidden-size', '4096'];
 const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
@@ -69,7 +69,7 @@ try {
     cli,
   ];
   inferscope([...around, ...inner, '--runs', '50', '--max-seconds', '1', '--name', 'timed', '--quiet']);
-  // Two profilers cannot share a process, so torch's profiler counts the kernels per run in another one.
+  // Two profilers cannot share a process, so PyTorch's profiler counts the kernels per run in a separate process.
   const traced = JSON.parse(
     inferscope([...inner, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
   );
@@ -83,7 +83,7 @@ try {
     'timed',
     "SELECT case_id, start_ns, end_ns, mean_ns FROM microbenchmarks WHERE outcome = 'measured' ORDER BY start_ns",
   );
-  // Between the runs the cache is overwritten, and the device is kept waiting while they are queued.
+  // Between runs the cache is overwritten, and the device waits until they are queued.
   const launched = rows(
     'around',
     "SELECT start_ns, dur_ns FROM kernels WHERE name NOT LIKE '%FillFunctor%' AND name NOT LIKE '%spin_kernel%' ORDER BY start_ns",
@@ -94,7 +94,7 @@ try {
   );
   for (const one of cases) {
     const [from, to] = [one.start_ns + one.zero, one.end_ns + one.zero];
-    // The edges are known only to a millisecond: the middle of the timed part certainly belongs to this case.
+    // The edges are known only to a millisecond; the middle of the timed part surely belongs to this case.
     const margin = Math.max(2e6, 0.1 * (to - from));
     const own = launched.filter(
       (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,

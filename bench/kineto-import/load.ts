@@ -8,7 +8,7 @@ import { createSession } from '../../src/session/create.js';
 import { homeFolders } from '../../src/session/home.js';
 import { accounted } from './phases.js';
 
-// One import in a process of its own: node load.js TRACE THREADS WORKER [attribute]
+// One import in a separate process: node load.js TRACE THREADS WORKER [attribute]
 const [path = '', threads, workerEntry = '', also] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'kineto-bench-'));
 const home = homeFolders({ INFERSCOPE_HOME: folder });
@@ -35,7 +35,7 @@ console.log(
     threads: Number(threads),
     load_s: (loaded - began) / 1000,
     attribute_s: also ? (ended - loaded) / 1000 : null,
-    // CPU time of all threads, which a busy machine does not change.
+    // CPU time of all threads, which other load on the machine does not change.
     cpu_s: (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
     peak_rss_mb: Math.round(process.resourceUsage().maxRSS / 1024),
     ...rows,

@@ -1,8 +1,8 @@
 import type { Workbench } from '../../src/model/workbench.js';
 
 /**
- * CPU seconds (all threads) of each thing asked of a workbench, by the beginning of its statement or its table; `js` is
- * what is spent between them. A scan counts until its last batch, what is made of the batches excluded.
+ * CPU seconds (all threads) per workbench call, by the start of its statement or its table; `js` is the time between calls. A scan counts
+ * until its last batch, without the processing of the batches.
  */
 export function accounted(workbench: Workbench): {
   workbench: Workbench;

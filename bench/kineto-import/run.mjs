@@ -1,5 +1,5 @@
 // usage: node bench/kineto-import/run.mjs TRACE [attribute] [--hta PYTHON]   (make TRACE with generate.mjs)
-// PYTHON is one with HolisticTraceAnalysis, e.g. of a virtual environment: it reads the same file after us.
+// PYTHON has HolisticTraceAnalysis, e.g. in a virtual environment; it reads the same file after inferscope.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -20,13 +20,13 @@ used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({"load_s": time.perf_counter() - begin, "cpu_s": used.ru_utime + used.ru_stime,
   "peak_rss_mb": used.ru_maxrss // 1024, "rows": rows}))
 `;
-/** HolisticTraceAnalysis reading the trace into its table, nothing asked of it. */
+/** HolisticTraceAnalysis only reads the trace into its table. */
 function hta(python) {
   const talk = ['ignore', 'pipe', 'ignore'];
   const out = execFileSync(python, ['-c', htaProgram, path], { encoding: 'utf8', stdio: talk });
   return JSON.parse(out.trim().split('\n').at(-1));
 }
-// Below node_modules, so that the bundle finds DuckDB.
+// In node_modules, so that the bundle finds DuckDB.
 const outDir = mkdtempSync(join('node_modules', '.kineto-bench-'));
 try {
   const entry = { load: 'bench/kineto-import/load.ts', worker: 'src/import/kineto/worker.ts' };

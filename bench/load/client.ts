@@ -6,9 +6,8 @@ import type { LoadTarget } from '../../src/load/target.js';
 import { runLoad } from '../../src/load/threads.js';
 import { tokenTimes } from '../../src/load/token-times.js';
 
-// One load against bench/load/server.mjs, in a process of its own:
-// node client.js URL STREAMS TOKENS_PER_S SECONDS THREADS WORKER. Every user sends three requests of SECONDS each, the
-// first a warm-up that is not counted, as bench serve has it. Prints one JSON line.
+// One load against bench/load/server.mjs in a separate process: node client.js URL STREAMS TOKENS_PER_S SECONDS THREADS WORKER. Every user
+// sends three requests of SECONDS each; the first is a warm-up that is not counted, as in bench serve. Prints one JSON line.
 const [url = '', streamsText, rateText, secondsText, threadsText, workerEntry = ''] = process.argv.slice(2);
 const [streams, rate, seconds, threads] = [streamsText, rateText, secondsText, threadsText].map(Number) as [
   number,
@@ -55,7 +54,7 @@ function percentiles(values: number[]) {
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
-/** What the server wrote, as a client without any delay would see it. */
+/** Latencies by the server's log, as a client without any delay would measure them. */
 function serverFigures(entries: readonly Logged[]) {
   const whole = entries.filter(({ writes_ns: writes }) => writes.length > 1);
   return {
@@ -66,7 +65,7 @@ function serverFigures(entries: readonly Logged[]) {
   };
 }
 
-/** Chunks read a second: the median over the whole seconds in which every user had begun. */
+/** Chunks read per second: the median over the whole seconds after every user had started. */
 function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): number | null {
   const from = beginNs + (rampSeconds + 1) * 1e9;
   const bins: number[] = [];
@@ -75,7 +74,7 @@ function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): numbe
       const bin = Math.floor((at - from) / 1e9);
       if (bin >= 0) bins[bin] = (bins[bin] ?? 0) + 1;
     }
-  // The last seconds hold users that are done.
+  // In the last seconds some users are done.
   const whole = bins.slice(0, Math.max(1, Math.floor(3 * (seconds + firstMs / 1000)) - 2));
   return percentiles(whole.map((count) => count ?? 0)).p50;
 }
@@ -133,7 +132,7 @@ console.log(
     tokens_per_s: chunksPerSecond(outcome.exchanges, outcome.begin_ns),
     ok: ttftErrors.length,
     failed: outcome.exchanges.filter(({ status }) => status !== 'ok').length,
-    /** As it would report them, and what was sent: for the comparison with other clients. */
+    /** Reported figures and sent requests, for the comparison with other clients. */
     ttft_ms: percentiles(ttfts),
     tpot_ms: percentiles(tpots),
     server: serverFigures([...log.values()].filter(({ prompt }) => Number(prompt.split(' ')[1]) >= streams)),

@@ -1,4 +1,4 @@
-// What run.mjs and peers.mjs share: the client built from src/load, the programmed server, one load.
+// Shared by run.mjs and peers.mjs: the client built from src/load, the programmed server, one load.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -14,7 +14,7 @@ export const busyNow = () => loadavg()[0].toFixed(1);
 export const machineWords = () =>
   `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${busyNow()} before`;
 
-/** Builds the client into a folder of its own; `close` removes it. LOAD_CLIENT names a folder it was built into before. */
+/** Builds the client into a temporary folder; `close` removes it. LOAD_CLIENT names a folder with an earlier build. */
 export async function buildClient() {
   const built = process.env['LOAD_CLIENT'];
   if (built) return { folder: built, close: () => {} };
@@ -45,14 +45,14 @@ export async function startServer() {
   const url = `http://127.0.0.1:${JSON.parse(line).port}`;
   return {
     url,
-    /** Writes of the server since the last call, with their times. */
+    /** The server's writes with times since the last call. */
     log: async () => (await fetch(`${url}/log`)).json(),
     defaults: (fields) => fetch(`${url}/defaults`, { method: 'POST', body: JSON.stringify(fields) }),
     close: () => child.kill(),
   };
 }
 
-/** One load in a process of its own, ended by force when it takes four times as long as it should. */
+/** One load in a separate process, killed if it takes four times as long as planned. */
 export async function load(folder, url, { streams, rate, seconds, threads = 1 }) {
   const args = [url, streams, rate, seconds, threads, join(folder, 'load-worker.mjs')].map(String);
   const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'client.mjs'), ...args], {

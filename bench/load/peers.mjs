@@ -1,9 +1,9 @@
 // The load generator compared with other clients, against the same server in the same run. See README.md.
 // node bench/load/peers.mjs --guidellm PATH --aiperf PATH --tokenizer FOLDER [--streams 20,100,500] [--seconds 2]
-//   [--until-wrong MS]   the highest load that each client bears: it is left out after the first load at which the TTFT
-//                        that it reports is off by more than MS at p50, a request failed, or it said itself that it was
-//                        the limit
-// PATHs are the installed commands; nothing is installed here. FOLDER holds a tokenizer.json, which both want.
+//   [--until-wrong MS]   finds the highest load that each client sustains: a client is left out after the first load at
+//                        which its TTFT is wrong by more than MS at p50, a request failed, or it reported itself as the
+//                        limit
+// PATHs are the installed commands; nothing is installed here. FOLDER has a tokenizer.json, which both clients need.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -24,19 +24,19 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-/** Tokens per second of a stream; three requests a stream, the first a warm-up. */
+/** Tokens per second per stream; three requests per stream, the first a warm-up. */
 const rate = 50;
 const firstMs = 200;
 const tokens = rate * seconds;
 const tolerableMs = Number(values['until-wrong'] ?? Infinity);
 /** CPU of each client by load. */
 const used = new Map();
-/** The last load that a client bore, tokens/s, and why it was left out of the ones after it. */
+/** The highest load that a client sustained, tokens/s, and why higher loads were left out. */
 const borne = new Map();
 const leftOut = new Map();
 const scratch = mkdtempSync(join(tmpdir(), 'load-peers-'));
 
-/** Both take a tokenizer by a hub's name only: a cache of one, laid out as the hub's client has it. */
+/** Both accept a tokenizer only by a name on the Hugging Face hub, so this is a cache in the hub client's layout. */
 function tokenizerCache() {
   const model = join(scratch, 'hub', 'models--local--words');
   const revision = '0'.repeat(40);
@@ -48,7 +48,7 @@ function tokenizerCache() {
     symlinkSync(join(resolve(values.tokenizer), name), join(snapshot, name));
 }
 
-/** Runs a command through bash, which reports the CPU time of all its processes. @returns its seconds of CPU */
+/** Runs a command in bash, which reports the CPU time of all its processes. @returns its CPU seconds */
 async function cpuSeconds(command, args) {
   const child = spawn(
     'bash',
@@ -70,7 +70,7 @@ async function cpuSeconds(command, args) {
 
 const words = (text) => text.split(' ');
 
-/** The only client with requests joined one by one with the server's log: its result includes the true times. */
+/** The only client with a join of each request with the server's log: its result includes the true times. */
 async function inferscope(url, streams) {
   const own = await load(folder, url, { streams, rate, seconds });
   const pair = ({ p50, p99 }) => [p50, p99];
@@ -129,7 +129,7 @@ async function aiperf(url, streams) {
 }
 
 const quantile = (sorted, share) => sorted[Math.floor((sorted.length - 1) * share)];
-/** p50 and p99 of what the server wrote, the warm-up (the first request of each stream) left out. */
+/** p50 and p99 of the times that the server logged, without the warm-up (the first request of each stream). */
 function written(entries, streams) {
   const counted = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
   const both = (value) => {
@@ -179,7 +179,7 @@ function limits() {
     );
 }
 
-/** Starting up costs seconds of CPU: a token's price is the slope between the smallest load and the largest. */
+/** Startup takes CPU seconds, so the cost per token is the slope between the smallest and the largest load. */
 function tokenPrices() {
   for (const [name, spent] of used) {
     const [least, most] = [spent[0], spent.at(-1)];

@@ -1,7 +1,10 @@
 const block = 16;
 const seen = new Set();
 
-/** Number of words of this prompt in leading blocks of 16 seen before, as in a paged prefix cache; remembers its blocks. */
+/**
+ * Number of words in this prompt's leading blocks of 16 that were in earlier prompts, as in a paged prefix cache. Adds its blocks to the
+ * cache.
+ */
 export function cachedWords(prompt) {
   const words = prompt.split(' ');
   let cached = 0;

@@ -1,10 +1,10 @@
 // Streams of the programmed server. Fields of a request in addition to OpenAI's:
 //   first_ms   delay of the first token after the request was read       gap_ms     between tokens
-//   per_chunk  tokens in a chunk       request_id  kept in the log       fault      one of those below
+//   per_chunk  tokens in a chunk       request_id  written to the log    fault      one of those below
 //   prefix_cache  true: blocks of 16 words seen before are served from a cache, the first token comes up to 5 times
 //                 sooner, usage reports them (unless tell_cached is false), and /metrics counts them
-//   fault_every   3: every third request meets the fault
-//   reasoning  chat: so many tokens come as reasoning_content before the content begins
+//   fault_every   3: every third request has the fault
+//   reasoning  chat: number of tokens sent as reasoning_content before the content
 //   tool_call  chat: true: the tokens are the arguments of a tool call
 import process from 'node:process';
 import { cachedWords } from './prefix-blocks.mjs';
@@ -31,7 +31,7 @@ const event = (data) => frame(`data: ${typeof data === 'string' ? data : JSON.st
 const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** Faults that never stream. */
+/** Faults without a stream. */
 const refusals = {
   unauthorized: (socket, plain) => plain(socket, 401, { error: { message: 'no API key' } }),
   not_found: (socket, plain) => plain(socket, 404, { error: { message: 'no such model' } }),
@@ -45,7 +45,7 @@ const refusals = {
   no_http: (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n'),
 };
 
-/** Writes the piece until the client leaves. */
+/** Writes the text until the client disconnects. */
 function flood(socket, piece, first = '') {
   socket.write(streamHead + first);
   const more = () => {
@@ -55,7 +55,7 @@ function flood(socket, piece, first = '') {
   more();
 }
 
-/** Faults of the data of one event; the stream goes on and is complete. */
+/** Faults in the data of one event; the rest of the stream is complete. */
 const oddEvents = {
   null_event: 'null',
   huge_usage: { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1e15 } },
@@ -78,7 +78,7 @@ function chunk(chat, delta, text, reason) {
 
 const tokenBytes = new Map();
 
-/** The bytes of a chunk of `count` tokens, made once. */
+/** The bytes of a chunk of `count` tokens, encoded once. */
 function tokenChunk(kind, count) {
   const key = `${kind} ${count}`;
   let bytes = tokenBytes.get(key);
@@ -102,7 +102,7 @@ function promptOf({ prompt, messages }) {
   return typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('');
 }
 
-/** Answers one request. @returns its entry for the log, or null when it is refused */
+/** Answers one request. @returns its entry in the log; null if it was rejected */
 export function answer(socket, request, chat, readNs, plain) {
   const { first_ms, gap_ms, per_chunk = 1, fault_every = 1 } = { ...defaults, ...request };
   counters.asked++;
@@ -155,7 +155,7 @@ export function answer(socket, request, chat, readNs, plain) {
       socket.destroy();
       return;
     }
-    // The connection stays open and nothing comes any more.
+    // The connection stays open, but nothing more is sent.
     if (fault === 'stall' && sent >= wanted / 2) return;
     if (fault === 'malformed' && sent === 1) socket.write(event('{"choices": [{"te'));
     if (oddEvents[fault] && sent === 1) socket.write(event(oddEvents[fault]));
@@ -169,7 +169,7 @@ export function answer(socket, request, chat, readNs, plain) {
       counters.tokens += per_chunk;
     }
     if (sent >= wanted) end();
-    // Absolute due times: a late token does not delay the ones after it.
+    // Due times are absolute, so that a late token does not delay the following ones.
     else later(entry, readNs + (firstMs + (sent / per_chunk) * gap_ms) * 1e6);
   }
   later(entry, readNs + firstMs * 1e6);

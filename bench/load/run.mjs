@@ -1,5 +1,5 @@
-// What the load generator measures against what the server says it wrote, and how much it bears. See README.md.
-// node bench/load/run.mjs [truth|limit|all] [seconds of a request]
+// Compares the load generator's measurements with the server's log, and finds the highest load that it sustains. See README.md.
+// node bench/load/run.mjs [truth|limit|all] [seconds per request]
 import process from 'node:process';
 import { buildClient, busyNow, load, machineWords, startServer } from './harness.mjs';
 

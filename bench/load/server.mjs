@@ -1,9 +1,9 @@
-// An OpenAI-like server with programmed delays that logs each of its writes on CLOCK_MONOTONIC: the
-// known truth that the load generator is measured against. A process of its own; HTTP by hand, so that a token costs
-// one write and nothing else. Usage: node server.mjs [port]; prints {"port": …} when it listens. TLS_KEY and TLS_CERT
-// (PEM) make it https.
+// An OpenAI-like server with programmed delays that logs each of its writes on CLOCK_MONOTONIC, as the reference for
+// the load generator's measurements. It runs in a separate process and writes HTTP itself, so that a token costs only
+// one write. Usage: node server.mjs [port]; prints {"port": …} when it listens. With TLS_KEY and TLS_CERT (PEM) it
+// serves https.
 //
-// POST …/completions and …/chat/completions; GET /log gives and clears the log; GET /metrics, /v1/models, /health;
+// POST …/completions and …/chat/completions; GET /log returns and clears the log; GET /metrics, /v1/models, /health;
 // POST /defaults.
 // Fields of the body are in programmed-stream.mjs.
 import { createServer } from 'node:net';
@@ -37,7 +37,7 @@ function metricsPage() {
 function respond(socket, head, body, readNs) {
   const [method, path] = head.split(' ', 2);
   if (method === 'GET' && path === '/log') {
-    // The stream's own object holds more than its log.
+    // The object of a stream has more fields than its log entry.
     plain(
       socket,
       200,
@@ -65,7 +65,7 @@ function serve(socket) {
   let pending = Buffer.alloc(0);
   socket.on('data', (bytes) => {
     const readNs = nowNs();
-    // A TLS handshake: what most servers without TLS say to it.
+    // A TLS handshake gets the answer of most servers without TLS.
     if (bytes[0] === 0x16) {
       plain(socket, 400, 'Bad Request');
       socket.end();
@@ -77,7 +77,7 @@ function serve(socket) {
       if (end < 0) return;
       const head = pending.toString('latin1', 0, end);
       if (/^x-fault: slow_read/im.test(head)) {
-        // Reads the head and never the body.
+        // Reads the head but not the body.
         socket.pause();
         return;
       }

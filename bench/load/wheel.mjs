@@ -1,8 +1,8 @@
-// One timer for all streams: a timer per stream would cost more than the writes, and bunch them.
+// One timer for all streams: a timer per stream would cost more than the writes, and delay some of them together.
 
 const slots = 4096;
 
-/** @param nowNs the clock. `later(entry, dueNs)` calls entry.step() in the first millisecond that begins after it. */
+/** @param nowNs the clock. `later(entry, dueNs)` calls entry.step() in the first millisecond that starts after it. */
 export function wheel(nowNs) {
   const ring = Array.from({ length: slots }, () => []);
   let waiting = 0;
@@ -18,7 +18,7 @@ export function wheel(nowNs) {
       if (due.length === 0) continue;
       ring[slot] = [];
       for (const entry of due) {
-        // Due in a later turn of the ring.
+        // Due in a later turn of the wheel.
         if (entry.dueMs > nowMs) ring[slot].push(entry);
         else {
           waiting--;
@@ -37,7 +37,7 @@ export function wheel(nowNs) {
         doneMs = Math.floor(nowNs() / 1e6);
         setTimeout(tick, 1);
       }
-      // Not in a slot that this tick has passed already.
+      // Not in a slot that this tick has already passed.
       entry.dueMs = Math.max(Math.ceil(dueNs / 1e6), doneMs + 1);
       ring[entry.dueMs % slots].push(entry);
       waiting++;

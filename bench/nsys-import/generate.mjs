@@ -1,5 +1,5 @@
 // Writes a synthetic nsys capture of the size in docs: 3.72 M kernels, 5.07 M API rows, 0.45 M NVTX ranges, as
-// parquetdir and as sqlite. Names of kernels are those of our H200 capture; one step is 520 launches among 709 calls.
+// parquetdir and as sqlite. Kernel names are from an H200 capture; one step has 520 launches among 709 calls.
 // node bench/nsys-import/generate.mjs FOLDER [--steps 7154] [--no-sqlite]
 import { DuckDBInstance } from '@duckdb/node-api';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ const instance = await DuckDBInstance.create(':memory:', { memory_limit: '4GiB' 
 const db = await instance.connect();
 const rows = async (sql) => (await db.run(sql)).getRowsJS();
 
-// A hash of the row's number instead of random(): the same file every time.
+// A hash of the row number instead of random(), so that the file is always the same.
 const jitter = (salt, below) => `CAST(hash(i, ${salt}) % ${below} AS BIGINT)`;
 await db.run(
   `CREATE TABLE strings AS SELECT id, value FROM '${real}/StringIds.parquet' WHERE NOT contains(value, chr(0))`,

@@ -1,4 +1,4 @@
-// Import of a large nsys capture with attribution and its kernel and stage summaries, against the named limits of
+// Import of a large nsys capture with attribution and its kernel and stage summaries, compared with limits measured in
 // the same run. Generate first: node bench/nsys-import/generate.mjs FOLDER
 // node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js] [--nsys-ai PATH]   (PATH: the peer's command)
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -18,7 +18,7 @@ if (!folder) throw new Error('give the folder that generate.mjs wrote');
 const parquetdir = join(folder, 'synthetic.parquetdir');
 const table = (name) => `'${join(parquetdir, name)}.parquet'`;
 
-/** Resident bytes of a process and of all below it. */
+/** Resident bytes of a process and its descendants. */
 function treeBytes(root) {
   const parents = new Map();
   const resident = new Map();
@@ -28,7 +28,7 @@ function treeBytes(root) {
       parents.set(Number(pid), Number(/^PPid:\s+(\d+)/m.exec(status)[1]));
       resident.set(Number(pid), Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024);
     } catch {
-      // The process exited in between.
+      // The process has exited.
     }
   }
   const below = (pid) => {
@@ -45,7 +45,7 @@ async function timed(command, args) {
     env: { ...process.env, INFERSCOPE_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // The document is printed before the explanation and the page are made.
+  // The document is printed before the explanation and the page are written.
   let summaries = null;
   child.stdout.on('data', () => (summaries = (performance.now() - begin) / 1000));
   let talk = '';
@@ -123,7 +123,7 @@ for (const [name, goal] of [
 
 const sqlite = join(folder, 'synthetic.sqlite');
 if (values['nsys-ai'] && existsSync(sqlite)) {
-  // In a folder of its own: it keeps caches next to the file.
+  // In a separate folder, because it writes caches next to the file.
   const own = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
   const link = join(own, 'synthetic.sqlite');
   symlinkSync(resolve(sqlite), link);

@@ -26,7 +26,7 @@ const output = Number(values['output-len']);
 const contexts = values['context-len'].split(',').map(Number);
 const goals = { median: 0.1, worst: 0.25 };
 
-/** Dimensions of TinyLlama-1.1B and Llama-3.1-8B; positions for the longest context and its output. */
+/** Dimensions of TinyLlama-1.1B and Llama-3.1-8B, with positions for the longest context and its output. */
 const shapes = {
   '1.1b': {
     hidden_size: 2048,
@@ -114,8 +114,8 @@ function kernels(session, config, contextLens) {
 }
 
 /**
- * The table of a model. transformers runs Q, K, V, gate and up as products of their own, and a graph's attention over a
- * static cache without shared heads: two one-layer models have exactly these shapes as their fused gate + up, and heads.
+ * The kernel table of a model. transformers runs Q, K, V, gate and up as separate products, and a graph's attention over a static cache
+ * without shared heads. Two one-layer models have exactly these shapes, as their fused gate + up and as their heads.
  */
 function tables(id, dims) {
   const {

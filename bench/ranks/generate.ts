@@ -1,5 +1,4 @@
-// The trace of each rank of a run of the generator that the tests plant faults with, step by step; next to the folder the clocks that were
-// planted.
+// Writes the trace of each rank with the generator of the tests, step by step, and next to the folder the planted clocks.
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
@@ -35,7 +34,7 @@ for (const step of playSteps({ seed: 1, ranks, tensorRanks: Math.min(8, ranks), 
     if (!gzip.write(`${before.steps === 0 ? '' : ','}${rows.join(',')}`)) await once(gzip, 'drain');
     kernels += rankEvents.kernels.length;
   }
-  // All ranks launch as many kernels.
+  // All ranks launch the same number of kernels.
   before = { kernels: before.kernels + step[0]!.kernels.length, steps: before.steps + 1 };
   last = step;
 }

@@ -1,5 +1,5 @@
 // usage: npm run build && node bench/ranks/run.mjs [--ranks 16] [--thousands 100] [--jobs 2] [--folder DIR]
-// Imports one trace a rank, and says what the merge takes of what the imports take: CPU time, wall time, memory.
+// Imports one trace per rank, and prints CPU time, wall time and memory of the merge compared with the imports.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ const folder = resolve(values.folder ?? join(home, 'traces'));
 const outDir = mkdtempSync(join('node_modules', '.ranks-bench-'));
 const ticksPerS = 100;
 
-/** CPU seconds of a process and of its ended children, and the most memory it has had, MB. */
+/** CPU seconds of a process and its exited children, and its peak memory, MB. */
 function usage(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ').map(Number);
   const peak = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -33,7 +33,7 @@ function usage(pid) {
   };
 }
 
-/** Ranks with another offset than the planted one (in the middle of the run) by more than the bound that the import states. */
+/** Ranks with an offset that differs from the planted one (in the middle of the run) by more than the bound of the import. */
 function wrongClocks() {
   const planted = JSON.parse(readFileSync(`${folder}-clocks.json`, 'utf8'));
   const [session] = readdirSync(join(home, 'sessions'));

@@ -24,7 +24,7 @@ const overlap = ([a, b], [c, d]) => a <= d && c <= b;
 const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
 
 try {
-  profile(); // the roofline and the model's file are made here, not inside a pair
+  profile(); // the roofline and the model's file are written here, not during a pair
   const found = Object.fromEntries(metrics.map((metric) => [metric, { overlaps: 0, apart: [], width: [] }]));
   for (let pair = 1; pair <= pairs; pair++) {
     const [first, second] = [profile(), profile()];

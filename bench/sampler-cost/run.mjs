@@ -21,7 +21,7 @@ const { values } = parseArgs({
 });
 const pairs = Number(values.pairs);
 const blockNs = Number(values.seconds) * 1e9;
-/** After a switch: the stopped process has to wake up, or to end what it was doing. */
+/** Excluded after a switch: the stopped process has to wake up, or to finish its current sample. */
 const settleNs = 0.2e9;
 const goal = 0.01;
 const now = () => Number(process.hrtime.bigint());
@@ -30,7 +30,7 @@ const decode = spawn(values.python, [join(here, 'decode.py')], { stdio: ['pipe',
 const reports = [];
 createInterface({ input: decode.stdout }).on('line', (line) => reports.push(JSON.parse(line)));
 const decodeEnded = once(decode, 'exit');
-/** A monitor and its document, complete once it has exited. */
+/** A monitor, and its document after it has exited. */
 function startMonitor(...more) {
   const args = [values.cli, 'monitor', '--hz', values.hz, '--json', '--quiet', '--require-gpu', ...more];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -63,12 +63,12 @@ function rateOf({ from, to }) {
 
 const { child: monitor, document } = startMonitor();
 await until(() => reports.length > 40, 'two seconds of decoding');
-// The cost of a sample is from a monitor that is never stopped in the middle of one.
+// The cost per sample is from a monitor that is never stopped during a sample.
 const { plan } = (await startMonitor('--duration', '3s').document).data;
-// A process that is stopped takes no samples and no time.
+// A stopped process takes no samples and no CPU time.
 const blocks = { off: [], on: [] };
 for (let pair = 0; pair < pairs; pair++) {
-  // off on, on off, …: a drift hits both alike.
+  // off on, on off, …: a drift affects both equally.
   for (const state of pair % 2 === 0 ? ['off', 'on'] : ['on', 'off']) {
     process.kill(monitor.pid, state === 'on' ? 'SIGCONT' : 'SIGSTOP');
     const from = now();

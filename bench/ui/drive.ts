@@ -6,8 +6,8 @@ import type { Browser, CDPSession, Page } from 'playwright-core';
 import { launchBrowser } from '../../test/browser/chromium.js';
 import { openInPerfetto, servePerfetto } from '../../test/perfetto/perfetto-ui.js';
 
-// drive.mjs SESSION TRACE PERFETTO-FOLDER CLI LIMIT-S: opens a session in inferscope ui and its chrome trace in Perfetto, pans and
-// zooms for 10 s in each, and prints both.
+// drive.mjs SESSION TRACE PERFETTO-FOLDER CLI LIMIT-S: opens a session in inferscope ui and its chrome trace in Perfetto, pans and zooms
+// for 10 s in each, and prints the figures of both.
 
 const [session = '', trace = '', folder = '', cli = '', limit = '300'] = process.argv.slice(2);
 const limitMs = 1000 * Number(limit);
@@ -24,13 +24,13 @@ interface Measured {
   frames: number;
   heap: number;
   resident: number;
-  /** Memory of the process that serves the page; 0 if there is none. */
+  /** Memory of the process that serves the page; 0 without one. */
   server: number;
-  /** The largest answer for a part of the timeline. */
+  /** The largest response with a part of the timeline. */
   largest: number | null;
 }
 
-/** Bytes that this page fetched, and the largest tile among it. */
+/** Bytes that this page fetched, and its largest tile. */
 async function counted(
   page: Page,
 ): Promise<{ client: CDPSession; bytes: () => number; largest: () => number }> {
@@ -60,7 +60,7 @@ function residentBytes(): number {
       if (/^Name:\s+chromium/m.test(status))
         parents.set(Number(pid), { parent: of('PPid'), bytes: 1024 * of('RssAnon') });
     } catch {
-      // The process exited in between.
+      // The process has exited.
     }
   }
   const below = (pid: number): boolean => {
@@ -70,7 +70,7 @@ function residentBytes(): number {
   return [...parents].filter(([pid]) => below(pid)).reduce((sum, [, { bytes }]) => sum + bytes, 0);
 }
 
-/** A second each; a wheel event as often as the browser takes them, at most every 16 ms. */
+/** One second each; wheel events as often as the browser accepts them, at most every 16 ms. */
 const moves = ['in', 'in', 'right', 'left', 'in', 'in', 'right', 'left', 'out', 'out'] as const;
 
 async function movedFrames(
@@ -143,7 +143,7 @@ async function inInferscope(browser: Browser): Promise<Measured> {
     await page.waitForSelector('#timeline[data-ready]', { timeout: limitMs });
     const usableMs = performance.now() - began;
     const firstMs = await first;
-    // The last tiles of the first view.
+    // Waits for the last tiles of the first view.
     await page.waitForLoadState('networkidle');
     const box = (await page.locator('#timeline canvas').boundingBox())!;
     const at = { x: box.x + box.width / 2, y: box.y + 100 };
@@ -161,7 +161,7 @@ async function inPerfetto(browser: Browser): Promise<Measured> {
   try {
     const context = await browser.newContext({ viewport, serviceWorkers: 'block' });
     const page = await context.newPage();
-    // The UI asks the web for news and analytics.
+    // The UI requests news and analytics from the web.
     await page.route(
       (url) => url.hostname !== '127.0.0.1',
       (route) => route.abort(),
@@ -182,7 +182,7 @@ async function inPerfetto(browser: Browser): Promise<Measured> {
     console.log(`Perfetto has ${slices} slices`);
     await page.waitForLoadState('networkidle');
     const moved = await moveAndMeasure(page, count, { x: 800, y: 300 }, 'Control');
-    // The file goes to the page's worker, not over a wire; a hosted trace would.
+    // The file is passed to the page's worker without a network, unlike a hosted trace.
     const bytesUsable = moved.bytesUsable + statSync(trace).size;
     return { firstMs: null, usableMs, ...moved, bytesUsable, server: 0, largest: null };
   } finally {

@@ -1,4 +1,4 @@
-// inferscope ui and Perfetto's own UI over the same capture, in Chromium, in one run. Generate and import first (README.md).
+// Compares inferscope ui with Perfetto's UI on the same capture in Chromium. Generate and import it first (README.md).
 // node bench/ui/run.mjs SESSION… [--cli dist/cli.js] [--limit 300]      (limit: seconds that Perfetto gets to open a trace)
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -21,7 +21,7 @@ if (sessions.length === 0) throw new Error('give a session');
 console.log(
   `${cpus()[0].model}, ${cpus().length} cores, ${(totalmem() / 1e9).toFixed(0)} GB, load average ${loadavg()[0].toFixed(2)}, node ${process.version}`,
 );
-// Below node_modules, so that the bundle finds playwright.
+// In node_modules, so that the bundle finds playwright.
 const outDir = mkdtempSync(join('node_modules', '.ui-bench-'));
 const scratch = mkdtempSync(join(tmpdir(), 'inferscope-ui-bench-'));
 try {

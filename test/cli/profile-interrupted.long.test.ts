@@ -151,7 +151,7 @@ test('kill -9 of the engine in its second launch: the first one is saved, with s
   expect(shown.data.import_issues).toContainEqual(
     expect.objectContaining({ code: 'ended_early', text: expect.stringContaining('killed') }),
   );
-  // The output names the path of the saved file.
+  // The output names the session.
   expect(ran.stderr).toContain(id);
 });
 

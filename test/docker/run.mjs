@@ -1,7 +1,7 @@
-// npm run test:docker: the container path of `inferscope memory` against a real Docker engine. One that answers is used;
-// else dockerd is started for the time of the tests, where it is installed and this is root. Where neither can be had the
-// tests are skipped, and that is said. The image is a few empty folders: the container sees this machine's /usr, and with it
-// its Python; where `npm run test:torch` has made its environment, PyTorch runs in the container too.
+// npm run test:docker: the container path of `inferscope memory` with a real Docker engine. A running engine is used; else dockerd is
+// started for the tests if it is installed and the user is root. Without either, the tests are skipped with a message. The image has only a
+// few empty folders: the container mounts this machine's /usr with its Python, and PyTorch from the environment of `npm run test:torch` if
+// there is one.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,

@@ -1,6 +1,6 @@
-// npm run test:engines: the Parquet tables of a session read in place by Polars, DuckDB, ClickHouse (chDB) and Spark from PyPI, and by `sql --from` from a local S3 server (moto). Makes a
-// virtual environment with the pinned versions of requirements.txt once (1.6 GB). Without python3, venv or PyPI the test is
-// skipped, loudly.
+// npm run test:engines: reads the Parquet tables of a session with Polars, DuckDB, ClickHouse (chDB) and Spark from PyPI, and with
+// `sql --from` from a local S3 server (moto). Creates a virtual environment with the pinned versions of requirements.txt once (1.6 GB).
+// Without python3, venv or PyPI the tests are skipped with a message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,12 +1,12 @@
-// Golden documents: every document that the built binary makes of the fixtures, as lines `path = value`, so that two commits can be
-// compared by `diff`. Prose, times and paths are masked: a rewrite of words changes nothing here, a changed number does.
+// Golden documents: every document that the built binary prints for the fixtures, as lines `path = value`, so that two commits can be
+// compared with `diff`. Prose, times and paths are masked, so that only changed numbers, ids and names differ.
 //
 //   node test/golden/documents.mjs make DIR [--cli dist/cli.js] [--archives DIR] [--only TEXT]
 //   node test/golden/documents.mjs compare BEFORE AFTER
 //   node test/golden/documents.mjs core FILE
 //
-// core writes what of four sessions no change of rules and words may touch: sums of their tables' columns, and the bars of their
-// waterfalls. test/cli/golden.test.ts compares it with test/golden/core.txt; a change on purpose writes that file anew.
+// core writes the parts of four sessions that changes of rules and words must not affect: sums of table columns, and the bars of the
+// waterfalls. test/cli/golden.test.ts compares them with test/golden/core.txt; write that file again after a deliberate change.
 //
 // To compare with another commit: check it out in a second folder, `npm ci && npm run build` there, and pass its dist/cli.js as --cli.
 // --archives adds exported sessions (.tgz), for example those of an older version; a profile of the embedded engine has no fixture.

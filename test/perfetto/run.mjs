@@ -1,5 +1,5 @@
-// npm run test:perfetto: what `inferscope export --format perfetto` writes, opened in Perfetto's own UI, which is served
-// from this machine to the Chromium of npm. Without python3, venv or PyPI the tests are skipped, loudly.
+// npm run test:perfetto: opens files of `inferscope export --format perfetto` in Perfetto's UI, served from this machine to the Chromium
+// from npm. Without python3, venv or PyPI the tests are skipped with a message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import process from 'node:process';

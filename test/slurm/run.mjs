@@ -1,6 +1,6 @@
-// npm run test:slurm [-- FILE]: `import --ranks --on slurm` and `sweep --on slurm` on a real Slurm of one host, which is started for
-// the time of the tests, without systemd and without munge. Debian's slurm-wlm is installed where this is root and apt has it; where Slurm cannot be had, the tests
-// are skipped, loudly.
+// npm run test:slurm [-- FILE]: `import --ranks --on slurm` and `sweep --on slurm` on a real Slurm with one host, started for the tests
+// without systemd and munge. Debian's slurm-wlm is installed if the user is root and apt has it; without Slurm the tests are skipped with a
+// message.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
-// npm run test:torch: the Python side on a real PyTorch. Makes a virtual environment with the pinned versions of
-// requirements.txt once (about 5 GB, two minutes), then runs the tests next to this file and those of
-// the transformers engine and of the kernels' runner. With arguments (names of Python tests) it runs these alone.
+// npm run test:torch: the Python side with a real PyTorch. Creates a virtual environment with the pinned versions of requirements.txt once
+// (about 5 GB, two minutes), then runs the tests next to this file, of the transformers engine and of the kernel runner. With arguments
+// (names of Python tests) it runs only these.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

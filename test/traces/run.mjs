@@ -1,6 +1,6 @@
-// Public traces read by `import` and `explain`. Numbers of kernels and of marked steps were counted in the files by another
-// program; main classes and the findings that would be false were written down from reading the tool's output.
-// npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch loads the files into the folder first)
+// Public traces read by `import` and `explain`. The numbers of kernels and of marked steps were counted in the files with another program;
+// main classes and false findings were written down by a person who read the output.
+// npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch first downloads the files into the folder)
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
