@@ -29,8 +29,8 @@ const journal = (): SweepResult => {
   return sweepOf(readFileSync(join(results, name), 'utf8'));
 };
 
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries++) {
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
     if (tries > 600) throw new Error('It did not happen in a minute.');
     await sleep(100);
   }

@@ -10,10 +10,10 @@ import { subjectList, subjectWords } from '../vocabulary/subjects.js';
 
 /**
  * The JSON of a session's first artifact of a kind, verified against its checksum; null if there is none.
- * @param holds description of the content, for the message
+ * @param contents description of the content, for the message
  * @throws E_SESSION_CORRUPT when it is missing or was changed
  */
-export async function artifactJson(session: Session, kind: string, holds: string): Promise<unknown> {
+export async function artifactJson(session: Session, kind: string, contents: string): Promise<unknown> {
   const artifact = session.manifest.artifacts.find((entry) => entry.kind === kind);
   if (!artifact) return null;
   const bytes = await readFile(join(session.folder, artifact.path)).catch(() => null);
@@ -21,7 +21,7 @@ export async function artifactJson(session: Session, kind: string, holds: string
   if (bytes === null || sha256 !== artifact.sha256) {
     throw new InferscopeError('E_SESSION_CORRUPT', {
       what: `session ${session.id} is damaged: ${artifact.path} ${bytes === null ? 'is missing' : 'does not match its checksum'}`,
-      why: `It holds ${holds}.`,
+      why: `It holds ${contents}.`,
       fix: `inferscope session verify ${session.id} lists every damaged file.`,
     });
   }

@@ -84,7 +84,7 @@ test('@last of a command for one kind of session counts only that kind; a damage
   const stages = withRows('stages', 'kernels', 'stages');
   const usable = {
     ...stages,
-    holds: (manifest: ManifestData) => stages.matches(manifest) && manifest.id !== validation.id,
+    matches: (manifest: ManifestData) => stages.matches(manifest) && manifest.id !== validation.id,
   };
   expect(selectSession('@last', home).id).toBe(validation.id);
   expect(selectSession('@last', home, usable).id).toBe(second.id);

@@ -1,5 +1,5 @@
 // Public traces read by `import` and `explain`. The numbers of kernels and of marked steps were counted in the files with another program;
-// main classes and false findings were written down by a person who read the output.
+// main classes and false findings were noted from reading the output.
 // npm run build, then: INFERSCOPE_TRACES=FOLDER npm run test:traces   (--fetch first downloads the files into the folder)
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

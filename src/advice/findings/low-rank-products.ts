@@ -34,8 +34,8 @@ export function lowRankProducts(sequence: readonly SequenceKernel[]): SequenceKe
 }
 
 function adapterEnd(kernels: readonly SequenceKernel[], from: number): number | null {
-  const is = (at: number, holds: (kernel: SequenceKernel) => boolean) =>
-    at < kernels.length && holds(kernels[at]!);
+  const is = (at: number, matches: (kernel: SequenceKernel) => boolean) =>
+    at < kernels.length && matches(kernels[at]!);
   let at = skip(kernels, afterReductions(kernels, from), isCast);
   for (let product = 0; product < 2; product++) {
     if (!is(at, isProduct)) return null;
@@ -54,9 +54,9 @@ const afterReductions = (kernels: readonly SequenceKernel[], from: number): numb
 function skip(
   kernels: readonly SequenceKernel[],
   from: number,
-  holds: (kernel: SequenceKernel) => boolean,
+  matches: (kernel: SequenceKernel) => boolean,
 ): number {
   let at = from;
-  while (kernels[at] && holds(kernels[at]!)) at++;
+  while (kernels[at] && matches(kernels[at]!)) at++;
   return at;
 }

@@ -41,11 +41,11 @@ async function operatorCosts(facts: StoredFacts): Promise<StoredPart[]> {
 
 /** Costs of a stage of the embedded engine by its bars; `unattributed` belongs to none of them. */
 const costs = [
-  { name: 'kernels', holds: isKernelBar },
-  { name: 'scheduling in the runtime', holds: isRuntimeBar },
+  { name: 'kernels', matches: isKernelBar },
+  { name: 'scheduling in the runtime', matches: isRuntimeBar },
   {
     name: 'sampling and the loop around it',
-    holds: (id: string) => id === 'host.sampling' || id === 'host.loop',
+    matches: (id: string) => id === 'host.sampling' || id === 'host.loop',
   },
 ] as const;
 
@@ -63,9 +63,9 @@ function engineCosts({ explained, question }: StoredFacts): StoredPart[] {
 function engineVerdict(stage: StageWaterfall): StoredPart {
   const time = stage.measured_ms.value ?? 0;
   const ranked = costs
-    .map(({ name, holds }) => ({
+    .map(({ name, matches }) => ({
       name,
-      ms: stage.bars.filter(({ id }) => holds(id)).reduce((sum, { ms }) => sum + ms, 0),
+      ms: stage.bars.filter(({ id }) => matches(id)).reduce((sum, { ms }) => sum + ms, 0),
     }))
     .toSorted((a, b) => b.ms - a.ms);
   const where = `${instanceOf(stage)} of ${formatMs(time)}`;

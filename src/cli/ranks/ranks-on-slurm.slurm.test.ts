@@ -33,8 +33,8 @@ const queued = (name: string): string[] =>
     .split('\n')
     .filter(Boolean);
 
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; !holds(); tries++) {
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
     if (tries > 600) throw new Error('It did not happen in a minute.');
     await sleep(100);
   }
