@@ -32,7 +32,7 @@ export function define(command: Command): void {
       'home with the sessions to show; repeatable (default: $INFERSCOPE_HOME)',
       (text: string, before: string[] = []) => [...before, text],
     )
-    .option('--host <host>', 'address to listen on; another than loopback needs --token', '127.0.0.1')
+    .option('--host <host>', 'address to listen on; all but loopback need --token', '127.0.0.1')
     .option('--port <n>', 'port; 0 chooses a free port', listeningPort(0), 0)
     .option('--token <text>', 'token that the first URL carries (default: a random one)')
     .option('--no-open', 'print the URL without opening a browser')

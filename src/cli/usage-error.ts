@@ -96,7 +96,11 @@ function notKnown(
 
 /** Commander's message without its prefix, and its suggestion or the choices. */
 function messageParts({ message }: CommanderError): [string, string | undefined] {
-  const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|\. (?=Allowed)/);
+  const [what = message, suggestion] = message
+    .replace(/^error: /, '')
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'(?=\.)/, 'unknown $2 "$1"')
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid(?=\.)/, 'invalid $1 $2')
+    .split(/\n|\. (?=Allowed)/);
   return [what.replace(/\.$/, ''), suggestion?.replace(/^\((.*)\)$/, '$1')];
 }
 

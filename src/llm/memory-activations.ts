@@ -101,7 +101,7 @@ function formulaOf(a: Architecture, { attention }: ResolvedRequest, at: Place): 
     return `N·b·(${a.family === 'GPT-2' ? live : 4}·D + ${copies}·I)`;
   }
   if (at === 'experts')
-    return 'N·b·4·D + N·k·max(D + 4·MI, 2·D·b + 2·D·(b, or 4 where the router hands on float32))';
+    return 'N·b·4·D + N·k·max(D + 4·MI, 2·D·b + 2·D·(b, or 4 if the router outputs float32))';
   if (attention === 'eager') {
     const scores = 'B·H·T·C·(2·b + 4), b + 8 in bfloat16';
     return isLatent

@@ -99,7 +99,7 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
     bytes: 527 * mib,
     confidence: 'medium',
-    source: 'vLLM 0.26 on an H200 before its count',
+    source: 'vLLM 0.26 on an H200, in use before its first measurement',
     runs: 4,
   },
   other: {
@@ -132,14 +132,14 @@ export const vllmNonTorch = {
   single: {
     bytes: 230 * mib,
     confidence: 'medium',
-    source: 'code loaded while it profiles: 230 MiB on an H200, vLLM 0.26',
+    source: 'code loaded during vLLM’s profiling run: 230 MiB on an H200, vLLM 0.26',
     runs: 4,
   },
   group: {
     bytes: 72 * mib,
     confidence: 'medium',
     source:
-      'code loaded while it profiles: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are there before',
+      'code loaded during vLLM’s profiling run: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are allocated before it',
     runs: 1,
   },
   /** For versions that counted before setting up NCCL: up to 0.11 (1.38 GiB in its log of two H200s). */
@@ -156,7 +156,7 @@ export const ncclBuffers: MemoryConstant = {
   bytes: 842 * mib,
   confidence: 'medium',
   source:
-    'two H200s with NCCL of torch 2.11: 883 MB a GPU, 384 at its start and the rest with the first prefill',
+    'two H200s with NCCL of torch 2.11: 883 MB per GPU, 384 MB at startup and the rest with the first prefill',
   runs: 2,
 };
 

@@ -17,7 +17,7 @@ export interface Part {
 /** Memory of one device at its peak. */
 export interface Place {
   parts: Partial<Record<EstimatedComponent, Part>>;
-  peak: 'prefill' | 'decode' | 'start-up';
+  peak: 'prefill' | 'decode' | 'startup';
   /** Cache of the batch at its full length; vLLM's pool is larger. */
   kvNeeded: number;
 }
@@ -75,7 +75,7 @@ export function kvFormula(
   const token =
     first.kind === 'latent'
       ? `${layers} × (rank ${first.kvRank} + rope ${first.ropeDim}) × ${b}`
-      : `2 × ${layers} × ${Math.max(1, first.kvHeadCount / tensor)} KV heads × ${first.headDim} × ${b}`;
+      : `2 × ${layers} × ${plural(Math.max(1, first.kvHeadCount / tensor), 'KV head')} × ${first.headDim} × ${b}`;
   const windowed = caching.filter(({ attention }) => attention.window !== null).length;
   const window =
     windowed === 0

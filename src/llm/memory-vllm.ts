@@ -26,7 +26,7 @@ import { loadedRest } from './memory-vllm-weights.js';
 import { plural } from '../vocabulary/format.js';
 
 /**
- * A device of vLLM (for CPU builds a worker) after start-up: weights, the activation peak of its profiling run and
+ * A device of vLLM (for CPU builds a worker) after startup: weights, the activation peak of its profiling run and
  * non-torch memory; the KV pool takes the remainder of utilization × total. Context, graphs and the model runner's
  * tensors are outside.
  */
@@ -58,7 +58,7 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   const pool =
     request.kvPoolBytes ?? (total === null ? null : Math.max(0, Math.ceil(total * share) - besides));
   return {
-    peak: 'start-up',
+    peak: 'startup',
     kvNeeded,
     parts: {
       model_weights: weights,
@@ -133,7 +133,7 @@ function overheadOnGpu(
       ? {
           allocator_reserve: {
             bytes: buffers,
-            formula: `counts and masks of the sampler for ${maxNumSeqs} sequences × ${plural(a.vocabSize, 'token')}, which vLLM’s own count leaves out`,
+            formula: `counts and masks of the sampler for ${maxNumSeqs} sequences × ${plural(a.vocabSize, 'token')}, not counted by vLLM`,
             confidence: 'medium',
           },
         }

@@ -104,7 +104,7 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
   );
   return {
     id: 'memory',
-    title: `Memory at ${point.peak === 'start-up' ? 'start-up' : `the peak, in ${point.peak}`}`,
+    title: `Memory at ${point.peak === 'startup' ? 'startup' : `the peak, in ${point.peak}`}`,
     blocks: [
       {
         t: 'text',

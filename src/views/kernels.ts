@@ -60,7 +60,7 @@ function protocol({ plan, cases: all }: KernelsResult): Text {
   const cases = all.filter((result) => result.runs > 0);
   const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
   const graphs = cases.filter(({ method }) => method === 'graph').length;
-  const how = plan.device === 'cpu' ? 'repeated in one call' : 'launched as a CUDA graph';
+  const how = plan.device === 'cpu' ? 'timed over several repeats per call' : 'launched as a CUDA graph';
   return [
     { count: runs },
     ' or more runs per case until the 95 % interval of the mean is within ± ',

@@ -47,7 +47,9 @@ export function resultsView(document: Document<BenchmarkResults>): View {
     sections: [
       {
         id: 'loads',
-        title: comparable ? 'Load points' : 'Metrics of the tool',
+        title: comparable
+          ? 'Load points'
+          : `Metrics of ${[...new Set(captures.map(({ tool }) => tool.name))].join(' and ')}`,
         blocks: comparable
           ? [loadTable(captures), ...recomputedNote(metrics)]
           : captures.map((capture) => ownTable(capture)),

@@ -1,3 +1,4 @@
+import { plural } from '../vocabulary/format.js';
 import type { Document } from '../model/document.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { shellWord } from '../model/shell.js';
@@ -33,7 +34,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
       {
         t: 'text',
         text: [
-          `${left.length} runs${finished > 0 ? `, ${finished} more are finished` : ''}, about `,
+          `${finished > 0 ? `${left.length} of ${plural(left.length + finished, 'run')} left` : plural(left.length, 'run')}, about `,
           seconds(left.reduce((sum, { expected }) => sum + expected.seconds, 0)),
         ],
       },
@@ -80,13 +81,15 @@ export const planTable = (
         id: 'needs',
         head: 'needs',
         ...number,
-        of: ({ expected: { memory_bytes: n, why } }) => (n === null ? { missing: why } : { n, unit: 'B' }),
+        of: ({ expected: { memory_bytes: n, why } }) =>
+          n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
         id: 'of',
         head: 'capacity',
         ...number,
-        of: ({ expected: { capacity_bytes: n, why } }) => (n === null ? { missing: why } : { n, unit: 'B' }),
+        of: ({ expected: { capacity_bytes: n, why } }) =>
+          n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
         id: 'fit',

@@ -73,8 +73,8 @@ test('a plan has time, memory, fit and command of each remaining run', () => {
     why: 'No config.json.',
   };
   const text = planText(document('sweep', '1.0', plan), 80);
-  expect(text).toContain('3 runs, 1 more are finished, about 2.5 min');
-  expect(text).toMatch(/^ +2 +500 +16 +50 s +20\.5 GiB +22\.4 GiB +fits$/m);
+  expect(text).toContain('3 of 4 runs left, about 2.5 min');
+  expect(text).toMatch(/^ +2 +500 +16 +50 s +22\.0 GB +24\.0 GB +fits$/m);
   expect(text).toMatch(/^ +4 .* does not fit$/m);
   expect(text).toContain('Does not fit: run 4. inferscope estimate');
   expect(text).toContain('– needs, fit: No config.json.');

@@ -94,7 +94,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     'runs_cut',
     'warning',
     cut.length,
-    `${cut.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (${fewest} runs at least): --max-seconds ${seconds} is the limit per case.`,
+    `${cut.length} of ${cases.length} cases reached the time limit before ${requestedRuns} runs (after ${fewest} or more): --max-seconds ${seconds} is the limit per case.`,
   );
   const wrong = some(({ outcome }) => outcome === 'wrong');
   report(

@@ -37,7 +37,7 @@ export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | n
   if (roofline === null) {
     const none = missing(
       'no_roofline',
-      `this CPU's roofs are not measured: inferscope roofline${threads === null ? '' : ` --threads ${threads}`} measures them once`,
+      `this CPU's roofs are not measured (run inferscope roofline${threads === null ? '' : ` --threads ${threads}`} once)`,
     );
     return {
       flopsPerS: () => none,

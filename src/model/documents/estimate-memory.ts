@@ -31,7 +31,7 @@ const estimatePointSchema = z.object({
   total_bytes: z.number(),
   largest_gpu_bytes: z.number().describe('Of the fullest GPU.'),
   needed_gpu_bytes: z.number(),
-  peak: z.enum(['prefill', 'decode', 'start-up']).describe('When it is fullest.'),
+  peak: z.enum(['prefill', 'decode', 'startup']).describe('When it is fullest.'),
   kv_needed_bytes: z.number(),
   kv_pool: z
     .object({ tokens: z.number(), blocks: z.number().nullable(), concurrency: z.number() })

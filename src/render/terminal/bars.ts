@@ -41,7 +41,12 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal first drops the gap before the numbers, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
-  const text = plainMs([...bars, ...totals]);
+  const shown = [...bars, ...totals].map(({ ms }) => ({ ms }));
+  // As formatMs: below 0.1 ms in µs.
+  const [unit, perMs] =
+    Math.max(...shown.map(({ ms }) => ms)) < 0.1 ? (['µs', 1e3] as const) : (['ms', 1] as const);
+  const plain = plainMs(shown.map(({ ms }) => ({ ms: perMs * ms })));
+  const text = (ms: number) => plain(perMs * ms);
   const msWidth = Math.max(
     ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
     Math.min(9, width - beforeMs - 3),
@@ -51,7 +56,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const left = shares ? room - shareWidth : room;
   const cells = left < minBar ? 0 : Math.min(barCells, left);
   const timed = (name: string, ms: number) =>
-    `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}ms`;
+    `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}${unit}`;
   const total = totals[0]?.ms ?? 0;
   const share = (ms: number) =>
     shares ? (total > 0 ? formatPart(ms, total) : '').padStart(shareWidth - 2) + '  ' : '';

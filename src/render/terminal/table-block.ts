@@ -1,4 +1,4 @@
-import type { Table } from '../../views/block.js';
+import type { Row, Table } from '../../views/block.js';
 import { explained } from '../reasons.js';
 import { type Detail, shownAt } from './less.js';
 import { moreLine } from './notes.js';
@@ -9,6 +9,10 @@ import { hanging, inert } from './text.js';
 /** Maximum rows of a table in a summary with little room. */
 const tightRows = 6;
 
+/** "… and 1 more" is as long as the row that it would replace. */
+const firstRows = (rows: readonly Row[], most = Infinity): readonly Row[] =>
+  rows.length > most + 1 ? rows.slice(0, most) : rows;
+
 export function tableLines(table: Table, width: number, level: Detail): string[] {
   const { brief } = table;
   const due = table.rows.filter(shownAt(level));
@@ -18,12 +22,7 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     reasons,
   } = explained({
     ...table,
-    rows:
-      level < 1
-        ? due.slice(0, level < 0 ? tightRows / 2 : tightRows)
-        : level < 2 && brief !== undefined
-          ? due.slice(0, brief)
-          : due,
+    rows: firstRows(due, level < 1 ? (level < 0 ? tightRows / 2 : tightRows) : level < 2 ? brief : undefined),
   });
   const why = level < 1 ? [] : reasons.flatMap((reason) => hanging('  ', inert(reason), width));
   if (shown.length === 0) return why;
