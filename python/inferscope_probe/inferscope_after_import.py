@@ -1,4 +1,4 @@
-"""Calls back when modules have been executed, in programs that know nothing of it. Standard library only."""
+"""Calls back after modules were executed, in programs without changes. Standard library only."""
 
 import importlib.abc
 import importlib.util
@@ -12,8 +12,9 @@ def say(text: str) -> None:
 
 
 def say_lost(text: str) -> None:
-    """Says what a trace lacks, also in the execution's notes, which `inferscope run` reads: what a process below the
-    program writes to stderr may be shown by nobody."""
+    """Reports what a trace lacks on stderr and in the execution's notes, which `inferscope run` reads, because nobody
+    may see the stderr of child processes.
+    """
     say(text)
     folder = os.environ.get("INFERSCOPE_TORCH_TRACE")
     if not folder:
@@ -27,7 +28,7 @@ def say_lost(text: str) -> None:
 
 
 def guarded(action: Callable[..., Any], what: str) -> None:
-    """Runs `action`; a fault is one line on stderr, never the program's."""
+    """Runs `action`; an error becomes one line on stderr and never stops the program."""
     try:
         action()
     except Exception as error:
@@ -35,7 +36,7 @@ def guarded(action: Callable[..., Any], what: str) -> None:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """The module's own loader stays in place. One for all callers: two would ask each other for ever."""
+    """The module's own loader stays in place. One finder for all callers: two would call each other endlessly."""
 
     def __init__(self) -> None:
         self._callbacks: Dict[str, List[Callable[[Any], None]]] = {}
@@ -61,7 +62,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
         def exec_module(module: Any) -> None:
             del loader.exec_module
             execute(module)
-            # Not before: who only asks whether there is such a module (importlib.util.find_spec) does not execute it.
+            # Not earlier: importlib.util.find_spec only checks whether a module exists and does not execute it.
             for callback in self._callbacks.pop(fullname, []):
                 guarded(lambda run=callback: run(module), "watching %s" % fullname)
 
@@ -73,7 +74,7 @@ _finder = AfterImport()
 
 
 def after_import(callbacks: Dict[str, Callable[[Any], None]]) -> None:
-    """Calls each with its module: at once where it is imported already, else when it has been."""
+    """Calls each callback with its module: at once if it is already imported, else after its import."""
     for name, callback in callbacks.items():
         if name in sys.modules:
             guarded(lambda run=callback, name=name: run(sys.modules[name]), "watching %s" % name)

@@ -25,12 +25,12 @@ WARM_UP = 5
 BATCH = 20
 QUEUE = 400
 SAMPLE_NS = 200e3
-# A rank that waits this long for another waits for one that is gone.
+# A rank that waits this long for another assumes that it has exited.
 TIMEOUT_S = 60
 
 
 class Rank:
-    """One process of the group. All ranks take every decision together, or one would wait for ever."""
+    """One process of the group. All ranks make every decision together, since otherwise one would wait forever."""
 
     def __init__(self, rank: int, order: Dict[str, Any], gpu: bool, stop: Any) -> None:
         import torch
@@ -44,7 +44,7 @@ class Rank:
         self.parent = os.getppid()
 
     def agree(self, value: float) -> float:
-        """The largest of all ranks."""
+        """The maximum over all ranks."""
         longest = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
         self.dist.all_reduce(longest, op=self.dist.ReduceOp.MAX)
         return float(longest.item())
@@ -54,14 +54,14 @@ class Rank:
             self.torch.cuda.synchronize(self.device)
 
     def measure(self, spec: Dict[str, Any]) -> Dict[str, Any]:
-        """-> fields of the case's line"""
+        """-> fields of the case's record line"""
         from inferscope_kernel_cases import BOUNDS, TORCH_DTYPES, Source, Unsupported, spread
         from inferscope_kernel_timing import Samples
 
         samples = Samples("events" if self.gpu else "host", 1)
         fields: Dict[str, Any] = dict(outcome="measured", text=None, max_error=None)
         fault: Optional[Fault] = None
-        # What may fail on one rank alone, before any of them waits for another.
+        # Steps that may fail on one rank only, before any rank waits for another.
         try:
             if spec["dtype"] not in TORCH_DTYPES:
                 raise Unsupported("all-reduce is not measured in %s." % spec["dtype"])
@@ -85,7 +85,7 @@ class Rank:
             want = sum(parts)
             error = self.agree(float((data[at].double() - want).abs().max()) / (float(want.abs().max()) or 1.0))
             fields["max_error"] = error if error == error else None
-            if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes wrap around
+            if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes overflow
                 fields.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
         self._take(samples, data, first)
         if self.stopping and len(samples.ns) < self.order["runs"]:
@@ -110,8 +110,8 @@ class Rank:
             self.dist.all_reduce(taken, op=self.dist.ReduceOp.MAX)
             samples.ns += taken.tolist()
             samples.end_ns = time.monotonic_ns()
-            # What only one rank sees: its clock, the order to stop.
-            if os.getppid() != self.parent:  # nobody is left to tell
+            # State of one rank only: its clock, and the request to stop.
+            if os.getppid() != self.parent:  # the parent has exited
                 os._exit(1)
             late = self.agree(samples.end_ns - begin >= order["max_seconds"] * 1e9)
             self.stopping = bool(self.agree(self.stop.is_set()))
@@ -153,7 +153,7 @@ def _fields(samples: Any) -> Dict[str, Any]:
 def _work(
     rank: int, world: int, order: Dict[str, Any], cases: List[Dict[str, Any]], gpu: bool, meet: str, stop: Any, out: Any
 ) -> None:
-    """A rank's process. Rank 0 reports: ("begin", case, None), ("end", case, fields)."""
+    """The process of a rank. Rank 0 reports ("begin", case, None) and ("end", case, fields)."""
     # The parent receives the stop signal and stops all ranks together.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -183,7 +183,7 @@ def _work(
 
 
 class Group:
-    """The cases of one number of ranks, from the parent's side."""
+    """The cases of one number of ranks, in the parent process."""
 
     def __init__(self, order: Dict[str, Any], gpu: bool, stop: StopFlag, begun: Callable[[str], None]) -> None:
         self.order, self.gpu, self.stop, self.begun = order, gpu, stop, begun
@@ -213,12 +213,12 @@ class Group:
                     self._hear(out, left)
                     try:
                         over = processes.join(timeout=0.05)
-                    except Exception as error:  # torch ends the others then
+                    except Exception as error:  # torch then stops the others
                         traceback.print_exc()
                         over, died = True, " ".join(str(error).split())[-1500:]
                 while self._hear(out, left):
                     pass
-            finally:  # nobody may hear them any more
+            finally:  # the parent may have exited
                 stop.set()
         if died is not None:
             self._end_all(left, "failed", "A rank died: " + died)

@@ -27,7 +27,7 @@ PID, DONE, RECORD, LOG = "child.pid", "ended", "record.jsonl", "engine.log"
 
 
 def mapped(text: str, places: Dict[str, str]) -> str:
-    """Longest paths first: a folder inside another one has a place of its own."""
+    """Longest paths first, because a folder inside another one has its own mapping."""
     for path in sorted(places, key=len, reverse=True):
         text = text.replace(path, places[path])
     return text
@@ -56,7 +56,7 @@ def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) 
         os.execv(sys.executable, [sys.executable] + arguments)
     take_files(folder, places)
     environment = dict(os.environ, INFERSCOPE_RECORD=os.path.join(folder, RECORD))
-    # A session of its own: ended as a whole, and the signals of this one are not its.
+    # In its own session, so that it is stopped as a whole and does not receive this process's signals.
     child = subprocess.Popen(
         [sys.executable] + arguments,
         stdin=subprocess.DEVNULL,
@@ -71,7 +71,7 @@ def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) 
     talk.start()
     code = child.wait()
     talk.join(5)
-    # After a clean there is no folder any more.
+    # After a clean there is no folder anymore.
     with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, DONE), "w", encoding="ascii") as file:
         file.write(str(code))
     return 128 - code if code < 0 else code
@@ -86,7 +86,7 @@ def ready(folder: str) -> int:
 
 
 def tee(stream: Any, path: str) -> None:
-    """Keeps the log here too: the stream to the host may break."""
+    """Also writes the log in the container, because the stream to the host may break."""
     with open(path, "ab") as log:
         while True:
             data = os.read(stream.fileno(), 65536)
@@ -107,7 +107,7 @@ def read(path: str) -> str:
 
 
 def follow(folder: str) -> int:
-    """Ends with the run, or when nobody reads any more."""
+    """Stops with the run, or when the reader has exited."""
     pid_written, at = False, 0
     path = os.path.join(folder, RECORD)
     while True:
@@ -122,7 +122,7 @@ def follow(folder: str) -> int:
                 data = file.read()
         except OSError:
             data = b""
-        # A line that is being written is left for the next time.
+        # An incomplete line is read next time.
         whole = len(data) if ended else data.rfind(b"\n") + 1
         sys.stdout.flush()
         sys.stdout.buffer.write(data[:whole])
@@ -134,7 +134,7 @@ def follow(folder: str) -> int:
 
 
 def parents() -> Dict[int, int]:
-    """Process id -> that of its parent. The name in /proc/PID/stat may hold blanks and brackets."""
+    """Process id -> parent's id. The name in /proc/PID/stat may contain blanks and brackets."""
     found: Dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -155,7 +155,7 @@ def below(root: int) -> Set[int]:
 
 
 def ours(folder: str, pid: int) -> bool:
-    """Whether the process of that number is the run's still, and no later one: its folder is its working directory."""
+    """Whether the process with that id still belongs to the run: its working directory is the run's folder."""
     try:
         return os.path.realpath("/proc/%d/cwd" % pid) == os.path.realpath(os.path.join(folder, "files"))
     except OSError:
@@ -175,7 +175,7 @@ def stop(folder: str, name: str) -> int:
 
 def clean(folder: str) -> int:
     stop(folder, "KILL")
-    # The run that waits for the engine still writes how it ended.
+    # The run that waits for the engine still records how it exited.
     for _ in range(50):
         shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.1)

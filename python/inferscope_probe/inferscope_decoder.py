@@ -30,7 +30,7 @@ def _llama(hidden: int, inner: int, layers: int, heads: int, kv_heads: int, voca
     )
 
 
-# Dimensions of the config.json files on the hub, for random weights.
+# Dimensions from the config.json files on the hub, for random weights.
 CONFIGS: Dict[str, Dict[str, Any]] = {
     "tiny": _llama(64, 128, 2, 4, 2, 512),
     DEFAULT_MODEL: _llama(2048, 5632, 22, 32, 4, 32000),
@@ -44,7 +44,7 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
 
 
 class ModelError(Exception):
-    """A failure with an explanation: code of docs/reference/errors.md, and three lines: what, why, what to type."""
+    """A failure with its error code (docs/reference/errors.md) and three lines: what failed, why, what to type."""
 
     def __init__(self, code: str, what: str, why: str, fix: str) -> None:
         super().__init__("%s\n  %s\n  %s" % (what, why, fix))
@@ -52,7 +52,7 @@ class ModelError(Exception):
 
 
 def choose_device(asked: Optional[str], option: str = "--device") -> str:
-    """None takes the GPU where there is one. -> cpu, cuda or cuda:N"""
+    """None selects the GPU if there is one. -> cpu, cuda or cuda:N"""
     import torch
 
     if asked is None:
@@ -68,7 +68,7 @@ def choose_device(asked: Optional[str], option: str = "--device") -> str:
 
 
 def check_mode(mode: str, attn: str, device: str, form: str = "--%s %s") -> None:
-    """Refuses what cannot run; `form` is how an option is typed."""
+    """Rejects combinations that cannot run; `form` is how an option is typed."""
     if device == "cpu" and mode == "cudagraph":
         raise ModelError(
             "E_USAGE",
@@ -117,8 +117,8 @@ def load_model(
 ) -> Any:
     """Builds the model on its device (stage load) and writes the model line.
 
-    `source` is a hub id, a folder or a config.json; `dims`, a config.json's object, goes before it for random weights.
-    `ranks`: processes that share the model by tensor parallelism; this is one of them.
+    `source` is a hub id, a folder or a config.json; `dims`, the object of a config.json, replaces it for random
+    weights. `ranks`: processes that share the model by tensor parallelism; this is one of them.
     """
     import torch
     import transformers
@@ -164,7 +164,7 @@ def load_model(
         dtype=dtype,
         device=device,
         weights=weights,
-        # Counts the whole model: a rank holds only its part.
+        # Counts the whole model, although a rank has only its part.
         weight_bytes=None if ranks > 1 else sum(p.numel() * p.element_size() for p in model.parameters()),
         quantization=(config.get("quantization_config") or {}).get("quant_method"),
         engine_version=transformers.__version__,
@@ -209,7 +209,7 @@ def synchronize(device: str) -> None:
 
 
 def random_prompt(vocab_size: int, batch_size: int, input_len: int, seed: int, iteration: int) -> Any:
-    """[batch_size, input_len] token ids on the host, uniform over the vocabulary, another one for every iteration."""
+    """[batch_size, input_len] token ids on the host, uniform over the vocabulary, different in every iteration."""
     import torch
 
     generator = torch.Generator().manual_seed(seed + iteration + 1000)
@@ -217,7 +217,9 @@ def random_prompt(vocab_size: int, batch_size: int, input_len: int, seed: int, i
 
 
 class Decoder:
-    """Prefill and decode steps of one model for one shape: a batch of prompts of one length, and their longest output."""
+    """Prefill and decode steps of one model for one shape: a batch of prompts of equal length and their maximum
+    output length.
+    """
 
     def __init__(
         self, model: Any, device: str, mode: str, attn: str, batch_size: int, input_len: int, output_len: int
@@ -250,8 +252,9 @@ class Decoder:
         self._step = torch.compile(self._static_step, dynamic=False) if self.mode == "compile" else self._static_step
 
     def _keep_whole(self, length: int) -> None:
-        """A layer with a window counts its tokens on the host, which no graph can follow. A window that holds all tokens
-        is none, so such a layer becomes one without."""
+        """A layer with a window counts its tokens on the host, which a CUDA graph cannot capture. A window at least
+        as long as the sequence has no effect, so such a layer is replaced by one without a window.
+        """
         from transformers.cache_utils import StaticLayer
 
         for index, layer in enumerate(self.cache.layers):
@@ -293,7 +296,7 @@ class Decoder:
         return logits
 
     def rest(self) -> None:
-        """Gives back what an iteration leaves behind and the next one makes anew."""
+        """Frees the state that each iteration creates again."""
         if self.mode == "eager":
             self.cache = None
 
@@ -314,7 +317,7 @@ class Decoder:
         return out.logits[:, -1]
 
     def _capture(self) -> None:
-        """Captures one decode step. Its warm-up steps move the cache on, which is put back after them."""
+        """Captures one decode step. Its warm-up steps advance the cache, which is reset afterwards."""
         import torch
 
         lengths = [layer.cumulative_length for layer in self.cache.layers]

@@ -22,7 +22,7 @@ from inferscope_record import mark_name, recorder
 from inferscope_tensor_parallel import Group, world_size
 
 class Point:
-    """One shape and how far its measurement is."""
+    """One shape and the state of its measurement."""
 
     def __init__(self, spec: Dict[str, Any]) -> None:
         self.name: str = spec["point"]
@@ -78,7 +78,7 @@ class Engine:
         return [point for point in self.points if point.interleaved and point.outcome is None]
 
     def _prepare_together(self) -> None:
-        # A point that does not fit frees all others, so it is gone through until none is left to prepare.
+        # A point that does not fit frees all others, so the loop repeats until none is left to prepare.
         while not self.stopping:
             waiting = [point for point in self._together() if point.decoder is None]
             if not waiting:
@@ -107,7 +107,7 @@ class Engine:
             self.free()
 
     def _prepare(self, point: Point) -> None:
-        """Builds and warms up a point with the others in memory; alone where it does not fit."""
+        """Prepares and warms up a point with the others in memory, or alone if it does not fit."""
         fault = self._attempt(point, self._warm_up)
         if fault is None:
             return
@@ -134,7 +134,7 @@ class Engine:
             point.done += 1
         elif not fault.memory or not point.interleaved:
             self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
-        else:  # what is missing is measured alone
+        else:  # points that were not prepared together are measured alone
             point.interleaved = False
             self.free()
 
@@ -154,7 +154,7 @@ class Engine:
         return fault
 
     def _fail_all(self, point: Point, fault: Fault) -> None:
-        """The other ranks wait in a collective that this one will not come to: the run is over."""
+        """The other ranks wait in a collective that this one will not reach, so the run ends."""
         self.group.speak()
         self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
         fix = "Use a smaller --batch-size, --input-len or model, or more ranks." if fault.memory else "Read its log."
@@ -183,7 +183,7 @@ class Engine:
             before = took
 
     def _iterate(self, point: Point, iteration: int) -> float:
-        """-> seconds end to end; negative iterations are warm-up"""
+        """-> end-to-end seconds; negative iterations are warm-up"""
         run = self.runner.generate(point, iteration)
         warmup = iteration < 0
         e2e_ns = run.record(point, self.launch, warmup)
@@ -238,14 +238,14 @@ class Interrupted(Exception):
 
 
 def load(order: Dict[str, Any]) -> Any:
-    """Checks the order, loads the model. -> the runner of its iterations"""
+    """Checks the order and loads the model. -> the runner of its iterations"""
     args = engine_args(order["engine_args"])
     asked = order["device"]
     if asked is not None and asked.split(":")[0] not in ("cpu", "cuda"):
         raise usage("--device %s is not known" % asked, "It is cpu, cuda or cuda:N.", "Take --device cuda.")
     if order["dtype"] not in (None,) + DTYPES:
         raise ModelError("E_DTYPE", "no dtype %s" % order["dtype"], "torch runs %s." % ", ".join(DTYPES), "Take one of these.")
-    if args["mode"] != "eager":  # as torch.profiler does it for CUDA graphs, which do not survive the end of CUPTI
+    if args["mode"] != "eager":  # like torch.profiler for CUDA graphs, which do not survive the end of CUPTI
         os.environ.update(DISABLE_CUPTI_LAZY_REINIT="1", TEARDOWN_CUPTI="0")
     import torch
 
@@ -307,7 +307,8 @@ def main(path: str) -> int:
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, stop)
     if world_size() > 1:
-        # torchrun sends it when another rank has failed: this one may wait for that in a collective, where no handler runs.
+        # torchrun sends it after another rank has failed. This rank may wait for that one in a collective, where no
+        # handler runs.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     recorder()
     try:
@@ -333,7 +334,7 @@ def main(path: str) -> int:
     recorder().error(failure.code, str(failure))
     sys.stderr.write("error: %s\n" % failure)
     if world_size() > 1:
-        # Ending in order would wait for the other ranks, which wait for this one.
+        # A normal exit would wait for the other ranks, which wait for this one.
         recorder().clock()
         recorder().flush()
         sys.stderr.flush()

@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 from inferscope_decoder import ATTENTIONS, MODES, ModelError
 
-# Values of every engine argument, the default first; None: a number from 1 up.
+# Values of every engine argument, the default first; None: a number of at least 1.
 ENGINE_ARGS: Dict[str, Any] = {
     "mode": MODES,
     "attn": ATTENTIONS,

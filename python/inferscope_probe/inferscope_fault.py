@@ -1,10 +1,10 @@
-"""What broke off an attempt on PyTorch: the allocator, or something else."""
+"""Why an attempt on PyTorch failed: an allocator error or another one."""
 
 from typing import Optional
 
 
 def out_of_memory(error: BaseException) -> Optional[BaseException]:
-    """The error of the allocator behind `error`: a capture that it broke off ends with an error of its own."""
+    """The allocator's error behind `error`: a CUDA graph capture that it interrupts raises another error."""
     import torch
 
     seen: Optional[BaseException] = error
@@ -18,7 +18,7 @@ def out_of_memory(error: BaseException) -> Optional[BaseException]:
 
 
 class Fault:
-    """Why an attempt broke off, without the frames of the exception, which would hold on to device memory."""
+    """Why an attempt failed, without the frames of the exception, which would keep device memory allocated."""
 
     def __init__(self, error: BaseException) -> None:
         allocator = out_of_memory(error)

@@ -1,21 +1,22 @@
-"""What a call of a model is, prefill or decode, by the shapes of its query and its cache. Needs no torch."""
+"""Classifies a model call as prefill or decode by the shapes of its query and its cache. Needs no torch."""
 
 from typing import Any, Optional, Tuple
 
-# Caches with a length that is a shape; the others (static ones) count on the device, so their tokens are counted here.
+# Caches with a shape that shows their length; the others (static ones) count on the device, so their tokens are
+# counted here.
 _DYNAMIC = frozenset(("DynamicCache", "OffloadedCache", "QuantizedCache", "QuantoQuantizedCache", "HQQQuantizedCache"))
-# A query after the first decode step that is no longer than this is a verification of drafts, not a chunk of a prompt.
+# A query after the first decode step that is at most this long verifies drafts; it is not a chunk of a prompt.
 _MOST_DRAFTS = 16
 
 
 class Sequence:
-    """A call of generate, or in a loop of the program's own what follows a prefill."""
+    """A call of generate, or, in the program's own loop, the calls that follow a prefill."""
 
     def __init__(self, iteration: int, speculative: bool = False) -> None:
         self.iteration, self.speculative = iteration, speculative
         self.steps = {"prefill": 0, "decode": 0}
         self.batch = self.tokens = 0
-        # Tokens put into a cache that does not say how long it is; None where its start was not seen.
+        # Tokens written to a cache that does not report its length; None if its start was not observed.
         self.counted: Optional[int] = 0
 
     def took(self, batch: int, length: int, past: Optional[int]) -> None:
@@ -25,15 +26,15 @@ class Sequence:
 def place(
     sequence: Optional[Sequence], batch: int, length: int, cache: Any, encoded: bool, generating: bool
 ) -> Tuple[str, bool, int]:
-    """What a call with a query of `length` tokens is. -> (kind, whether a sequence begins, tokens in the cache before it)
-
-    `encoded`: a decoder behind an encoder that ran; `generating`: inside generate, which begins its sequence itself.
+    """Classifies a call with a query of `length` tokens. -> (kind, whether a sequence starts, tokens in the cache
+    before it). `encoded`: a decoder after its encoder ran; `generating`: inside generate, which starts its
+    sequence itself.
     """
     said = _length(cache)
     counted = 0 if sequence is None or (encoded and sequence.steps["decode"] == 0) else sequence.counted or 0
     past = counted if said is None else said
     fresh = sequence is None or sequence.steps["prefill"] == 0
-    # The whole prefix again for one more token: a decode step of a loop without a cache.
+    # The whole prefix is computed again for one more token: a decode step of a loop without a cache.
     again = not fresh and cache is None and batch == sequence.batch and length == sequence.tokens + 1  # type: ignore[union-attr]
     drafts = sequence is not None and (sequence.speculative or (sequence.steps["decode"] > 0 and length <= _MOST_DRAFTS))
     if encoded:
@@ -51,9 +52,9 @@ def place(
 def place_plain(
     sequence: Optional[Sequence], batch: int, length: int, position: Optional[int], causal: Optional[bool]
 ) -> Tuple[str, bool, Optional[int]]:
-    """The same of a call that shows no cache. -> (kind, whether a sequence begins, tokens before it; None: unknown)
-
-    `position`: where the program says so; `causal`: whether the model makes tokens (None: not known yet).
+    """Like the above for a call without a visible cache. -> (kind, whether a sequence starts, tokens before it; None:
+    unknown). `position`: from the program's arguments; `causal`: whether the model generates tokens (None: not
+    known yet).
     """
     if causal is False:
         return "prefill", True, 0
@@ -63,13 +64,13 @@ def place_plain(
     if length == 1:
         known = sequence is not None and sequence.batch == batch
         return "decode", False, sequence.counted if known else None  # type: ignore[union-attr]
-    # The whole prefix again for one more token.
+    # The whole prefix is computed again for one more token.
     again = sequence is not None and sequence.batch == batch and length == sequence.tokens + 1
     return ("decode", False, 0) if again else ("prefill", True, 0)
 
 
 def _length(cache: Any) -> Optional[int]:
-    """Tokens in a cache, where it is known without asking the device."""
+    """Tokens in a cache, if known without asking the device."""
     if cache is None:
         return 0
     if isinstance(cache, tuple):

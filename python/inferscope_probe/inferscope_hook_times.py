@@ -1,4 +1,4 @@
-"""Times of steps, kept as tuples until there is time to write them. Device times are of CUDA events that nothing waits for."""
+"""Times of steps, stored as tuples until they are written. Device times are from CUDA events that nothing waits for."""
 
 import os
 import time
@@ -9,9 +9,9 @@ import inferscope_record
 
 _MOST_PENDING = 20_000
 _FLUSH_NS = 1_000_000_000
-# Events made before they are needed: one costs as much as recording it.
+# Events created in advance, because creating one costs as much as recording it.
 _EVENTS = 512
-# Counts that the device writes at a time.
+# Number of counts that the device writes at once.
 _COUNTS = 256
 
 _LINE = (
@@ -26,14 +26,16 @@ def _json(value: Optional[int]) -> str:
 
 
 class LastStep:
-    """A decode step that the next ones of its sequence are like, and what they need. They count from the end of the one before."""
+    """A decode step that the next ones of its sequence are likely to repeat, with the state that they need. Their
+    time is measured from the end of the previous step.
+    """
 
     __slots__ = ("times", "owner", "sequence", "cache", "shape", "batch", "number", "stream", "raw", "device", "end", "__weakref__")
 
     def __init__(
         self, times: "Times", owner: Any, sequence: Any, cache: Any, shape: Any, sizes: Tuple[int, int], events: Optional[Tuple[Any, ...]]
     ) -> None:
-        """`owner`: what is called, a model or a CUDA graph; `sizes`: its batch, and the number of the next step."""
+        """`owner`: the called model or CUDA graph; `sizes`: its batch, and the number of the next step."""
         self.times, self.sequence, self.shape = times, sequence, shape
         self.owner = weakref.ref(owner)
         self.cache = _nothing if cache is None else weakref.ref(cache)
@@ -44,7 +46,7 @@ class LastStep:
             self.device = self.stream.device_index
 
     def is_like(self, thread: Any, owner: Any, ids: Any, cache: Any) -> bool:
-        """`thread`: its state in inferscope_hooks.py; `ids`: None of a graph"""
+        """`thread`: its state in inferscope_hooks.py; `ids`: None for a graph."""
         return (
             self.owner() is owner
             and self.sequence is thread.sequence
@@ -54,7 +56,7 @@ class LastStep:
         )
 
     def run(self, thread: Any, call: Any, args: Any, kwargs: Any) -> Any:
-        """The step: all that is kept of it is a tuple."""
+        """The step, stored only as a tuple."""
         times, sequence = self.times, self.sequence
         past = sequence.counted
         sequence.counted = past + 1
@@ -79,12 +81,12 @@ def _nothing() -> None:
 
 
 class PaddingCount:
-    """Positions of a batch that are padding, counted by the device and read after the step that followed."""
+    """Padding positions of a batch, counted by the device and read after the next step."""
 
     __slots__ = ("positions", "kept")
 
     def __init__(self, positions: int, kept: Any) -> None:
-        """`kept`: one number in memory of the host that the device has written by then."""
+        """`kept`: a number in host memory that the device has written by then."""
         self.positions, self.kept = positions, kept
 
     def read(self) -> int:
@@ -92,8 +94,9 @@ class PaddingCount:
 
 
 class Times:
-    """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens, context, kind, first of
-    its shape, padding, cache), and is kept with its end_ns."""
+    """A step is (how to close its range, events, what it shows, start_ns, iteration, step, batch, new tokens,
+    context, kind, first of its shape, padding, cache); it is stored with its end_ns.
+    """
 
     def __init__(self, marked_by: str = "hooks") -> None:
         self.marked_by = marked_by
@@ -108,11 +111,11 @@ class Times:
         self._counts: List[Any] = []
         self._streams: Dict[int, Tuple[int, Any]] = {}
         self._flushed_ns = 0
-        # By device, the end of the last step that was read: its event, and its time.
+        # By device, the end of the last step that was read: its event and its time.
         self._last: Dict[int, Tuple[Any, float]] = {}
 
     def on_torch(self, torch: Any) -> None:
-        """The functions of C++: those of Python around them cost more than they do."""
+        """The C++ functions, because their Python wrappers cost more than they do."""
         self.torch = torch
         self.raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self.is_capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
@@ -135,7 +138,7 @@ class Times:
         return before, after, stream, raw
 
     def count_padding(self, mask: Any) -> PaddingCount:
-        """Before the step's first event, so that the step's time is without it."""
+        """Before the step's first event, so that the step's time excludes it."""
         if not self._counts:
             self._counts = list(self.torch.empty(_COUNTS, 1, dtype=self.torch.int64, pin_memory=True))
         kept = self._counts.pop()
@@ -146,7 +149,7 @@ class Times:
         return self.torch.cuda.Event(enable_timing=True)
 
     def _make_events(self, device: Any) -> None:
-        """Recorded once, since only that makes them."""
+        """Each event is recorded once, because only recording creates it."""
         stream = self.torch.cuda.current_stream(device)
         made = [self.new_event() for _ in range(_EVENTS)]
         for event in made:
@@ -154,7 +157,7 @@ class Times:
         self.free.extend(made)
 
     def warmed_up(self, kind: str, batch: int, new: int) -> None:
-        """A graph of these sizes is replayed: calls of them so far were to warm it up."""
+        """A graph of these sizes is replayed, so the earlier calls of these sizes were its warm-up."""
         for at, kept in enumerate(self._pending):
             if len(kept) > 2:
                 continue
@@ -167,7 +170,7 @@ class Times:
             self.flush()
 
     def flush(self, wait: bool = False) -> None:
-        """Writes, in order, the steps with complete events; with `wait` all steps."""
+        """Writes the steps with complete events in order; with `wait` all steps."""
         if self.records.path is None:
             self._pending.clear()
             return
@@ -208,7 +211,9 @@ class Times:
         self.records.flush()
 
     def _around(self, events: Tuple[Any, ...], start_ns: int) -> Tuple[int, int]:
-        """Each start is counted from the end of the step before: the difference of far events has too few digits."""
+        """Each start is measured from the end of the previous step, because the difference of distant events has too
+        few digits.
+        """
         before, after, stream = events[:3]
         dur = 1e6 * before.elapsed_time(after)
         last = self._last.get(stream.device_index)
@@ -218,7 +223,7 @@ class Times:
         return round(start), round(dur)
 
     def _since(self, last: LastStep, end: Any) -> Tuple[int, int]:
-        """A step from the end of the one before, which no other thread's need be."""
+        """A step measured from the end of the previous one, unless that belongs to another thread."""
         event, at = self._last[last.device]
         start = at if event is last.end else at + 1e6 * event.elapsed_time(last.end)
         dur = 1e6 * last.end.elapsed_time(end)
@@ -229,7 +234,7 @@ class Times:
         return round(start), round(dur)
 
     def forget(self) -> None:
-        """In a forked child: what its parent recorded is the parent's."""
+        """In a forked child: the parent's records stay with the parent."""
         self._pending.clear()
         self.free.clear()
         self._counts.clear()

@@ -25,24 +25,24 @@ from inferscope_torch_model import SeenModel, holds_embedding, tokens_of_vocabul
 
 # First calls of a compiled model: compilation, recording of its CUDA graph, its first replay.
 _FIRST_COMPILED = 3
-# Engines that call models with batches of their own, and that are marked elsewhere.
+# Engines that call models with their own batches and are marked elsewhere.
 _ENGINES = ("vllm", "sglang", "tensorrt_llm")
-# Arguments of hand-written models that say how many tokens the cache holds.
+# Arguments of hand-written models that contain the number of tokens in the cache.
 _POSITIONS = ("start_pos", "input_pos", "position", "pos", "offset", "past_length", "cache_len")
-# Modules between two embeddings are one model where one of them has this share of their parameters.
+# Minimum share of the parameters of the modules between two embeddings for a module to be the model.
 _MAIN_SHARE = 0.8
 _HIDDEN = "hidden states"
 _EMPTY_CELL = types.CellType()
 
 
 class _Thread:
-    busy = False  # inside a step or a load: what it calls belongs to it
+    busy = False  # inside a step or a load: nested calls belong to it
     generating = 0
     generator: Any = None  # the model of the outermost generate
     sequence: Optional[Sequence] = None
     graph: Any = None  # the CUDA graph that is being captured
-    last: Optional[LastStep] = None  # the last decode step, where the next one is likely to be alike
-    shape: Optional[Tuple[int, ...]] = None  # of the ids that an embedding outside of any step took
+    last: Optional[LastStep] = None  # the last decode step, if the next one is likely to be equal
+    shape: Optional[Tuple[int, ...]] = None  # of the ids passed to an embedding outside of any step
     between: Optional[List[Any]] = None  # modules called since then
 
     def forget_last(self) -> None:
@@ -60,7 +60,8 @@ class _Seen:
         config = getattr(model, "config", None)
         self.model = weakref.ref(model)
         self.plain = not hasattr(model, "get_input_embeddings") or config is None
-        # Whether it makes logits of its vocabulary: hidden states and classes are of a batch that nothing follows.
+        # Whether it computes logits over its vocabulary; otherwise it returns hidden states or classes, and no decode
+        # follows.
         self.causal: Optional[bool] = None
         generates = getattr(model, "can_generate", None)
         self.encodes = not self.plain and generates is not None and not generates()
@@ -83,8 +84,8 @@ _seen: Dict[int, _Seen] = {}
 _iterations = -1
 _loads = -1
 _broken = False
-_parts = False  # the program calls an embedding itself, and then a module that is watched
-_quiet = False  # an engine with marks of its own, or a workload that records itself
+_parts = False  # the program calls an embedding itself, and then a watched module
+_quiet = False  # an engine with its own marks, or a workload that records itself
 _opens_ranges = False
 _undo: List[Callable[[], None]] = []
 _discovering: Callable[[], None] = lambda: None
@@ -115,7 +116,7 @@ def arm() -> None:
 
 
 def _on_engine(_: Any) -> None:
-    """Leaves torch as it was."""
+    """Restores torch."""
     global _quiet
     _quiet = True
     while _undo:
@@ -129,7 +130,9 @@ def _replace(owner: Any, name: str, value: Any) -> None:
 
 
 def _silent() -> bool:
-    """Our engines and workloads, and programs that use inferscope_record: their stages are not recorded twice."""
+    """inferscope's engines and workloads, and programs that use inferscope_record: their stages are not recorded
+    twice.
+    """
     return _broken or _quiet or inferscope_record._recorder is not None
 
 
@@ -178,14 +181,14 @@ def _on_modeling(module: Any) -> None:
 
 
 def _watch_calls(kind: Any, wrapped: Optional[str] = None) -> None:
-    """`wrapped`: the attribute with the model, of a wrapper around any module."""
+    """`wrapped`: the attribute that contains the model in a wrapper around a module."""
     torch = sys.modules["torch"]
     own = vars(kind).get("__call__")
     module = torch.nn.Module
     is_traced = torch.compiler.is_dynamo_compiling
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Looked up at each call, as Python does: torch.fx replaces it while it traces.
+        # Looked up at each call, as Python does, because torch.fx replaces it while it traces.
         call = module.__call__ if own is None else own
         if is_traced():
             return call(self, *args, **kwargs)
@@ -225,8 +228,9 @@ def _marked_compiled(get: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _discover() -> None:
-    """Watches the calls of all modules until one takes token ids; its class is watched from then on. An embedding that is called
-    outside of any step then says that there is another one."""
+    """Watches the calls of all modules until one takes token ids; then only its class is watched. An embedding called
+    outside of any step reveals another model.
+    """
     global _discovering, _discovered
     module, embedding = _torch.nn.Module, _torch.nn.Embedding
     original, look_up = module.__call__, embedding.forward
@@ -242,7 +246,7 @@ def _discover() -> None:
             _fails("looking for the model", error)
         if not found:
             return original(self, *args, **kwargs)
-        if found is _HIDDEN:  # what it calls is a part of it
+        if found is _HIDDEN:  # nested calls are part of it
             _local.thread.busy = True
             try:
                 return original(self, *args, **kwargs)
@@ -261,14 +265,14 @@ def _discover() -> None:
             module.__call__ = __call__
 
     def stop() -> None:
-        # Who traces replaces it in the meantime, and puts it back.
+        # A tracer replaces it temporarily and restores it.
         if module.__call__ is __call__:
             module.__call__ = original
 
     _discovering, _discovered = start, stop
     _undo.append(stop)
     _replace(embedding, "forward", forward)
-    # Compilers compare with it what a module's call is.
+    # Compilers compare a module's call with it.
     after_import({"torch._dynamo.utils": lambda utils: setattr(utils, "unpatched_nn_module_call", original)})
     start()
 
@@ -279,7 +283,7 @@ def _watch(kind: Any) -> None:
 
 
 def _takes(model: Any, args: Any, kwargs: Any) -> Any:
-    """-> whether it takes token ids; _HIDDEN where it takes what an embedding made of them."""
+    """-> whether it takes token ids; _HIDDEN if it takes the output of an embedding."""
     if isinstance(model, _torch.nn.Embedding):
         return False
     if _first(args, kwargs, 2) is not None and holds_embedding(model):
@@ -292,7 +296,8 @@ def _takes(model: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _embeds(ids: Any) -> None:
-    """An embedding outside of any step: the program calls the parts of its model itself, or calls one that is not watched."""
+    """An embedding outside of any step: the program calls the parts of its model itself, or calls an unwatched model.
+    """
     global _parts
     if ids.dim() != 2 or _silent():
         return
@@ -310,7 +315,7 @@ def _embeds(ids: Any) -> None:
 
 
 def _watch_graphs(graph: Any) -> None:
-    """The replay of a graph does what the call of a model did that was captured in it."""
+    """The replay of a graph is equal to the model call that was captured in it."""
     begin, end, replay = graph.capture_begin, graph.capture_end, graph.replay
 
     @functools.wraps(begin)
@@ -352,7 +357,7 @@ def _watch_graphs(graph: Any) -> None:
 
 
 def _watch_compiled_functions() -> None:
-    """A function that was compiled as a whole has no call of its model left."""
+    """A function that was compiled as a whole no longer calls its model."""
     compile_it = _torch.compile
     is_compiling = _torch.compiler.is_compiling
 
@@ -379,7 +384,7 @@ def _watch_compiled_functions() -> None:
 
 
 def _reached_by(function: Any) -> Iterator[Any]:
-    """Modules that a function is a method of, closes over, or names."""
+    """Modules that a function is a method of, captures, or names."""
     code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != _EMPTY_CELL]
     named = [names.get(name) for name in (code.co_names if code is not None else ())]
@@ -415,7 +420,7 @@ def _watch_generate(mixin: Any) -> None:
 
 
 def _watch_cache(cache: Any) -> None:
-    """After a crop or a reset the length is asked for again."""
+    """After a crop or a reset, the length is read again."""
     for name in ("crop", "reset"):
         original = vars(cache).get(name)
         if original is not None:
@@ -435,7 +440,7 @@ def _forgetting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _watch_construction(kind: Any) -> None:
-    """`Model(config)`: every model class has a constructor of its own, which calls the one of its base class first."""
+    """`Model(config)`: every model class has its own constructor, which first calls that of its base class."""
     original = kind.__init_subclass__.__func__
 
     def __init_subclass__(cls: Any, **kwargs: Any) -> None:
@@ -505,7 +510,7 @@ def _step(model: Any, call: Callable[..., Any], args: Any, kwargs: Any, first: i
 
 
 def _first(args: Any, kwargs: Any, dimensions: int) -> Any:
-    """The first tensor with so many dimensions: token ids with two, hidden states with three."""
+    """The first tensor with this number of dimensions: token ids have two, hidden states three."""
     for value in (*args, *kwargs.values()):
         if isinstance(value, _torch.Tensor) and value.dim() == dimensions:
             whole = not value.is_floating_point() and value.dtype is not _torch.bool
@@ -515,7 +520,7 @@ def _first(args: Any, kwargs: Any, dimensions: int) -> Any:
 
 
 def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Optional[Tuple[Any, ...]]:
-    """Opens the step that this call is; None where it is none: drafts, training, no tokens."""
+    """Opens the step of this call; None if it is not a step: drafts, training, no tokens."""
     if _local.thread.generating > 1 or (model.training and _torch.is_grad_enabled()) or _torch.compiler.is_compiling():
         return None
     seen = _seen.get(id(model))
@@ -568,7 +573,7 @@ def _open(
     model: Any, seen: _Seen, batch: int, length: int, position: Optional[int], ids: Any, decoder: Any, query: Any, kwargs: Any,
     compiled: bool, owner: Any,
 ) -> Tuple[Any, ...]:
-    """`kwargs`: None of a graph that is replayed; `owner`: what is called, that graph or the model. -> what _close takes"""
+    """`kwargs`: None for the replay of a graph; `owner`: that graph, or the called model. -> the argument of _close"""
     if not seen.calls:
         _discovered()
     thread = _local.thread
@@ -601,7 +606,7 @@ def _open(
     new: Optional[int] = batch * length
     context = None if past is None else batch * (past + length)
     if seen.features and decoder is None:
-        new = context = None  # frames, which the output has the number of
+        new = context = None  # frames; the output has their number
     mask = kwargs.get("attention_mask") if kind == "prefill" and kwargs is not None else None
     padding: Any = _padding(mask)
     close_range = events = None
@@ -632,8 +637,8 @@ def _close(step: Tuple[Any, ...], result: Any, end_ns: int) -> None:
         _times.record(events[1], events[2])
     if learns is not None and result is not None:
         _learn(learns, result, step[-1])
-        step = (*step[:12], None)  # keeps no cache alive
-        if step[7] is None and step[6] is not None:  # of features, the output has the number
+        step = (*step[:12], None)  # does not keep the cache alive
+        if step[7] is None and step[6] is not None:  # of features; the output has their number
             hidden = getattr(result, "last_hidden_state", None)
             if hidden is not None:
                 tokens = step[6] * int(hidden.shape[1])
@@ -643,7 +648,7 @@ def _close(step: Tuple[Any, ...], result: Any, end_ns: int) -> None:
 
 
 def _learn(seen: _Seen, result: Any, cache: Any) -> None:
-    """What only the first result of a model shows."""
+    """Facts that only the first result of a model shows."""
     model = seen.model()
     if seen.plain and seen.causal is None:
         seen.causal = tokens_of_vocabulary(model, result)
@@ -654,7 +659,7 @@ def _learn(seen: _Seen, result: Any, cache: Any) -> None:
 
 
 def _padding(mask: Any) -> Optional[int]:
-    """Positions of a batch that are padding, where the host knows them."""
+    """Padding positions of a batch, if the host knows them."""
     return int(mask.numel() - mask.count_nonzero().item()) if _is_mask(mask, "cpu") else None
 
 
@@ -679,7 +684,7 @@ def _start_sequence(speculative: bool) -> Sequence:
 def _at_exit() -> None:
     if _silent() and not _broken:
         return
-    _record_model()  # where no step of it was seen
+    _record_model()  # if none of its steps was observed
     _times.flush(wait=True)
     _times.records.clock()
     _times.records.flush()

@@ -15,7 +15,8 @@ from inferscope_decoder import Decoder, random_prompt, synchronize
 from inferscope_ranges import Ranges, evaluated, evaluated_range, range_opener
 from inferscope_record import mark_name, recorder
 
-# Between the stages of a watched iteration, s: far longer than the clocks of profiler and host are apart.
+# Pause between the stages of a watched iteration, s: far longer than the difference between the clocks of profiler
+# and host.
 PAUSE = 0.0003
 
 Interval = Tuple[int, int]
@@ -33,13 +34,13 @@ class Stage:
 
 
 class Iteration:
-    """What one generation took. `tokens`: [output_len][batch_size] token ids."""
+    """Times and tokens of one generation. `tokens`: [output_len][batch_size] token ids."""
 
     def __init__(self, number: int, start_ns: int, end_ns: int, stages: List[Stage], tokens: List[List[int]]) -> None:
         self.number, self.start_ns, self.end_ns, self.stages, self.tokens = number, start_ns, end_ns, stages, tokens
 
     def record(self, point: Any, launch: int, warmup: bool) -> int:
-        """Writes its lines. -> ns end to end"""
+        """Writes the record lines. -> end-to-end ns"""
         batch = point.batch_size
         for stage in self.stages:
             step = 0 if stage.step is None else stage.step
@@ -66,7 +67,7 @@ class Runner:
         # Ranks that share the model (inferscope_tensor_parallel.py); None: this process has all of it.
         self.group: Any = None
         self._events: List[Any] = []
-        if self.gpu:  # the workspace of cuBLAS belongs to every point, not to the first
+        if self.gpu:  # cuBLAS's workspace belongs to every point, not only to the first
             import torch
 
             with torch.inference_mode():
@@ -77,14 +78,14 @@ class Runner:
         return Decoder(self.model, self.device, mode, attn, point.batch_size, point.input_len, point.output_len)
 
     def generate(self, point: Any, number: int, pause: float = 0.0) -> Iteration:
-        """One generation with a prompt of its own. `pause`: idle time between the stages, which then end on the host."""
+        """One generation with a new prompt. `pause`: idle time between the stages, which then end on the host."""
         decoder = point.decoder
         prompt = random_prompt(self.model.config.vocab_size, point.batch_size, point.input_len, self.seed, number)
         memory = self.watch_memory if number < 0 else None
         steps = range(point.output_len)
         stepwise = self.args["sync"] == "step" or pause > 0
         events = self._timers(len(steps)) if self.gpu else []
-        # A watched iteration is one range, for the pauses in it are nobody's.
+        # A watched iteration is one range, because its pauses belong to no stage.
         ranges = Ranges(None if pause else range_opener())
         sampling = ranges.on and evaluated()
         stamps: List[Interval] = []
@@ -137,12 +138,12 @@ class Runner:
         return Iteration(number, start_ns, end_ns, stages, tokens)
 
     def watch(self, point: Any, launch: int, number: int) -> None:
-        """One generation under torch.profiler, device activities only, and its device_work lines."""
+        """One generation under torch.profiler with device activities only, and its device_work lines."""
         import torch
 
         synchronize(self.device)
         probe = sys.modules.get("inferscope_torch")
-        if probe is not None:  # two profilers cannot run at once, and its trace has all it is for
+        if probe is not None:  # two profilers cannot run at once, and the other one's trace already has the data
             probe.finish()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             before = _realtime_offset_ns()
@@ -175,13 +176,13 @@ class Runner:
         return self._events[: 2 * stages]
 
     def allocated(self) -> int:
-        """Bytes that torch's allocator has given out."""
+        """Bytes allocated by torch's allocator."""
         import torch
 
         return int(torch.cuda.memory_allocated()) if self.gpu else 0
 
     def peak(self) -> Optional[int]:
-        """Most bytes given out since `reset_peak`; None on the CPU: its allocator does not count."""
+        """Maximum allocated bytes since `reset_peak`; None on the CPU, because its allocator does not count."""
         import torch
 
         if not self.gpu:
@@ -205,7 +206,7 @@ class Runner:
             recorder().memory("max_memory_allocated", peak_bytes, source, torch.cuda.current_device(), "peak")
 
     def release_memory(self) -> None:
-        """Gives unused memory of the allocator back to the device."""
+        """Returns the allocator's unused memory to the device."""
         import torch
 
         gc.collect()
@@ -214,7 +215,7 @@ class Runner:
 
 
 def _read_timers(stages: List[Stage], events: List[Any], host_start_ns: Optional[int]) -> None:
-    """Device times of the stages; with `host_start_ns` their intervals too, counted from the first event."""
+    """Device times of the stages; with `host_start_ns` also their intervals, relative to the first event."""
     for number, stage in enumerate(stages):
         begin, end = events[2 * number], events[2 * number + 1]
         stage.device_dur_ns = round(begin.elapsed_time(end) * 1e6)
@@ -238,7 +239,9 @@ Activity = Tuple[int, int, bool]
 
 
 def device_activities(events: List[Any]) -> List[Activity]:
-    """The events of a profile that ran on the device. -> (start, end, whether it is a copy or memset), by start"""
+    """The events of a profile that ran on the device. -> (start, end, whether it is a copy or memset), sorted by
+    start
+    """
     from torch.autograd import DeviceType
 
     found = []
@@ -252,11 +255,11 @@ def device_activities(events: List[Any]) -> List[Activity]:
 
 
 def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
-    """Sums by stage kind, or what is wrong.
+    """Sums by stage kind, or an error text.
 
-    The device is idle between two stages for a pause, so the middle of the pause divides what they launched exactly, as
-    long as the clocks are closer than half of it. That they are shows in the check: nothing lies across a boundary or
-    outside of all stages, and no stage is without work.
+    The device is idle during the pause between two stages, so the middle of the pause separates their launches
+    exactly if the clocks differ by less than half of it. This is checked: no event crosses a boundary or is outside
+    of all stages, and every stage has work.
     """
     half = int(PAUSE * 1e9) // 2
     bounds = [stages[0].start_ns - half] + [stage.end_ns + half for stage in stages]
@@ -287,7 +290,7 @@ def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
 
 
 def union_ns(intervals: List[Interval]) -> int:
-    """Time covered by at least one of them; sorted by start."""
+    """Time covered by at least one interval; sorted by start."""
     total, until = 0, None  # type: int, Optional[int]
     for start, end in intervals:
         if until is None or start > until:

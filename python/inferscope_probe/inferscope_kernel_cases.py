@@ -22,7 +22,7 @@ Pairs = List[Tuple[Any, Any]]
 BOUNDS = {
     "float32": 1e-4, "tfloat32": 4e-3, "float16": 5e-3, "bfloat16": 3e-2, "float8": 3e-2, "int8": 0.0,
 }  # fmt: skip
-# Recurrences round in every step; some convolutions transform their inputs first (Winograd).
+# Recurrences round at every step; some convolutions transform their inputs first (Winograd).
 LOOSER = {"lstm": 5.0, "conv2d": 5.0}
 TORCH_DTYPES = {"float32": "float32", "tfloat32": "float32", "float16": "float16", "bfloat16": "bfloat16", "int8": "int8"}
 MATRIX_ONLY = ("float8", "int8")
@@ -30,7 +30,7 @@ SDPA = {"flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "cudnn":
 
 
 class Unsupported(Exception):
-    """This PyTorch or this device does not have the operation."""
+    """The operation does not exist in this PyTorch or on this device."""
 
 
 class Operation:
@@ -77,7 +77,7 @@ class Source:
 
 
 def _float8(device: str) -> Any:
-    """MI300 has a format of its own, with another bias."""
+    """MI300 has a different float8 format with another bias."""
     if getattr(torch.version, "hip", None) and device != "cpu":
         if "gfx94" in torch.cuda.get_device_properties(torch.device(device)).gcnArchName:
             return torch.float8_e4m3fnuz
@@ -90,7 +90,7 @@ def spread(size: int, count: int, device: Any) -> Any:
 
 
 def _product(source: Source) -> Callable[..., Any]:
-    """a @ b, of whatever the dtype needs for it."""
+    """a @ b with the function that the dtype needs."""
     if source.name == "int8":
         return torch._int_mm
     if source.name != "float8":
@@ -106,7 +106,7 @@ def _product(source: Source) -> Callable[..., Any]:
 def _check_product(out: Any, a: Any, b: Any, bias: Any = None) -> Pairs:
     out = out[0] if isinstance(out, tuple) else out
     rows, columns = spread(a.shape[0], 64, a.device), spread(b.shape[1], 256, a.device)
-    # Rows of bytes: index_select of float8 does not exist everywhere.
+    # Rows of bytes, because not every device has index_select for float8.
     want = torch.stack([a[i].double() for i in rows.tolist()]) @ torch.stack([b[:, j].double() for j in columns.tolist()], 1)
     if bias is not None:
         want = want + bias.double()[columns]
@@ -161,7 +161,7 @@ def lstm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
         return module.eval(), source(p["batch"], p["seq"], p["input"])
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
-        # A state knows only what was before it: the first steps are whole.
+        # A state depends only on earlier steps, so the first steps must be equal.
         steps = min(p["seq"], 16)
         double = torch.nn.LSTM(p["input"], p["hidden"], p["layers"], batch_first=True, dtype=torch.float64)
         double.load_state_dict({name: value.double().cpu() for name, value in x[0].state_dict().items()})

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import torch
 from inferscope_kernel_cases import KERNELS, Operation, Pairs, Params, Source, Unsupported, spread
 
-# Passes over the array of l2-read in one kernel: long against its launch.
+# Passes of l2-read over its array in one kernel, so that it takes much longer than its launch.
 L2_PASSES = 64
 GRAPH_NODES = 1000
 
@@ -22,7 +22,7 @@ def _elements(source: Source, bytes_: int) -> int:
 
 
 def _sampled(want: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
-    """Compares some elements: a copy of a whole array in float64 may not fit."""
+    """Compares some elements, because a float64 copy of the whole array may not fit."""
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         at = spread(out.numel(), 4096, "cpu")
@@ -50,7 +50,7 @@ def triad(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     )
 
 
-# Over rows of float32, each with the reference that it must meet.
+# Reductions over rows of float32, each with its reference.
 Reduction = Tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
 REDUCTIONS: List[Reduction] = [
     ("sum-float32", lambda x: x.sum(-1), lambda x: sum(part.double().sum() for part in x.chunk(64))),
@@ -60,14 +60,14 @@ REDUCTIONS: List[Reduction] = [
 
 
 def _fastest(candidates: List[Reduction], rows: Any, device: str) -> Reduction:
-    """By the best of five, events on a device."""
+    """The best of five runs, with events on a device."""
     from inferscope_kernel_timing import once_ns
 
     return min(candidates, key=lambda one: min(once_ns(lambda: one[1](rows), device) for _ in range(5)))
 
 
 def _floats(bytes_: int, device: str) -> Any:
-    """Uniform in [1, 2): every double made of two of them is finite, so no reduction meets a NaN."""
+    """Uniform in [1, 2): every double made of two of them is finite, so no reduction reads a NaN."""
     return torch.rand(max(4, int(bytes_) // 8 * 2), device=device) + 1
 
 
@@ -81,7 +81,7 @@ def read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
 
 
 def l2_read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
-    # A row of each pass: every row is the same memory, read anew.
+    # One row per pass: all rows are the same memory, read again.
     def rows(x: Any) -> Any:
         return x.expand(L2_PASSES, x.shape[0])
 
@@ -137,7 +137,7 @@ def _transfer(to_device: bool) -> Callable[[Params, Source, Dict[str, Any]], Ope
             host.copy_(source(*device.shape))
             return (device, host) if to_device else (host, device)
 
-        # The driver stages pageable memory on the host's time, which events begin to count too late.
+        # The driver stages pageable memory in host time, which events count only partly.
         clock = None if pinned else "host"
         return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _sampled(lambda _a, b: b), clock=clock, most_sets=2)
 

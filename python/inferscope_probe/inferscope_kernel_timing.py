@@ -23,15 +23,15 @@ FLUSH_FROM_NS = 100e3
 FLUSH_BYTES = 256 << 20
 HOST_SAMPLE_NS = 20e3
 GRAPH_NODES = 4096
-# The driver takes about a thousand launches before it makes the host wait.
+# The driver accepts about a thousand launches before it blocks the host.
 QUEUE = 500
 BATCH_NS = 250e6
-# Clocks and power are sampled 20 times per second: on a device a case lasts two samples, where `max_runs` allows.
+# Clocks and power are sampled 20 times per second: on a device a case lasts two samples, if `max_runs` allows.
 LEAST_NS = 100e6
 
 
 class Samples:
-    """Times of one operation, ns, and how they were taken."""
+    """Times of one operation, ns, and how they were measured."""
 
     def __init__(self, method: str, per_sample: int, note: Optional[str] = None) -> None:
         self.method, self.per_sample, self.note = method, per_sample, note
@@ -49,7 +49,9 @@ class Samples:
 
 
 class Turns:
-    """Calls an operation on its sets in turn, and keeps as many outputs, so that these are not in the cache either."""
+    """Calls an operation on its input sets in turn, and keeps as many outputs, so that these are not in the cache
+    either.
+    """
 
     def __init__(self, op: Operation, sets: List[Tuple[Any, ...]]) -> None:
         self.op, self.sets, self.at = op, sets, 0
@@ -62,7 +64,7 @@ class Turns:
 
 
 def once_ns(call: Callable[[], Any], device: str) -> float:
-    """A rough time of one call, waiting for it."""
+    """A rough time of one synchronized call."""
     wait(device)
     begin = time.monotonic_ns()
     if device == "cpu":
@@ -84,7 +86,7 @@ def wait(device: str) -> None:
 def measure(
     op: Operation, sets: List[Tuple[Any, ...]], order: Dict[str, Any], device: str, stop: Callable[[], bool]
 ) -> Samples:
-    """Samples until the interval is narrow, `max_runs` or `max_seconds`; fewer when `stop` says so."""
+    """Samples until the interval is narrow, `max_runs` or `max_seconds` is reached, or `stop` is set."""
     turns = Turns(op, sets)
     rough_ns = _warm_up(turns, device)
     if device == "cpu" or op.clock in ("host", "enqueue"):
@@ -93,7 +95,7 @@ def measure(
 
 
 def _warm_up(turns: Turns, device: str) -> float:
-    """Through every set at least, which also makes the allocator ready. -> ns a call"""
+    """Calls every set at least once, which also warms up the allocator. -> ns per call"""
     begin, calls, chunk = time.monotonic_ns(), 0, 1
     while True:
         for _ in range(chunk):
@@ -150,7 +152,7 @@ def _on_host(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[]
             if not enqueue:
                 wait(device)
             taken.append((time.monotonic_ns() - begin) / (per * op.passes))
-            if enqueue:  # outside of the time taken: the queue must not fill
+            if enqueue:  # outside of the timed part, so that the queue does not fill
                 wait(device)
         return taken
 
@@ -171,16 +173,16 @@ def _on_device(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[
         calls = max(len(turns.sets), min(GRAPH_NODES, math.ceil(GRAPH_SAMPLE_NS / run_ns)))
         try:
             graph, kept = _captured(op, turns.sets, calls, device)
-        except Exception as error:  # of whatever kind: the operation itself works
+        except Exception as error:  # any error: the operation itself works
             note = "Not captured in a CUDA graph (%s): the host's launches are part of its time." % _words(error)
         else:
             call, method = graph.replay, "graph"
-            # Host time of a replay grows with its nodes.
+            # A replay's host time grows with the number of nodes.
             replay_ns = [once_ns(call, device) for _ in range(3)][-1]
             host_ns, run_ns = max(host_ns, replay_ns / 4), replay_ns
             return _between_events(Samples(method, calls * op.passes, note), call, 1, host_ns, run_ns, order, stop)
     if method == "events" and op.clock is None:
-        if run_ns >= FLUSH_FROM_NS and op.rotate:  # what is about the cache wants it warm
+        if run_ns >= FLUSH_FROM_NS and op.rotate:  # cases about the cache need it warm
             return _flushed(Samples(method, op.passes, note), call, host_ns, run_ns, order, stop, device)
         per = max(1, math.ceil(EVENT_SAMPLE_NS / run_ns))
     del kept
@@ -196,7 +198,7 @@ def _between_events(
     order: Dict[str, Any],
     stop: Callable[[], bool],
 ) -> Samples:
-    """`host_ns`, `run_ns`: what a call takes until it is enqueued, and until it is done."""
+    """`host_ns`, `run_ns`: time until a call is enqueued, and until it is done."""
 
     def batch(count: int) -> List[float]:
         events = [_event() for _ in range(count + 1)]
@@ -223,7 +225,7 @@ def _flushed(
     stop: Callable[[], bool],
     device: str,
 ) -> Samples:
-    """As _between_events, one run a sample, with the cache overwritten between them."""
+    """Like _between_events with one run per sample; the cache is overwritten between runs."""
     buffer = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device=device)
 
     def batch(count: int) -> List[float]:
@@ -242,7 +244,7 @@ def _flushed(
 
 
 def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:
-    """ns a call that the host takes to enqueue it, and that passes until it is done"""
+    """-> ns per call until the host has enqueued it, and until it is done"""
     calls = 20 if once_ns(turns, device) < 20e6 else 2
     first, last = _event(), _event()
     wait(device)
@@ -257,7 +259,7 @@ def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:
 
 
 def _captured(op: Operation, sets: List[Tuple[Any, ...]], calls: int, device: str) -> Tuple[Any, Turns]:
-    """A graph of `calls` runs, and what must live as long."""
+    """A graph of `calls` runs, and the objects that must live as long."""
     turns = Turns(op, sets)
     graph = torch.cuda.CUDAGraph()
     wait(device)

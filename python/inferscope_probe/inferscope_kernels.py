@@ -26,7 +26,7 @@ LLC_UNKNOWN = 32 << 20
 
 
 def cache_bytes(device: str) -> int:
-    """What repeated inputs could stay in: the L2 of a GPU, the last level of a CPU."""
+    """The cache that repeated inputs could stay in: the L2 of a GPU, the last level of a CPU."""
     import torch
 
     if device != "cpu":
@@ -39,7 +39,7 @@ def cache_bytes(device: str) -> int:
 
 
 def tensors(value: Any) -> List[Any]:
-    """All tensors of a set or of outputs, those of modules included."""
+    """All tensors of a set or of outputs, including those of modules."""
     import torch
 
     if isinstance(value, torch.Tensor):
@@ -62,7 +62,7 @@ def free_bytes(device: str) -> int:
         lines = Path("/proc/meminfo").read_text().splitlines()
         (available,) = [line for line in lines if line.startswith("MemAvailable:")]
         return int(available.split()[1]) * 1024
-    except (OSError, ValueError):  # not Linux: what is installed is too much, but the most that is known
+    except (OSError, ValueError):  # not Linux: installed memory, an upper bound
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -75,7 +75,7 @@ def set_precision(dtype: str) -> None:
 
 
 class Case:
-    """A case and what became of it."""
+    """A case and its outcome."""
 
     def __init__(self, spec: Dict[str, Any]) -> None:
         self.spec = spec
@@ -104,7 +104,7 @@ class Bench:
     def __init__(self, order: Dict[str, Any], device: str, stop: StopFlag) -> None:
         self.order, self.device, self.stop = order, device, stop
         self.cache = cache_bytes(device)
-        # An illegal access or a fault of the hardware: nothing runs in this process any more.
+        # After an illegal access or a hardware fault nothing runs in this process anymore.
         self.lost = False
 
     def run(self) -> None:
@@ -132,7 +132,7 @@ class Bench:
         tell(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
 
     def _trace(self, specs: List[Dict[str, Any]], trace: Dict[str, Any]) -> None:
-        """A few runs of each more, under the profiler: last, for what it leaves behind would be timed, too."""
+        """A few more runs of each case under the profiler, last, because its overhead would be measured too."""
         import torch
         from torch.profiler import ProfilerActivity, profile
 
@@ -159,7 +159,7 @@ class Bench:
         op = OPERATIONS[spec["kernel"]](spec["params"], Source(spec["dtype"], self.device), spec)
         with op.scope():
             inputs = op.make()
-            op.run(*inputs)  # what the first run sets up is not the operation
+            op.run(*inputs)  # setup during the first run is not part of the operation
             wait(self.device)
             for _ in range(runs):
                 with record_function("case:" + spec["case"]):
@@ -167,7 +167,7 @@ class Bench:
                     wait(self.device)
 
     def _raise_clocks(self) -> None:
-        """An idle GPU takes a few tenths of a second under load until its clocks are up."""
+        """An idle GPU needs a few tenths of a second of load to reach its clocks."""
         import torch
 
         begin, x = time.monotonic(), torch.randn(2048, 2048, device=self.device)
@@ -195,7 +195,7 @@ class Bench:
                 if fault.memory:
                     case.outcome = "out_of_memory"
                 elif not case.ran and _may_lack(case.spec):
-                    # PyTorch says of a backend why it does not take the case as warnings.
+                    # PyTorch reports in warnings why a backend does not accept the case.
                     said = [_one_line(one.message) for one in heard if issubclass(one.category, UserWarning)]
                     case.outcome, case.text = "unsupported", " ".join([fault.text] + said)[:2000]
                 else:
@@ -224,7 +224,7 @@ class Bench:
             needed = self._first_runs(case, op, first)
             if self.order["check"] and op.check is not None:
                 out = op.run(*first)
-                wait(self.device)  # what goes to the host arrives later than the call returns
+                wait(self.device)  # copies to the host finish after the call returns
                 self._compare(case, op.check(out, first), LOOSER.get(spec["kernel"], 1.0))
                 del out
             sets = [first] + self._more_sets(op, needed)
@@ -240,7 +240,7 @@ class Bench:
             case.text = taken.note
 
     def _first_runs(self, case: Case, op: Any, first: Tuple[Any, ...]) -> int:
-        """Peak memory of a run without what the first one sets up. -> bytes of its inputs and outputs"""
+        """Peak memory of a run without the setup of the first one. -> bytes of its inputs and outputs"""
         import torch
 
         out = op.run(*first)
@@ -261,7 +261,8 @@ class Bench:
     def _more_sets(self, op: Any, needed: int) -> List[Tuple[Any, ...]]:
         if not op.rotate or needed == 0:
             return []
-        # A second one of what exceeds the cache by itself: its end is what the next run would begin with.
+        # Uses a second set if one exceeds the cache: its end would still be in the cache at the start of the next
+        # run.
         wanted = max(2, -(-CACHE_TIMES * self.cache // needed))
         wanted = min(wanted, op.most_sets, 64 if self.device == "cpu" else op.most_sets)
         fits = int(0.5 * free_bytes(self.device) // needed)
@@ -307,7 +308,7 @@ def _check_dtype(spec: Dict[str, Any]) -> None:
 
 
 def _may_lack(spec: Dict[str, Any]) -> bool:
-    """Whether an error in its first run more likely means that there is no such kernel."""
+    """Whether an error in the first run probably means that the kernel does not exist."""
     return spec["backend"] is not None or spec["dtype"] in ("float8", "int8", "bfloat16")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from inferscope_record import recorder
 from inferscope_resident import resident
 
-# Groups of a snapshot, largest first; the rest is one line.
+# Maximum groups in a snapshot, largest first; the rest is one line.
 KEPT_PLACES = 30
 # Entries of the allocator's history, each with a stack: a prefill of 100 layers has some thousand.
 HISTORY = 200_000
@@ -22,7 +22,7 @@ Bytes = Dict[Tuple[Optional[int], str], int]
 
 
 def physical(index: Optional[int]) -> Optional[int]:
-    """The driver's number of torch's device `index`: CUDA_VISIBLE_DEVICES renumbers, as far as it names numbers."""
+    """The driver's number of torch's device `index`, which CUDA_VISIBLE_DEVICES renumbers if it contains numbers."""
     names = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     if index is not None and index < len(names) and all(name.isdigit() for name in names):
         return int(names[index])
@@ -30,7 +30,7 @@ def physical(index: Optional[int]) -> Optional[int]:
 
 
 def tensor_bytes(tensors: Iterable[Any]) -> Bytes:
-    """(device, dtype) -> bytes of their storages, each counted once; of a distributed tensor this rank's part."""
+    """(device, dtype) -> bytes of their storages, each counted once; for a distributed tensor this rank's part."""
     sums: Bytes = {}
     seen = set()
     for tensor in tensors:
@@ -49,7 +49,7 @@ def tensor_bytes(tensors: Iterable[Any]) -> Bytes:
 
 
 def cache_tensors(cache: Any) -> Iterator[Any]:
-    """Tensors that a Cache of transformers holds, whatever its layers are: keys and values, states of linear attention."""
+    """Tensors in a transformers Cache with any kind of layers: keys and values, states of linear attention."""
     import torch
 
     for layer in getattr(cache, "layers", None) or ([] if cache is None else [cache]):
@@ -60,11 +60,11 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
 
 
 class MemoryWatch:
-    """Records after each stage what model, KV cache and allocator hold, and the peak within the stage."""
+    """Records the memory of model, KV cache and allocator after each stage, and the peak within the stage."""
 
     def __init__(self, device: str, snapshot: bool = False) -> None:
         self.gpu, self.snapshot = device != "cpu", snapshot
-        # Since `forget`, of what was reset between stages; the engine's own figure of a point is built on it.
+        # Peaks reset between stages since `forget`; the engine's figure of a point uses them.
         self.peak_allocated = 0
         self._most: Dict[int, List[int]] = {}
         self._places: Dict[str, Any] = {}
@@ -72,7 +72,9 @@ class MemoryWatch:
             self._resident("baseline", "baseline")
 
     def alone(self, device: str, dtype: str) -> None:
-        """Memory of a rank before it joins the others: its context with the first kernels, so that the part of collectives is separate."""
+        """Memory of a rank before it joins the others: its context with the first kernels, so that the memory of
+        collectives is known separately.
+        """
         if not self.gpu:
             return
         import torch
@@ -110,7 +112,7 @@ class MemoryWatch:
         self.moment("decode", cache)
 
     def moment(self, stage: str, cache: Any = None) -> None:
-        """What is held now; `max_allocated` and `max_reserved` are of the time since the moment before."""
+        """The current memory; `max_allocated` and `max_reserved` cover the time since the previous moment."""
         for (device, dtype), count in tensor_bytes(cache_tensors(cache)).items():
             source = "torch: storages in %s" % type(cache).__name__
             recorder().memory("kv_cache:%s:%s" % (stage, dtype), count, source, device)
@@ -145,7 +147,7 @@ class MemoryWatch:
             torch.cuda.reset_peak_memory_stats(index)
 
     def warm(self, caches: Iterable[Any]) -> None:
-        """After warm-up: what stays when nothing is asked of the model. `caches`: those that are kept between repeats."""
+        """After warm-up: the memory of an idle model. `caches`: those that stay between repeats."""
         gc.collect()
         kept = [tensor for cache in caches for tensor in cache_tensors(cache)]
         for (device, dtype), count in tensor_bytes(kept).items():
@@ -164,11 +166,11 @@ class MemoryWatch:
         for index, (count, given) in pools.items():
             source = "torch.cuda.memory_snapshot: segments of private pools"
             recorder().memory("graph_pool:post_warmup", count, source, physical(index))
-            # memory_allocated counts these too: a graph's workspace and what it gives back.
+            # memory_allocated also counts a graph's workspace and the memory that it frees.
             recorder().memory("graph_allocated:post_warmup", given, source, physical(index))
 
     def end(self) -> None:
-        """At the end of the run: the highest of all stages."""
+        """At the end of the run: the peak of all stages."""
         self.moment("end")
         for index, (allocated, reserved) in self._most.items():
             for kind, count, name in (("max_allocated", allocated, "memory_allocated"), ("max_reserved", reserved, "memory_reserved")):
@@ -206,7 +208,7 @@ class MemoryWatch:
             return
         try:
             trace = torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]
-        except Exception as error:  # a private function of torch: its absence costs the table, not the run
+        except Exception as error:  # a private function of torch: without it only the table is missing
             sys.stderr.write("inferscope: no snapshot of the allocator: %s\n" % error)
             return
         finally:
@@ -218,7 +220,7 @@ class MemoryWatch:
 
 
 def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[int, int]]:
-    """Place in the program -> bytes and blocks alive when most was; `before`: bytes alive when the trace begins."""
+    """Place in the program -> bytes and blocks at the peak; `before`: bytes allocated when the trace starts."""
     held, most, at = before, before, 0
     for number, event in enumerate(trace):
         if event["action"] == "alloc":
@@ -249,7 +251,9 @@ def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[in
 
 
 def place_of(frames: List[Dict[str, Any]]) -> str:
-    """`modeling_llama.py:172 forward, in linear.py`: the innermost frame outside of torch, and torch's own below it."""
+    """`modeling_llama.py:172 forward, in linear.py`: the innermost frame outside of torch, and torch's frame below
+    it.
+    """
     import torch
 
     own = os.path.dirname(torch.__file__).replace("\\", "/") + "/"

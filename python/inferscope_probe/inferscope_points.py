@@ -17,7 +17,7 @@ _progress_fd = 1
 
 
 class EngineError(Exception):
-    """A failure with a code of docs/reference/errors.md and three lines: what broke, why, what to type."""
+    """A failure with a code of docs/reference/errors.md and three lines: what failed, why, what to type."""
 
     def __init__(self, code: str, what: str, why: str, fix: str) -> None:
         super().__init__(what)
@@ -25,7 +25,7 @@ class EngineError(Exception):
 
 
 def claim_stdout() -> None:
-    """Keeps stdout for progress: engines log to stdout, also from processes that they fork."""
+    """Reserves stdout for progress, because engines log to stdout, also from processes that they fork."""
     global _progress_fd
     sys.stdout.flush()
     _progress_fd = os.dup(1)
@@ -33,24 +33,26 @@ def claim_stdout() -> None:
 
 
 def silence() -> None:
-    """Turns progress off here: another process of the group reports it."""
+    """Turns off progress in this process; another process of the group reports it."""
     global _progress_fd
     _progress_fd = -1
 
 
 def tell(**fields: Any) -> None:
-    """One line of progress. A reader that is gone ends this process: nobody waits for its figures, others wait for the GPU."""
+    """One line of progress. If the reader has exited, this process exits: nobody waits for its figures, but others
+    may wait for the GPU.
+    """
     if _progress_fd < 0:
         return
     try:
         os.write(_progress_fd, (json.dumps(fields) + "\n").encode())
     except BrokenPipeError:
-        # No Exception: nothing that takes a failed point for one goes on.
+        # Not an Exception, so that code that handles failed points does not catch it.
         raise SystemExit(128 + signal.SIGPIPE) from None
 
 
 def record_failure(records: Recorder, error: EngineError) -> None:
-    """An `error` line of three lines, as all engines in Python leave it, and the same on stderr."""
+    """Records an `error` line of three lines, as all Python engines do, and prints it to stderr."""
     text = "%s\n%s\n%s" % (error.what, error.why, error.fix)
     records.error(error.code, text)
     records.flush()
@@ -69,9 +71,9 @@ def read_order(path: str) -> Dict[str, Any]:
 
 
 class StopFlag:
-    """Set by SIGINT or SIGTERM: the repeat under way is finished, nothing is begun after it.
+    """Set by SIGINT or SIGTERM: the current repeat is finished, and no other is started.
 
-    Repeated ones change nothing: a terminal sends Ctrl-C to every process, and who started this one passes it on.
+    Repeated signals change nothing, because a terminal sends Ctrl-C to every process, and the parent passes it on.
     """
 
     def __init__(self) -> None:
@@ -84,7 +86,7 @@ class StopFlag:
 
 
 def by_size(points: List[Point]) -> List[Point]:
-    """Small ones first, so that what a point needs beyond all before it shows."""
+    """Small points first, so that the additional memory of each is visible."""
     def size(point: Point) -> Any:
         context = point["input_len"] + point["output_len"]
         return (point["batch_size"] * context, point["batch_size"] * point["input_len"])
@@ -93,13 +95,13 @@ def by_size(points: List[Point]) -> List[Point]:
 
 
 def in_turn(points: List[Any], turn: int) -> List[Any]:
-    """The order of a round: each is begun one point further than the one before."""
+    """The order of a round: each round starts one point later than the previous one."""
     at = turn % max(1, len(points))
     return points[at:] + points[:at]
 
 
 def interleaved(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
-    """Round by round, each begun one point further: drift of the machine hits all points alike."""
+    """Round by round, each starting one point later, so that drift of the machine affects all points equally."""
     for turn in range(repeats):
         yield from in_turn(points, turn + first)
 
@@ -111,11 +113,11 @@ def measure_points(
     classify: Callable[[BaseException], Optional[str]],
     stopped: Callable[[], bool],
 ) -> None:
-    """Warms every point up and then times all of them in turn.
+    """Warms up every point, then times all of them in turn.
 
-    `measure(point, iteration, warmup)` runs one repeat, writes its lines and returns its end to end time in ns.
-    `classify(error)` is out_of_memory or failed for an error that ends the point only; None lets it through, after all
-    open points are recorded as failed.
+    `measure(point, iteration, warmup)` runs one repeat, writes its lines and returns its end-to-end time in ns.
+    `classify(error)` is out_of_memory or failed for an error that ends only the point; None raises it after all open
+    points are recorded as failed.
     """
     bounds = order["warmup"]
     state = {p["point"]: {"outcome": None, "warmups": 0, "stable": False, "done": 0} for p in order["points"]}

@@ -1,6 +1,6 @@
-"""Ranges for whoever watches this process: NVTX for nsys and ncu, record_function for a torch profiler.
+"""Ranges for tools that watch this process: NVTX for nsys and ncu, record_function for a torch profiler.
 
-Standard library only; torch is used where the program has already imported it.
+Standard library only; torch is used only if the program has already imported it.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ def _has_nvtx() -> bool:
 
 
 def _torch_probe() -> Optional[bool]:
-    """Whether the probe of --evaluator torch wants ranges of this process; None: it is not here."""
+    """Whether the probe of --evaluator torch wants ranges of this process; None without the probe."""
     probe = sys.modules.get("inferscope_torch")
     return None if probe is None else bool(probe.wants_ranges())
 
 
 def evaluated() -> bool:
-    """Whether an evaluator is attached. Marks that nobody needs for timing are made only then."""
+    """Whether an evaluator is attached. Marks that are not needed for timing are made only then."""
     wanted = _torch_probe()
     if wanted is not None:
         return wanted
@@ -35,23 +35,23 @@ def evaluated() -> bool:
 
 
 def computes_on_cpu() -> None:
-    """Informs the torch probe that there is no GPU to wait for: the CPU was asked for, or there is none."""
+    """Informs the torch probe that it need not wait for a GPU: the CPU was requested, or there is no GPU."""
     probe = sys.modules.get("inferscope_torch")
     if probe is not None:
         probe.on_cpu()
 
 
 def range_opener() -> Optional[Callable[[str], Close]]:
-    """What opens a range here and now and returns what closes it; None where nobody could see one.
+    """Returns the function that opens a range and returns its closing function; None if no tool could see a range.
 
-    Ranges cost microseconds each, so each kind only where somebody may listen: NVTX where there is a GPU, for a tool can
-    attach without being seen.
+    Ranges cost microseconds, so each kind is used only if a tool may listen: NVTX if there is a GPU, because a tool
+    can attach unnoticed.
     """
     torch = sys.modules.get("torch")
     if torch is None:
         return None
     wanted = _torch_probe()
-    # A profiler of all threads does not show in _profiler_enabled(), which asks for this thread.
+    # _profiler_enabled() asks about this thread only, so it does not show a profiler of all threads.
     annotated = torch.autograd._profiler_enabled() if wanted is None else wanted
     nvtx = torch.cuda.nvtx if _has_nvtx() else None
     if not annotated:
@@ -79,7 +79,7 @@ def _annotate(torch: Any, nvtx: Any, name: str) -> Close:
 
 
 class Ranges:
-    """Ranges that a fault in the middle closes as well: one that stays open would hold all that come after."""
+    """Ranges that are closed after an error, too: an open one would contain all later ones."""
 
     def __init__(self, opener: Optional[Callable[[str], Close]]) -> None:
         self.on = opener is not None
@@ -103,7 +103,7 @@ class Ranges:
 
 @contextlib.contextmanager
 def evaluated_range(name: str) -> Iterator[None]:
-    """A range that is there for evaluators alone."""
+    """A range for evaluators only."""
     with Ranges(range_opener() if evaluated() else None) as ranges:
         ranges.begin(name)
         yield

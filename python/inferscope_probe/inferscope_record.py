@@ -1,7 +1,8 @@
 """The recording protocol (docs/reference/recording-protocol.md) and stage marks, for Python workloads.
 
-Standard library only; torch is used where the program has already imported it. Lines are kept in memory and appended by
-`flush`, which belongs between timed regions. Without INFERSCOPE_RECORD nothing is written and marks still mark.
+Standard library only; torch is used only if the program has already imported it. Lines stay in memory until `flush`
+appends them, which belongs between timed regions. Without INFERSCOPE_RECORD nothing is written, but stages are still
+marked.
 """
 
 import atexit
@@ -32,12 +33,12 @@ class Recorder:
 
     def __init__(self, path: Optional[str] = None) -> None:
         self.path = path or os.environ.get("INFERSCOPE_RECORD")
-        # Lines to be written, or text of several that their writer made.
+        # Lines to be written, or formatted text of several lines.
         self._lines: List[Any] = []
         self._types: Optional[Sequence[str]] = None
 
     def only(self, types: Optional[Sequence[str]]) -> None:
-        """Leaves out lines of other types from now on; None keeps all again."""
+        """Drops lines of other types from now on; None writes all again."""
         self._types = types
 
     def _add(self, type_: str, t_ns: Optional[int], **fields: Any) -> None:
@@ -55,7 +56,7 @@ class Recorder:
         self._lines.append(line)
 
     def clock(self) -> None:
-        """One of the (monotonic, realtime) pairs that tie this recorder's clock to the wall."""
+        """One of the (monotonic, realtime) pairs that relate this recorder's clock to wall time."""
         self._add("clock", None, realtime_ns=str(time.time_ns()))
 
     def model(
@@ -164,7 +165,9 @@ class Recorder:
         memory_bytes: Optional[int] = None,
         memory_source: Optional[str] = None,
     ) -> None:
-        """How a point of a benchmark ended: measured, out_of_memory, failed, skipped or stopped; `text` says why."""
+        """The outcome of a benchmark point: measured, out_of_memory, failed, skipped or stopped; `text` is the
+        reason.
+        """
         self._add(
             "point",
             None,
@@ -198,9 +201,10 @@ class Recorder:
         per_sample: int,
         **more: Any,
     ) -> None:
-        """A KernelCase of src/model/kernels.ts and what became of it; t_ns to end_ns is its timed part.
+        """A KernelCase of src/model/kernels.ts and its outcome; t_ns to end_ns is its timed part.
 
-        `samples_ns`: of one operation each; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes, max_error.
+        `samples_ns`: of one operation each; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes,
+        max_error.
         """
         keys = ("case", "kernel", "backend", "dtype", "params", "flops", "bytes")
         fields = {key: case.get(key) for key in keys}
@@ -226,12 +230,12 @@ class Recorder:
         point: Optional[str] = None,
         blocks: Optional[int] = None,
     ) -> None:
-        """`point`: baseline, post_warmup, peak or None; `source`: who said so; `blocks`: of an allocation."""
+        """`point`: baseline, post_warmup, peak or None; `source`: who reported it; `blocks`: of an allocation."""
         optional = {} if blocks is None else {"blocks": blocks}
         self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source, **optional)
 
     def cuda_memory(self, point: Optional[str]) -> None:
-        """What torch's allocator holds on each device that it has used; peaks where `point` is peak."""
+        """Memory allocated by torch's allocator on each device that it has used; peaks if `point` is peak."""
         torch = sys.modules.get("torch")
         if self.path is None or torch is None or not torch.cuda.is_initialized():
             return
@@ -244,7 +248,7 @@ class Recorder:
                 self.memory(kind, int(getattr(torch.cuda, name)(device)), "torch.cuda." + name, device, point)
 
     def error(self, code: str, text: str) -> None:
-        """What went wrong, with a code of docs/reference/errors.md."""
+        """An error with a code of docs/reference/errors.md."""
         self._add("error", None, code=code, text=text)
 
     def text(self, lines: str) -> None:
@@ -253,7 +257,7 @@ class Recorder:
             self._lines.append(lines)
 
     def flush(self) -> None:
-        """Appends what was kept, one write for all lines, so that several processes may share the file."""
+        """Appends the stored lines in one write, so that several processes may share the file."""
         if not self._lines or self.path is None:
             return
         text = "".join(one if isinstance(one, str) else json.dumps(one, default=str) + "\n" for one in self._lines)
@@ -269,7 +273,7 @@ _recorder: Optional[Recorder] = None
 
 
 def recorder() -> Recorder:
-    """This process's recorder; writes clock pairs at its start and at exit."""
+    """This process's recorder; writes clock pairs when it is created and at exit."""
     global _recorder
     if _recorder is None:
         _recorder = Recorder()
@@ -284,7 +288,7 @@ def _close(own: Recorder) -> None:
 
 
 def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
-    """`inferscope:<kind>:<iteration>:<step>`, the name of a stage in every tool; 0 where a part does not apply."""
+    """`inferscope:<kind>:<iteration>:<step>`, the name of a stage in every tool; 0 if a part does not apply."""
     return "inferscope:%s:%d:%d" % (kind, iteration or 0, step or 0)
 
 
@@ -309,7 +313,7 @@ def mark(
 ) -> Iterator[None]:
     """Marks a stage as an NVTX range, as a record_function of a running torch profiler and as a stage line.
 
-    It does not synchronize: a caller that wants the host's range to cover the device's work does so inside.
+    It does not synchronize: callers do so inside if the host's range must cover the device's work.
     """
     opener = range_opener()
     close = opener(mark_name(kind, iteration, step)) if opener else None

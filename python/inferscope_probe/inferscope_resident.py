@@ -4,7 +4,7 @@ from typing import Optional, Union
 
 
 def resident(field: str, pid: Union[int, str] = "self") -> Optional[int]:
-    """VmRSS, VmHWM or another field of /proc/<pid>/status in bytes; None where the process is gone or there is no /proc."""
+    """VmRSS, VmHWM or another field of /proc/<pid>/status in bytes; None without the process or without /proc."""
     try:
         with open("/proc/%s/status" % pid, encoding="ascii", errors="replace") as status:
             for line in status:

@@ -1,7 +1,6 @@
 """Tensor parallelism by transformers' own plan (`tp_plan="auto"`): one process (rank) per GPU, started by torchrun.
-
-All ranks run the same repeats. What they decide by the clock or by a signal is rank 0's decision, or they would wait for
-each other for ever. Only rank 0 reports times and progress; each rank reports its own memory.
+All ranks run the same repeats. Rank 0 makes the decisions that depend on the clock or a signal, since otherwise
+ranks would wait for each other forever. Only rank 0 reports times and progress; each rank reports its own memory.
 """
 
 import json
@@ -15,7 +14,7 @@ from typing import Any, Dict, Tuple
 from inferscope_points import silence
 from inferscope_record import recorder
 
-# What ranks other than 0 record.
+# Types of lines that ranks other than 0 record.
 _OWN_LINES = ("memory", "clock", "error")
 _CODES = {"float16": "F16", "bfloat16": "BF16", "float32": "F32"}
 
@@ -45,7 +44,7 @@ class Group:
         return values[0], values[1] > 0
 
     def speak(self) -> None:
-        """Lets this rank record whatever it has to say: it failed, and the others do not know."""
+        """Lets this rank record all types of lines: it failed, and the others do not know."""
         recorder().only(None)
 
 
@@ -63,7 +62,7 @@ def trained_model(source: str, dtype: str, attn: str) -> Any:
     integration = sys.modules.get("transformers.integrations.accelerate")
     known = getattr(integration, "is_accelerate_available", None)
     if known is not None and not known():
-        # It asks for the package accelerate, which then does nothing: each rank puts all of its part on one device.
+        # It requires the package accelerate, which then does nothing: each rank puts its whole part on one device.
         integration.is_accelerate_available = lambda *_: True
     try:
         return transformers.AutoModelForCausalLM.from_pretrained(
@@ -75,8 +74,9 @@ def trained_model(source: str, dtype: str, attn: str) -> Any:
 
 
 def random_model(config: Any, dtype: str, attn: str, seed: int) -> Any:
-    """A model with random weights, divided by its plan: the plan is only applied to a checkpoint that is loaded, so one
-    without contents (a file with a hole) is loaded and filled after."""
+    """A model with random weights, divided by its plan. The plan is applied only when a checkpoint is loaded, so a
+    sparse file without contents is loaded and filled afterwards.
+    """
     import torch
 
     with tempfile.TemporaryDirectory(prefix="inferscope-tp-") as folder:
@@ -94,7 +94,9 @@ def random_model(config: Any, dtype: str, attn: str, seed: int) -> Any:
 
 
 def write_hollow(config: Any, dtype: str, folder: Path) -> None:
-    """model.safetensors (u64 length, JSON header, data) of the right shapes, its data a hole in the file that reads as zeros."""
+    """model.safetensors (u64 length, JSON header, data) with the right shapes; its data is a hole in the file that
+    reads as zeros.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 

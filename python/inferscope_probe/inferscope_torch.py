@@ -46,7 +46,8 @@ _profile: Any = None
 _owner_pid = 0
 _captures = 0
 _finished = False
-# A program that uses no GPU where there is one gets a notice; one that uses torch on the CPU on purpose sets "device": "cpu".
+# A program that does not use an available GPU gets a notice; one that uses torch on the CPU on purpose sets "device":
+# "cpu".
 _waiting_for_gpu = False
 _model = SeenModel()
 _records = record.Recorder()
@@ -62,12 +63,12 @@ def arm() -> None:
 
 
 def wants_ranges() -> bool:
-    """Whether ranges of this process are recorded, or may begin a capture."""
+    """Whether ranges of this process are recorded, or may start a capture."""
     return not _finished and (_profile is None or _owner_pid == os.getpid())
 
 
 def on_cpu() -> None:
-    """The program computes on the CPU, and on purpose: there is no GPU to wait for."""
+    """The program computes on the CPU on purpose, so the capture does not wait for a GPU."""
     global _waiting_for_gpu
     if _waiting_for_gpu:
         _waiting_for_gpu = False
@@ -75,7 +76,7 @@ def on_cpu() -> None:
 
 
 def finish() -> None:
-    """Ends the trace: what this process does from now on is not to be in it."""
+    """Stops the trace: later work of this process does not belong in it."""
     global _finished
     _finished = True
     guarded(stop, "writing the trace")
@@ -136,7 +137,7 @@ def start() -> None:
         "with_stack": bool(_options["stack"]),
         "with_flops": bool(_options["flops"]),
     }
-    try:  # operators of all threads, where torch can; torch 2.11 then loses the memory events (seen)
+    try:  # operators of all threads, if torch can; torch 2.11 then loses the memory events (observed)
         config = torch._C._profiler._ExperimentalConfig(profile_all_threads=not _options["memory"])
         profile = torch.profiler.profile(experimental_config=config, **chosen)
     except TypeError:
@@ -210,7 +211,7 @@ def _export(profile: Any) -> None:
                 target.writelines(repaired_blocks(source))
             else:
                 shutil.copyfileobj(source, target, 1 << 20)
-        os.replace(part, path)  # a reader never sees half a trace
+        os.replace(part, path)  # a reader never reads an incomplete trace
     finally:
         for leftover in (raw, part):
             if os.path.exists(leftover):
@@ -227,8 +228,8 @@ def _at_exit() -> None:
     if _waiting_for_gpu and "torch.distributed.launcher.api" not in sys.modules:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
         say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
-        # Launchers and tokenizer processes do so too: an issue, decided by who reads all ranks.
-    # Our own engines record this themselves; a second record would duplicate it.
+        # Launchers and tokenizer processes do so too: the reader of all ranks decides whether it is an issue.
+    # inferscope's engines record this themselves; a second record would duplicate it.
     if torch is not None and not os.environ.get("INFERSCOPE_EXECUTION_ID"):
         guarded(lambda: _model.record(_records, torch), "recording the model")
         guarded(lambda: _records.cuda_memory("peak"), "reading the memory")
@@ -238,7 +239,7 @@ def _at_exit() -> None:
 
 
 def _watch_sudden_ends() -> None:
-    """os._exit skips atexit (multiprocessing's forked children end by it); so does SIGTERM's default."""
+    """os._exit skips atexit (multiprocessing's forked children exit that way); so does the default of SIGTERM."""
     leave = os._exit
 
     def exit_now(status: int) -> Any:
@@ -260,7 +261,7 @@ def _watch_sudden_ends() -> None:
 
 
 def _yield_to_own_profilers(torch: Any) -> None:
-    """Two profilers cannot run at once: one that the program starts itself ends ours."""
+    """Two profilers cannot run at once: one that the program starts itself stops ours."""
     import torch.autograd.profiler as profiler
 
     prepare, enable = profiler._prepare_profiler, profiler._enable_profiler
@@ -288,9 +289,9 @@ def _yield_to_own_profilers(torch: Any) -> None:
 
 
 def _in_forked_child() -> None:
-    """A child has the profiler's state but not its threads; ending it there could hang, so it stays as it is.
+    """A child has the profiler's state but not its threads; stopping it there could hang, so it is left unchanged.
 
-    Workers that are spawned, or that fork before the device is used, have traces of their own.
+    Workers that are spawned, or that fork before the device is used, have their own traces.
     """
     global _profile, _finished, _captures
     inherited, _profile = _profile, None

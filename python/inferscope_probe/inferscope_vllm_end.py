@@ -1,5 +1,5 @@
-"""The end of vLLM's processes. Its engine core outlives a front end that just exits: it would keep the device's memory and
-the log's pipe. Standard library only.
+"""Stops vLLM's processes. Its engine core outlives a front end that just exits, and would keep the device's memory
+and the log's pipe. Standard library only.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _watcher: Optional["subprocess.Popen[bytes]"] = None
 
 
 def end_engine(llm: Any) -> None:
-    """As vLLM itself does it when its object is collected: V1 has an engine core, V0 an executor."""
+    """Like vLLM when its object is garbage-collected: V1 has an engine core, V0 an executor."""
     engine = getattr(llm, "llm_engine", None)
     for name in ("engine_core", "model_executor"):
         shutdown = getattr(getattr(engine, name, None), "shutdown", None)
@@ -31,7 +31,7 @@ def end_engine(llm: Any) -> None:
 
 
 def end_below(root: int, grace_s: float = GRACE_S) -> None:
-    """Waits for the engine's processes below `root`, and ends those that stay."""
+    """Waits for the engine's processes below `root`, and kills those that remain."""
     global _watcher
     if _watcher is not None:
         _watcher.kill()
@@ -46,7 +46,7 @@ def end_below(root: int, grace_s: float = GRACE_S) -> None:
 
 
 def engine_below(root: int) -> Set[int]:
-    """Without multiprocessing's resource tracker: it ends with the last of them, after it has cleaned up."""
+    """Without multiprocessing's resource tracker, which exits with the last of them after it has cleaned up."""
     return {pid for pid in below(root) - {root} if state(pid) not in ("Z", "") and not tracks_resources(pid)}
 
 
@@ -59,7 +59,7 @@ def tracks_resources(pid: int) -> bool:
 
 
 def state(pid: int) -> str:
-    """R, S, Z, … of /proc/<pid>/stat; '' where there is none."""
+    """R, S, Z, … from /proc/<pid>/stat; '' without a process."""
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
             return file.read().rsplit(")", 1)[1].split()[0]
@@ -74,7 +74,7 @@ def kill(pids: Set[int]) -> None:
 
 
 def watch_from_outside() -> None:
-    """Starts a process that ends those below this one when this one was killed and could not do it itself."""
+    """Starts a process that kills this one's descendants if this one was killed and could not do so itself."""
     global _watcher
     if os.path.isdir("/proc"):
         _watcher = subprocess.Popen(
@@ -88,7 +88,7 @@ def watch(parent: int) -> None:
     while os.getppid() == parent:
         seen |= below(parent) - {parent, os.getpid()}
         time.sleep(0.5)
-    # A number may be another process by now: only what has no parent left was below it.
+    # An id may have been reused: only processes without a living parent were descendants.
     for pid in seen:
         if orphaned(pid):
             kill(below(pid))

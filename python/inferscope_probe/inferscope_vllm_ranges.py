@@ -17,18 +17,18 @@ from inferscope_ranges import Close, evaluated, range_opener
 from inferscope_vllm_batches import RecordedBatches, batch_name, records_batches
 from inferscope_vllm_model import tell_model
 
-# Requests of a benchmark's warm-up begin so (inferscope_vllm.py).
+# Prefix of the requests of a benchmark's warm-up (inferscope_vllm.py).
 WARMUP_REQUEST = "warmup-"
 _MODULES = ("gpu_worker", "cpu_worker", "xpu_worker", "tpu_worker", "hpu_worker")
 _WARMUP = "inferscope:warmup:-1:0"
 _NAMES = {
     "load_model": "inferscope:load:0:0",
-    # A forward pass of the largest batch, to see what memory it needs; then compilation and CUDA graphs.
+    # A forward pass of the largest batch, to measure the memory it needs; then compilation and CUDA graphs.
     "determine_available_memory": _WARMUP,
     "compile_or_warm_up_model": _WARMUP,
     "sample_tokens": "inferscope:sampling",
 }
-# To write a trace; vLLM gives its processes 5 s to end.
+# To write a trace, because vLLM gives its processes only 5 s to exit.
 _GRACE_S = 120
 
 
@@ -44,15 +44,15 @@ _batches: Optional[RecordedBatches] = None
 
 
 def watch_workers() -> None:
-    """Waits for the import of vLLM's workers; costs nothing to programs without them."""
+    """Waits for the import of vLLM's workers; costs nothing in programs without them."""
     after_import({"vllm.v1.worker.%s" % name: _on_worker for name in _MODULES})
-    # What nsys has injected hands its buffers over when the process ends; a killed one loses them.
+    # nsys's injected library writes its buffers when the process exits; a killed process loses them.
     if os.environ.get("INFERSCOPE_EVALUATOR") in ("nsys", "ncu"):
         wait_for_traces()
 
 
 def wait_for_traces() -> None:
-    """Lets processes of vLLM write their traces before it kills them; it goes on as soon as they have ended."""
+    """Lets vLLM's processes write their traces before they are killed; continues as soon as they have exited."""
     os.environ.setdefault("VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS", str(_GRACE_S))
     after_import({"vllm.v1.engine.utils": _on_engine})
 
@@ -66,8 +66,9 @@ def spawn_processes() -> None:
 
 
 def _on_engine_processes(module: Any) -> None:
-    """Spawns where a program of any make allows it: it stands, at this moment, below `if __name__ == "__main__"`. Not for
-    torch's profiler, which begins in the forked process itself."""
+    """Uses spawn if the program allows it: it is currently below `if __name__ == "__main__"`. Not for torch's
+    profiler, which starts in the forked process itself.
+    """
     context = getattr(module, "get_mp_context", None)
     if context is None or os.environ.get("INFERSCOPE_EVALUATOR") not in ("nsys", "ncu"):
         return
@@ -83,8 +84,9 @@ def _on_engine_processes(module: Any) -> None:
 
 
 def below_main_guard() -> bool:
-    """Whether the main module is executing a line below its `if __name__ == "__main__":`, and is a file: what a spawned
-    process imports again is then without effect."""
+    """Whether the main module is a file and is executing a line below its `if __name__ == "__main__":`, so that
+    importing it again in a spawned process has no effect.
+    """
     main = sys.modules.get("__main__")
     path = getattr(main, "__file__", None)
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
@@ -105,7 +107,7 @@ def below_main_guard() -> bool:
 
 
 def _names_main(test: ast.expr) -> bool:
-    """`__name__ == "__main__"`, either way round, alone or with more by `and`."""
+    """`__name__ == "__main__"` in either order, alone or with more conditions joined by `and`."""
     if isinstance(test, ast.BoolOp):
         return isinstance(test.op, ast.And) and any(map(_names_main, test.values))
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
@@ -155,7 +157,7 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
         finally:
             close()
             _thread.inside = outer
-            # Its range is what the time is of; the line is written outside of it.
+            # The range covers the timed work; the line is written outside of it.
             if name == "load_model":
                 guarded(lambda: tell_model(self), "recording the model")
 
@@ -163,7 +165,7 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
 
 
 def _open(worker: Any, name: str, named: Callable[[Any], Optional[str]], first: Any) -> Optional[Close]:
-    """A range where an evaluator listens, else what will be a stage line; None where neither is wanted."""
+    """A range if an evaluator listens, else the start of a stage line; None if neither is wanted."""
     opener = range_opener() if evaluated() else None
     if opener is None:
         return _recorded(worker, name, first) if records_batches() else None
@@ -185,7 +187,7 @@ def _recorded(worker: Any, name: str, first: Any) -> Optional[Close]:
 
 
 def _ending(shutdown: Callable[..., Any]) -> Callable[..., Any]:
-    """Before its device is gone, and before what starts a worker loses patience with it."""
+    """Before the device is released, and before the worker's parent kills it."""
 
     @functools.wraps(shutdown)
     def end(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -219,6 +221,6 @@ def _finish_trace(_worker: Any) -> None:
 
 
 def finish_traces(llm: Any) -> None:
-    """Lets the workers write their traces while they are still there to be asked."""
+    """Lets the workers write their traces while they can still be asked."""
     if "inferscope_torch" in sys.modules:
         guarded(lambda: llm.collective_rpc("inferscope_finish_trace"), "writing the traces of vLLM's workers")

@@ -16,8 +16,7 @@ _GAUGES = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")  # since 0.9
 
 def engine_ttft(metrics: Any) -> Optional[float]:
     """TTFT in seconds as the engine itself reports it, from RequestOutput.metrics of either generation; None without.
-
-    V0: RequestMetrics with arrival_time and first_token_time. V1, where it has them: RequestStateStats with
+    V0: RequestMetrics with arrival_time and first_token_time. V1, if available: RequestStateStats with
     first_token_latency (arrival at the front end to its first token).
     """
     if metrics is None:
@@ -30,7 +29,7 @@ def engine_ttft(metrics: Any) -> Optional[float]:
 
 
 def kv_usage(metrics: List[Any]) -> Optional[float]:
-    """Share of the KV blocks in use, of LLM.get_metrics(); the fullest engine of several."""
+    """Share of the KV blocks in use, from LLM.get_metrics(); the maximum over several engines."""
     for name in _GAUGES:
         found = [float(metric.value) for metric in metrics if metric.name == name]
         if found:
@@ -41,7 +40,7 @@ def kv_usage(metrics: List[Any]) -> Optional[float]:
 def blocks_needed(point: Dict[str, Any], block_size: int, max_num_seqs: Optional[int] = None) -> int:
     """KV blocks that the sequences of a point fill at their ends; the last token is never fed back.
 
-    `max_num_seqs`: more sequences are not run at once, the others wait and hold no block.
+    `max_num_seqs`: more sequences do not run at once; the others wait without blocks.
     """
     length = point["input_len"] + point["output_len"] - 1
     at_once = int(point["batch_size"]) if max_num_seqs is None else min(int(point["batch_size"]), max_num_seqs)
@@ -49,19 +48,19 @@ def blocks_needed(point: Dict[str, Any], block_size: int, max_num_seqs: Optional
 
 
 def config_of(engine: Any, name: str) -> Any:
-    """cache_config, scheduler_config, device_config: V1 keeps them in vllm_config, V0 in the engine itself too."""
+    """cache_config, scheduler_config, device_config: in vllm_config in V1, also in the engine itself in V0."""
     return getattr(getattr(engine, "vllm_config", None), name, None) or getattr(engine, name, None)
 
 
 def cache_of(engine: Any) -> Tuple[Optional[int], Optional[int]]:
-    """KV blocks and tokens a block."""
+    """KV blocks and tokens per block."""
     config = config_of(engine, "cache_config")
     blocks, size = getattr(config, "num_gpu_blocks", None), getattr(config, "block_size", None)
     return (int(blocks) if blocks else None, int(size) if size else None)
 
 
 class Stepped:
-    """Stamps of one batch: monotonic ns."""
+    """Time stamps of one batch: monotonic ns."""
 
     def __init__(self) -> None:
         self.begin_ns = 0
@@ -100,7 +99,7 @@ class Stepped:
         return sum(gaps) / len(gaps)
 
     def stages(self) -> List[Tuple[str, int, int, int]]:
-        """kind, begin, end, tokens: one stage until every sequence has its first token, then a decode step each."""
+        """kind, begin, end, tokens: one stage until every sequence has its first token, then one per decode step."""
         ready = max(self.first.values())
         head = [step for step in self.steps if step[1] <= ready]
         kind = "prefill" if len(head) == 1 else "mixed"

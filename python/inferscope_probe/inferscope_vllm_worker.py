@@ -10,15 +10,15 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from inferscope_memory import physical, tensor_bytes
 from inferscope_resident import resident
 
-# kind without its stage, bytes, GPU as the driver counts it (None: host memory), who said so
+# kind without its stage, bytes, GPU by the driver's number (None: host memory), who reported it
 Line = Tuple[str, int, Optional[int], str]
 
 
 class MemoryExtension:
-    """Methods of a worker; their names begin as nothing of vLLM does, since a clash ends the engine."""
+    """Methods of a worker; their names have a prefix that vLLM does not use, because a clash stops the engine."""
 
     def inferscope_memory(self) -> Dict[str, Any]:
-        """{"pid", "rank", "lines"} of this worker; it changes nothing."""
+        """{"pid", "rank", "lines"} of this worker, which is not changed."""
         runner: Any = self.model_runner  # type: ignore[attr-defined]
         model = getattr(runner, "model", None)
         caches = list(cache_tensors(self, runner))
@@ -43,7 +43,7 @@ class MemoryExtension:
 
 
 def cache_tensors(worker: Any, runner: Any) -> Iterator[Any]:
-    """V1 keeps the caches in its runner, V0 in a cache engine for each pipeline stage; states of Mamba are lists."""
+    """V1 has the caches in its runner, V0 in a cache engine per pipeline stage; states of Mamba are lists."""
     engines = getattr(worker, "cache_engine", None) or []
     found = list(getattr(runner, "kv_caches", None) or [])
     for engine in engines if isinstance(engines, list) else [engines]:
@@ -53,7 +53,7 @@ def cache_tensors(worker: Any, runner: Any) -> Iterator[Any]:
 
 
 def packed_bytes(model: Any) -> Dict[str, int]:
-    """dtype -> bytes of linear layers that gave up their weight once a kernel had its own copy of it."""
+    """dtype -> bytes of linear layers that deleted their weight after a kernel made its own copy."""
     sums: Dict[str, int] = {}
     for layer in model.modules():
         weight = getattr(layer, "weight", None)
@@ -68,7 +68,7 @@ def packed_bytes(model: Any) -> Dict[str, int]:
 
 
 def resident_bytes(tensors: List[Any]) -> Optional[int]:
-    """Bytes of their pages that are in memory: what was allocated and never written takes none. None without mincore."""
+    """Bytes of their pages in memory: memory that was allocated but never written takes none. None without mincore."""
     try:
         mincore = ctypes.CDLL(None, use_errno=True).mincore
     except (OSError, AttributeError):

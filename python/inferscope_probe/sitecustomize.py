@@ -23,7 +23,7 @@ def _arm() -> None:
 
             inferscope_vllm_ranges.watch_workers()
             inferscope_hooks.arm()
-    except Exception as error:  # the program goes on without a trace
+    except Exception as error:  # the program continues without a trace
         sys.stderr.write("inferscope: the probe could not be set up: %r\n" % (error,))
 
 
