@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 HERE = Path(__file__).resolve().parent
-# The planted recompilation compiles in this process, every time anew. What capture.sh says of engines stays.
+# The planted recompilation must compile in this process every time. Variables that capture.sh has set stay.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
@@ -42,7 +42,7 @@ MADE: Tuple[Any, ...] = (generated, stock, engine)
 
 
 class Session:
-    """Where the outcomes of one mode go."""
+    """The folder for the outcomes of one mode."""
 
     def __init__(self, out: Path, device: str, limit_s: float) -> None:
         self.out, self.device, self.until = out, device, time.monotonic() + limit_s
@@ -97,7 +97,9 @@ Run = Tuple[int, int, List[int], bool]
 
 
 def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
-    """What a workload says of itself (docs/reference/recording-protocol.md): the model, the batch and, without a profiler, its stages."""
+    """Lines that a workload records itself (docs/reference/recording-protocol.md): the model, the batch and, without
+    a profiler, its stages.
+    """
     os.environ["INFERSCOPE_EXECUTION_ID"] = execution
     lines = Recorder(str(path))
     lines.clock()
@@ -116,7 +118,7 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
 
 
 def record_hooked(path: Path, case: Case, device: str) -> None:
-    """What inferscope's hooks record of a program that says nothing of itself: as if it were the first one of this process."""
+    """Lines that inferscope's hooks record for a program without marks, as if it were the first one of this process."""
     import inferscope_hooks as hooks
     from inferscope_torch_model import SeenModel
 
@@ -173,7 +175,7 @@ def ncu(session: Session, faults: List[str]) -> None:
 
 
 def timed(case: Case, device: str) -> Dict[str, float]:
-    """Host wall of one run and, of the same run, the time between device events at its ends; ms a stage."""
+    """Host wall time of one run, and the time between device events at its ends; ms per stage."""
     if not case.more.get("cold"):
         run(case, unmarked, device)
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
@@ -190,7 +192,9 @@ def timed(case: Case, device: str) -> Dict[str, float]:
 
 
 def untraced(case: Case, device: str) -> Run:
-    """One run without a profiler. Stages are timed by events of the device, without one by the host's clock."""
+    """One run without a profiler. Stages are timed with device events, or with the host's clock if there is no
+    device.
+    """
     starts: List[Any] = []
 
     @contextlib.contextmanager
@@ -221,7 +225,9 @@ def untraced(case: Case, device: str) -> Run:
 
 @contextlib.contextmanager
 def run_delay(path: Path) -> Iterator[None]:
-    """As inferscope samples it (src/capture/host.ts): how long this thread waited for a core, a line of the record each 50 ms."""
+    """Like inferscope's sampler (src/capture/host.ts): time that this thread waited for a core, one record line per
+    50 ms.
+    """
     pid = os.getpid()
     child = os.fork()
     if child == 0:
@@ -250,7 +256,7 @@ def run_delay(path: Path) -> Iterator[None]:
 
 
 def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
-    """Writes one trace of one run. -> sums of its device activities, ms a stage"""
+    """Writes one trace of one run. -> sums of its device activities, ms per stage"""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if device != "cpu":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -272,7 +278,9 @@ def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
 
 
 def times(session: Session, faults: List[str], pairs: int) -> None:
-    """Each fault in a child of its own, which has torch imported already: what fails on the device costs one fault only."""
+    """Runs each fault in a child process that has already imported torch, so that a device error affects only one
+    fault.
+    """
     for fault in faults:
         if session.late(fault):
             return
@@ -325,7 +333,7 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
             continue
         runs = [untraced(case, session.device) for _ in range(1 if case.more.get("cold") else 3)]
         record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", runs)
-    # Last, for a profiler that was there once may go on to cost time.
+    # Last, because a profiler may still cost time after it has stopped.
     with torch.profiler.profile():
         torch.ones(1, device=session.device).sum().item()
     result["device"] = {

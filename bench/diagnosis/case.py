@@ -1,4 +1,4 @@
-"""What a program of faults/ hands over: one stage's work, and how often a run does it."""
+"""The interface of the programs in faults/: the work of one stage, and how often a run does it."""
 
 import contextlib
 from dataclasses import dataclass, field
@@ -11,7 +11,9 @@ Marker = Callable[[str, int], ContextManager[None]]
 
 @dataclass
 class Case:
-    """A run is `stages` times `step` inside a marked stage of `kind`, each followed by `between`; or `whole`, which marks its own."""
+    """A run is `stages` times `step` inside a marked stage of `kind`, each followed by `between`; or `whole`, which
+    marks its own stages.
+    """
 
     kind: str
     stages: int
@@ -33,7 +35,7 @@ class Case:
 
 @dataclass
 class Sized:
-    """A program around a model: what the seed chose, and whether it is the fault or its twin."""
+    """A program around a model: the choices of the seed, and whether it is the fault or its twin."""
 
     hidden: int
     layers: int
@@ -49,7 +51,7 @@ class Sized:
 
 @dataclass
 class Planted:
-    """What generated.json says of a kind of fault."""
+    """The entry of a kind of fault in generated.json."""
 
     id: str
     stage: str
@@ -63,7 +65,7 @@ def wait(device: str) -> None:
 
 
 def run(case: Case, mark: Marker, device: str) -> None:
-    """One run, synchronised at its end."""
+    """One run, synchronized at its end."""
     if case.whole is not None:
         case.whole(mark)
     else:
@@ -84,7 +86,9 @@ def unmarked(kind: str, index: int) -> Iterator[None]:
 
 
 def sized_marker(case: Case, annotate: bool) -> Marker:
-    """Ranges with the stage's sizes in their names (stages.yaml reads them): NVTX, and record_function where a profiler runs."""
+    """Ranges with the stage's sizes in their names (stages.yaml reads them): NVTX, and record_function if a profiler
+    runs.
+    """
     sizes = "" if case.batch is None else " batch=%d new=%d context=%d" % (case.batch, case.new_tokens or 0, case.context or 0)
 
     @contextlib.contextmanager

@@ -12,13 +12,16 @@ from stock_kinds import DECODES, PREFILLS, Kind, Stock, Work, generate, github, 
 
 
 def _compiled(model: Any, stock: Stock, **more: Any) -> Any:
-    # Else programs of one process would share the limit of recompilations, which is for each function of transformers.
+    # Otherwise programs of one process would share the limit of recompilations, which is per function of
+    # transformers.
     torch._dynamo.reset()
     return torch.compile(model, backend="inductor" if stock.device != "cpu" else "eager", **more)
 
 
 def _as_users_run(work: Work) -> Work:
-    """Weights made and run outside of inference mode, as by from_pretrained: what it compiles to depends on it."""
+    """Weights created and run outside of inference mode, as by from_pretrained, because the compiled code depends on
+    it.
+    """
 
     def run() -> None:
         with torch.inference_mode(False), torch.no_grad():
@@ -36,7 +39,7 @@ def _normal(prepare: Callable[[Stock], Work]) -> Callable[[Stock], Work]:
 
 
 def _decodes_static(stock: Stock, model: Any, compiled: Any) -> Work:
-    """A decode loop of the user's own over a static cache; the prompt is not compiled."""
+    """A user's own decode loop over a static cache; the prompt is not compiled."""
     from transformers import StaticCache
 
     ids = stock.ids()
@@ -56,7 +59,7 @@ def _decodes_static(stock: Stock, model: Any, compiled: Any) -> Work:
 
 
 def checked(stock: Stock) -> Work:
-    """A hook looks for values that are not finite, layer by layer."""
+    """A hook checks every layer for values that are not finite."""
     model = stock.model()
 
     def check(_: Any, __: Any, y: torch.Tensor) -> None:
@@ -70,7 +73,7 @@ def checked(stock: Stock) -> Work:
 
 
 def uncompiled(stock: Stock) -> Work:
-    """generate() compiles the step over a static cache by itself, unless this is disabled."""
+    """generate() compiles the step over a static cache, unless this is disabled."""
     torch._dynamo.reset()
     model, ids = stock.model(), stock.ids()
     return lambda: generate(model, ids, DECODES + 1, cache_implementation="static", disable_compile=stock.faulty)
@@ -93,7 +96,8 @@ def float32(stock: Stock) -> Work:
 
 
 few = {**wide, "batch": [1, 4, 8], "hidden": [2048], "vocab": [32000]}
-# None with a sliding window: the static cache of one counts in Python, so that every step would be compiled, or recorded, anew.
+# Without a sliding window, because its static cache counts in Python, so that every step would be compiled or
+# recorded again.
 dense = ["llama", "qwen3", "olmo2"]
 repeated = {"casts_and_layout_copies": "keys and values of a static cache are repeated for every head"}
 KINDS = [

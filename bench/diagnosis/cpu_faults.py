@@ -31,7 +31,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, fault: str) -> 
 
 
 def appended(before: Optional[torch.Tensor], new: torch.Tensor, fault: str) -> torch.Tensor:
-    """[batch, heads, tokens, size]: a cache that is made anew in every step."""
+    """[batch, heads, tokens, size]: a cache that is allocated again in every step."""
     if before is None:
         return new
     if fault == "cat":

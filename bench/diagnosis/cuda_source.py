@@ -1,4 +1,4 @@
-"""Kernels of CUDA C++, compiled by NVRTC; torch operations stand for them where there is no GPU."""
+"""Kernels in CUDA C++, compiled with NVRTC; torch operations replace them without a GPU."""
 
 from typing import Any, Callable
 

@@ -23,7 +23,7 @@ try:
         up = tl.load(both + row * 2 * inner + inner + column, mask=inside).to(tl.float32)
         tl.store(out + row * inner + column, (gate / (1 + tl.exp(-gate)) * up).to(out.dtype.element_ty), mask=inside)
 
-except ImportError:  # A CPU build of torch.
+except ImportError:  # In a CPU build of torch.
     triton = None
 
 
@@ -57,7 +57,7 @@ class Shape:
 
 
 def sized(shape: Shape, device: str) -> Shape:
-    """The shape itself on a GPU; on a CPU one that takes milliseconds."""
+    """The given shape on a GPU; on a CPU one that takes milliseconds."""
     if device != "cpu":
         return shape
     odd = shape.hidden % 8
@@ -132,12 +132,12 @@ class Decoder:
         self.head = weight(shape.vocab, shape.hidden)
         self.kv: List[torch.Tensor] = []
         """Keys and values of a layer, [batch, 2 * kv_heads, tokens, head_dim]: one kernel writes both."""
-        # Not fed back: every step is the same work, whatever random weights make of it.
+        # Not fed back, so that every step does the same work with random weights.
         self.token = torch.zeros(batch, 1, dtype=torch.long, device=device)
         self.next = torch.zeros_like(self.token)
 
     def fill_cache(self, room: int = 1) -> None:
-        """A cache of `context` tokens for decode steps, as a prefill would leave it; `room` slots more where it is static."""
+        """A cache of `context` tokens for decode steps, as after a prefill; `room` more slots if it is static."""
         shape = self.shape
         extra = 0 if self.cache == "cat" else room
 
@@ -190,7 +190,7 @@ class Decoder:
         return self.logits(x)
 
     def decode(self) -> torch.Tensor:
-        """One step from self.token; its successor is put into self.next. -> logits [batch, vocab]"""
+        """One step from self.token, which writes the next token into self.next. -> logits [batch, vocab]"""
         x = self.hidden(self.token)
         for index in range(self.shape.layers):
             x = self.layer(index, x, True)
@@ -200,7 +200,7 @@ class Decoder:
 
 
 def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
-    """`work` as a CUDA graph; itself on a CPU. Its answer is that of the captured call."""
+    """`work` as a CUDA graph, or unchanged on a CPU. Its result is that of the captured call."""
     if device == "cpu":
         return work
     side = torch.cuda.Stream()
@@ -214,7 +214,7 @@ def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
         answer = work()
 
     class Replay:
-        # The graph reads memory of what `work` refers to, and does not keep it.
+        # The graph reads memory that `work` refers to, but does not keep it alive.
         kept = work
 
         def __call__(self) -> Any:

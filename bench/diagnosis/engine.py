@@ -44,7 +44,7 @@ class Engine(Sized):
             dtype="bfloat16", load_format="dummy", skip_tokenizer_init=True, max_model_len=2048, max_num_seqs=64, max_num_batched_tokens=8192,
             # Prompts are the same in every run.
             enable_prefix_caching=False,
-            # What is given for keys and values need not be found out by a run.
+            # With a given size of the KV cache, vLLM needs no profiling run to find it.
             gpu_memory_utilization=0.3, kv_cache_memory_bytes=6 << 30,
         )
         return LLM(model=folder, **{**given, **more})
@@ -83,7 +83,7 @@ def half_precision(engine: Engine) -> Made:
 
 
 def few_sequences(engine: Engine) -> Made:
-    """Requests wait for each other; a step of the twin decodes all of them."""
+    """Requests run one after another; a step of the twin decodes all of them."""
     at_once = 4 if engine.faulty else engine.batch
     made = generated(engine, NEW, engine.llm(max_num_seqs=at_once))
     made.stages, made.per = NEW * engine.batch // at_once, at_once
@@ -91,12 +91,12 @@ def few_sequences(engine: Engine) -> Made:
 
 
 def prompt_logprobs(engine: Engine) -> Made:
-    """What each prompt token's probability was is asked for, and not used."""
+    """The probabilities of all prompt tokens are requested but not used."""
     return generated(engine, 0, engine.llm(), **(dict(prompt_logprobs=1) if engine.faulty else {}))
 
 
 def texts(engine: Engine) -> Made:
-    """A loop over the engine's steps makes the text of all sequences anew after every one; the twin once, at their end."""
+    """A loop over the engine's steps detokenizes all sequences after every step; the twin once at their end."""
     llm, prompts, given = engine.llm(), engine.prompts(), parameters(NEW + 1)
     words = ["token%d " % token for token in range(engine.vocab)]
     requests = 0
@@ -138,7 +138,7 @@ BY_ID = {kind.id: kind for kind in KINDS}
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
-    """One of each kind. -> entries as those of generated.py"""
+    """One program of each kind. -> entries like those of generated.py"""
     made = []
     for index, kind in enumerate(KINDS):
         dice = random.Random(SEEDS[half] * 1000 + index)
@@ -161,7 +161,9 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
 
 
 def record(path: Path, case: Case, device: str) -> None:
-    """What inferscope's marks of vLLM's workers record of a program: its model, and its batches, as if it were the only one of this process."""
+    """Lines that inferscope's marks of vLLM's workers record: the program's model and its batches, as if it were the
+    only one of this process.
+    """
     import inferscope_vllm_ranges as ranges
     from inferscope_record import Recorder
     from inferscope_vllm_model import model_line

@@ -24,7 +24,7 @@ LIMIT_S = 60
 
 @dataclass
 class Program:
-    """What the seed chose."""
+    """The choices of the seed."""
 
     shape: Shape
     batch: int
@@ -37,7 +37,7 @@ class Program:
 
 @dataclass
 class Parts:
-    """What a kind of fault may change in a program."""
+    """The parts of a program that a kind of fault may change."""
 
     program: Program
     model: Decoder
@@ -69,7 +69,7 @@ class Kind(Planted):
 
 
 class Experts(Decoder):
-    """A mixture of experts: each token goes to two of them, always the same ones."""
+    """A mixture of experts: each token goes to two fixed experts."""
 
     loop = False
 
@@ -97,7 +97,7 @@ class Experts(Decoder):
                     continue
                 rows = hit.nonzero().flatten()
             else:
-                # As many rows as a balanced router sends, known before.
+                # The number of rows that a balanced router sends, which is known in advance.
                 rows = self.ready[expert][: max(1, 2 * flat.shape[0] // self.count)]
             y = F.linear(gated(F.linear(flat[rows], gate_up)), down)
             out.index_add_(0, rows, y * weights[rows, :1])
@@ -204,7 +204,7 @@ def repeated_heads(parts: Parts) -> None:
 
 
 def mask_each_step(parts: Parts) -> None:
-    """A mask over all positions is made in every layer, and its last row used."""
+    """A mask over all positions is created in every layer, and only its last row is used."""
     positions = 16384 if parts.device != "cpu" else 32
     inner = parts.model.attention
 
@@ -265,7 +265,7 @@ def host_logits(parts: Parts) -> None:
 
 
 def stop_check(parts: Parts) -> None:
-    """Whether all sequences ended is asked after every step, before the host prepares the next one."""
+    """After every step the program checks whether all sequences have ended, before the host prepares the next step."""
     step, model = parts.work, parts.model
     ended = torch.zeros(parts.program.batch, dtype=torch.bool, device=parts.device)
 
@@ -279,7 +279,7 @@ def stop_check(parts: Parts) -> None:
 
 
 def scheduler(parts: Parts) -> None:
-    """Block tables of all sequences are built anew in Python between two steps."""
+    """Block tables of all sequences are built again in Python between two steps."""
     sequences, length = (3000, 16) if parts.device != "cpu" else (10, 4)
 
     def between(index: int) -> None:
@@ -348,7 +348,7 @@ def asserted(parts: Parts) -> None:
 
 
 def rotary_each_layer(parts: Parts) -> None:
-    """Sines and cosines of all positions are computed in every layer, and those of the last one used."""
+    """Sines and cosines of all positions are computed in every layer, and only those of the last position are used."""
     positions = 131072 if parts.device != "cpu" else 32
     inner = parts.model.attention
 
@@ -373,7 +373,7 @@ def rotary(parts: Parts) -> None:
 
 
 def tables_copied(parts: Parts) -> None:
-    """What a step needs of each sequence comes in tensors of its own from pageable memory."""
+    """The inputs of each sequence are copied in separate tensors from pageable memory."""
     step = parts.work
     count = 48 if parts.device != "cpu" else 2
     tables = [torch.randint(65536, (parts.program.batch, 64)) for _ in range(count)]
@@ -486,7 +486,7 @@ def _program(entry: Dict[str, Any], variant: str, device: str) -> Program:
 
 
 def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
-    """The work of one program, as those of faults/ hand it over."""
+    """The work of one program, in the form of those in faults/."""
     kinds = [BY_ID[one] for one in entry["kinds"]]
     kind, program = kinds[0], _program(entry, variant, device)
     make = Experts if kind.id == "expert_loop" else Decoder
@@ -536,7 +536,9 @@ def entries() -> Dict[str, Dict[str, Any]]:
 
 
 def main() -> None:
-    """Writes what the score reads of every program: id, half, what is planted, the rules that name it, the issue it was taken from."""
+    """Writes the facts that the score reads for every program: id, half, planted faults, the rules that name them,
+    the original issue.
+    """
     import engine
     import stock
 
@@ -556,7 +558,7 @@ def main() -> None:
         if issues:
             line["issues"] = issues
         made.append(line)
-    # `npm run format` puts it into the form of the repository.
+    # `npm run format` formats it.
     Path(__file__).resolve().with_name("generated.json").write_text(json.dumps({"programs": made}, indent=2) + "\n")
 
 

@@ -20,7 +20,7 @@ ALL_KINDS = KINDS + compiled.KINDS
 
 
 def programs(half: str) -> List[Dict[str, Any]]:
-    """One of each kind. -> entries as those of generated.py"""
+    """One program of each kind. -> entries like those of generated.py"""
     made = []
     for index, kind in enumerate(ALL_KINDS):
         dice = random.Random(SEEDS[half] * 1000 + index)
@@ -44,7 +44,7 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
 
 
 def imported() -> None:
-    """Before a child is forked for each program, which would import it all again."""
+    """Before forking a child per program, so that children need not import it again."""
     import accelerate  # noqa: F401
     import peft  # noqa: F401
     from transformers import AutoModelForCausalLM, BertModel, StaticCache  # noqa: F401

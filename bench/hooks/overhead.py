@@ -29,7 +29,7 @@ thread = inferscope_hooks._local.thread
 
 
 def step(on, cache):
-    """-> ns of one decode step; without hooks its call goes past them, and what it calls is no step."""
+    """-> ns of one decode step; without hooks its call bypasses them, and nested calls are no steps."""
     if device == "cuda":
         torch.cuda.synchronize()
     thread.busy = not on

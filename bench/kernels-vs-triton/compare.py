@@ -79,7 +79,7 @@ def main():
         torch.cuda.empty_cache()
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(json.dumps(rows, indent=1) + "\n")
-    # The peaks are what a roofline is made of; smaller cases differ by what an event costs.
+    # Rooflines use the peaks; smaller cases differ by the cost of an event.
     for kind, unit in (("gemm", "flops"), ("copy", "bytes")):
         specs = {spec["case"]: spec for spec in cases() if spec["kernel"] == kind}
         own = [row for row in rows if row["case"] in specs]

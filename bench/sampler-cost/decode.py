@@ -80,7 +80,7 @@ def main() -> None:
                 continue
             print(json.dumps({"t_ns": now, "tokens": tokens}), flush=True)
             due = now + REPORT_NS
-            # The reader closes stdin when it has seen enough.
+            # The reader closes stdin to stop the loop.
             if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.read(1):
                 return
 

@@ -43,7 +43,7 @@ def lengths(text: str) -> List[int]:
 
 
 def parser(description: str, max_tokens: int, batch_sizes: str = "1") -> argparse.ArgumentParser:
-    """The common flags."""
+    """The flags that all workloads share."""
     flags = argparse.ArgumentParser(description=description)
     flags.add_argument("--model", action="append", help="hub id, folder or config.json (default: DEMO_MODEL, else TinyLlama-1.1B)")
     flags.add_argument("--weights", choices=["trained", "random"], default="trained", help="random: no download; speed and memory are the same")

@@ -1,4 +1,6 @@
-"""Sums over the Parquet files of a session, read in place by other engines: prints JSON by engine. Argument: the session's folder."""
+"""Sums over the Parquet files of a session, read in place by other engines: prints JSON by engine. Argument: the
+session's folder.
+"""
 
 import json
 import shutil

@@ -1,6 +1,6 @@
-"""Programs on transformers that mark nothing, each in a process forked after the imports.
+"""Programs on transformers without marks, each in a process forked after the imports.
 
-Prints of each its pid, exit code, what it computed (to be the same with and without hooks) and what it wrote to stderr.
+Prints the pid, exit code, result (equal with and without hooks) and stderr of each.
 """
 
 import json
@@ -93,7 +93,7 @@ def loop():
 
 
 def cropped():
-    """After a crop the cache is asked for its length again; the numbers of the steps go on."""
+    """After a crop, the cache is asked for its length again; step numbers continue."""
     model = llama()
     with torch.inference_mode():
         out = model(prompt(1, 6), use_cache=True)
@@ -153,7 +153,7 @@ def own_record():
 
 
 class Block(nn.Module):
-    """Attention over a cache that the module keeps, and a gated MLP."""
+    """Attention over a cache that the module stores, and a gated MLP."""
 
     def __init__(self, width, most):
         super().__init__()
@@ -207,7 +207,7 @@ def own_module_without_cache():
 
 @torch.inference_mode()
 def two_modules():
-    """The second is found by its embedding, which nothing around it takes for a step."""
+    """The second model is found by its embedding, which is called outside of any step."""
     for width in (32, 64):
         kind = type("Decoder%d" % width, (Decoder,), {})
         model = kind(width=width)
@@ -321,7 +321,7 @@ def fault():
 
 
 def in_child(name):
-    """As the program `name` would run alone: it ends by the end of the interpreter, exit handlers included."""
+    """Runs the program `name` as if alone: it exits with the interpreter, including exit handlers."""
     out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""An unmodified program with a real small transformer; ends the way its argument says."""
+"""An unmodified program with a real small transformer; exits in the way of its argument."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-if importlib.util.find_spec("torch") is None:  # as many libraries ask first
+if importlib.util.find_spec("torch") is None:  # as many libraries check first
     raise SystemExit("no torch")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM

@@ -1,4 +1,4 @@
-"""Programs that `inferscope run` starts in test_run.py; they know nothing of it."""
+"""Programs without marks that test_run.py runs with `inferscope run`."""
 
 import sys
 
@@ -20,7 +20,7 @@ def adapters():
 
 
 def marked():
-    """Marks its steps itself, around calls that hooks see."""
+    """Marks its steps itself, around calls that hooks also see."""
     model = LlamaForCausalLM(LlamaConfig(**SIZES)).eval()
     with torch.inference_mode():
         for _ in range(2):

@@ -1,7 +1,7 @@
-"""Runs the unittest files of this folder and closes with one line of counts.
+"""Runs the unittest files of this folder and prints one line of counts.
 
-Where CI is set, what failed is tried once more: these tests start processes, send signals and measure times on a
-machine of two cores. What is wrong fails twice.
+If CI is set, failed tests run once more, because they start processes, send signals and measure times on a machine
+with two cores. A real fault fails twice.
 """
 
 import os

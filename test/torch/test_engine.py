@@ -37,7 +37,7 @@ def order(points=SHAPES, **changes):
 
 
 class InProcess(unittest.TestCase):
-    """The engine in this process, so that the model is loaded once and a fault can be put where it happens."""
+    """Runs the engine in this process, so that the model is loaded once and tests can inject faults."""
 
     @classmethod
     def setUpClass(cls):
@@ -140,7 +140,7 @@ class EngineTest(InProcess):
         prompt, tokens = random_prompt(512, 2, 8, 0, 0), {}
         for mode in ("eager", "compile"):
             decoder = Decoder(model, "cpu", mode, "sdpa", 2, 8, 4)
-            if mode == "compile":  # the step as it is compiled or captured, run as it stands
+            if mode == "compile":  # the step that would be compiled or captured, run eagerly
                 decoder._step = decoder._static_step
             with torch.inference_mode():
                 out = [decoder.prefill(prompt).argmax(-1, keepdim=True)]
@@ -153,7 +153,7 @@ class EngineTest(InProcess):
         self.assertEqual(raised.exception.code, "E_LENGTHS")
 
     def broken(self, fails):
-        """Prefills fail where `fails(batch_size, other decoders alive)` is a text, as torch's allocator does."""
+        """Prefills fail if `fails(batch_size, other decoders alive)` returns a text, like torch's allocator."""
         import inferscope_decoder
         import torch
 
@@ -232,7 +232,9 @@ class EngineTest(InProcess):
 
 
 class DeviceWorkTest(unittest.TestCase):
-    """Sums by hand: a prefill of two kernels that overlap and a copy, a decode step of a graph's three kernels and a copy."""
+    """Sums computed by hand: a prefill with two overlapping kernels and a copy, a decode step with a graph's three
+    kernels and a copy.
+    """
 
     def setUp(self):
         self.iteration = importlib.import_module("inferscope_iteration")

@@ -31,7 +31,7 @@ CONFIGS = {
 
 
 def executed(config, attention):
-    """-> (linear layers, attention over whole matrices), FLOPs as the counter saw them"""
+    """-> (linear layers, attention over whole matrices), FLOPs by torch's counter"""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
@@ -39,12 +39,12 @@ def executed(config, attention):
 
     given = {key: value for key, value in config.items() if key != "model_type"}
     settings = AutoConfig.for_model(config["model_type"], **given)
-    # Experts one by one: batched ones are computed on padding, too.
+    # Experts one by one, because batched ones also compute padding.
     more = {"experts_implementation": "eager"} if "num_local_experts" in config else {}
     model = AutoModelForCausalLM.from_config(settings, attn_implementation=attention, **more).eval()
     counter = FlopCounterMode(display=False)
     ids = torch.randint(1, 200, (BATCH, PROMPT))
-    # The fused kernel of the CPU is none that the counter knows; the one in parts is the same products.
+    # The counter does not know the CPU's fused kernel; the unfused one has the same products.
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
         model(input_ids=ids, logits_to_keep=1, use_cache=False)
     counts = counter.get_flop_counts()
@@ -55,7 +55,7 @@ def executed(config, attention):
 
 
 def estimated(config):
-    """-> (linear layers, causal attention), FLOPs as the command says"""
+    """-> (linear layers, causal attention), FLOPs by the command"""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.json")
         path.write_text(json.dumps(config))

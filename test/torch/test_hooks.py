@@ -1,4 +1,4 @@
-"""Hooks in programs on PyTorch that mark nothing: their stages, and that the programs do not notice."""
+"""Hooks in PyTorch programs without marks: their stages, and that the programs are unaffected."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def steps(lines):
 
 
 def generation(iteration, batch, length, decodes=4):
-    """As generate does: the prompt, then one token a step, each attending to all before it and itself."""
+    """Stages of generate: the prompt, then one token per step, each attending to all earlier tokens and itself."""
     prefill = ("prefill", iteration, 0, batch, batch * length, batch * length)
     return [prefill] + [("decode", iteration, step, batch, batch, batch * (length + 1 + step)) for step in range(decodes)]
 
@@ -66,7 +66,7 @@ class HooksTest(unittest.TestCase):
         return done, self.lines[hooks].get(done["pid"], [])
 
     def same(self, what, expected, code=0):
-        """The program's output with hooks is the one without, and its stages are those expected. -> record lines"""
+        """Checks that the program's output is the same with and without hooks, and its stages. -> record lines"""
         (done, lines), (without, none) = self.of(what), self.of(what, "off")
         self.assertEqual((done["stdout"], done["code"]), (without["stdout"], without["code"]), done["stderr"])
         self.assertEqual(done["code"], code, done["stderr"])
@@ -122,7 +122,7 @@ class HooksTest(unittest.TestCase):
         ])
 
     def test_many_alike_and_a_crop(self):
-        # 7 steps from 7 to 13 tokens, three are taken away.
+        # 7 steps from 7 to 13 tokens, of which three are cropped.
         decodes = [("decode", 0, n, 1, 1, 7 + n if n < 7 else 4 + n) for n in range(9)]
         self.same("cropped", [("prefill", 0, 0, 1, 6, 6)] + decodes)
 
@@ -159,11 +159,11 @@ class HooksTest(unittest.TestCase):
         self.same("own_module_without_cache", [("prefill", 0, 0, 1, 4, 4)] + [("decode", 0, n, 1, 5 + n, 5 + n) for n in range(2)])
 
     def test_a_second_module_is_found(self):
-        # All of the first; of the second, those after the call that showed it.
+        # All stages of the first model; of the second those after the call that revealed it.
         self.same("two_modules", [("prefill", n, 0, 1, 5, 5) for n in range(5)])
 
     def test_parts_that_the_program_calls(self):
-        # The first time shows which of them is the model.
+        # The first call shows which of them is the model.
         self.same("encoder_of_torch", [("prefill", n, 0, 2, 12, 12) for n in range(2)])
         self.assertEqual(self.model("encoder_of_torch")["name"], "TransformerEncoder")
 
@@ -193,7 +193,7 @@ class HooksTest(unittest.TestCase):
         self.same("autocast", generation(0, 1, 5))
         self.assertEqual((self.model("autocast")["dtype"], self.model("autocast")["facts"]["stored_dtype"]), ("bfloat16", "float32"))
         self.assertEqual(self.model("lora")["facts"]["adapters"], {"kind": "LoRA", "layers": 4, "ranks": [4], "merged": 0})
-        # The layers around the adapted ones hold no weight of their own.
+        # The layers around the adapted ones have no weights of their own.
         shapes = [line["path"] for line in self.model("lora")["tensors"] if "q_proj" in line["path"]]
         self.assertEqual(sorted(path.split("q_proj.")[1] for path in shapes), ["base_layer", "lora_A.default", "lora_B.default"])
 
@@ -204,7 +204,7 @@ class HooksTest(unittest.TestCase):
             self.assertEqual(steps(lines), generation(0, 1, 5))
             query = next(line for line in self.model(what)["tensors"] if line["path"].endswith("q_proj"))
             self.assertEqual((query["module"], query["type"], query["shape"]), (module, kind, [32, 32]))
-            # One byte a weight, and scales.
+            # One byte per weight, and scales.
             self.assertTrue(1024 <= query["bytes"] < 1400, query)
 
     def test_training_has_no_stages(self):

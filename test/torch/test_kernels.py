@@ -1,4 +1,4 @@
-"""Operations of the kernels command on the CPU: checked against float64, timed, and what becomes of those that fail."""
+"""Operations of the kernels command on the CPU: checked against float64, timed, and the outcomes of failing ones."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ sys.path.insert(0, str(PROBE))
 
 FLOATS = ("float32", "tfloat32", "float16", "bfloat16")
 HEADS = dict(batch=2, heads=4, kv_heads=2, head_dim=16)
-# Sizes that no tile or vector divides.
+# Sizes that are not multiples of any tile or vector.
 OPERATIONS = [
     ("gemm", FLOATS, dict(m=33, n=41, k=67)),
     ("linear", FLOATS, dict(tokens=5, in_features=67, out_features=41, bias=1)),

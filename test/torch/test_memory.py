@@ -1,4 +1,6 @@
-"""What the transformers engine reports of its memory, on the CPU: sizes against the dimensions, counted by hand."""
+"""The memory that the transformers engine reports on the CPU, compared with sizes computed by hand from the
+dimensions.
+"""
 
 import json
 import os
@@ -72,7 +74,7 @@ class MemoryTest(unittest.TestCase):
 
 
 class SnapshotTest(unittest.TestCase):
-    """A history of the allocator by hand, in the form of torch.cuda.memory._snapshot()["device_traces"]."""
+    """A history of the allocator written by hand, in the form of torch.cuda.memory._snapshot()["device_traces"]."""
 
     def test_what_was_alive_at_the_peak_by_place(self):
         import torch

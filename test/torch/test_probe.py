@@ -1,4 +1,4 @@
-"""The probe in programs that know nothing of it: the traces are torch's own and hold what the program did."""
+"""The probe in unmodified programs: the traces are torch's own and contain the program's work."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROBE = HERE.parents[1] / "python" / "inferscope_probe"
-# A Llama of 2 layers has q, k, v, o, gate, up, down each, and the head; 1 prefill and 2 decode steps.
+# A Llama of 2 layers, each with q, k, v, o, gate, up and down, and the head; 1 prefill and 2 decode steps.
 LINEAR_CALLS = 3 * (2 * 7 + 1)
 
 
@@ -60,7 +60,8 @@ class ProbeTest(unittest.TestCase):
         _, lines = self.ends("end", 0)
         model = lines[1]
         self.assertEqual(model["config"]["hidden_size"], 64)
-        # 2 x vocab x hidden, each layer 2 x 64 x 64 + 2 x 64 x 32 + 3 x 64 x 128 + 2 x 64, the last norm; 4 bytes each.
+        # 2 x vocab x hidden, per layer 2 x 64 x 64 + 2 x 64 x 32 + 3 x 64 x 128 + 2 x 64, the last norm; 4 bytes
+        # each.
         self.assertEqual(model["weight_bytes"], 4 * (2 * 512 * 64 + 2 * (8192 + 4096 + 24576 + 128) + 64))
         self.assertLess(lines[0]["t_ns"], lines[2]["t_ns"])
 
@@ -110,7 +111,7 @@ class ProbeTest(unittest.TestCase):
             self.assertEqual(names(trace, "cpu_op").count("aten::linear"), 2 * 7 + 1)
 
     def test_options(self):
-        # torch alone: with stacks, transformers' import is hundreds of MB of trace.
+        # Only torch, because with stacks the import of transformers takes hundreds of MB of trace.
         code = "import torch; torch.nn.Linear(64, 64)(torch.zeros(1, 8, 64))"
         _, (trace,), _ = run(["-c", code], {"shapes": True, "stack": True, "memory": True}, program=None)
         self.assertTrue(names(trace, "python_function"))

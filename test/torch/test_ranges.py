@@ -23,7 +23,9 @@ ORDER = dict(
 
 
 class EngineTest(unittest.TestCase):
-    """The engine's process as `run --evaluator torch -- inferscope bench` starts it; its own record is the oracle."""
+    """The engine's process as started by `run --evaluator torch -- inferscope bench`; its own record is the
+    reference.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -66,7 +68,7 @@ class EngineTest(unittest.TestCase):
             if name in own:
                 apart += [abs(begin * 1e3 - own[name]["t_ns"] - offset), abs(end * 1e3 - own[name]["end_ns"] - offset)]
         self.assertEqual(len(apart), 2 * (1 + 3 * 4))
-        # On a busy machine the process may lose the CPU between the two.
+        # On a busy machine the process may be descheduled between the two.
         self.assertLess(sorted(apart)[len(apart) // 2], 1e6)
         self.assertLess(max(apart), 1e9)
 
@@ -104,12 +106,12 @@ class VllmTest(unittest.TestCase):
         name = self.module.batch_name
         self.assertEqual(name(scheduled({"a": 16}, {})), "execute_context_1(16)_generation_0(0)")
         self.assertEqual(name(scheduled({}, {"a": 1, "b": 1})), "execute_context_0(0)_generation_2(2)")
-        # A chunk of a long prompt is prefill, and three drafts of a request are one of generation.
+        # A chunk of a long prompt is prefill; three drafts of a request are generation.
         self.assertEqual(name(scheduled({"c": 5}, {"a": 64, "b": 3}, {"a"})), "execute_context_2(69)_generation_1(3)")
         self.assertIsNone(name(scheduled({}, {})))
 
     def test_batches_tell_what_they_attend_to_where_vllm_does(self):
-        # As vLLM 0.26 counts: a chunk of 5 after 64 cached (prefix), one of 64 after 100, one token after 200.
+        # Counted as in vLLM 0.26: a chunk of 5 after 64 cached (prefix), one of 64 after 100, one token after 200.
         batch = scheduled({"c": 5}, {"a": 64, "b": 1}, {"a"})
         batch.scheduled_new_reqs[0].num_computed_tokens = 64
         batch.scheduled_cached_reqs.req_ids = ["a", "b"]
@@ -156,7 +158,7 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(self.recorded(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
 
     def run_main(self, text, evaluator="nsys"):
-        """What a program as text has of below_main_guard, in a process of its own."""
+        """The result of below_main_guard in a program with this text, run in a separate process."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program.py")
             Path(path).write_text("import sys\nsys.path.insert(0, %r)\nimport inferscope_vllm_ranges as r\n%s" % (str(PROBE), text))
@@ -166,7 +168,7 @@ class VllmTest(unittest.TestCase):
         start = "def start(): print(r.below_main_guard())\n"
         self.assertEqual(self.run_main(start + "if __name__ == '__main__':\n    start()\n"), "True")
         self.assertEqual(self.run_main(start + "if '__main__' == __name__ and True:\n    x = 1\n    start()\n"), "True")
-        # Top level, and a guard elsewhere in the file: imported again, it would start a second engine.
+        # Code at top level, and a guard elsewhere in the file: importing it again would start a second engine.
         self.assertEqual(self.run_main(start + "start()\nif __name__ == '__main__':\n    pass\n"), "False")
         self.assertEqual(self.run_main(start + "if __name__ != '__main__':\n    pass\nelse:\n    start()\n"), "False")
 
@@ -191,7 +193,7 @@ class VllmTest(unittest.TestCase):
                 self.assertEqual(os.environ.get(method), expected)
 
     def worker_module(self):
-        """Stand-ins for two watched classes of vllm.v1.worker.gpu_worker (0.26): their methods do nothing."""
+        """Stand-ins for two watched classes of vllm.v1.worker.gpu_worker (0.26) with empty methods."""
         worker = types.ModuleType("vllm.v1.worker.gpu_worker")
         exec(
             "class Worker:\n"
@@ -240,7 +242,7 @@ class VllmTest(unittest.TestCase):
                 with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD=path), mock.patch.object(
                     self.module, "tell_model", lambda worker: None
                 ):
-                    # As vLLM's engine core by default: forked, which ends by os._exit.
+                    # Like vLLM's engine core by default: forked, and exits with os._exit.
                     process = multiprocessing.get_context("fork").Process(target=serve, args=(ends,))
                     process.start()
                     process.join(60)
@@ -274,7 +276,7 @@ class VllmTest(unittest.TestCase):
 
         worker = self.worker_module()
         own = worker.Overriding()
-        # As vLLM 0.26 warms up: a request of its own through the worker's methods, which is no batch.
+        # Like the warm-up of vLLM 0.26: its own request through the worker's methods, which is not a batch.
         own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
         with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="nsys"), torch.profiler.profile() as profile:
             self.assertEqual((own.load_model(), own.compile_or_warm_up_model()), ("loaded", 2))

@@ -73,7 +73,7 @@ class RunTest(unittest.TestCase):
         done = self.run_program("marked", "--evaluator", "torch", "--name", "marked")
         self.assertEqual(done.returncode, 0, done.stderr)
         steps = [row for row in self.rows("marked") if row[1] != "load"]
-        # As often as it marks; sizes are those that the hooks saw. Its marks have no first calls.
+        # One stage per mark of the program, with the sizes that the hooks observed. Its marks have no first calls.
         self.assertEqual(sum(row[5] for row in steps if row[1] == "prefill"), 2)
         self.assertEqual(sorted(row[3:] for row in steps if row[1] == "decode"), [(2, 16, 2), (2, 18, 2), (2, 20, 2)])
 

@@ -32,7 +32,7 @@ FIELDS = {
     "model": str,
     "gpu_memory_utilization": float,
     "max_num_seqs": typing.Optional[int],
-    "max_model_len": "Optional[int]",  # as text, where annotations are not evaluated
+    "max_model_len": "Optional[int]",  # as text, if annotations are not evaluated
     "enforce_eager": bool,
     "enable_prefix_caching": typing.Union[bool, None],
     "quantization": typing.Optional[str],
@@ -114,11 +114,11 @@ class Metrics(unittest.TestCase):
         self.assertIsNone(steps.kv_usage([other]))
 
     def test_kv_blocks_by_hand(self):
-        # 100 + 29 - 1 = 128 positions are 8 blocks of 16; one more token begins a ninth.
+        # 100 + 29 - 1 = 128 positions are 8 blocks of 16; one more token starts a ninth.
         point = dict(batch_size=3, input_len=100, output_len=29)
         self.assertEqual(steps.blocks_needed(point, 16), 24)
         self.assertEqual(steps.blocks_needed(dict(point, output_len=30), 16), 27)
-        # Two at once: the third waits and holds none.
+        # Two run at once; the third waits without blocks.
         self.assertEqual(steps.blocks_needed(point, 16, 2), 16)
         self.assertEqual(steps.blocks_needed(point, 16, 8), 24)
         v1 = Made(vllm_config=Made(cache_config=Made(num_gpu_blocks=1000, block_size=16)))
@@ -133,7 +133,7 @@ class Metrics(unittest.TestCase):
 
 
 class Memory(unittest.TestCase):
-    """What a worker reports of its own memory: real tensors and processes, a model made by hand."""
+    """The memory that a worker reports: real tensors and processes, a model built by hand."""
 
     def test_pages_that_were_never_written_are_not_resident(self):
         torch = torch_or_skip(self)
@@ -141,8 +141,8 @@ class Memory(unittest.TestCase):
         pool = torch.empty(size, dtype=torch.uint8)
         before = worker.resident_bytes([pool])
         pool[:touched] = 1
-        after = worker.resident_bytes([pool, pool[: size // 2]])  # a view of it is no second pool
-        # Huge pages are 2 MiB; glibc takes so large a block fresh from the kernel.
+        after = worker.resident_bytes([pool, pool[: size // 2]])  # a view of it is not a second pool
+        # Huge pages are 2 MiB; glibc gets a block of this size directly from the kernel.
         self.assertLess(before, 4 << 20)
         self.assertGreaterEqual(after, touched)
         self.assertLess(after, touched + (4 << 20))
@@ -153,7 +153,7 @@ class Memory(unittest.TestCase):
         torch = torch_or_skip(self)
 
         class Packed(torch.nn.Module):
-            """As dispatch_cpu_unquantized_gemm of vLLM 0.32 leaves a layer."""
+            """A layer as dispatch_cpu_unquantized_gemm of vLLM 0.32 leaves it."""
 
             def __init__(self):
                 super().__init__()
@@ -193,7 +193,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(asked, ["inferscope_memory"])
         self.assertEqual([(line["kind"], line["bytes"], line["rank"], line["pid"]) for line in lines[:2]],
                          [("kv_cache:end:float16", 4096, 1, child.pid), ("rss:end", 99, 1, child.pid)])
-        # The worker is not among the others; this process, the front end, is.
+        # The other processes exclude the worker but include this process, the front end.
         self.assertEqual([(line["kind"], line["pid"]) for line in lines[2:]], [("rss_other:end:front end", os.getpid())])
         self.assertGreater(lines[2]["bytes"], 1 << 20)
 
@@ -261,7 +261,7 @@ class Stamps(unittest.TestCase):
         self.assertEqual([line["type"] for line in lines], ["stage", "stage", "stage", "request"])
         self.assertEqual([line["kind"] for line in lines[:3]], ["prefill", "decode", "decode"])
         self.assertEqual([line["new_tokens"] for line in lines[:3]], [10, 2, 2])
-        # 2 sequences of 5 prompt tokens; a step attends to what came before and its own token.
+        # 2 sequences of 5 prompt tokens; a step attends to the earlier tokens and its own.
         self.assertEqual([line["context_tokens_sum"] for line in lines[:3]], [10, 12, 14])
         self.assertEqual([line["step"] for line in lines[:3]], [None, 0, 1])
         request = lines[3]
@@ -330,7 +330,7 @@ class Points(unittest.TestCase):
 
 
 class Reader(unittest.TestCase):
-    """Who started the process: gone, or asking again and again to stop."""
+    """The parent process: exited, or repeating its stop signal."""
 
     def run_child(self, program):
         return subprocess.Popen(
@@ -366,7 +366,7 @@ class Reader(unittest.TestCase):
 class Command(unittest.TestCase):
     def test_lengths_of_throughput_by_the_names_its_parser_has(self):
         words = "bench throughput --model m --input-len 16 --output-len 8".split()
-        shared = "from vllm.benchmarks.datasets import add_random_dataset_base_args"  # as 0.32 has it
+        shared = "from vllm.benchmarks.datasets import add_random_dataset_base_args"  # as in 0.32
         self.assertEqual(command.with_lengths(words, "# 0.8"), words)
         self.assertEqual(command.with_lengths(words, shared),
                          words + ["--random-input-len", "16", "--random-output-len", "8"])
@@ -395,7 +395,7 @@ class Command(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    """Processes of an engine, here two that only wait, one below the other."""
+    """Processes of an engine, here two that only wait, one the child of the other."""
 
     child = "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\ntime.sleep(60)"
 
@@ -423,7 +423,7 @@ class Ends(unittest.TestCase):
     def test_a_front_end_that_was_killed_leaves_no_engine(self):
         front = self.front("time.sleep(60)")
         pids = [int(one) for one in front.stdout.readline().split()]
-        time.sleep(1)  # the watcher looks twice a second
+        time.sleep(1)  # the watcher checks twice per second
         front.kill()
         front.wait()
         front.stdout.close()
@@ -435,7 +435,7 @@ class Missing(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path, record = os.path.join(folder, "order.json"), os.path.join(folder, "record.jsonl")
             Path(path).write_text(json.dumps(order()))
-            # -S: no site-packages, whatever this Python has installed.
+            # -S: no site-packages, so that the packages of this Python do not matter.
             run = subprocess.run(
                 [sys.executable, "-S", "-B", str(PROBE / "inferscope_vllm.py"), path],
                 env=dict(os.environ, INFERSCOPE_RECORD=record), capture_output=True, text=True, timeout=60,

@@ -1,4 +1,6 @@
-"""torch.cuda.empty_cache() before every product, so that memory is freed and allocated anew by the driver; repaired: without."""
+"""torch.cuda.empty_cache() before every product, so that the driver frees and allocates memory again; repaired:
+without.
+"""
 
 import torch
 import torch.nn.functional as F

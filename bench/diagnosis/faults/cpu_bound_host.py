@@ -1,4 +1,6 @@
-"""Pure Python between two steps (a scheduler that builds block tables token by token) takes longer than the GPU's step; repaired: the tables are kept. A step is a CUDA graph in both."""
+"""Pure Python between two steps (a scheduler that builds block tables token by token) takes longer than the GPU's
+step; repaired: the tables are cached. A step is a CUDA graph in both.
+"""
 
 from typing import Dict, List
 

@@ -1,4 +1,6 @@
-"""Two faults: pure Python between the steps takes longest and hides that keys and values are concatenated anew in every step; repaired: both."""
+"""Two faults: pure Python between the steps takes longest and hides that keys and values are concatenated in every
+step; repaired: both.
+"""
 
 from case import Case
 from decoder import Decoder, Shape, graphed, sized

@@ -1,4 +1,6 @@
-"""The logits of every step are copied to the host, which takes the next token there; repaired: the GPU does. The rest of a step is a CUDA graph in both."""
+"""The logits of every step are copied to the host, which selects the next token; repaired: the GPU selects it. The
+rest of a step is a CUDA graph in both.
+"""
 
 import torch
 from case import Case

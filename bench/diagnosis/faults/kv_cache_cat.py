@@ -1,4 +1,6 @@
-"""Keys and values of every layer are concatenated anew in every step; repaired: written into a preallocated cache. A step is a CUDA graph in both."""
+"""Keys and values of every layer are concatenated in every step; repaired: written into a preallocated cache. A step
+is a CUDA graph in both.
+"""
 
 from case import Case
 from decoder import Decoder, Shape, graphed, sized

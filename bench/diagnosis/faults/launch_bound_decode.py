@@ -1,4 +1,4 @@
-"""A small model decodes one sequence with a kernel launch an operation; repaired: the step is one CUDA graph."""
+"""A small model decodes one sequence with a kernel launch per operation; repaired: the step is one CUDA graph."""
 
 from case import Case
 from decoder import Decoder, Shape, graphed, sized

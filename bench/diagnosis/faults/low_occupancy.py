@@ -1,4 +1,6 @@
-"""Each block of two warps takes 100 KiB of shared memory that it hardly uses, so that two fit on a multiprocessor; repaired: it takes what it uses."""
+"""Each block of two warps allocates 100 KiB of shared memory that it hardly uses, so that only two blocks fit on a
+multiprocessor; repaired: it allocates what it uses.
+"""
 
 import torch
 from case import Case

@@ -1,4 +1,6 @@
-"""Hidden and intermediate sizes are odd, so that no matrix begins at 16 bytes; repaired: both padded to the next multiple of 64."""
+"""Hidden and intermediate sizes are odd, so that no matrix is aligned to 16 bytes; repaired: both are padded to the
+next multiple of 64.
+"""
 
 from case import Case
 from decoder import Decoder, Shape, random_tokens, sized

@@ -1,4 +1,6 @@
-"""Every prefill copies its embeddings from pageable memory of the host; repaired: pinned, and copied while the prefill before is computed."""
+"""Every prefill copies its embeddings from pageable host memory; repaired: pinned memory, copied during the previous
+prefill.
+"""
 
 import torch
 from case import Case, wait

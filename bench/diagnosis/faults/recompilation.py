@@ -1,4 +1,6 @@
-"""torch.compile specialises on the length of the input, which changes in every step; repaired: the length is marked dynamic."""
+"""torch.compile specializes on the length of the input, which changes in every step; repaired: the length is marked
+dynamic.
+"""
 
 import torch
 from case import Case
@@ -18,7 +20,7 @@ def prepare(variant: str, device: str) -> Case:
         y = (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-5)).to(rows.dtype) * weight
         return torch.nn.functional.linear(torch.nn.functional.silu(y), product)
 
-    # Compiled code is kept with the code object: each variant needs its own.
+    # Compiled code is stored with the code object, so each variant needs its own.
     block.__code__ = block.__code__.replace(co_name="block_" + variant)
     backend = "inductor" if device != "cpu" else "eager"
     compiled = torch.compile(block, dynamic=variant == "fixed", backend=backend)

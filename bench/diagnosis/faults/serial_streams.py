@@ -1,4 +1,6 @@
-"""Four independent chains of kernels, each too small for the GPU, follow one another on one stream; repaired: a stream each. Both are CUDA graphs."""
+"""Four independent chains of kernels, each too small for the GPU, run one after another on one stream; repaired: one
+stream per chain. Both are CUDA graphs.
+"""
 
 import torch
 from case import Case

@@ -1,4 +1,6 @@
-"""A server decodes its sequences one at a time; repaired: 256 of them in one step. A step is a CUDA graph in both. Times are compared a token."""
+"""A server decodes its sequences one at a time; repaired: 256 of them in one step. A step is a CUDA graph in both.
+Times are compared per token.
+"""
 
 from case import Case
 from decoder import Decoder, Shape, graphed, sized

@@ -1,4 +1,6 @@
-"""The host looks at every layer's output (`.item()`) before it launches the next layer, a CUDA graph each; repaired: it does not look, and the step is one graph."""
+"""The host reads every layer's output (`.item()`) before it launches the next layer, with one CUDA graph per layer;
+repaired: it does not read it, and the step is one graph.
+"""
 
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -27,7 +29,7 @@ def prepare(variant: str, device: str) -> Case:
     x = begin()
     layers: List[Callable[[], Tuple[torch.Tensor, torch.Tensor]]] = []
     for index in range(shape.layers):
-        # Each graph reads what the one before left in its own memory.
+        # Each graph reads the output of the previous one in its memory.
         layers.append(graphed(lambda index=index, x=x: layer_of(index, x), device))
         x, _ = layers[-1]()
     end = graphed(lambda x=x: model.next.copy_(model.logits(x).argmax(-1, keepdim=True)), device)

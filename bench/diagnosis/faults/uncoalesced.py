@@ -1,4 +1,4 @@
-"""Neighbouring threads read addresses a row apart; repaired: neighbouring addresses. 1 GiB is read and summed by both."""
+"""Neighboring threads read addresses one row apart; repaired: neighboring addresses. Both read and sum 1 GiB."""
 
 import torch
 from case import Case

@@ -26,7 +26,8 @@ except ImportError:
 
 
 def prepare(variant: str, device: str) -> Case:
-    # 128 x 256 tiles, one a multiprocessor: 17 x 8 = 136 tiles on 132 multiprocessors, against 16 x 8 = 128.
+    # Tiles of 128 x 256, one per multiprocessor: 17 x 8 = 136 tiles on 132 multiprocessors, compared with 16 x 8 =
+    # 128.
     tiles = 17 if variant == "fault" else 16
     m, n, k = (tiles * 128, 2048, 8192) if device != "cpu" else (64, 64, 64)
     a = torch.randn(m, k, device=device, dtype=torch.bfloat16)

@@ -1,4 +1,6 @@
-"""Weights are kept in float32 and cast to bfloat16 at every use; repaired: kept in bfloat16. A step is a CUDA graph in both."""
+"""Weights are stored in float32 and cast to bfloat16 at every use; repaired: stored in bfloat16. A step is a CUDA
+graph in both.
+"""
 
 import torch
 import torch.nn.functional as F

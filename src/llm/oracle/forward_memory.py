@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 PROMPT, SEQUENCES = 512, 2
-# preset -> layers, prompt where it must pass a window
+# preset -> layers, and the prompt length if it must exceed a window
 PRESETS = {
     "llama-3.1-8b": 3, "mistral-7b": 3, "qwen2.5-7b": 3, "qwen3-8b": 3, "gemma-2b": 3, "gemma-2-9b": 3, "gemma-3-4b": 6,
     "phi-2": 3, "phi-3-mini-4k": 3, "gpt2": 3, "opt-1.3b": 3, "mixtral-8x7b": 3, "qwen1.5-moe-a2.7b": 3, "qwen3-30b-a3b": 3,
@@ -30,7 +30,7 @@ FLOATS = ("softcap", "dropout", "rms_norm_eps", "routed_scaling_factor", "initia
 
 
 class Alive(TorchDispatchMode):
-    """Bytes of the storages made under it that are still there, and the most of them."""
+    """Bytes of the storages created under it that are still alive, and their maximum."""
 
     def __init__(self, model):
         super().__init__()
@@ -85,7 +85,7 @@ def peaks(config, attention, dtype, prompt):
         out = model(input_ids=ids, use_cache=True, logits_to_keep=1)
         prefill, cache, logits = alive.most, out.past_key_values, out.logits[:, -1]
         del out
-        # The first decode step cuts windows out of the prompt; the second is like all behind it.
+        # The first decode step cuts windows out of the prompt; the second is like all later ones.
         for _ in range(2):
             token = logits.argmax(-1, keepdim=True)
             alive.most = alive.now
@@ -113,7 +113,7 @@ def main():
     for preset, layers in PRESETS.items():
         prompt = LONG.get(preset, PROMPT)
         for attention, dtype in RUNS:
-            # The meta device multiplies by expert in bfloat16 only.
+            # The meta device multiplies by expert only in bfloat16.
             if "experts" in json.dumps(presets[preset]["config"]) and dtype != "bfloat16":
                 continue
             config = cut(presets[preset]["config"], layers)

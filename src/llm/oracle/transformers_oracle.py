@@ -21,7 +21,7 @@ BATCH, PROMPT = 2, 7
 def build(config, device, **options):
     config = {k: v for k, v in config.items() if k not in ("quantization_config", "torch_dtype")}
     model_type = config.pop("model_type")
-    # Kimi K2 is published with code of its own, which is DeepSeek V3's.
+    # Kimi K2 is published with its own code, which is DeepSeek V3's.
     settings = AutoConfig.for_model({"kimi_k2": "deepseek_v3"}.get(model_type, model_type), **config)
     with torch.device(device):
         return AutoModelForCausalLM.from_config(settings, attn_implementation="eager", **options).eval()
@@ -64,7 +64,7 @@ def main():
         try:
             trained, router_bias = parameters(build(preset["config"], "meta"))
             result["presets"][name] = {"parameters": trained, "router_bias": router_bias}
-        except Exception as error:  # kept in the result, so that no case goes missing unseen
+        except Exception as error:  # kept in the result, so that a missing case is noticed
             result["presets"][name] = {"error": repr(error)[:300]}
     for name, config in tiny.items():
         try:
@@ -75,7 +75,7 @@ def main():
             trained, router_bias = parameters(model)
             ids = torch.randint(1, 100, (BATCH, PROMPT))
             prefill, out = flops(model, input_ids=ids)
-            # Mamba hands on its states by another name.
+            # Mamba returns its states under another name.
             past = getattr(out, "past_key_values", None)
             decode = past and flops(model, input_ids=ids[:, :1], past_key_values=past)[0]
             result["tiny"][name] = {
