@@ -26,7 +26,7 @@ export function threadCount(text: string): number {
   });
 }
 
-/** Reads --port. @param example shown where it is not one */
+/** Reads --port. @param example shown in the error message */
 export const listeningPort =
   (example: number) =>
   (text: string): number => {

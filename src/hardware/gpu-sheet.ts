@@ -12,10 +12,7 @@ export interface GpuSheet {
   pciIds?: readonly string[];
   vendor: 'nvidia' | 'amd';
   architecture: string;
-  /**
-   * Dense peaks, 10^12 operations per second. Of tensor or matrix cores if they support the dtype, else of vector
-   * units.
-   */
+  /** Dense peaks, 10^12 operations per second: of tensor or matrix cores if they support the dtype, else of vector units. */
   denseTflops: Readonly<Partial<Record<PeakDType | 'float6', number>>>;
   /** 10^9 bytes per second. */
   bandwidthGbps: number;

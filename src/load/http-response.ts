@@ -1,4 +1,4 @@
-/** Headers of an answer, names in lower case; of repeated names the last. */
+/** Headers of a response, names in lower case; the last one of repeated names. */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
 interface ResponseListener {

@@ -131,7 +131,7 @@ const lines: readonly Line[] = [
   countLine('launches', ({ launches }) => launches),
 ];
 
-/** Mean calls per instance, as an integer where it is one. */
+/** Mean calls per instance, rounded from 100 on. */
 function countOf(count: number | null): Part | null {
   if (count === null) return null;
   return Number.isInteger(count) || count >= 100 ? { count: Math.round(count) } : { n: count, unit: '' };

@@ -187,7 +187,7 @@ function meaningOf({ id, note, parts }: StageWaterfall['bars'][number]): Text {
   ];
 }
 
-/** Up to this many ranks are listed (one node of eight GPUs); of more, the first ones and a range of the others. */
+/** Maximum listed ranks (one node of eight GPUs); with more, the first ones and a range of the others. */
 const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {

@@ -20,7 +20,7 @@ import type { SizedModel } from '../../llm/model-files.js';
 import type { KnownGpu } from './known-gpu.js';
 
 /**
- * Computes a model's size and work without running it. Of weight files only headers are read.
+ * Computes a model's size and work without running it. Only the headers of weight files are read.
  * @throws E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_LENGTHS, E_USAGE
  */
 export function estimate(

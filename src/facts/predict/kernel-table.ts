@@ -19,7 +19,7 @@ export interface MeasuredKernel {
 }
 
 /**
- * Measured cases of sessions. Of duplicates, or several backends, the framework's own choice counts, then the fastest.
+ * Measured cases of sessions. If a case was measured twice or with several backends, the framework's own choice is used, then the fastest.
  */
 export async function kernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
   const all: MeasuredKernel[] = [];

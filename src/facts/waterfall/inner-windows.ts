@@ -20,9 +20,9 @@ const namesShown = 8;
 /** Minimum share of the capture's time. */
 const minShare = 0.01;
 /** With more kernels, the first instances give the same mean. */
-const kernelsSwept = 50_000;
+const maxKernelsSwept = 50_000;
 /** With more kernels in the capture, even skipping those outside the ranges takes a second. */
-const kernelsPassed = 1_000_000;
+const maxKernelsSkipped = 1_000_000;
 
 /**
  * Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers and libraries: not stages of the
@@ -86,8 +86,8 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_kernels');
   const all = kernels?.n ?? 0;
   return chosen.map((row) => {
-    const within = all > kernelsPassed ? all : all * Math.min(1, row.total_ns / wholeNs);
-    return groupOf(row, Math.min(1, kernelsSwept / Math.max(1, within)));
+    const within = all > maxKernelsSkipped ? all : all * Math.min(1, row.total_ns / wholeNs);
+    return groupOf(row, Math.min(1, maxKernelsSwept / Math.max(1, within)));
   });
 }
 

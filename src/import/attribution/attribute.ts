@@ -131,7 +131,7 @@ async function attributeTables(
   });
 }
 
-/** API calls that launch kernels, in a capture without kernels; null where it has kernels. */
+/** API calls that launch kernels, in a capture without kernels; null if it has kernels. */
 async function unansweredLaunches(workbench: Workbench): Promise<number | null> {
   const [kernels] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_kernels');
   if (kernels!.n > 0) return null;

@@ -18,7 +18,7 @@ interface AttributionCounts {
   times: DeviceTimes;
   device: DeviceCounts;
   stages: number;
-  /** Calls that launch kernels, in a capture without kernels; null where it has kernels. */
+  /** Calls that launch kernels, in a capture without kernels; null if it has kernels. */
   launches: number | null;
   inference: Inference;
 }

@@ -48,8 +48,8 @@ const callsSql: Record<KnownBy, string> = {
 const minOverlapping = 0.99;
 
 /**
- * SQL of the rows if all ranks are present. Of kernels known by name, only names that every rank calls equally often, and at the same time
- * if one capture has all ranks.
+ * SQL of the rows if all ranks are present. Kernels known by name are used only if every rank calls the name equally often, and at the same
+ * time if one capture has all ranks.
  */
 const pairedSql = (known: KnownBy): string =>
   known === 'name'

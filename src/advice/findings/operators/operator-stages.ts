@@ -13,16 +13,16 @@ export interface OperatorStage {
   operators_ms: number;
 }
 
-const known = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
+const stagesOf = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
 
 /**
  * Stages of an operator timeline: inference and training steps; without any, its other windows. Empty if a GPU computed or no
  * framework profiler ran.
  */
 export function operatorStages(context: FindingContext): Promise<OperatorStage[]> {
-  const made = known.get(context) ?? gather(context);
-  known.set(context, made);
-  return made;
+  const stages = stagesOf.get(context) ?? gather(context);
+  stagesOf.set(context, stages);
+  return stages;
 }
 
 const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
@@ -45,9 +45,9 @@ async function gather({ operators, waterfalls }: FindingContext): Promise<Operat
      WHERE kind <> 'sampling' AND end_ns > start_ns GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC`,
   );
   const timed = withHeadlineTime(waterfalls, windows);
-  const judged = timed.filter(({ kind }) => steps.has(kind));
+  const stepWindows = timed.filter(({ kind }) => steps.has(kind));
   const stages: OperatorStage[] = [];
-  for (const window of judged.length > 0 ? judged : timed) {
+  for (const window of stepWindows.length > 0 ? stepWindows : timed) {
     const [row] = await database.query<{ ms: number }>(
       `SELECT coalesce(sum(coalesce(self_dur_ns, dur_ns)), 0) / 1e6 / ${window.instances} AS ms FROM (${operatorsSql(window.kind)}) WHERE tid = ${mainThread}`,
     );

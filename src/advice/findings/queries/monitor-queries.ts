@@ -1,7 +1,7 @@
 import { limitingBits, throttleReasons } from '../../../model/throttle-reasons.js';
 import { literal } from '../../../facts/trace/scope.js';
 
-const named = throttleReasons
+const reasonMetrics = throttleReasons
   .filter(({ limits }) => limits)
   .map(({ name }) => `clocks_(event|throttle)_reasons_${name}`);
 
@@ -11,7 +11,7 @@ export const throttledSql = (scope: string): string =>
    reason AS (
      SELECT t_ns, metric, CASE WHEN metric = 'throttle_bits' THEN value::BIGINT & ${limitingBits} ELSE value END AS value FROM telemetry
      WHERE scope = ${literal(scope)} AND value IS NOT NULL
-       AND (metric IN ('throttle_bits', 'power_violation_percent', 'thermal_violation') OR metric SIMILAR TO '${named.join('|')}'))
+       AND (metric IN ('throttle_bits', 'power_violation_percent', 'thermal_violation') OR metric SIMILAR TO '${reasonMetrics.join('|')}'))
    SELECT metric, value, count(*) AS samples, min(reason.t_ns) AS first_ns, max(reason.t_ns) AS last_ns, round(avg(sm_clock_mhz), 1) AS sm_clock_mhz, min(sm_clock_mhz) AS least_mhz
    FROM reason ASOF LEFT JOIN clock ON reason.t_ns >= clock.t_ns GROUP BY metric, value ORDER BY value <> 0 DESC, samples DESC, metric, value`;
 
