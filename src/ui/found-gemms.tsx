@@ -1,6 +1,6 @@
 import { type GemmCalls, gemmCalls, productKey } from '../facts/gemms/gemm-calls.js';
 import { analyzeCounters } from '../facts/counters/counters.js';
-import { analyzeGemms } from '../facts/gemms/gemms.js';
+import { analyzeGemms, gemmRoofs } from '../facts/gemms/gemms.js';
 import type { Gemm } from '../model/documents/gemms.js';
 import type { Document } from '../model/document.js';
 import type { CountersResult } from '../model/documents/counters.js';
@@ -22,12 +22,19 @@ const gemmLink =
     return timed ? `${sessionPath(key, '/gemms')}?${new URLSearchParams({ shape })}#chosen` : undefined;
   };
 
-/** GEMMs and their single calls. */
+/** GEMMs, their single calls, and the roofs that they are compared with. */
 const foundGemms = (openSession: OpenSession) =>
-  once(openSession, 'gemms', async () => ({
-    document: await analyzeGemms(openSession.session),
-    calls: await read(openSession.session, gemmCalls),
-  }));
+  once(openSession, 'gemms', async () => {
+    const document = await analyzeGemms(openSession.session);
+    return {
+      document,
+      calls: await read(openSession.session, gemmCalls),
+      roofs: await gemmRoofs(
+        openSession.session,
+        document.data.gemms.filter(({ source }) => source === 'profiler'),
+      ),
+    };
+  });
 
 /** Roofline of the GEMMs that a kernel of one execution computed. */
 export async function rooflineOf(
@@ -35,11 +42,12 @@ export async function rooflineOf(
   kernel: string,
   execution: string,
 ): Promise<Block[]> {
-  const { document, calls } = await foundGemms(openSession);
+  const { document, calls, roofs } = await foundGemms(openSession);
   const executionGemms = document.data.gemms.filter((gemm) => gemm.execution_id === execution);
   const products = kernelRoofline(
     executionGemms,
     calls.productsOfKernel.get(kernel) ?? [],
+    roofs,
     gemmLink(openSession, calls),
   );
   const counters = await foundCounters(openSession);
@@ -57,7 +65,7 @@ export const foundCounters = (openSession: OpenSession): Promise<Document<Counte
 /** The page of GEMMs. @param shape key of the selected GEMM; '' for none */
 export async function gemmsPage(openSession: OpenSession, shape: string): Promise<string> {
   const { executions } = openSession;
-  const { document, calls } = await foundGemms(openSession);
+  const { document, calls, roofs } = await foundGemms(openSession);
   const { gemms: all } = document.data;
   if (all.length === 0) return pageOfBlocks(openSession, 'GEMMs', '/gemms', [noGemms]);
   const row = calls.products.find(({ name }) => name === shape);
@@ -76,7 +84,7 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
     openSession,
     'GEMMs',
     '/gemms',
-    gemmSections(document, gemmLink(openSession, calls)),
+    gemmSections(document, roofs, gemmLink(openSession, calls)),
     lead,
   );
 }

@@ -5,6 +5,7 @@ import type { Block, Section } from '../views/block.js';
 import { tableOf } from '../views/table-of.js';
 import type { RooflineChart } from '../views/chart.js';
 import { productKey } from '../facts/gemms/gemm-calls.js';
+import type { ProductRoof } from '../facts/gemms/roof.js';
 import { shapeLabel } from '../views/gemm-rows.js';
 import { gemmBlocks } from '../views/gemms.js';
 import { lineMark } from '../vocabulary/colors.js';
@@ -18,10 +19,11 @@ const shapesShown = 200;
  */
 export function gemmSections(
   found: Document<GemmsResult>,
+  roofs: RoofsByType,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Section[] {
   const table = gemmBlocks(found, shapesShown, linkTo);
-  const chart = rooflineOf(found.data.gemms, found.data.gemms, linkTo);
+  const chart = rooflineOf(roofs, found.data.gemms, linkTo);
   const drawn: Block[] =
     chart.points.length === 0
       ? []
@@ -37,30 +39,23 @@ export function gemmSections(
   return [{ id: 'gemms', title: 'GEMMs', blocks: [...drawn, ...table] }];
 }
 
-/** A point per shape that has a time, under the rooflines that the shapes are compared with. */
+/** Peak and bandwidth by type of GEMMs. */
+export type RoofsByType = ReadonlyMap<string | null, Pick<ProductRoof, 'peak' | 'bandwidth'>>;
+
+/** A point per shape that has a time, under the roofs of its type. */
 function rooflineOf(
-  gemms: readonly Gemm[],
+  roofs: RoofsByType,
   shown: readonly Gemm[],
   linkTo: (gemm: Gemm) => string | undefined,
 ): RooflineChart {
-  const types = [...new Set(gemms.map(({ dtype }) => dtype))];
-  const peaks = new Map<string, number>();
-  const bandwidths = new Set<number>();
-  for (const gemm of gemms) {
-    const { dtype, flop, roof, arithmetic_intensity: intensity, achieved_flops, peak_share: share } = gemm;
-    if (!roof || roof.time_ns.value === null || intensity.value === null) continue;
-    const rate = (flop / roof.time_ns.value) * 1e9;
-    if (roof.bound === 'compute') peaks.set(dtype ?? '', rate);
-    // If bandwidth limits every GEMM of a dtype, no row gives the compute peak directly: derive it from a share of the peak.
-    else if (roof.from === 'sheet' && share.value && achieved_flops.value && !peaks.has(dtype ?? ''))
-      peaks.set(dtype ?? '', achieved_flops.value / share.value);
-    // Equal for all GEMMs except for rounding.
-    if (roof.bound === 'memory') bandwidths.add(Number((rate / intensity.value).toPrecision(6)));
-  }
+  const types = [...new Set([...roofs.keys(), ...shown.map(({ dtype }) => dtype)])];
   return {
     form: 'roofline',
-    slopes: [...bandwidths].map((bytes_per_s) => ({ name: '', bytes_per_s })),
-    peaks: [...peaks].map(([dtype, flops_per_s]) => ({ dtype, flops_per_s })),
+    slopes: [...new Set([...roofs.values()].map(({ bandwidth }) => bandwidth))].map((bytes_per_s) => ({
+      name: '',
+      bytes_per_s,
+    })),
+    peaks: [...roofs].map(([dtype, { peak }]) => ({ dtype: dtype ?? '', flops_per_s: peak })),
     ridge: null,
     points: shown.flatMap((gemm) => {
       const { achieved_flops: rate, arithmetic_intensity: intensity, dtype, total_time_ns: time } = gemm;
@@ -119,10 +114,11 @@ const pointsOf = ({ points }: RooflineChart): Block =>
 export function kernelRoofline(
   gemms: readonly Gemm[],
   keys: readonly string[],
+  roofs: RoofsByType,
   linkTo: (gemm: Gemm) => string | undefined,
 ): Block[] {
   const shown = gemms.filter((gemm) => gemm.source === 'profiler' && keys.includes(productKey(gemm)));
-  const chart = rooflineOf(gemms, shown, linkTo);
+  const chart = rooflineOf(roofs, shown, linkTo);
   if (chart.points.length === 0) return [];
   const number = { numeric: true } as const;
   return [

@@ -7,7 +7,7 @@ import { deviceOf } from '../device.js';
 import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import { type LoggedShape, loggedShapes } from './logged-shapes.js';
 import { type MeasuredShape, profilerShapes } from './profiler-shapes.js';
-import { gemmBytes, gemmRoof, peakType } from './roof.js';
+import { gemmBytes, gemmRoof, peakType, type ProductRoof, productRoof } from './roof.js';
 import { alignmentFaults, elementBytes, flopOf, type GemmShape } from './shape.js';
 import { splitsOf, tiling } from './tiling.js';
 import { whatIfs } from './what-if.js';
@@ -45,6 +45,20 @@ export async function analyzeGemms(
   } finally {
     await database.close();
   }
+}
+
+/** Peak and bandwidth that GEMMs of each type are compared with; types without both are left out. */
+export async function gemmRoofs(
+  session: Session,
+  gemms: readonly Gemm[],
+): Promise<Map<string | null, ProductRoof>> {
+  const roofs = gpuRoofs(deviceOf(session.manifest).name, await storedGpuRoofline(session));
+  const found = new Map<string | null, ProductRoof>();
+  for (const dtype of new Set(gemms.map((gemm) => gemm.dtype))) {
+    const roof = productRoof(dtype, roofs);
+    if (!('value' in roof)) found.set(dtype, roof);
+  }
+  return found;
 }
 
 interface Device {
