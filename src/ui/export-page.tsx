@@ -81,7 +81,7 @@ export async function exportedPage(
     const found = await viewOf(analyzed, places ?? undefined);
     const view = {
       ...found,
-      sections: [...found.sections, ...(await exportedRecords(database, session.manifest))],
+      sections: [...found.sections, ...(await exportedRecords(database, session, analyzed))],
     };
     if (execution === undefined) return { html: pageOfView(view, scripts), note: null };
     const whatIf = explain === null ? null : await exportedWhatIf(session, view, explain, places);

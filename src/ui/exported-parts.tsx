@@ -3,17 +3,18 @@ import type { Child } from 'hono/jsx';
 import { raw } from 'hono/html';
 import { changedStages, measuredStages } from '../advice/what-if/what-if.js';
 import { memoryOverTime } from '../facts/memory-profile/over-time.js';
+import type { AnalyzedSession } from '../facts/session-document.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import { sectionOfView } from '../render/html/view.js';
-import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { Section, View } from '../views/block.js';
 import type { Places } from '../views/findings.js';
 import { memorySections } from './memory-page.js';
 import { requestSections } from './requests-page.js';
+import { loadNames } from './session-requests.js';
 import { offeredFor, WhatIfSwitches } from './what-if-switches.js';
 
 /** Encodes data as base64 of gzip, which the script of the file decodes. */
@@ -63,21 +64,29 @@ export async function exportedWhatIf(
 }
 
 /** Sections of the requests of every load and of memory over time; empty if the session has neither. */
-export async function exportedRecords(database: SessionDatabase, manifest: ManifestData): Promise<Section[]> {
+export async function exportedRecords(
+  database: SessionDatabase,
+  { id, manifest }: Session,
+  analyzed: AnalyzedSession,
+): Promise<Section[]> {
   const sections: Section[] = [];
+  const names = loadNames(analyzed);
+  const nameOf = (execution: string): string => names.get(execution) ?? execution;
   const executions = await executionsWithRequests(database);
   for (const [index, execution] of executions.entries()) {
     const found = requestSections(await requestsOf(database, execution), {
       execution,
       executions: [execution],
       linkTo: null,
+      nameOf,
       pages: executions.length,
+      others: `inferscope ui ${id}`,
     });
     sections.push(
       ...found.map((section) =>
         executions.length === 1
           ? section
-          : { ...section, id: `${section.id}-${index + 1}`, title: `${section.title} of ${execution}` },
+          : { ...section, id: `${section.id}-${index + 1}`, title: `${section.title}: ${nameOf(execution)}` },
       ),
     );
   }

@@ -3,7 +3,7 @@ import type { KeyEntry, TimelineChart } from '../views/chart.js';
 import { classColors, type Color } from '../vocabulary/colors.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
-/** Maximum requests per chart, in the order in which they were sent. */
+/** Requests per chart of a page, in the order in which they were sent. */
 export const ganttRequests = 200;
 
 const parts = {
@@ -41,9 +41,14 @@ export interface Gantt {
  * When each request was due, sent, and had its first and last token. A row has one request at a time, so the number of rows is the number
  * of requests in flight.
  * @param from index of the first request, in the order in which they were sent
+ * @param most maximum requests from there on
  */
-export function requestGantt(requests: readonly TimedRequest[], from: number): Gantt | null {
-  const inRange = requests.slice(from, from + ganttRequests);
+export function requestGantt(
+  requests: readonly TimedRequest[],
+  from: number,
+  most = ganttRequests,
+): Gantt | null {
+  const inRange = requests.slice(from, from + most);
   const timed = inRange.filter(isTimed);
   if (timed.length === 0) return null;
   const start_s = timed.reduce((least, request) => Math.min(least, beginOf(request)), Infinity);

@@ -3,23 +3,26 @@ import type { TimedRequest } from '../facts/serving/requests-over-time.js';
 import type { Block, Row, Section, Text } from '../views/block.js';
 import type { Panel, Point, Series } from '../views/chart.js';
 import { classColors } from '../vocabulary/colors.js';
+import { latencyLabels } from '../vocabulary/loads.js';
 import { formatCount, formatQuantity, plural } from '../vocabulary/format.js';
 import { ganttRequests, requestGantt } from './requests-gantt.js';
 
-/** Maximum requests in charts; the table and SQL have the others. */
+/** Maximum requests in charts over the send time. */
 const mostDrawn = 5000;
 const mostListed = 500;
+/** Maximum requests in flight drawn in one file, which has no links to further ones. */
+const mostInFlight = 1000;
 
 const latencies = [
-  ['ttft_ms', 'TTFT'],
-  ['tpot_ms', 'TPOT'],
-  ['e2e_ms', 'E2E latency'],
+  ['ttft_ms', latencyLabels.ttft],
+  ['tpot_ms', latencyLabels.tpot],
+  ['e2e_ms', latencyLabels.e2e],
 ] as const;
 type Latency = (typeof latencies)[number][0];
 
 /** Single requests of a load: when each was sent and finished, latencies over that time, and the slowest requests. */
 export function requestSections(requests: readonly TimedRequest[], loads: Loads): Section[] {
-  const { execution, executions, linkTo, nameOf = String, pages = 1 } = loads;
+  const { execution, executions, linkTo, nameOf, pages = 1, others } = loads;
   const drawn = Math.ceil(mostDrawn / pages);
   const listed = Math.ceil(mostListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
@@ -64,9 +67,9 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
         ...choice,
         {
           t: 'text',
-          text: `${plural(requests.length, 'request')}, ${failed} not ok. Circles are measured requests, squares warm-up, triangles failures.${
+          text: `${plural(requests.length, 'request')}, ${failed} failed. Circles are measured requests, squares warm-up, triangles failures.${
             kept.size < requests.length ? ` Charts have the ${drawn} slowest.` : ''
-          }${requests.length > listed ? ` The table has the ${listed} slowest.` : ''}`,
+          }${requests.length > listed ? ` The table has the ${listed} slowest; all: ${others}` : ''}`,
         },
         ...(panels.length > 0
           ? [
@@ -96,7 +99,9 @@ interface Loads {
   /** Link to a load, and to its chart from a given request on; null if all loads are on one page. */
   linkTo: ((execution: string, from?: number) => string) | null;
   /** Label of a load. */
-  nameOf?: (execution: string) => string;
+  nameOf: (execution: string) => string;
+  /** The command that shows the requests left out here. */
+  others: string;
   /** Index of the first request in the chart of requests in flight. */
   from?: number;
   /** Number of loads that share the size limit of one file. */
@@ -106,10 +111,11 @@ interface Loads {
 /** Requests over the time in which they were in flight, one chart of up to `ganttRequests` at a time. */
 function ganttBlocks(
   requests: readonly TimedRequest[],
-  { execution, linkTo, from: requestedFrom = 0 }: Loads,
+  { execution, linkTo, from: requestedFrom = 0, pages = 1, others }: Loads,
 ): Block[] {
-  const from = Math.max(0, Math.min(requestedFrom, requests.length - ganttRequests));
-  const gantt = requestGantt(requests, from);
+  const most = linkTo === null ? Math.ceil(mostInFlight / pages) : ganttRequests;
+  const from = Math.max(0, Math.min(requestedFrom, requests.length - most));
+  const gantt = requestGantt(requests, from, most);
   if (gantt === null)
     return [
       {
@@ -120,10 +126,7 @@ function ganttBlocks(
     ];
   const { chart, drawn, before, endless, start_s } = gantt;
   const last = from + drawn.length;
-  const step = (text: string, to: number): Text[] => [
-    ' · ',
-    linkTo === null ? '' : { link: linkTo(execution, to), text },
-  ];
+  const step = (link: string, text: string): Text[] => [' · ', { link, text }];
   return [
     {
       t: 'text',
@@ -137,8 +140,14 @@ function ganttBlocks(
         endless > 0
           ? ` ${plural(endless, 'request')} without an end ${endless === 1 ? 'is' : 'are'} not drawn.`
           : '',
-        ...(linkTo !== null && from > 0 ? step('earlier', Math.max(0, from - ganttRequests)) : []),
-        ...(linkTo !== null && last < requests.length ? step('later', last) : []),
+        ...(linkTo !== null && from > 0
+          ? step(linkTo(execution, Math.max(0, from - ganttRequests)), 'earlier')
+          : []),
+        ...(last === requests.length
+          ? []
+          : linkTo === null
+            ? [` The others: ${others}`]
+            : step(linkTo(execution, last), 'later')),
       ].flat(),
     },
     {

@@ -1,4 +1,4 @@
-import { analyzeSession } from '../facts/session-document.js';
+import { type AnalyzedSession, analyzeSession } from '../facts/session-document.js';
 import { executionsWithRequests, requestsOf } from '../facts/serving/requests-over-time.js';
 import { leadOf } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
@@ -34,7 +34,14 @@ export async function requestsOfSession(
   const nameOf = (load: string): string => byLoad.names.get(load) ?? load;
   return [
     ...byLoad.sections,
-    ...requestSections(found, { execution, executions, linkTo, nameOf, from: selection.from }),
+    ...requestSections(found, {
+      execution,
+      executions,
+      linkTo,
+      nameOf,
+      from: selection.from,
+      others: `inferscope sql ${session.id} "SELECT * FROM requests"`,
+    }),
   ];
 }
 
@@ -43,10 +50,15 @@ async function loadsOf(session: Session): Promise<{ sections: Section[]; names: 
   const lead = leadOf(session.manifest);
   if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };
   const analyzed = await analyzeSession(session);
-  const points = analyzed.kind === 'serving' ? analyzed.document.data.points : [];
+  const names = loadNames(analyzed);
   const { sections } = await viewOf(analyzed);
-  return {
-    sections: points.length === 1 ? [] : sections.filter(({ id }) => id === latencyByLoad),
-    names: new Map(points.map(({ execution_id: id, load }) => [id, loadLabel(load)])),
-  };
+  return { sections: names.size === 1 ? [] : sections.filter(({ id }) => id === latencyByLoad), names };
 }
+
+/** The label of each load, by execution; empty for a session without loads. */
+export const loadNames = (analyzed: AnalyzedSession): Map<string, string> =>
+  new Map(
+    analyzed.kind === 'serving'
+      ? analyzed.document.data.points.map(({ execution_id: id, load }) => [id, loadLabel(load)])
+      : [],
+  );

@@ -149,6 +149,13 @@ describe('an exported file with its timeline', () => {
       expect(inferscope(at, ['ui', id, '--export', path]).status).toBe(0);
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
       await page.goto(pathToFileURL(path).href);
+      // Named as on the page, not by execution.
+      if (ids.length > 1)
+        expect(await page.locator('section[id^=requests-] h2').allInnerTexts()).toEqual([
+          'Requests: 4 users',
+          'Requests: 16 users',
+          'Requests: 32 users',
+        ]);
       for (const section of ids) {
         await page.locator(`#${section}`).scrollIntoViewIfNeeded();
         await page.waitForSelector(`#${section} .chart svg path`, { state: 'attached' });

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import type { TimedRequest } from '../facts/serving/requests-over-time.js';
+import type { Section } from '../views/block.js';
+import { requestSections } from './requests-page.js';
+
+const requests = (count: number): TimedRequest[] =>
+  Array.from({ length: count }, (_, id) => ({
+    id: String(id),
+    due_s: id / 10,
+    sent_s: id / 10,
+    ttft_ms: 20,
+    tpot_ms: 5,
+    e2e_ms: 90,
+    input_tokens: 8,
+    output_tokens: 15,
+    status: 'ok',
+    warmup: false,
+  }));
+
+const inFile = (count: number, pages = 1): { text: string; drawn: number } => {
+  const sections = requestSections(requests(count), {
+    execution: 'a',
+    executions: ['a'],
+    linkTo: null,
+    nameOf: () => '4 users',
+    pages,
+    others: 'inferscope ui ID',
+  });
+  const { blocks } = sections.find(({ id }) => id === 'gantt') as Section;
+  const { chart } = blocks.find((block) => block.t === 'chart')!;
+  if (chart.form !== 'timeline') throw new Error(chart.form);
+  // Two spans of each request: until its first token, and after it.
+  return { text: JSON.stringify(blocks[0]), drawn: chart.spans.length / 2 };
+};
+
+test('a file draws all requests in flight up to its limit, and says how to see the others', () => {
+  const all = inFile(900);
+  expect(all.drawn).toBe(900);
+  expect(all.text).not.toContain('The others');
+  const part = inFile(1500);
+  expect(part.drawn).toBe(1000);
+  expect(part.text).toMatch(/Requests 1 to 1.000 of 1.500.*The others: inferscope ui ID/);
+  // Two loads share the room of the file.
+  expect(inFile(900, 2).drawn).toBe(500);
+});
