@@ -19,6 +19,8 @@ interface IcicleProps {
   /** Noun for the counted events, singular and plural. */
   noun: readonly [string, string];
   linkTo: (name: string) => string;
+  /** Label of a name. */
+  labelOf?: (name: string) => string;
 }
 
 interface Part {
@@ -39,7 +41,7 @@ const across = (start: number, width: number): string =>
   `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
 
 /** Icicle chart: each level is below its caller, each part as wide as its time. */
-export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) => {
+export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, labelOf = String }) => {
   const depths = Math.max(0, ...origins.map(({ path }) => path.length));
   const levels: Part[][] = Array.from({ length: depths }, () => []);
   const place = (parts: readonly Origin[], depth: number, x: number): void => {
@@ -64,7 +66,7 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) 
         const text = safeText(label) || 'without a name';
         const count = of.reduce((sum, origin) => sum + origin.count, 0);
         levels[depth]!.push({
-          label: isName ? shortName(text) : text,
+          label: isName ? safeText(labelOf(label)) || text : text,
           title: `${text}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
           x: left,
           ns,
@@ -105,10 +107,3 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo }) 
     </>
   );
 };
-
-/** Removes return type, namespaces and arguments of a demangled kernel name. */
-const shortName = (name: string): string =>
-  name
-    .replace(/^void /, '')
-    .replace(/[<(].*$/s, '')
-    .replace(/^.*::/, '') || name;

@@ -9,6 +9,7 @@ const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
     ...spread,
     name: `kernel_${number}_`,
     short_name: `kernel_${number}_`,
+    tile: null,
     class: 'gemm',
     share: 0,
     p95_ns: ns,
@@ -17,12 +18,12 @@ const kernels = Array.from({ length: 450 }, (_, number): NamedKernel => {
   };
 });
 
-const pageOf = (page: number, filter = ''): string =>
+const pageOf = (page: number, filter = '', rows: readonly NamedKernel[] = kernels): string =>
   kernelsPage(
     {
       session: { key: 'a', id: 'a', title: 'a', pages: [] },
       shown: { execution: 'e', rank: null, device: null },
-      kernels,
+      kernels: rows,
       origins: [],
       roofline: [],
       counted: () => [],
@@ -31,6 +32,19 @@ const pageOf = (page: number, filter = ''): string =>
   );
 
 const namesIn = (html: string): Set<string> => new Set(html.match(/kernel_\d+_/g));
+
+test('kernels of one template have different labels, and are found by full name', () => {
+  const named = (functor: string, row: NamedKernel): NamedKernel => ({
+    ...row,
+    name: `void at::native::vectorized_elementwise_kernel<4, at::native::${functor}<float>>(int, ${functor})`,
+    short_name: 'vectorized_elementwise_kernel',
+  });
+  const two = [named('CUDAFunctor_add', kernels[0]!), named('GeluFunctor', kernels[1]!)];
+  const labels = (html: string): string[] =>
+    [...html.matchAll(/<a href="[^"]*name=[^"]*" title="[^"]*">([^<]*)</g)].map(([, label]) => label!);
+  expect(labels(pageOf(1, '', two))).toEqual(['elementwise add', 'elementwise gelu']);
+  expect(labels(pageOf(1, 'GeluFunctor', two))).toEqual(['elementwise gelu']);
+});
 
 test('every kernel is on exactly one page of a long table, and a filter finds it', () => {
   const pages = [1, 2, 3, 4, 5].map((page) => namesIn(pageOf(page)));

@@ -1,4 +1,5 @@
 import type { KernelOrigin, NamedKernel } from '../facts/trace/kernel-instances.js';
+import { kernelLabel } from '../vocabulary/kernel-label.js';
 import { classLabel, layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
@@ -27,6 +28,8 @@ export const kernelsPage = (
   const layered = origins.some(({ layer }) => layer !== null);
   const operators = origins.some(({ operator }) => operator !== null);
   const levels = ['stage', ...(layered ? ['layer'] : []), operators ? 'operator' : 'class', 'kernel'];
+  const nameOf = ({ name, short_name, tile }: NamedKernel): string => kernelLabel(name || short_name, tile);
+  const labels = new Map(kernels.map((kernel) => [kernel.name, nameOf(kernel)]));
   return namedPage<NamedKernel>({
     session,
     shown,
@@ -36,7 +39,7 @@ export const kernelsPage = (
     noun: ['kernel', 'kernels'],
     counted: ['launch', 'launches'],
     rows: kernels,
-    nameOf: ({ short_name }) => short_name,
+    nameOf,
     columns: {
       count: countColumn('Launches'),
       total: timeColumn('Total', ({ total_ns }) => total_ns),
@@ -63,6 +66,7 @@ export const kernelsPage = (
           ],
         }))}
         linkTo={linkTo}
+        labelOf={(name) => labels.get(name) ?? name}
       />
     ),
   });

@@ -119,7 +119,9 @@ export function namedPage<T extends NamedRow>({
   };
   const total = all.reduce((sum, row) => sum + timed.of(row), 0);
   const wanted = filter.trim().toLowerCase();
-  const found = all.filter((row) => `${row.name} ${classLabel(row.class)}`.toLowerCase().includes(wanted));
+  const found = all.filter((row) =>
+    `${row.name} ${nameOf(row)} ${classLabel(row.class)}`.toLowerCase().includes(wanted),
+  );
   const key = columns[sort]!.of;
   const rows = found.toSorted((a, b) => {
     const [x, y] = [key(a), key(b)];
@@ -166,9 +168,13 @@ export function namedPage<T extends NamedRow>({
         <form action={path} method="get" class="tools">
           <input type="hidden" name="sort" value={sort} />
           {chosen !== '' && <input type="hidden" name="name" value={chosen} />}
-          <label>
-            <input type="search" name="q" value={filter} placeholder="name, class" /> filter
-          </label>
+          <input
+            type="search"
+            name="q"
+            value={filter}
+            placeholder="name, class"
+            aria-label="name or class to filter by"
+          />
           <button type="submit">Filter</button>
           <output>
             {wanted !== '' &&

@@ -60,7 +60,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       choice,
       {
         t: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call: in a strong column the faint rank is the one that the others waited for.`,
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. In a dark column, the pale rank came last: the others waited for it.`,
       },
       {
         t: 'chart',

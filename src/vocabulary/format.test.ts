@@ -10,6 +10,7 @@ import {
   formatMsColumn,
   formatNs,
   formatNumber,
+  formatPart,
   formatPercent,
   formatQuantity,
   formatRange,
@@ -89,6 +90,19 @@ describe('quantities', () => {
     expect(plain(formatMs(-0.25))).toBe('−0.250 ms');
     expect(plain(formatPercent(-0.02))).toBe('−2.0 %');
   });
+});
+
+it('a part is below 0.1 % however small it is, and none or what rounding left is 0', () => {
+  expect([formatPart(1, 2), formatPart(1, 2000), formatPart(2, 2.6e9)].map(plain)).toEqual([
+    '50 %',
+    '<0.1 %',
+    '<0.1 %',
+  ]);
+  expect([formatPart(0, 10), formatPart(1e-15, 10), formatPart(0, 0)].map(plain)).toEqual([
+    '0 %',
+    '0 %',
+    '0 %',
+  ]);
 });
 
 it('a column of times has one number of decimals, set by the largest', () => {

@@ -242,10 +242,10 @@ export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
 }
 
-/** A part of a whole; 0 if there is none, <0.1 % for a small part. */
+/** A part of a whole; <0.1 % for a small part, 0 for none or what rounding left. */
 export function formatPart(of: number, whole: number): string {
   const share = whole > 0 ? of / whole : 0;
-  return share > 1e-6 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
+  return share > 1e-12 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
 }
 
 function percentNumber(percent: number): string {

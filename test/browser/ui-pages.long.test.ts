@@ -25,7 +25,7 @@ describe('every page of inferscope ui in Chromium', () => {
     const response = await selectionResponse;
     const query = new URL(response.url()).searchParams;
     const { groups } = (await response.json()) as {
-      groups: { table: string; total_ns: number }[];
+      groups: { table: string; total_ns: number; classes: { id: string; ns: number }[] }[];
     };
     const execution = query.get('execution');
     const [[zero]] = ui.sql(
@@ -41,7 +41,15 @@ describe('every page of inferscope ui in Chromium', () => {
       const tableGroups = groups.filter((group) => group.table === table);
       expect(tableGroups.reduce((sum, { total_ns }) => sum + total_ns, 0) / ns, table).toBeCloseTo(1, 6);
     }
-    await page.waitForSelector('#details table');
+    const classes = ui.sql(
+      'launch_bound_decode-fault',
+      `SELECT class, sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start} GROUP BY 1 ORDER BY 2 DESC`,
+    ) as [string, number][];
+    const sums = groups.find(({ table }) => table === 'kernels')!.classes;
+    expect(sums.map(({ id }) => id)).toEqual(classes.map(([id]) => id));
+    for (const [at, { ns }] of sums.entries()) expect(ns / classes[at]![1]).toBeCloseTo(1, 6);
+    const byClass = page.locator('#selection table:has(caption:text-is("Kernels · GPU 0, by class"))');
+    expect(await byClass.locator('tbody tr').count()).toBe(classes.length);
     await page.close();
   });
 

@@ -7,6 +7,8 @@ import type { TraceScope } from './scope.js';
 /** Kernels of one name: class, launch properties and durations. */
 export interface NamedKernel extends NamedDurations {
   short_name: string;
+  /** Tile of a GEMM; null if the name does not show it. */
+  tile: string | null;
   class: OpClass;
   /** Share of the time of all kernels, 0 to 1. */
   share: number;
@@ -27,6 +29,7 @@ export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
     return {
       ...durations,
       short_name: known?.short_name ?? durations.name,
+      tile: known?.tile ?? null,
       class: known?.class ?? 'other',
       share: total > 0 ? durations.total_ns / total : 0,
     };

@@ -1,5 +1,12 @@
 import { formatCount, formatTimeTick, plural } from '../../vocabulary/format.js';
-import type { EventsRequest, Place, SelectedEvents, Selection, Span, TrackShown } from '../timeline/shown.js';
+import type {
+  EventsRequest,
+  Place,
+  SelectedEvents,
+  Selection,
+  Span,
+  TimelineShown,
+} from '../timeline/shown.js';
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
@@ -8,7 +15,7 @@ type Listed = Pick<EventsRequest, 'group' | 'name' | 'sort' | 'page'>;
 
 interface Shown {
   source: TimelineSource;
-  tracks: () => readonly TrackShown[];
+  timeline: () => Pick<TimelineShown, 'tracks' | 'classes'>;
   /** Goes to an event of the list. */
   follow: (place: Place) => void;
   /** Called after another list is shown. */
@@ -81,7 +88,10 @@ export class SelectionPanel {
   /** Shares are of the selected time. */
   private sums({ groups }: Selection): HTMLElement {
     const columns = element('div', { class: 'columns' });
-    for (const { id: group, label, names, others, all } of groups) {
+    for (const { id: group, table, label, classes, names, others, all } of groups) {
+      // The names of idle time are its causes.
+      if (table !== 'gaps' && classes.length > 1)
+        columns.append(classTable(label, classes, this.shown.timeline().classes[table]!));
       const body = element('tbody');
       const row = (
         name: Node | string,
@@ -118,8 +128,9 @@ export class SelectionPanel {
     const { label, count, text, page, pages, rows } = found;
     const step = Math.max(1, (span.end - span.start) / 10_000);
     const trackOf = (lane: number): string =>
-      this.shown.tracks().find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)
-        ?.label ?? '';
+      this.shown
+        .timeline()
+        .tracks.find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)?.label ?? '';
     const body = element('tbody');
     for (const { lane, index, name, start, duration, text: part } of rows)
       body.append(
@@ -159,6 +170,20 @@ export class SelectionPanel {
       ),
     ];
   }
+}
+
+function classTable(
+  label: string,
+  classes: Selection['groups'][number]['classes'],
+  looks: TimelineShown['classes'][string],
+): HTMLElement {
+  const body = element('tbody');
+  for (const { id, text, share } of classes) {
+    const { label: name, color } = looks.find((look) => look.id === id)!;
+    const swatch = element('span', { class: 'swatch', style: `background:${color}` });
+    body.append(tr(element('span', {}, swatch, name), [text, share]));
+  }
+  return tableOf(`${label}, by class`, ['class', 'time', 'of the selection'], body);
 }
 
 /** A table row: a name, numbers and an optional note. */

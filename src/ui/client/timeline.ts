@@ -197,7 +197,7 @@ async function start(source: TimelineSource): Promise<void> {
   };
   const selection = new SelectionPanel({
     source,
-    tracks: () => shown.tracks,
+    timeline: () => shown,
     follow: ({ lane, index }) => {
       void select(lane, index, true).catch(failed);
       box.scrollIntoView({ block: 'nearest' });

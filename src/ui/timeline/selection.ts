@@ -89,7 +89,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
           table,
           label,
           total_ns: total,
-          classes: most([...classes].map(([id, ns]) => ({ id, ns, share: share(ns) }))),
+          classes: most([...classes].map(([id, ns]) => ({ id, ns, ...texts(ns) }))),
           names: sorted.slice(0, namesShown).map(([name, one]) => ({ name, ...one, ...texts(one.ns) })),
           others:
             unlisted.length === 0

@@ -68,7 +68,7 @@ export interface Selection {
     table: string;
     label: string;
     total_ns: number;
-    classes: { id: string; ns: number; share: string }[];
+    classes: { id: string; ns: number; text: string; share: string }[];
     names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
     /** Sum of the names that are not listed; null if all are. */
     others: { names: number; count: number; text: string; share: string } | null;

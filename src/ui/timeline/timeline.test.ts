@@ -196,7 +196,9 @@ describe('a timeline of an nsys capture', () => {
   });
 
   test('takes steps from the stages, with the median and the slowest', async () => {
-    const decode = (await stepsOf(database, timeline)).find(({ kind }) => kind === 'decode')!;
+    const steps = await stepsOf(database, timeline);
+    expect(steps.map(({ kind }) => kind).slice(0, 2)).toEqual(['prefill', 'decode']);
+    const decode = steps.find(({ kind }) => kind === 'decode')!;
     const where = `FROM stages WHERE kind = 'decode' AND stage_id = phase_id AND NOT coalesce(warmup, false)`;
     expect(decode.count).toBe(await number(`SELECT count(*) ${where}`));
     expect(decode.slowest.end - decode.slowest.start).toBe(
