@@ -64,10 +64,12 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
       const classes = new Set(of.map((origin) => origin.class ?? 'other'));
       if (ns >= narrowest * total) {
         const text = safeText(label) || 'without a name';
+        const shown = isName ? safeText(labelOf(label)) || text : text;
         const count = of.reduce((sum, origin) => sum + origin.count, 0);
         levels[depth]!.push({
-          label: isName ? safeText(labelOf(label)) || text : text,
-          title: `${text}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
+          label: shown,
+          // Accessible names must contain the visible text.
+          title: `${shown === text ? text : `${shown}, ${text}`}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
           x: left,
           ns,
           fill: depth > 0 && classes.size === 1 ? [...classes][0]! : null,

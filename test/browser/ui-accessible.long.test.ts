@@ -98,7 +98,16 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
   await page.goto(server.url);
   const fault = `/s/${idOf(at, 'fault')}`;
   const torch = `/s/${idOf(at, 'torch')}`;
-  const paths = ['/', `${fault}/timeline`, `${fault}/kernels`, `${torch}/operators`, `${torch}/gemms`];
+  const compared = `/compare?s=${idOf(at, 'fault')}&s=${idOf(at, 'fixed')}`;
+  const paths = [
+    '/',
+    fault,
+    compared,
+    `${fault}/timeline`,
+    `${fault}/kernels`,
+    `${torch}/operators`,
+    `${torch}/gemms`,
+  ];
   const more = [`/s/${idOf(at, 'job')}/ranks`, `/s/${idOf(at, 'load')}/requests`, `${torch}/sql`];
   for (const path of [...paths, ...more, `/s/${idOf(at, 'watched')}/memory`]) {
     await visit(page, `${server.origin}${path}`);
