@@ -65,6 +65,8 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
 }
 
 function whyOf({ code, message }: CommanderError, usageLine: string, command: Command | undefined): string {
+  if (code === 'commander.unknownCommand')
+    return `It is one of: ${(command?.commands ?? []).map((known) => known.name()).join(', ')}.`;
   if (code === 'commander.missingArgument' || code === 'commander.excessArguments')
     return `Usage: ${usageLine}`;
   if (code === 'commander.optionMissingArgument') {

@@ -63,7 +63,7 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
     },
     {
       t: 'text',
-      text: `${graded_on === 'wall' ? 'Graded on the time of the stage' : 'Graded on the time of its kernels and copies'}: ${graded_why}.`,
+      text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies'}: ${graded_why}.`,
     },
     {
       t: 'table',

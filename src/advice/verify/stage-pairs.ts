@@ -81,7 +81,7 @@ function verdictOf(
     .find(([share]) => share === null || share > steadyWall);
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${formatPercent(share!)}`);
-    return onWall(`the 95 % interval of its mean is ${x} before and ${y} after the change`);
+    return onWall(`the 95 % interval of the stage's mean is ${x} before and ${y} after the change`);
   }
   if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
     return onWall(`the difference is much larger than its error of ± ${formatMs(wall.noise_ms)}`);
@@ -90,8 +90,8 @@ function verdictOf(
   const sideName = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `${sideName} the change it ran only once, so its spread is unknown`
-      : `the 95 % interval of its mean ${sideName} the change is ± ${formatPercent(share)}`;
+      ? `${sideName} the change the stage ran only once, so its spread is unknown`
+      : `the 95 % interval of the stage's mean ${sideName} the change is ± ${formatPercent(share)}`;
   const gpu = [busyMs(before), busyMs(after) * scale];
   // GPU kernels are timed independently of the host; CPU operators and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)

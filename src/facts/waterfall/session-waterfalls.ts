@@ -73,7 +73,9 @@ export async function sessionWaterfalls(
     const stages = await resultsWaterfalls(database);
     return stages.length > 0
       ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
-      : none('the results file does not have both mean end-to-end latency and mean TTFT by our definitions');
+      : none(
+          'the imported figures do not have both mean end-to-end latency and mean TTFT by our definitions',
+        );
   }
   if (source === 'steps') {
     const stages = await recordedWaterfalls(session, database);

@@ -67,7 +67,7 @@ async function preempted(context: FindingContext, stage: StageFacts): Promise<Fo
   );
   return {
     stage: kind,
-    title: `Launching thread waits for a core ${part(delay.delay_ms, wall)} of ${everyInstance(kind)}`,
+    title: `Launching thread waits for a core: ${part(delay.delay_ms, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: lost,
     cause: `In ${instanceWord(kind)} of ${ms(wall)} the main thread is ready to run for ${ms(delay.delay_ms)} while its core runs something else (counted by the kernel, ${delay.instances} instances). The device waits ${ms(host)} for the host, so launches come later by that time.`,
     change: {
