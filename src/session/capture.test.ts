@@ -98,7 +98,8 @@ test('removes only folders that no process writes any more', async () => {
   const aside = asidePath(home, 'trash', 'x');
   const dead = aside.replace(/\.trash-\d+-/, '.trash-4194305-');
   // A writer on another machine: its process ids have no meaning here.
-  const foreign = dead.replace(/-[0-9a-f]{8}-/, '-00000000-');
+  const foreign = dead.replace(/(\.trash-\d+-\d+)-[0-9a-f]{8}-/, '$1-00000000-');
+  expect(foreign).not.toBe(dead);
   const { mkdirSync } = await import('node:fs');
   for (const path of [aside, dead, foreign]) {
     mkdirSync(path);
