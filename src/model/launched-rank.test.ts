@@ -33,8 +33,22 @@ test('reads rank, size and start from each launcher', () => {
       OMPI_COMM_WORLD_LOCAL_RANK: '0',
       PMIX_NAMESPACE: '1955069953',
     }),
-  ).toEqual({ rank: 0, worldSize: 2, localRank: 0, job: '1955069953', typed: ['mpirun', '-n', '2'] });
-  expect(launchedRank({ PMI_RANK: '1', PMI_SIZE: '2' })).toMatchObject({ rank: 1, job: null });
+  ).toEqual({
+    rank: 0,
+    worldSize: 2,
+    localRank: 0,
+    allHere: false,
+    job: '1955069953',
+    typed: ['mpirun', '-n', '2'],
+  });
+  const mpich = { PMI_RANK: '1', PMI_SIZE: '2', MPI_LOCALRANKID: '1' };
+  expect(launchedRank({ ...mpich, MPI_LOCALNRANKS: '2' })).toMatchObject({
+    rank: 1,
+    localRank: 1,
+    allHere: true,
+    job: null,
+  });
+  expect(launchedRank({ ...mpich, MPI_LOCALNRANKS: '1' })).toMatchObject({ allHere: false });
 });
 
 test("torchrun under srun: the rank is torchrun's, and two steps of a job are two starts", () => {

@@ -5,6 +5,8 @@ export interface LaunchedRank {
   worldSize: number | null;
   /** Rank among the processes of its host. */
   localRank: number | null;
+  /** Whether the launcher reported that all ranks are on this host. */
+  allHere: boolean;
   /** Name of the start, equal for all its ranks and different for another start; null if the launcher has none. */
   job: string | null;
   /** The launcher's command line, if it cannot be read from a process; null if several launchers set these variables. */
@@ -16,6 +18,8 @@ interface Launcher {
   rank: string;
   size: string;
   local: string;
+  /** Number of ranks on this host. */
+  localSize?: string;
   /** Variables that together name the start; the first is required. */
   job: readonly string[];
   /** Without this variable it is a shell that starts ranks, not a rank: Slurm's batch script, a shell of salloc. */
@@ -50,6 +54,7 @@ const launchers: readonly Launcher[] = [
     rank: 'PMI_RANK',
     size: 'PMI_SIZE',
     local: 'MPI_LOCALRANKID',
+    localSize: 'MPI_LOCALNRANKS',
     job: ['PMI_JOBID'],
     typed: (size) => ['mpiexec', '-n', `${size}`],
   },
@@ -61,7 +66,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
     const value = env[name];
     return value !== undefined && /^\d{1,7}$/.test(value) ? Number(value) : null;
   };
-  for (const { rank: name, size, local, job, needs, typed } of launchers) {
+  for (const { rank: name, size, local, localSize, job, needs, typed } of launchers) {
     const rank = numberOf(name);
     if (rank === null || (needs !== undefined && env[needs] === undefined)) continue;
     const worldSize = numberOf(size);
@@ -69,6 +74,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
       rank,
       worldSize,
       localRank: numberOf(local),
+      allHere: localSize !== undefined && worldSize !== null && numberOf(localSize) === worldSize,
       job: env[job[0]!] === undefined ? null : job.flatMap((variable) => env[variable] ?? []).join('-'),
       typed: typed === undefined || worldSize === null ? null : typed(worldSize),
     };

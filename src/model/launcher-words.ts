@@ -21,6 +21,27 @@ function listed(pid: number): Listed | null {
 }
 
 /**
+ * The process that started the ranks of this host: the nearest parent without a rank of its own. A shell between it and a rank has the
+ * rank's environment.
+ * @returns null if the system lists no environments of processes
+ */
+export function launcherProcess(): number | null {
+  try {
+    for (let pid = process.ppid; pid > 0; pid = listed(pid)?.parent ?? 0) {
+      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+      const entries = environment.map((entry) => [
+        entry.slice(0, entry.indexOf('=')),
+        entry.slice(entry.indexOf('=') + 1),
+      ]);
+      if (launchedRank(Object.fromEntries(entries)) === null) return pid;
+    }
+  } catch {
+    // The launcher may belong to another user.
+  }
+  return null;
+}
+
+/**
  * The words typed before this command to start the ranks of a job, such as `torchrun --nproc-per-node 8 --no-python`, from the command line
  * of a parent process. srun's command line is on the host where it was typed, so its ranks know only their number.
  * @param commandWords words of this command, without the program that runs them

@@ -10,9 +10,7 @@ import { isAlive } from './alive.js';
  */
 export const ownerPattern = String.raw`(\d+)-(\d+)-([0-9a-f]{8})`;
 
-export function ownerTag(): string {
-  return `${process.pid}-${processStart(process.pid) ?? '0'}-${pidSpace()}`;
-}
+export const ownerTag = (pid = process.pid): string => `${pid}-${processStart(pid) ?? '0'}-${pidSpace()}`;
 
 /** Whether the process of a tag has exited; null if it is on another machine, boot or container. */
 export function ownerIsGone(pid: string, start: string, space: string): boolean | null {

@@ -30,7 +30,17 @@ async function cli(args: readonly string[], env: Record<string, string> = {}) {
 }
 
 /** Runs `run` as torchrun starts it in each of two processes; the program writes its start time. */
-const rank = (at: number, options: readonly string[] = [], program = '') =>
+const rank = (
+  at: number,
+  options: readonly string[] = [],
+  program = '',
+  env: Record<string, string> = {
+    RANK: `${at}`,
+    WORLD_SIZE: '2',
+    MASTER_ADDR: 'localhost',
+    MASTER_PORT: '29511',
+  },
+) =>
   cli(
     [
       'run',
@@ -43,7 +53,7 @@ const rank = (at: number, options: readonly string[] = [], program = '') =>
       '-e',
       `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${at}`))}, process.hrtime.bigint() + ' ' + process.env.MASTER_PORT + '\\n');${program}`,
     ],
-    { RANK: `${at}`, WORLD_SIZE: '2', MASTER_ADDR: 'localhost', MASTER_PORT: '29511' },
+    env,
   );
 
 async function joined(id: string) {
@@ -70,6 +80,25 @@ test('the ranks of a job become one session, which the last one writes', async (
     expect.arrayContaining([expect.stringMatching(/^rank-0/), expect.stringMatching(/^rank-1/)]),
   );
   expect(readdirSync(jobs())).toEqual([]);
+});
+
+test('ranks of MPICH on one host find each other by the process that started them; across hosts they need a name', async () => {
+  const mpich = (at: number, here = '2') => ({
+    PMI_RANK: `${at}`,
+    PMI_SIZE: '2',
+    MPI_LOCALRANKID: `${at}`,
+    MPI_LOCALNRANKS: here,
+  });
+  const name = ['--name', 'mpich'];
+  const both = await Promise.all([rank(0, name, '', mpich(0)), rank(1, name, '', mpich(1))]);
+  expect(both.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual([
+    [0, ''],
+    [0, ''],
+  ]);
+  expect((await joined('mpich')).ranks).toMatchObject({ world_size: 2, missing: [] });
+  const elsewhere = await rank(0, [], '', mpich(0, '1'));
+  expect(elsewhere.code).toBe(2);
+  expect(elsewhere.stderr).toContain('--job');
 });
 
 test('a rank exits as its program does; its exit code is saved and printed by its own run', async () => {

@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunJob } from '../../capture/run/run-options.js';
 import { InferscopeError } from '../../model/errors.js';
 import { launchedRank } from '../../model/launched-rank.js';
+import { launcherProcess } from '../../model/launcher-words.js';
 import { recordVariable } from '../../model/outer-run.js';
+import { ownerTag } from '../../model/owner.js';
 import { missingRanks, rankRanges } from '../../model/ranks.js';
 import type { PartCalls } from '../../record/ranks/calls.js';
 import { jobsFolder, rankFolder, ranksIn } from '../../record/ranks/job-folder.js';
@@ -42,7 +44,7 @@ export function jobOfLauncher(name: string | undefined): Job | null {
   const launched = process.env[recordVariable] === undefined ? launchedRank(process.env) : null;
   if (launched === null || launched.worldSize === null || launched.worldSize < 2) return null;
   const { rank, worldSize, localRank } = launched;
-  const key = name ?? launched.job;
+  const key = name ?? launched.job ?? (launched.allHere ? nameOfLauncher() : null);
   if (key === null)
     throw new InferscopeError('E_USAGE', {
       what: `rank ${rank} of ${worldSize} does not know the name of its job`,
@@ -65,6 +67,12 @@ export function jobOfLauncher(name: string | undefined): Job | null {
     samplesGpus: (localRank ?? 0) === 0,
     waitForRanks: (execution, signal) => waitForRanks({ folder, rank, worldSize }, execution, signal),
   };
+}
+
+/** MPICH and Intel MPI give their ranks no name in common; on one host the process that started them has one. */
+function nameOfLauncher(): string | null {
+  const pid = launcherProcess();
+  return pid === null ? null : `mpiexec-${ownerTag(pid)}`;
 }
 
 /** Waits until all ranks are here: a program that starts alone would wait for the others in a library, or fail. */
