@@ -27,12 +27,15 @@ const communicationKernels = "(SELECT * FROM timed_kernels WHERE class = 'commun
 const recorded =
   'c.communicator, c.communicator_name, c.ranks, c.operation, c.sequence, c.peer, c.bytes, c.received_bytes';
 
-/** SQL of the collectives with the times of their kernels. If known by name only, the n-th call of a name is the same one on all ranks. */
-const callsSql: Record<KnownBy, string> = {
-  name: `SELECT rank, coalesce(short_name, name) AS communicator, NULL::VARCHAR AS communicator_name, NULL::INTEGER AS ranks, ${operationByName} AS operation,
-       row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL::INTEGER AS peer, NULL::BIGINT AS bytes, NULL::BIGINT AS received_bytes, device,
-       pid, capture_id, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
-     FROM ${communicationKernels}`,
+/** SQL of kernels known only by name: the n-th call of a name is the same one on all ranks. */
+const callsByName = (kernels: string): string =>
+  `SELECT rank, coalesce(short_name, name) AS communicator, NULL::VARCHAR AS communicator_name, NULL::INTEGER AS ranks, ${operationByName} AS operation,
+     row_number() OVER (PARTITION BY rank, device, coalesce(short_name, name) ORDER BY start_ns) - 1 AS sequence, NULL::INTEGER AS peer, NULL::BIGINT AS bytes, NULL::BIGINT AS received_bytes, device,
+     pid, capture_id, stage_id, exclusive_ns AS exposed_ns, start_ns, dur_ns
+   FROM ${kernels}`;
+
+/** SQL of recorded calls with the times of their kernels. */
+const recordedCalls: Record<Exclude<KnownBy, 'name'>, string> = {
   call: `SELECT k.rank, ${recorded}, k.device, k.pid, k.capture_id, k.stage_id, k.exclusive_ns AS exposed_ns, k.start_ns, k.dur_ns
      FROM ${communicationKernels} k ASOF JOIN timed_calls c ON k.capture_id = c.capture_id AND k.pid = c.pid AND k.api_start_ns >= c.start_ns
      WHERE k.api_start_ns <= c.start_ns + c.dur_ns`,
@@ -44,6 +47,20 @@ const callsSql: Record<KnownBy, string> = {
        FROM ${communicationKernels} GROUP BY ALL) k ON k.start_ns = c.start_ns AND k.dur_ns = c.dur_ns AND k.capture_id = c.capture_id AND k.device IS NOT DISTINCT FROM c.device`,
 };
 
+/**
+ * SQL of all collectives. An engine's own kernels (vLLM's all-reduce) and replayed CUDA graphs have no recorded call, so next to recorded calls
+ * these kernels are known by name.
+ */
+const callsSql = (known: KnownBy): string =>
+  known === 'name'
+    ? `SELECT *, true AS by_name FROM (${callsByName(communicationKernels)})`
+    : `WITH recorded AS (${recordedCalls[known]})
+       SELECT *, false AS by_name FROM recorded
+       UNION ALL BY NAME
+       SELECT *, true AS by_name FROM (${callsByName(`(
+         SELECT * FROM ${communicationKernels} k ANTI JOIN recorded r
+         ON k.capture_id = r.capture_id AND k.device IS NOT DISTINCT FROM r.device AND k.start_ns = r.start_ns AND k.dur_ns = r.dur_ns)`)})`;
+
 /** Minimum share of a name's calls that overlap in time on all ranks; below it, order does not show which calls belong together. */
 const minOverlapping = 0.99;
 
@@ -51,13 +68,14 @@ const minOverlapping = 0.99;
  * SQL of the rows if all ranks are present. Kernels known by name are used only if every rank calls the name equally often, and at the same
  * time if one capture has all ranks.
  */
-const pairedSql = (known: KnownBy): string =>
-  known === 'name'
-    ? `made_calls SEMI JOIN (
-       SELECT communicator FROM (
-         SELECT communicator, sequence, count(*) AS among, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet FROM made_calls GROUP BY ALL)
-       GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minOverlapping} * count(*)) USING (communicator)`
-    : 'made_calls';
+const pairedSql = `(SELECT * EXCLUDE (by_name) FROM made_calls WHERE NOT by_name OR communicator IN (
+   SELECT communicator FROM (
+     SELECT communicator, sequence, count(*) AS among, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet FROM made_calls WHERE by_name GROUP BY ALL)
+   GROUP BY communicator HAVING min(among) = (SELECT count(DISTINCT rank) FROM made_calls) AND count_if(meet) >= ${minOverlapping} * count(*)))`;
+
+/** SQL of the rows of a part of a job. When parts are joined, rows by name are used only if no part has recorded calls. */
+const partSql = (known: KnownBy): string =>
+  `(SELECT * EXCLUDE (by_name) FROM made_calls WHERE by_name = ${known === 'name'})`;
 
 /**
  * SQL that turns a send and the matching receive of the other rank into one call of two ranks, numbered per direction.
@@ -115,15 +133,16 @@ export async function keepCalls(
   await workbench.run(
     'CREATE VIEW timed_calls AS SELECT * FROM recorded_calls SEMI JOIN timed_kernels USING (capture_id)',
   );
-  await workbench.run(`CREATE TABLE made_calls AS ${callsSql[known]}`);
+  await workbench.run(`CREATE TABLE made_calls AS ${callsSql(known)}`);
+  const usable = part ? partSql(known) : pairedSql;
   const [row] = await workbench.query<{ ranks: number[] | null }>(
-    `SELECT list(DISTINCT rank ORDER BY rank) AS ranks FROM ${part ? 'made_calls' : pairedSql(known)}`,
+    `SELECT list(DISTINCT rank ORDER BY rank) AS ranks FROM ${usable}`,
   );
   const ranks = row?.ranks ?? [];
   const rows = part
-    ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM made_calls) AS rank) FROM made_calls`
+    ? `SELECT * REPLACE (rank - (SELECT min(rank) FROM made_calls) AS rank) FROM ${usable}`
     : withPairs(`(SELECT * REPLACE (${wholeBytesSql(known)} AS bytes) FROM (
-         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${pairedSql(known)} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
+         SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usable} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
   let rowsKept = 0;
   for (const { capture_id, host } of ranks.length === 0 ? [] : found.captures)
     rowsKept += await workbench.keep(
