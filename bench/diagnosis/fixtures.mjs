@@ -55,11 +55,11 @@ async function scrubbed(from, to) {
 }
 
 const path = join(values.out, 'timings.json');
-const kept = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).timings : [];
+const storedTimings = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).timings : [];
 const read = readdirSync(join(captures, 'time'))
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(join(captures, 'time', name), 'utf8')));
-const timings = [...kept.filter(({ fault }) => !read.some((one) => one.fault === fault)), ...read];
+const timings = [...storedTimings.filter(({ fault }) => !read.some((one) => one.fault === fault)), ...read];
 // One line per program, so that a new capture changes one line. Times in ns.
 const rounded = (_, value) => (typeof value === 'number' ? Number(value.toFixed(6)) : value);
 const lines = timings

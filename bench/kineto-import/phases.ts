@@ -49,9 +49,9 @@ export function accounted(workbench: Workbench): {
       async createTable(name, columns) {
         const writer = await workbench.createTable(name, columns);
         return {
-          append(given, rows) {
+          append(values, rows) {
             const since = now();
-            writer.append(given, rows);
+            writer.append(values, rows);
             add(`append ${name}`, since);
           },
           close() {
@@ -66,7 +66,7 @@ export function accounted(workbench: Workbench): {
       async keepColumns(table, captureId, columns, constants) {
         const writer = await workbench.keepColumns(table, captureId, columns, constants);
         return {
-          append: (given, count) => timed(`keep ${table}`, () => writer.append(given, count)),
+          append: (values, count) => timed(`keep ${table}`, () => writer.append(values, count)),
           close: () => timed(`keep ${table}`, () => writer.close()),
         };
       },

@@ -182,9 +182,9 @@ function limits() {
 /** Startup takes CPU seconds, so the cost per token is the slope between the smallest and the largest load. */
 function tokenPrices() {
   for (const [name, spent] of used) {
-    const [least, most] = [spent[0], spent.at(-1)];
-    if (most.tokens > least.tokens) {
-      const price = ((most.cpu - least.cpu) * 1e6) / (most.tokens - least.tokens);
+    const [shortest, longest] = [spent[0], spent.at(-1)];
+    if (longest.tokens > shortest.tokens) {
+      const price = ((longest.cpu - shortest.cpu) * 1e6) / (longest.tokens - shortest.tokens);
       console.log(`${name}: ${price.toFixed(1)} µs of CPU a token`);
     }
   }

@@ -64,8 +64,8 @@ export async function ask(options: AskOptions): Promise<AskResult> {
   };
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
   const result = await replies(options, user, record, steps, budget);
-  const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
-  const allQueries = [...(before?.queries ?? []), ...given, ...record.queries];
+  const openingQueries: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
+  const allQueries = [...(before?.queries ?? []), ...openingQueries, ...record.queries];
   const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
   const known = evidenceOf(allQueries, question, [...new Set([...names, ...names.map(redact.text)])]);
   const whole = result.text.trim();
@@ -78,7 +78,7 @@ export async function ask(options: AskOptions): Promise<AskResult> {
     answer: text || 'The model gave no answer; --model none answers from the session alone.',
     claims,
     unverified: claims.filter(({ verified }) => !verified).length,
-    queries: [...given, ...record.queries],
+    queries: [...openingQueries, ...record.queries],
     next_capture: mode === 'deeper' ? proposedCapture(shown) : null,
     usage: {
       steps: result.steps.length,

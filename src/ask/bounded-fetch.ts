@@ -38,12 +38,12 @@ export function boundedFetch(send: Fetch, timeoutMs: number, budget: AskBudget):
 
 function counted(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
   const { replyBytes } = budget.limits;
-  let left = replyBytes;
+  let remainingBytes = replyBytes;
   return new TransformStream({
     transform(chunk, controller) {
-      left -= chunk.length;
+      remainingBytes -= chunk.length;
       budget.bytes += chunk.length;
-      if (left >= 0) controller.enqueue(chunk);
+      if (remainingBytes >= 0) controller.enqueue(chunk);
       else controller.error(tooLong(replyBytes));
     },
   });

@@ -41,8 +41,8 @@ export async function readConversation({ folder, sha256 }: Session): Promise<Tur
   try {
     const text = await readFile(join(folder, 'derived', conversationFile), 'utf8');
     // derived/ may come from another user's archive.
-    const kept = conversationSchema.parse(JSON.parse(text));
-    return kept.session_sha256 === sha256 ? kept.turns : [];
+    const stored = conversationSchema.parse(JSON.parse(text));
+    return stored.session_sha256 === sha256 ? stored.turns : [];
   } catch {
     return [];
   }

@@ -48,8 +48,8 @@ async function withoutWrongCounts(reply: Response): Promise<Response> {
   if (body?.usage === undefined || body.usage === null) return new Response(text, { status, headers });
   const { prompt_tokens: input, completion_tokens: output } = body.usage as Record<string, unknown>;
   const counts = [input, output].every((count) => Number.isSafeInteger(count) && (count as number) >= 0);
-  const kept = counts ? { prompt_tokens: input, completion_tokens: output } : null;
-  return new Response(JSON.stringify({ ...body, usage: kept }), { status, headers });
+  const usage = counts ? { prompt_tokens: input, completion_tokens: output } : null;
+  return new Response(JSON.stringify({ ...body, usage }), { status, headers });
 }
 
 function fewerCalls(

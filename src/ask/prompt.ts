@@ -81,12 +81,12 @@ const most = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10
 /** Data sent with the question: [q0]. */
 export function openingData(session: Session, explained: ExplainResult) {
   const { stages, findings } = explained;
-  const left = { stages: stages.length - most.stages, findings: findings.length - most.findings };
+  const omitted = { stages: stages.length - most.stages, findings: findings.length - most.findings };
   return {
     session: sessionFacts(session),
     ...briefFindings({ ...explained, findings: findings.slice(0, most.findings) }),
     stages: stages.slice(0, most.stages).map((stage) => briefStage(stage)),
-    ...(left.stages > 0 || left.findings > 0
+    ...(omitted.stages > 0 || omitted.findings > 0
       ? { more: 'the tools findings and waterfall return the omitted ones' }
       : {}),
   };

@@ -72,15 +72,18 @@ const whyOf = (error: unknown): string =>
 
 /** Shortens the longest list by whole entries until the result fits, so that it stays valid JSON. */
 function cut(data: unknown): unknown {
-  let left = data;
-  for (let size = sizeOf(left); size > maxCharacters; size = sizeOf(left)) {
-    const [key, list] = longestList(left) ?? [];
+  let shortened = data;
+  for (let size = sizeOf(shortened); size > maxCharacters; size = sizeOf(shortened)) {
+    const [key, list] = longestList(shortened) ?? [];
     if (key === undefined || list === undefined || list.length === 0)
       return { note: `the result is too long (${size} characters): request less` };
-    const kept = list.slice(0, Math.min(list.length - 1, Math.floor((list.length * maxCharacters) / size)));
-    left = { ...(left as object), [key]: kept, cut: `${key} is cut to its first entries` };
+    const firstEntries = list.slice(
+      0,
+      Math.min(list.length - 1, Math.floor((list.length * maxCharacters) / size)),
+    );
+    shortened = { ...(shortened as object), [key]: firstEntries, cut: `${key} is cut to its first entries` };
   }
-  return left;
+  return shortened;
 }
 
 const sizeOf = (data: unknown): number => JSON.stringify(data)?.length ?? 0;

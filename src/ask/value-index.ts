@@ -92,9 +92,9 @@ export function stepsTaken(
   for (const list of lists) {
     let at = firstFrom(list, low);
     while (at < list.length && list[at]! <= high && steps.size <= enough) {
-      const taken = Math.round(list[at]! / step);
-      steps.add(taken);
-      at = Math.max(at + 1, firstFrom(list, (taken + 0.5) * step));
+      const nearestStep = Math.round(list[at]! / step);
+      steps.add(nearestStep);
+      at = Math.max(at + 1, firstFrom(list, (nearestStep + 0.5) * step));
     }
   }
   return steps.size;

@@ -54,4 +54,4 @@ export function valuesOf(
 }
 
 const withoutNames = (text: string, names: readonly string[]): string =>
-  names.reduce((left, name) => left.replaceAll(name, ' '), text);
+  names.reduce((remaining, name) => remaining.replaceAll(name, ' '), text);

@@ -93,7 +93,7 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   const devices = first.map(({ index, name, details, memoryTotalBytes }): GpuDevice => {
     const about = facts.find((fact) => fact.index === index);
     const powerLimitW = about?.powerLimitW ?? details.powerLimitW;
-    const kept: GpuSample = emptyGpuSample();
+    const gpuSample: GpuSample = emptyGpuSample();
     return {
       index,
       name: about?.name ?? name ?? null,
@@ -109,13 +109,13 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
       migDevices: [],
       get missing() {
         const why = failure ?? `${tool.name} does not report it`;
-        const nulls = Object.entries(kept).filter(([, value]) => value === null);
+        const nulls = Object.entries(gpuSample).filter(([, value]) => value === null);
         return Object.fromEntries(nulls.map(([field]) => [field, why]));
       },
       get sampledNs() {
         return sampledNs;
       },
-      sample: () => Object.assign(kept, latest.get(index)?.sample ?? emptyGpuSample()),
+      sample: () => Object.assign(gpuSample, latest.get(index)?.sample ?? emptyGpuSample()),
       energyJ: () => latest.get(index)?.energyJ ?? null,
       energyLaterJ: async () => latest.get(index)?.energyJ ?? null,
       async details(): Promise<GpuDetails> {

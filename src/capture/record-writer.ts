@@ -18,14 +18,14 @@ export interface RecordWriter {
 
 /** Writes the recording protocol of docs/reference/recording-protocol.md (INFERSCOPE_RECORD) to `path`. */
 export function recordWriter(path: string, executionId: string, rank = 0): RecordWriter {
-  let kept: RecordBody[] = [];
+  let pending: RecordBody[] = [];
   const writer: RecordWriter = {
     add(body) {
-      kept.push({ ...body, t_ns: body.t_ns ?? monotonicNs() } as RecordBody);
+      pending.push({ ...body, t_ns: body.t_ns ?? monotonicNs() } as RecordBody);
     },
     flush() {
-      appendRecord(path, executionId, kept, rank);
-      kept = [];
+      appendRecord(path, executionId, pending, rank);
+      pending = [];
     },
     clock() {
       writer.add({ type: 'clock', realtime_ns: realtimeNs() });

@@ -20,13 +20,15 @@ test('the cached roofline is saved only for a capture of the same GPU', async ()
   await keepGpuRoofline(cache, keys, handGpuRoofline());
   const cached = await cachedGpuRoofline(cache, machine);
   const session = await createSession({ label: 'x', kind: 'run' });
-  const kept = vi.spyOn(session, 'addArtifact');
+  const addArtifact = vi.spyOn(session, 'addArtifact');
   expect(await attachGpuRoofline(session, {}, cached)).toEqual([]);
   expect(await attachGpuRoofline(session, { gpu_name: 'NVIDIA A10G' }, cached)).toEqual([]);
-  expect(kept).not.toHaveBeenCalled();
+  expect(addArtifact).not.toHaveBeenCalled();
   await attachGpuRoofline(session, { gpu_name: 'NVIDIA H200' }, cached);
   expect(
-    kept.mock.calls.map(([content]) => JSON.parse(Buffer.from(content as Uint8Array).toString()) as unknown),
+    addArtifact.mock.calls.map(
+      ([content]) => JSON.parse(Buffer.from(content as Uint8Array).toString()) as unknown,
+    ),
   ).toEqual([handGpuRoofline()]);
   await session.abandon();
 });
@@ -34,7 +36,7 @@ test('the cached roofline is saved only for a capture of the same GPU', async ()
 test('--roofline of another GPU is not used, and an issue says so', async () => {
   vi.stubEnv('INFERSCOPE_HOME', testFolder());
   const session = await createSession({ label: 'x', kind: 'import' });
-  const kept = vi.spyOn(session, 'addArtifact');
+  const addArtifact = vi.spyOn(session, 'addArtifact');
   const file = {
     path: '/elsewhere/h200.json',
     roofline: { roofline: handGpuRoofline(), cached: true, ageS: 1 },
@@ -48,9 +50,9 @@ test('--roofline of another GPU is not used, and an issue says so', async () => 
   );
   const [none] = await issues({});
   expect(none!.text).toMatch(/NVIDIA H200.*names no GPU/);
-  expect(kept).not.toHaveBeenCalled();
+  expect(addArtifact).not.toHaveBeenCalled();
   expect(await issues({ gpu_name: 'NVIDIA H200' })).toEqual([]);
-  expect(kept).toHaveBeenCalledOnce();
+  expect(addArtifact).toHaveBeenCalledOnce();
   await session.abandon();
 });
 

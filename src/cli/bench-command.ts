@@ -9,10 +9,10 @@ import { showMeasured } from './show-measured.js';
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
   const folder = resultsFolder(typed.output);
-  const kept = await measuring(typed, (signal, progress) => runBenchSession(verb, typed, signal, progress));
+  const saved = await measuring(typed, (signal, progress) => runBenchSession(verb, typed, signal, progress));
   const { analyzeBench } = await import('../facts/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
-  const document = await analyzeBench(await openSession(kept.id));
+  const document = await analyzeBench(await openSession(saved.id));
   const results = () => writeResults(folder, benchFiles(document));
-  await showMeasured(kept, { kind: 'bench', document }, typed, { results });
+  await showMeasured(saved, { kind: 'bench', document }, typed, { results });
 }

@@ -54,7 +54,7 @@ export async function runBenchSession(
     tags: typed.tag,
     doing: 'save the benchmark',
   };
-  const kept = await recordSession(plan, async (recording) => {
+  const saved = await recordSession(plan, async (recording) => {
     const roofline = await rooflineFor(prepared, typed, home.cache, signal, progress);
     const capture = await runBench({
       variants: prepared.variants,
@@ -76,8 +76,8 @@ export async function runBenchSession(
     const recorded = await benchRecorded(recording, { prepared, typed, capture, roofline });
     return { ...recorded, found: { interrupted: capture.stopped } };
   });
-  progress.done('session saved', kept.id);
-  return kept;
+  progress.done('session saved', saved.id);
+  return saved;
 }
 
 interface Measured {
@@ -159,16 +159,16 @@ function showEvent(
   { launches }: BenchTyped,
 ): void {
   const of = variants.length > 1 ? `${variant.label} · ` : '';
-  const left = leftWords(leftS);
+  const timeLeft = leftWords(leftS);
   const step = `${of}launch ${launch + 1}/${launches}`;
   if (event.type === 'launch') progress.update(step, 'starting');
   else if (event.type === 'phase') {
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
-    progress.update(step, `${left}${words[event.phase]}`);
+    progress.update(step, `${timeLeft}${words[event.phase]}`);
   } else if (event.type === 'iteration') {
     const kind = event.warmup ? 'warm-up' : 'repeat';
     const at = points.length > 1 ? `${pointLabel(event.point)} · ` : '';
-    progress.update(step, `${left}${at}${kind} ${formatMs(event.e2e_ms)}`);
+    progress.update(step, `${timeLeft}${at}${kind} ${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
     progress.done(`${of}${pointLabel(event.point)}: ${words}`, event.text ?? '');

@@ -123,7 +123,7 @@ async function measure(
   const issues: Issue[] = [];
   const measured: SweepPoint[] = [];
   const eta = startLoadEta();
-  const left = () => leftWords(eta.leftS(listed.slice(measured.length + 1).map(loadSize)));
+  const timeLeft = () => leftWords(eta.leftS(listed.slice(measured.length + 1).map(loadSize)));
   let threads = context.threads;
   for (let load = next(measured); load !== null && !signal.aborted; load = next(measured)) {
     const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
@@ -139,7 +139,7 @@ async function measure(
         onProgress: ({ done, failed, in_flight: flying, tokens }) => {
           eta.progressed(done);
           const counts = `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`;
-          progress.update(words(), `${left()}${counts}`);
+          progress.update(words(), `${timeLeft()}${counts}`);
         },
       },
     );

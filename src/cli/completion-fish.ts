@@ -50,10 +50,10 @@ export function fishScript(tree: readonly CompletionCommand[]): string {
     });
     const places = command.arguments.map(({ values, variadic }, index) => {
       const test = `-n ${quoted(`__inferscope_argument "${command.path}" ${index} ${variadic ? 'on' : 'only'}`)}`;
-      const given = candidates(values)
+      const suggestions = candidates(values)
         .replace(/^-[xr] ?/, '-f ')
         .replace('-f -F', '-F');
-      return `complete -c inferscope ${test} ${given.trim()}`;
+      return `complete -c inferscope ${test} ${suggestions.trim()}`;
     });
     return [...subcommands, ...options, ...places];
   });

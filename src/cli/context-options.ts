@@ -55,15 +55,15 @@ export async function readContext(options: ContextOptions): Promise<Context> {
  * @returns whether anything changed
  * @throws E_USAGE for peaks of a GPU that the session was not recorded on
  */
-export async function keepContext(selector: string, given: Context, clear = false): Promise<boolean> {
-  if (Object.keys(given).length === 0 && !clear) return false;
+export async function keepContext(selector: string, context: Context, clear = false): Promise<boolean> {
+  if (Object.keys(context).length === 0 && !clear) return false;
   const [{ openSession }, { giveContext }] = await Promise.all([
     import('../session/open.js'),
     import('../session/edit.js'),
   ]);
   const session = await openSession(selector);
-  if (given.roofline) requireGpu(given.roofline, session.manifest.hardware['gpu_name']);
-  await giveContext(session, given, clear);
+  if (context.roofline) requireGpu(context.roofline, session.manifest.hardware['gpu_name']);
+  await giveContext(session, context, clear);
   return true;
 }
 

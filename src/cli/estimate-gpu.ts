@@ -54,10 +54,10 @@ function unknown(typed: string): InferscopeError {
   const names = gpuSheets.flatMap(({ names: [name] }) =>
     name === undefined ? [] : [name.replace(/^(NVIDIA|AMD|Tesla) /, '')],
   );
-  const meant = nearest(typed, names);
+  const suggestion = nearest(typed, names);
   return new InferscopeError('E_USAGE', {
     what: `unknown GPU "${typed}"`,
     why: `It is none of the ${names.length} known GPUs: ${nearestNames(names, typed)}.`,
-    fix: `Give its memory instead, e.g. --gpu 24GiB${meant === null ? '' : ` (nearest name: "${meant}")`}.`,
+    fix: `Give its memory instead, e.g. --gpu 24GiB${suggestion === null ? '' : ` (nearest name: "${suggestion}")`}.`,
   });
 }

@@ -78,9 +78,9 @@ export function define(command: Command): void {
         const { ensureReportPath } = await import('./report-file.js');
         await ensureReportPath(options.html);
       }
-      const given = await readContext(options);
+      const context = await readContext(options);
       const opened = await openSessionOrFile(selector ?? options.session);
-      const session = (await keepContext(opened.id, given)) ? await openSession(opened.id) : opened;
+      const session = (await keepContext(opened.id, context)) ? await openSession(opened.id) : opened;
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const found = await explanationOf(session, options);
       if (options.sql === undefined) {

@@ -36,7 +36,7 @@ export interface ImportOptions {
   /** Save the raw files in addition to the tables. */
   keepRaw: boolean;
   /** Ids used by earlier captures of the same session. */
-  taken?: readonly string[];
+  usedIds?: readonly string[];
   /** The captures are of one rank of a job, or of the ranks of one of its hosts. */
   part?: boolean;
   /** Continue after a bad file (`run`); otherwise the first bad file fails the import. */
@@ -132,7 +132,7 @@ export async function importCaptures(
     if (found) known.push(found);
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
-  ensureAlone(known, files.length + (options.taken?.length ?? 0));
+  ensureAlone(known, files.length + (options.usedIds?.length ?? 0));
   for (const capture of known) imported.issues.push(...clockIssues(capture));
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
@@ -151,11 +151,11 @@ export async function importCaptures(
   const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
   // A partially read capture keeps its id.
-  const taken = [...(options.taken ?? [])];
+  const usedIds = [...(options.usedIds ?? [])];
   for (const capture of known) {
     const execution = executionOf(capture, timeline ?? capture, secrets);
-    const captureId = freeId(capture, taken);
-    taken.push(captureId);
+    const captureId = freeId(capture, usedIds);
+    usedIds.push(captureId);
     const context: ImportContext = {
       execution_id: execution.execution_id,
       capture_id: captureId,
@@ -199,7 +199,7 @@ export async function importCaptures(
     }
   }
   // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
-  if (options.taken === undefined && session.rows('collectives') === 0)
+  if (options.usedIds === undefined && session.rows('collectives') === 0)
     await keepRanks(session, imported, options);
   return imported;
 }
@@ -215,13 +215,13 @@ async function keepRanks(
   if (part || found === null) return;
   const { ranks } = found;
   const worldSize = Math.max(imported.worldSize ?? 0, ranks.at(-1)! + 1);
-  const kept: RankFiles = {
+  const rankFiles: RankFiles = {
     world_size: worldSize,
     files: [],
     clocks: [],
     missing: missingRanks(worldSize, (rank) => ranks.includes(rank)),
   };
-  await session.addArtifact(Buffer.from(JSON.stringify(kept, null, 2)), {
+  await session.addArtifact(Buffer.from(JSON.stringify(rankFiles, null, 2)), {
     kind: 'ranks',
     captureId: null,
     name: 'ranks.json',
@@ -340,24 +340,25 @@ function executionOf(
   timeline: IdentifiedFile,
   secrets: string[],
 ): Execution {
-  const given = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
+  const ownExecution =
+    file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
   const purpose = from.purpose === 'telemetry' || from.purpose === 'results' ? 'imported' : from.purpose;
   return {
-    execution_id: given?.execution_id ?? idOf(from.tool.name),
-    purpose: given?.purpose ?? purpose,
-    command: given?.command ?? redactCommand(from.command ?? [], secrets),
-    exit_code: given?.exit_code ?? null,
+    execution_id: ownExecution?.execution_id ?? idOf(from.tool.name),
+    purpose: ownExecution?.purpose ?? purpose,
+    command: ownExecution?.command ?? redactCommand(from.command ?? [], secrets),
+    exit_code: ownExecution?.exit_code ?? null,
     start_ns: null,
     end_ns: null,
   };
 }
 
 /** An unused capture id: the tool's name, numbered if it has several files (nsys, nsys-2, …). */
-function freeId({ facts, file }: IdentifiedFile, taken: string[]): string {
+function freeId({ facts, file }: IdentifiedFile, usedIds: string[]): string {
   const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
   let id = stem;
-  for (let n = 2; taken.includes(id); n++) id = `${stem}-${n}`;
+  for (let n = 2; usedIds.includes(id); n++) id = `${stem}-${n}`;
   return id;
 }
 

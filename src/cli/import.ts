@@ -98,10 +98,10 @@ export function define(command: Command): void {
       if (await importApart(paths)) return;
       // Model and roofline are part of a new session; other options are saved as its context.
       const { model: _, roofline: _roofs, ...stated } = options;
-      const given = await readContext(stated);
+      const context = await readContext(stated);
       const { runImport } = await import('./import-run.js');
       const id = await interruptible((signal) => runImport(paths, options, signal));
-      await keepContext(id, given);
+      await keepContext(id, context);
       const { showSession } = await import('./session-summary.js');
       await showSession(id, options);
     });
@@ -117,11 +117,11 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
     });
   checkSbatch(options.on, { '--sbatch': options.sbatch, '--sbatch-merge': options.sbatchMerge });
   const { model: _, roofline: _roofs, session: _session, ...stated } = options;
-  const given = await readContext(stated);
+  const context = await readContext(stated);
   const { importRanks } = await import('./ranks/import-ranks.js');
   const { session: _none, ...typed } = options;
   const id = await abortable((signal) => importRanks(files, typed, signal));
-  await keepContext(id, given);
+  await keepContext(id, context);
   const { showSession } = await import('./session-summary.js');
   await showSession(id, options);
 }

@@ -11,13 +11,13 @@ import { showMeasured } from './show-measured.js';
 export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {
   const { runKernels } = await import('./kernels-run.js');
   const folder = resultsFolder(typed.output);
-  const kept = await measuring(typed, (signal, progress) => runKernels(names, typed, signal, progress));
+  const saved = await measuring(typed, (signal, progress) => runKernels(names, typed, signal, progress));
   const { analyzeKernels } = await import('../facts/kernels/kernels.js');
   const { kernelFiles } = await import('../export/kernel-files.js');
-  const document = await analyzeKernels(await openSession(kept.id));
+  const document = await analyzeKernels(await openSession(saved.id));
   const results = () => writeResults(folder, kernelFiles(document));
-  await showMeasured(kept, { kind: 'kernels', document }, typed, { results });
-  if (kept.interrupted) return;
+  await showMeasured(saved, { kind: 'kernels', document }, typed, { results });
+  if (saved.interrupted) return;
   const { cases } = document.data;
   if (cases.some(({ outcome }) => outcome === 'wrong')) process.exitCode = exitCodeOf.E_CHECK_FAILED;
   else if (cases.every(({ outcome }) => outcome !== 'measured'))

@@ -24,12 +24,12 @@ export async function kernelsRecorded(
   // PyTorch chooses its number of threads and reports it with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
-  const kept = await keepRecord(recording, executionId, capture.recordPath);
+  const record = await keepRecord(recording, executionId, capture.recordPath);
   for (const { launch, log } of capture.launches)
     if (log !== null)
       await session.addArtifact(Buffer.from(redact(log)), {
         kind: 'log',
-        captureId: kept.capture.capture_id,
+        captureId: record.capture.capture_id,
         name: `${executionId}-launch-${launch + 1}.log`,
       });
   const traced = await keepTraces(session, { command, redact });
@@ -66,7 +66,7 @@ export async function kernelsRecorded(
       ...traced.executions,
     ],
     captures: [
-      kept.capture,
+      record.capture,
       ...capture.sampled.map((id) => sampledCapture(id, executionId)),
       ...traced.captures,
     ],
@@ -75,7 +75,7 @@ export async function kernelsRecorded(
       ...device.issues,
       ...capture.issues,
       ...launchIssues(measured),
-      ...kept.record.issues,
+      ...record.record.issues,
       ...traced.issues,
       ...roofIssues,
     ],

@@ -52,15 +52,15 @@ export async function runKernels(
     tags: typed.tag,
     doing: 'save the measurement',
   };
-  const kept = await recordSession(plan, async (recording) => {
+  const saved = await recordSession(plan, async (recording) => {
     const request = { typed, device, chosen };
     const capture = await measure(recording, fits, refused, request, signal, progress);
     progress.update('saving the session');
     const recorded = await kernelsRecorded(recording, { ...request, capture }, titleOf(chosen, device));
     return { ...recorded, found: { interrupted: capture.stopped } };
   });
-  progress.done('session saved', kept.id);
-  return kept;
+  progress.done('session saved', saved.id);
+  return saved;
 }
 
 async function measure(
@@ -86,8 +86,8 @@ async function measure(
     signal,
     onProgress: ({ case: at, done: count, total }) => {
       done.add(at);
-      const left = leftWords(leftS(count, total));
-      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${left}${at}`);
+      const timeLeft = leftWords(leftS(count, total));
+      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${timeLeft}${at}`);
     },
     onRows: recording.append,
   });
@@ -119,8 +119,8 @@ function splitByMemory(
         ]
       : [],
   );
-  const left = new Set(refused.map(({ kernelCase }) => kernelCase));
-  const fits = cases.filter((kernelCase) => !left.has(kernelCase));
+  const refusedCases = new Set(refused.map(({ kernelCase }) => kernelCase));
+  const fits = cases.filter((kernelCase) => !refusedCases.has(kernelCase));
   if (fits.length > 0 || refused.length === 0) return { fits, refused };
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `no case fits the memory of ${runner.device} (${refused[0]!.kernelCase.case})`,

@@ -31,8 +31,8 @@ export async function keepTraces(
 ): Promise<KeptTraces> {
   const folder = join(session.scratch, traceFolder);
   const names = (await readdir(folder).catch(() => [])).toSorted();
-  const kept: KeptTraces = { traces: [], executions: [], captures: [], issues: [] };
-  if (names.length === 0) return kept;
+  const result: KeptTraces = { traces: [], executions: [], captures: [], issues: [] };
+  if (names.length === 0) return result;
   const execution: Execution = {
     execution_id: tracedExecution,
     purpose: 'profiled',
@@ -41,7 +41,7 @@ export async function keepTraces(
     start_ns: null,
     end_ns: null,
   };
-  kept.executions.push(execution);
+  result.executions.push(execution);
   const torchTraces = names.filter((name) => name.startsWith('torch-'));
   if (torchTraces.length > 0) {
     const imported = await importCaptures(
@@ -49,34 +49,34 @@ export async function keepTraces(
       torchTraces.map((name) => ({ path: join(folder, name), execution })),
       { redact, keepRaw: true, tolerant: true },
     );
-    kept.captures.push(...imported.captures);
-    kept.issues.push(...imported.issues.filter(lost));
-    kept.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
+    result.captures.push(...imported.captures);
+    result.issues.push(...imported.issues.filter(lost));
+    result.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
   }
   for (const name of names) {
     const of = caseOfTraceFile(name);
     if (of === null) continue;
-    const capture_id = `trace-${kept.captures.length}`;
+    const capture_id = `trace-${result.captures.length}`;
     const context = { execution_id: tracedExecution, capture_id, host };
     const zero = { realtime_ns: null, monotonic_ns: null };
     try {
       const path = join(folder, name);
       const { clock, issues } = await ortTraceImporter.load(path, session, { ...context, zero });
       const { tool } = await ortTraceImporter.facts(path);
-      kept.captures.push({
+      result.captures.push({
         capture_id,
         execution_id: tracedExecution,
         tool,
         importer: ortTraceImporter.name,
         clock,
       });
-      kept.traces.push({ capture_id, case: of });
-      kept.issues.push(...issues.filter(lost));
+      result.traces.push({ capture_id, case: of });
+      result.issues.push(...issues.filter(lost));
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
       const text = `The trace of ${of} could not be read: ${error.parts.what}.`;
-      kept.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
+      result.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
     }
   }
-  return kept;
+  return result;
 }

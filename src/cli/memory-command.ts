@@ -10,16 +10,16 @@ import { showMeasured } from './show-measured.js';
 /** Runs `inferscope memory`. Sets the exit code; a run that stopped early has the code of its cause and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const { runMemorySession } = await import('./memory-run.js');
-  const given =
+  const requestedPath =
     typed.output ?? (typed.model === undefined ? null : defaultProfilePath(typed.model, new Date()));
-  if (given !== null) ensureFile(given);
-  const kept = await measuring(typed, (signal, progress) => runMemorySession(typed, signal, progress));
+  if (requestedPath !== null) ensureFile(requestedPath);
+  const saved = await measuring(typed, (signal, progress) => runMemorySession(typed, signal, progress));
   const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
-  const document = await analyzeMemory(await openSession(kept.id));
+  const document = await analyzeMemory(await openSession(saved.id));
   const { profile } = document.data;
-  const output = typed.output ?? freePath(given!);
+  const output = typed.output ?? freePath(requestedPath!);
   await writeProfile(output, profile);
   const results = () => `profile: ${relative(process.cwd(), output) || output}`;
-  await showMeasured(kept, { kind: 'memory', document }, typed, { printed: profile, results });
-  if (!kept.interrupted && kept.failure) process.exitCode = reportError(kept.failure, false);
+  await showMeasured(saved, { kind: 'memory', document }, typed, { printed: profile, results });
+  if (!saved.interrupted && saved.failure) process.exitCode = reportError(saved.failure, false);
 }

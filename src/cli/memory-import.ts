@@ -22,11 +22,11 @@ export async function importMemory(
     const capture = imported.captures.find(({ capture_id }) => capture_id.endsWith(`-${name}`));
     if (capture) Object.assign(capture, { tool, importer: name });
   }
-  const left = await target.leftBehind();
-  for (const { kind, name, text } of left) {
+  const leftovers = await target.leftBehind();
+  for (const { kind, name, text } of leftovers) {
     await files.addArtifact(Buffer.from(redact(text)), { kind, captureId: null, name });
   }
-  const logs = left.filter(({ kind }) => kind === 'log').map(({ text }) => text);
+  const logs = leftovers.filter(({ kind }) => kind === 'log').map(({ text }) => text);
   const text = [...launches.map(({ log }) => log ?? ''), ...logs].join('\n');
   if (/vllm/i.test(text)) {
     await recording.keepJson('vllm-log-facts', parseVllmLog(redact(text)));

@@ -67,7 +67,7 @@ export async function runMemorySession(
     doing: 'save the memory profile',
   };
   let target: MemoryTarget | null = null;
-  const kept = await recordSession(plan, async (recording) => {
+  const saved = await recordSession(plan, async (recording) => {
     target = await openTarget({
       engine,
       request: { ...request, points: [point] },
@@ -118,8 +118,8 @@ export async function runMemorySession(
     const interrupted = run.bench.stopped;
     return { ...recorded, found: { interrupted, failure: interrupted ? null : run.failure } };
   }).finally(() => target?.close());
-  progress.done('session saved', kept.id);
-  return kept;
+  progress.done('session saved', saved.id);
+  return saved;
 }
 
 /** Dimensions known locally; null without them. */
@@ -204,12 +204,12 @@ function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['
   return `${what} · ${engine.name} ${device}${where} · ${shape}`;
 }
 
-function showEvent(progress: Progress, event: BenchProgress, left: string): void {
+function showEvent(progress: Progress, event: BenchProgress, timeLeft: string): void {
   if (event.type === 'phase') {
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
     progress.update(words[event.phase]);
   } else if (event.type === 'iteration') {
-    progress.update(event.warmup ? 'warming up' : 'timing', `${left}${formatMs(event.e2e_ms)}`);
+    progress.update(event.warmup ? 'warming up' : 'timing', `${timeLeft}${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     progress.done(event.outcome === 'failed' ? 'failed' : 'out of memory', event.text ?? '');
   }

@@ -32,8 +32,8 @@ export async function recordMonitor<T extends object>(
   options: MonitorCommandOptions,
   work: (recording: Recording) => Promise<Recorded & { found: T }>,
 ): Promise<T> {
-  const kept = options.record === true || options.name !== undefined || options.tag.length > 0;
-  const temporary = kept ? null : createScratchFolder();
+  const isSaved = options.record === true || options.name !== undefined || options.tag.length > 0;
+  const temporary = isSaved ? null : createScratchFolder();
   const home = temporary ? homeFolders({ ...process.env, INFERSCOPE_HOME: temporary.path }) : homeFolders();
   const plan = {
     label,
@@ -47,9 +47,9 @@ export async function recordMonitor<T extends object>(
     const saved = await recordSession(plan, work);
     const thresholds = { idlePercent: options.idleBelow, idleMs: options.idleFor };
     const document = await analyzeMonitor(await openSession(saved.id, home), thresholds);
-    if (!kept) document.data.session.id = null;
+    if (!isSaved) document.data.session.id = null;
     await show(document, options.json === true);
-    if (!kept) return saved;
+    if (!isSaved) return saved;
     if (!options.json) print(browserLine(options.name ?? saved.id));
     const path = reportPath(saved.folder);
     const { pageOfView } = await import('../render/html/view.js');

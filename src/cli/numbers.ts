@@ -1,14 +1,14 @@
 import { maxThreads } from '../hardware/threads.js';
 import { InferscopeError } from '../model/errors.js';
 
-/** Parses a count: whole numbers from `least`. Unlike commander's errors it states a valid value. */
-export function wholeNumber(flag: string, least: number, example: number): (text: string) => number {
+/** Parses a count: whole numbers from `min`. Unlike commander's errors it states a valid value. */
+export function wholeNumber(flag: string, min: number, example: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
+    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= min) return value;
     throw new InferscopeError('E_LENGTHS', {
       what: `invalid ${flag} ${text}`,
-      why: `It must be a whole number, at least ${least}.`,
+      why: `It must be a whole number, at least ${min}.`,
       fix: `Type for example: ${flag} ${example}`,
     });
   };

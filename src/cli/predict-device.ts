@@ -53,21 +53,23 @@ export async function predictDevice(
   session: Session | null,
   tables: readonly Session[],
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
-  const given = typed.roofline === undefined ? null : await readRoofs(typed.roofline);
+  const typedRoofs = typed.roofline === undefined ? null : await readRoofs(typed.roofline);
   const sessions = [session, ...tables].filter((one) => one !== null);
   const wantsCpu =
     typed.gpu === undefined &&
-    (typed.threads !== undefined || given?.gpu === null || sessions[0]?.manifest.workload?.device === 'cpu');
-  if (wantsCpu) return cpu(typed, given?.cpu ?? (await firstOf(sessions, storedRoofline)));
+    (typed.threads !== undefined ||
+      typedRoofs?.gpu === null ||
+      sessions[0]?.manifest.workload?.device === 'cpu');
+  if (wantsCpu) return cpu(typed, typedRoofs?.cpu ?? (await firstOf(sessions, storedRoofline)));
   const known = [
-    given?.gpu ?? null,
+    typedRoofs?.gpu ?? null,
     ...(await Promise.all(sessions.map(storedGpuRoofline))),
     await cachedHere(),
   ];
   const gpu = known.find((roofline) => roofline !== null) ?? null;
   const name =
     (typed.gpu === undefined ? undefined : reportedName(typed.gpu, gpu)) ??
-    given?.gpu?.gpus[0]?.name ??
+    typedRoofs?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((found) => found !== null) ??
     gpu?.gpus[0]?.name;
   if (name === undefined) return cpu(typed, null);
@@ -126,9 +128,9 @@ async function cachedHere(): Promise<GpuRoofline | null> {
 /** Takes about twenty seconds if no roofline of this CPU is cached. */
 async function cpu(
   typed: PredictTyped,
-  given: MachineRoofline | null,
+  roofline: MachineRoofline | null,
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
-  if (given) return { roofs: roofsOfCpu(given), issues: [] };
+  if (roofline) return { roofs: roofsOfCpu(roofline), issues: [] };
   const { rooflineIssues } = await import('../capture/onnx/machine-roofline.js');
   const { machineRoofs } = await import('./machine-roofs.js');
   const { defaultThreads } = await import('../engines/onnx/decoder.js');

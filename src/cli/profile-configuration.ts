@@ -60,23 +60,23 @@ export interface Configuration {
 /** @throws E_MODEL_NOT_FOUND and other errors of findModel */
 export async function configurationOf(typed: ConfigurationTyped): Promise<Configuration> {
   const model = typed.model === undefined ? null : await findModel(typed.model);
-  const given = new Map<string, unknown>(
+  const values = new Map<string, unknown>(
     configurationKeys.flatMap((key) => (typed[key] === undefined ? [] : [[key, typed[key]]])),
   );
-  const unused = new Set(given.keys());
+  const unused = new Set(values.keys());
   const set = (into: Fields, name: string, key: string, value: unknown) => {
-    if (!given.has(key) || (into[name] !== undefined && into[name] !== null)) return;
+    if (!values.has(key) || (into[name] !== undefined && into[name] !== null)) return;
     into[name] = value;
     unused.delete(key);
   };
   return {
     fill(json) {
       const inside = profileInside(json);
-      if (given.size === 0 || !isFields(inside)) return inside;
+      if (values.size === 0 || !isFields(inside)) return inside;
       const profile = structuredClone(inside);
       const config = child(child(profile, 'metadata'), 'config');
       for (const key of configurationKeys)
-        if (key !== 'model' && key !== 'engine') set(config, snake(key), key, given.get(key));
+        if (key !== 'model' && key !== 'engine') set(config, snake(key), key, values.get(key));
       set(child(profile, 'engine_metadata'), 'engine_type', 'engine', typed.engine);
       if (model) fillModel(profile, model, set);
       return profile;

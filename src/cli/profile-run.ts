@@ -94,25 +94,25 @@ async function profile(
   const workload = workloadOf(model, options, threads);
   progress.done(modelWords(workload), `${engineWords(workload)} · ${shapeWords(workload)}`);
 
-  const { capture, ...kept } = await measureAndKeep(
+  const { capture, ...saved } = await measureAndKeep(
     options,
     { model, threads, workload, home },
     signal,
     progress,
   );
   try {
-    const session = await openSession(kept.id, home);
+    const session = await openSession(saved.id, home);
     const document = await analyzeProfile(session);
     const analyzed = { kind: 'profile', document } as const;
     const explain = await explanationOf(session, analyzed);
-    const path = reportPath(kept.folder);
+    const path = reportPath(saved.folder);
     await writeAnalyzed(analyzed, path, explain);
     if (options.output !== undefined) await writeAnalyzed(analyzed, options.output, explain);
-    progress.done('session saved', kept.id);
+    progress.done('session saved', saved.id);
     if (capture.failure !== null) throw capture.failure;
     return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };
   } catch (error) {
-    throw withSession(error, kept.id);
+    throw withSession(error, saved.id);
   }
 }
 

@@ -140,12 +140,12 @@ async function whyNoGpu(error: InferscopeError): Promise<InferscopeError> {
 }
 
 async function report(id: string): Promise<void> {
-  const kept = await openSession(id);
+  const saved = await openSession(id);
   const { analyzeSession } = await import('../facts/session-document.js');
   const { writeAnalyzed } = await import('./session-summary.js');
-  const path = reportPath(kept.folder);
-  await writeAnalyzed(await analyzeSession(kept), path);
-  talk(`session ${kept.id} saved · report: ${path}`);
+  const path = reportPath(saved.folder);
+  await writeAnalyzed(await analyzeSession(saved), path);
+  talk(`session ${saved.id} saved · report: ${path}`);
 }
 
 function notMeasured(why: string): Issue {

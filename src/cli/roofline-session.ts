@@ -52,9 +52,9 @@ async function rooflineRecorded(
     });
     captures.push(...capture.sampled.map((id) => sampledCapture(id, execution_id)));
     if (!existsSync(capture.recordPath)) continue;
-    const kept = await keepRecord(recording, execution_id, capture.recordPath);
-    captures.push(kept.capture);
-    issues.push(...kept.record.issues);
+    const record = await keepRecord(recording, execution_id, capture.recordPath);
+    captures.push(record.capture);
+    issues.push(...record.record.issues);
   }
   if (measured) recording.append(measured);
   await recording.keepJson('roofline-gpu', roofline);

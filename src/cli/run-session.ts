@@ -89,23 +89,23 @@ export async function runCommand(
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   refuseOthersOptions(typed, chosen.evaluators);
-  const given = await readContext(options);
+  const context = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const job = options.ranks ? jobOfLauncher(options.job) : null;
   // All ranks of a job do the same, so only rank 0 prints.
   const quiet = options.quiet === true || (job !== null && job.rank > 0);
-  const kept = await interruptibleRun((interrupts) =>
+  const saved = await interruptibleRun((interrupts) =>
     recordAndKeep(command, { ...options, quiet }, { ...chosen, kernels, job }, interrupts),
   );
-  const id = job === null ? kept.id : await jobSession(job, kept, options);
+  const id = job === null ? saved.id : await jobSession(job, saved, options);
   if (id !== null) {
     if (!options.quiet) startProgress(false).done('session saved', id);
-    await keepContext(id, given);
+    await keepContext(id, context);
   }
   // A launcher stops all ranks if one fails, so a failure of inferscope itself must not stop the others.
   const exitCode =
     job !== null && typed.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
-  await conclude(kept, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
+  await conclude(saved, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
 }
 
 /** @returns the session of all ranks if this was the last one, else null */

@@ -31,11 +31,14 @@ export function define(command: Command): void {
       }
       const known = publishedNames.find((publishedName) => publishedName === name);
       if (known === undefined) {
-        const meant = nearest(name, publishedNames);
+        const suggestion = nearest(name, publishedNames);
         throw new InferscopeError('E_USAGE', {
           what: `unknown document "${name}"`,
           why: `inferscope writes: ${publishedNames.join(', ')}.`,
-          fix: meant === null ? 'inferscope schema lists them.' : `Did you mean: inferscope schema ${meant}`,
+          fix:
+            suggestion === null
+              ? 'inferscope schema lists them.'
+              : `Did you mean: inferscope schema ${suggestion}`,
         });
       }
       print(jsonSchema(known));

@@ -39,13 +39,13 @@ export function defineJoin(command: Command): void {
       ),
     )
     .action(async (folder: string, options: JoinOptions) => {
-      const given = await readContext(options);
+      const context = await readContext(options);
       const [{ joinJob }, { showSession }] = await Promise.all([
         import('./ranks/join-job.js'),
         import('./session-summary.js'),
       ]);
       const { id } = await joinJob(folder, { name: options.name, tags: options.tag });
-      await keepContext(id, given);
+      await keepContext(id, context);
       await showSession(id, options);
     });
 }

@@ -106,7 +106,7 @@ export const reported = (text: string, path: string): string => `${text}\n  repo
 function nothingToSumUp({ id, manifest, issues }: Session): string {
   const inside = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
   if (inside.length > 0) return ['no summary', ...inside].join('\n  ');
-  const kept =
+  const savedFiles =
     Object.entries(manifest.tables)
       .filter(([, files]) => files.some(({ rows }) => rows > 0))
       .map(([table]) => table)
@@ -116,5 +116,5 @@ function nothingToSumUp({ id, manifest, issues }: Session): string {
   const why = alone
     ? 'the program ran without a profiler: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, also on CPU)'
     : (lost?.text ?? 'no kernels, counters or GEMMs were recorded');
-  return `no summary: ${why}\n  session ${id} has ${kept}; query them with inferscope sql`;
+  return `no summary: ${why}\n  session ${id} has ${savedFiles}; query them with inferscope sql`;
 }

@@ -15,12 +15,12 @@ import { analyzedText, writeAnalyzed } from './session-summary.js';
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function showMeasured(
-  kept: { id: string; interrupted: boolean },
+  saved: { id: string; interrupted: boolean },
   analyzed: Exclude<AnalyzedSession, { kind: 'captures' }>,
   { json, quiet }: { json?: boolean | undefined; quiet?: boolean | undefined },
   { printed = analyzed.document, results }: { printed?: unknown; results?: () => string } = {},
 ): Promise<void> {
-  const session = await openSession(kept.id);
+  const session = await openSession(saved.id);
   const explain = await explanationOf(session, analyzed);
   // With --json an error is itself a document, and stdout has only one. Otherwise print the figures first, in case the
   // disk is full.
@@ -33,8 +33,8 @@ export async function showMeasured(
     if (written !== undefined) talk(written);
     talk(`report: ${report}`);
   }
-  if (kept.interrupted) {
-    warn(`interrupted: session ${kept.id} has what was measured so far`);
+  if (saved.interrupted) {
+    warn(`interrupted: session ${saved.id} has what was measured so far`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }
 }

@@ -207,8 +207,8 @@ function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, typed: 
   const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
   if (obstacle !== null) {
     const { code, what, why, fix } = obstacle;
-    const left = `Not started or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
-    const parts = { what, why: `${why}\n${left}`, fix: `${fix}\nThen: ${resume}` };
+    const remaining = `Not started or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
+    const parts = { what, why: `${why}\n${remaining}`, fix: `${fix}\nThen: ${resume}` };
     process.exitCode = reportError(new InferscopeError(code as ErrorCode, parts), false);
   } else if (sweep.status === 'interrupted') {
     warn(`stopped; everything measured is saved. Resume with: ${resume}`);

@@ -104,7 +104,7 @@ export function resumedJournal(requested: RequestedSweep | null, typed: SweepTyp
     const merged = mergePlan(journal, requested.plan, shown(journal.folder));
     if (merged.added > 0 || merged.gone > 0)
       warn(
-        `the configuration changed since this sweep started: ${merged.kept} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
+        `the configuration changed since this sweep started: ${merged.unchanged} runs unchanged, ${merged.added} added, ${merged.gone} removed (finished runs stay in the results)`,
       );
     sweep.runs = merged.runs;
     sweep.varied = variedOf(merged.runs);
@@ -128,13 +128,13 @@ function warnOfChange({ sweep }: Journal): void {
 
 function newestOf(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
   const keys = new Set(requested?.plan.runs.map((run) => runKey(run.arguments)));
-  const left = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
+  const isRemaining = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
   const found = journalsIn(folder)
     .map(readable)
     .filter((journal) => journal !== null)
     .find(({ sweep }) =>
       requested === null
-        ? sweep.runs.some(left)
+        ? sweep.runs.some(isRemaining)
         : sweep.kind === requested.plan.kind &&
           ((requested.config !== null && sweep.config?.path === requested.config.path) ||
             sweep.runs.some(({ key }) => keys.has(key))),

@@ -34,8 +34,8 @@ export function sweepProgress(
   };
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
-    const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
-    const about = `about ${formatDuration(left)} left`;
+    const timeLeft = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
+    const about = `about ${formatDuration(timeLeft)} left`;
     // Without a terminal each step prints one line.
     if (process.stderr.isTTY) progress.update(title(run), `${formatDuration(since)} · ${about}`);
     else progress.update(`${title(run)} · ${about}`);
@@ -77,11 +77,11 @@ export function sweepProgress(
 }
 
 /** Texts of as many figures as fit on the line; the final table has all. */
-function resultWithin(sweep: SweepResult, run: SweepRun, taken: number): string {
+function resultWithin(sweep: SweepResult, run: SweepRun, durationS: number): string {
   const words = resultWords(sweep, run);
   const took = run.duration_s === null ? [] : [valueText(seconds(run.duration_s))];
   const text = () => withPlainSpaces([...words, ...took].join(', '));
-  while (words.length > 1 && taken + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
+  while (words.length > 1 && durationS + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
   return text();
 }
 

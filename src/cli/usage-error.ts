@@ -74,8 +74,8 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
     if (option) return `${option.long ?? option.flags}: ${option.description}`;
   }
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
-  const meant = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
-  if (code === 'commander.unknownOption' && meant !== null) return `Did you mean ${meant}?`;
+  const suggestion = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
+  if (code === 'commander.unknownOption' && suggestion !== null) return `Did you mean ${suggestion}?`;
   return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
 }
 

@@ -107,8 +107,8 @@ describe('inferscope validate', () => {
     for (const flag of ['--engine', '--model', '--batch-size', '--input-len', '--output-len'])
       expect(why).toContain(flag);
     const sizes = { batchSize: 4, inputLen: 512, outputLen: 48, dtype: 'float16' };
-    const given = { tolerance: 0.05, engine: 'transformers', model: 'llama-2-7b', ...sizes };
-    const made = await validate([file], given);
+    const configuration = { tolerance: 0.05, engine: 'transformers', model: 'llama-2-7b', ...sizes };
+    const made = await validate([file], configuration);
     expect(made.data.counts).toMatchObject({ compared: 1, within: 1 });
     // 2 × 32 layers × 4096 × 2 bytes × 512 tokens × 4 sequences: the peak is in prefill.
     const kv = made.data.profiles[0]!.components.find(({ component }) => component === 'kv_cache')!;

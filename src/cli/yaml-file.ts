@@ -70,9 +70,9 @@ function plainValue(parsed: Document): unknown {
 
 /** A misspelled key is one error, not an unknown and a missing key. */
 function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
-  const meant = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : [])));
-  const left = faults.filter(({ key }) => key?.is !== 'missing' || !meant.has(key.path));
-  return left.length > 0 ? left : [...faults];
+  const misspelledKeys = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : [])));
+  const remaining = faults.filter(({ key }) => key?.is !== 'missing' || !misspelledKeys.has(key.path));
+  return remaining.length > 0 ? remaining : [...faults];
 }
 
 const place = ({ where }: YamlFault): number => {

@@ -67,9 +67,9 @@ function scaling(
     .toSorted((a, b) => a.batch_size - b.batch_size);
   const rate = point.throughput.output_tokens_per_s;
   if (rate.value === null) return { factor: rate, efficiency: rate };
-  const least = smallest?.throughput.output_tokens_per_s.value;
-  if (!smallest || !least) return none('no_base', 'no smaller batch was measured');
-  const factor = rate.value / least;
+  const smallestRate = smallest?.throughput.output_tokens_per_s.value;
+  if (!smallest || !smallestRate) return none('no_base', 'no smaller batch was measured');
+  const factor = rate.value / smallestRate;
   return { factor: plain(factor), efficiency: plain((factor * smallest.batch_size) / point.batch_size) };
 }
 

@@ -303,13 +303,13 @@ async function* intervals(
 /** The row's columns without its place and time; integers above 2^53 stay decimal text. */
 function argumentsOf(row: IntervalRow, columns: string[]): string {
   const types = tables[row._table].columns as Record<string, { type: string }>;
-  const given: Record<string, unknown> = {};
+  const args: Record<string, unknown> = {};
   for (const column of columns) {
     const value = row[column];
     if (value === null || value === undefined || (column === 'name' && value === row._name)) continue;
-    given[column] = typed(String(value), types[column]?.type);
+    args[column] = typed(String(value), types[column]?.type);
   }
-  return JSON.stringify(given);
+  return JSON.stringify(args);
 }
 
 function typed(text: string, type: string | undefined): unknown {

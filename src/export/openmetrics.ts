@@ -175,10 +175,10 @@ async function* familyText(database: SessionDatabase, family: Family): AsyncGene
 
 /** {a="x",b="y"} without empty labels. */
 function labelText(labels: Record<string, string | number | null>): string {
-  const given = Object.entries(labels).flatMap(([name, value]) =>
+  const pairs = Object.entries(labels).flatMap(([name, value]) =>
     value === null ? [] : [`${name}="${escapeLabel(String(value))}"`],
   );
-  return given.length === 0 ? '' : `{${given.join(',')}}`;
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
 function escapeLabel(text: string): string {

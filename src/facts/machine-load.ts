@@ -32,7 +32,7 @@ export async function machineLoad(
     (await database.query<{ value: number | null }>(sql))[0]?.value ?? null;
   const recorded = hardware['cpu_usable_cores'];
   const cores = typeof recorded === 'number' && recorded > 0 ? recorded : null;
-  const judged: (Omit<Sign, 'value' | 'reached'> & { value: number | null })[] = [
+  const candidates: (Omit<Sign, 'value' | 'reached'> & { value: number | null })[] = [
     {
       id: 'other_processes',
       value: cores === null ? null : await valueOf(sampledSql('other_processes', 'cores_busy')),
@@ -56,7 +56,7 @@ export async function machineLoad(
       why: 'launches vary with a standard deviation of 4.3 % on an idle 2-core machine (bench/repeatability): 99 of 100 sets of five lie within 20 %',
     },
   ];
-  const signs = judged.flatMap(({ value, ...sign }) =>
+  const signs = candidates.flatMap(({ value, ...sign }) =>
     value === null ? [] : [{ ...sign, value, reached: value >= sign.threshold }],
   );
   return { busy: signs.some(({ reached }) => reached), usable_cores: cores, signs };

@@ -27,17 +27,17 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
 export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
   if (overheadMs === 0) return [...parts];
   let remaining = overheadMs;
-  const taken = new Map<string, number>();
+  const overheadById = new Map<string, number>();
   for (const group of takenFrom) {
     const groupParts = parts.filter(({ id, ms }) => group(id) && ms > 0);
     const sum = groupParts.reduce((total, { ms }) => total + ms, 0);
     const share = sum > 0 ? Math.min(1, Math.max(0, remaining) / sum) : 0;
-    for (const { id, ms } of groupParts) taken.set(id, ms * share);
+    for (const { id, ms } of groupParts) overheadById.set(id, ms * share);
     remaining -= sum * share;
   }
   const rest = parts.map(({ id, ms }) => ({
     id,
-    ms: ms - (id === 'unattributed' ? remaining : (taken.get(id) ?? 0)),
+    ms: ms - (id === 'unattributed' ? remaining : (overheadById.get(id) ?? 0)),
   }));
   return [...rest, { id: 'profiler_overhead', ms: overheadMs }];
 }

@@ -74,6 +74,6 @@ export function migShare({ parent, profile }: MigInstance): MigShare | null {
   const found = known?.[profile];
   if (!known || !found) return null;
   const [smCount, memory] = found;
-  const least = Math.min(...Object.values(known).map(([, share]) => share));
-  return { smCount, memory, l2: profile.startsWith('1g.') ? least : memory };
+  const minShare = Math.min(...Object.values(known).map(([, share]) => share));
+  return { smCount, memory, l2: profile.startsWith('1g.') ? minShare : memory };
 }

@@ -70,13 +70,13 @@ export const recordImporter = {
       stageId: 0,
       lineNumber: 0,
       originNs: context.zero.monotonic_ns,
-      left: { cutOff: 0, newer: 0, unknown: 0 },
+      skipped: { cutOff: 0, newer: 0, unknown: 0 },
       hooked: [],
       prompts: { padding: 0, positions: 0 },
     };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
-    let taken = 0;
+    let linesRead = 0;
     for await (const line of lines) {
       if (pending !== null) take(pending, false);
       pending = line;
@@ -92,17 +92,17 @@ export const recordImporter = {
     for (const step of state.hooked)
       sink.append('stages', { ...step.row, warmup: step.row.warmup || warmup.has(step) });
     if (state.hooked.length > 0) outcome.issues.push(stagesOfHooks(state.hooked.length));
-    if (taken === 0 && state.left.newer > 0) throw newerRecord(path, state.left.newer);
-    outcome.issues.push(...leftOutIssues(state.left));
+    if (linesRead === 0 && state.skipped.newer > 0) throw newerRecord(path, state.skipped.newer);
+    outcome.issues.push(...leftOutIssues(state.skipped));
     return outcome;
 
     function take(line: string, last: boolean): void {
       state.lineNumber++;
       if (line.trim() === '') return;
       const parsed = parseLine(line, path, state.lineNumber, last);
-      if (typeof parsed === 'string') state.left[parsed]++;
+      if (typeof parsed === 'string') state.skipped[parsed]++;
       else {
-        taken++;
+        linesRead++;
         put(parsed, sink, context, outcome, state);
       }
     }
@@ -151,7 +151,7 @@ interface State {
   lineNumber: number;
   /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line has it. */
   originNs: number | null;
-  left: SkippedLines;
+  skipped: SkippedLines;
 }
 
 /** @returns the line, or the reason for skipping and counting it; any other invalid line is an error */

@@ -72,8 +72,8 @@ export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
   const { kvCache, batchSize, contextTokens, tensorParallelSize = 1, windows = 'whole' } = shape;
   let elements = 0;
   for (const { attention } of a.layers) {
-    const kept = Math.min(contextTokens, keptTokens(attention.window, windows));
-    elements += kept * kvElementsPerToken(attention, tensorParallelSize);
+    const cachedTokens = Math.min(contextTokens, keptTokens(attention.window, windows));
+    elements += cachedTokens * kvElementsPerToken(attention, tensorParallelSize);
   }
   const states = stateBytesPerSequence(a, kvCache, tensorParallelSize);
   return batchSize * (elements * bytesPerElement[kvCache] + states);

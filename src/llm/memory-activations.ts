@@ -49,9 +49,9 @@ export function emptyCache<B>(request: ResolvedRequest): CacheTensors<B> {
       const { window } = attention;
       // A window is a view of the whole prompt; it gets its own storage at the first decode step.
       const isCut = cache === 'growing' && hybridCache && window !== null && tokens > inputLen;
-      const kept = sequences * (isCut ? Math.min(tokens, window) : tokens) * b;
+      const storedBytes = sequences * (isCut ? Math.min(tokens, window) : tokens) * b;
       const keys = attention.kind === 'latent' ? attention.ropeDim : elements / 2;
-      return [kept * keys, kept * (elements - keys)];
+      return [storedBytes * keys, storedBytes * (elements - keys)];
     },
   };
 }

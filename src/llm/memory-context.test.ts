@@ -59,28 +59,31 @@ const steps1b = [
 ];
 
 test.each([
-  { model: 'llama-3.2-1b, batch 16, 128 + 512', taken: steps1b },
+  { model: 'llama-3.2-1b, batch 16, 128 + 512', allocatingSteps: steps1b },
   {
     model: 'qwen2.5-0.5b, batch 8, 512 + 64',
-    taken: [
+    allocatingSteps: [
       [12, 13],
       [45, 46],
     ],
   },
   {
     model: 'llama-2-7b, batch 4, 512 + 48',
-    taken: [
+    allocatingSteps: [
       [13, 14],
       [45, 46],
     ],
   },
-])('predicts each chunk that the driver allocated within 3 steps of its samples: $model', ({ taken }) => {
-  const pieces = (steps: number) => (mib(contextOf(Math.max(0, steps) + 1)) - mib(contextOf(0))) / 2;
-  for (const [before, [from, to]] of taken.entries()) {
-    expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
-    expect(pieces(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
-  }
-});
+])(
+  'predicts each chunk that the driver allocated within 3 steps of its samples: $model',
+  ({ allocatingSteps }) => {
+    const pieces = (steps: number) => (mib(contextOf(Math.max(0, steps) + 1)) - mib(contextOf(0))) / 2;
+    for (const [before, [from, to]] of allocatingSteps.entries()) {
+      expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
+      expect(pieces(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
+    }
+  },
+);
 
 test('float32 and unfused attention have no plans (686.8 MiB recorded for both), and a static cache has one length', () => {
   expect(mib(contextOf(48, { storage: floatStorage('float32') }))).toBe(687);

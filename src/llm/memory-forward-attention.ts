@@ -57,9 +57,9 @@ function grouped<B>(
   const heads = at.headCount / tensor;
   const kvHeads = Math.max(1, at.kvHeadCount / tensor);
   const queryBytes = tokens * heads * at.headDim * b;
-  const { kept, fresh } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
+  const { untilReturn, untilCached } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
   const cached = grown(forward, layer, before);
-  freeAll(memory, fresh);
+  freeAll(memory, untilCached);
   const allHeads = sequences * keysOf(forward, layer) * heads * at.headDim * b;
   // A single head is repeated as a view, which only a product copies.
   const isShared = kvHeads === 1 && heads > 1;
@@ -71,28 +71,29 @@ function grouped<B>(
     forOutput: isShared ? allHeads : 0,
   });
   const output = memory.malloc(tokens * forward.a.hiddenSize * b);
-  freeAll(memory, [core.attended, ...kept]);
+  freeAll(memory, [core.attended, ...untilReturn]);
   return { output, cached, weights: core.weights };
 }
 
-/** Query, key and value. `kept` stays until the layer's attention returns, `fresh` until it is in the cache. */
+/** Query, key and value. Each is freed when the attention of the layer returns, or when it is in the cache. */
 function projected<B>(
   { memory, a, b }: Forward<B>,
   at: GroupedAttention,
   queryBytes: number,
   kvBytes: number,
-): { kept: B[]; fresh: B[] } {
+): { untilReturn: B[]; untilCached: B[] } {
   // One matrix for all three; its parts are views.
-  if (a.family === 'GPT-2') return { kept: [memory.malloc(queryBytes + 2 * kvBytes)], fresh: [] };
+  if (a.family === 'GPT-2')
+    return { untilReturn: [memory.malloc(queryBytes + 2 * kvBytes)], untilCached: [] };
   if (a.family === 'Phi-3') {
     const all = memory.malloc(queryBytes + 2 * kvBytes);
-    return { kept: [rotated(memory, queryBytes), all], fresh: [rotated(memory, kvBytes)] };
+    return { untilReturn: [rotated(memory, queryBytes), all], untilCached: [rotated(memory, kvBytes)] };
   }
   let query = memory.malloc(queryBytes);
   if (at.rotaryDim === 0) {
     query = replaced(memory, query, queryBytes);
     const fresh = [memory.malloc(kvBytes), memory.malloc(kvBytes)];
-    return { kept: [query], fresh };
+    return { untilReturn: [query], untilCached: fresh };
   }
   const qkNormed = at.qkNorm === 'rmsnorm';
   const normed = (block: B, bytes: number): B => {
@@ -116,11 +117,14 @@ function projected<B>(
   if (share === 1) {
     memory.free(query);
     memory.free(key);
-    return { kept: [turnedQuery], fresh: [turnedKey, value] };
+    return { untilReturn: [turnedQuery], untilCached: [turnedKey, value] };
   }
   // The remaining dimensions of each head are concatenated after the rotated ones.
   const whole = memory.malloc(queryBytes);
-  return { kept: [whole, turnedQuery, query, turnedKey, key], fresh: [memory.malloc(kvBytes), value] };
+  return {
+    untilReturn: [whole, turnedQuery, query, turnedKey, key],
+    untilCached: [memory.malloc(kvBytes), value],
+  };
 }
 
 /** x·cos + rotate_half(x)·sin, product by product. */

@@ -107,7 +107,7 @@ function overheadOnGpu(
       : {}),
     cuda_context: contextPart(request),
     allocator_reserve: reservePart(a, device, request, {
-      given: used + workspace.bytes,
+      allocatedBytes: used + workspace.bytes,
       moving,
       workspace: workspace.bytes,
     }),
@@ -123,7 +123,7 @@ function reservePart(
   a: Architecture,
   device: Device,
   request: ResolvedRequest,
-  { given, moving, workspace }: { given: number; moving: number; workspace: number },
+  { allocatedBytes, moving, workspace }: { allocatedBytes: number; moving: number; workspace: number },
 ): Part {
   const { share, confidence } = allocatorReserveShare;
   if (request.reserve === 'share') {
@@ -135,7 +135,7 @@ function reservePart(
   }
   const { end } = reservedBytes(a, device, request, workspace);
   return {
-    bytes: Math.max(0, end - given),
+    bytes: Math.max(0, end - allocatedBytes),
     formula: 'simulation of torch’s caching allocator − memory in use at the peak',
     confidence: 'medium',
   };
@@ -166,13 +166,13 @@ function decodeMoment(
   const { inputLen, outputLen, cache } = request;
   if (outputLen < 2) return null;
   const growing = cache === 'growing';
-  const kept = growing ? request : wholeCache(request);
+  const cacheRequest = growing ? request : wholeCache(request);
   const tokens = inputLen + outputLen - (growing ? 1 : 0);
-  const kv = kvOf(a, device, kept, sequences, tokens);
+  const kv = kvOf(a, device, cacheRequest, sequences, tokens);
   const transient = transformersStep(a, device.layers, request, {
     cachedTokens: inputLen + outputLen - 2,
     newTokens: 1,
     kv,
   });
-  return { stage: 'decode', request: kept, kv, tokens, transient };
+  return { stage: 'decode', request: cacheRequest, kv, tokens, transient };
 }

@@ -39,11 +39,11 @@ export function loadedRest(
   const matrices = matricesOf(tensors, storage);
   const allocator = torchAllocator(20 * mib);
   // Made with the model: embedding and lm_head. Quantized layers follow one by one.
-  const kept = [
+  const unquantized = [
     ...matrices.filter(({ before }) => before === null),
     ...matrices.filter(({ before }) => before),
   ];
-  return kept.reduce((sum, { bytes, before }) => {
+  return unquantized.reduce((sum, { bytes, before }) => {
     const float = before === null ? null : allocator.malloc(before);
     const { size } = allocator.malloc(bytes);
     if (float) allocator.free(float);

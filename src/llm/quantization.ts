@@ -101,8 +101,11 @@ export function declaredWeights(config: Record<string, unknown>): WeightFormat |
   }
   const scheme = declaredScheme(quantization as Record<string, unknown>);
   if (!scheme) return null;
-  const kept = keptModules(config, quantization as Record<string, unknown>);
-  return { ...quantizedWeights(scheme, dtype ?? 'float16'), ...(kept.length > 0 ? { kept } : {}) };
+  const unquantizedComponents = keptModules(config, quantization as Record<string, unknown>);
+  return {
+    ...quantizedWeights(scheme, dtype ?? 'float16'),
+    ...(unquantizedComponents.length > 0 ? { unquantizedComponents } : {}),
+  };
 }
 
 /** Modules that a checkpoint leaves unquantized in all layers: gpt-oss and most NVFP4 checkpoints their attention. */

@@ -167,14 +167,14 @@ describe('4-bit floats', () => {
 
   it('leave modules unquantized that a checkpoint excludes in every layer, not those excluded in only one', () => {
     const quantization_config = { quant_method: 'modelopt', quant_algo: 'NVFP4' };
-    const kept = (ignore: string[]) =>
+    const componentsFor = (ignore: string[]) =>
       declaredWeights({ num_hidden_layers: 2, quantization_config: { ...quantization_config, ignore } })
-        ?.kept;
-    expect(kept(['model.layers.0.self_attn*', 'model.layers.1.self_attn*', 'lm_head'])).toEqual([
+        ?.unquantizedComponents;
+    expect(componentsFor(['model.layers.0.self_attn*', 'model.layers.1.self_attn*', 'lm_head'])).toEqual([
       'attention',
     ]);
-    expect(kept(['model.layers.0.self_attn*'])).toBeUndefined();
-    expect(kept(['*self_attn*', '*shared_experts*'])).toEqual(['attention', 'shared_experts']);
+    expect(componentsFor(['model.layers.0.self_attn*'])).toBeUndefined();
+    expect(componentsFor(['*self_attn*', '*shared_experts*'])).toEqual(['attention', 'shared_experts']);
   });
 
   it('compute in nvfp4 with --dtype fp4, and take the size of the named format', () => {

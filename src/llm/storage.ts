@@ -26,7 +26,7 @@ export interface WeightFormat {
   /** null: linear layers compute in the activations' dtype (weight-only quantization). */
   compute: DType | null;
   /** Linear layers that the checkpoint stores in `rest`. */
-  kept?: readonly Component[];
+  unquantizedComponents?: readonly Component[];
 }
 
 /** dtypes and formats that determine a stage's bytes. */
@@ -83,8 +83,11 @@ export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
  * Linear layers of the decoder, except those that every scheme excludes (routers, one-row gates) or that this one
  * excludes.
  */
-export function isQuantizable(t: Tensor, { kept = [] }: Pick<WeightFormat, 'kept'>): boolean {
-  if (kept.includes(t.component)) return false;
+export function isQuantizable(
+  t: Tensor,
+  { unquantizedComponents = [] }: Pick<WeightFormat, 'unquantizedComponents'>,
+): boolean {
+  if (unquantizedComponents.includes(t.component)) return false;
   const inLayer = t.component === 'attention' || t.component === 'mlp' || t.component === 'experts';
   return t.kind === 'linear' && (inLayer || (t.component === 'shared_experts' && t.rows > 1));
 }

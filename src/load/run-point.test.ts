@@ -83,15 +83,15 @@ test.each([
 });
 
 test('a failed request keeps what arrived before the failure', async () => {
-  const kept = async (fault: string, timeout_ms = 5000) => {
+  const recordsOf = async (fault: string, timeout_ms = 5000) => {
     const target = { ...testTarget(server, { fault }), timeout_ms };
     const [exchange] = (await run(target, { requests: planned(1, 8) })).exchanges;
     return [exchange!.status, exchange!.chunk_ns.length];
   };
-  expect(await kept('cut')).toEqual(['stream_cut', 4]);
+  expect(await recordsOf('cut')).toEqual(['stream_cut', 4]);
   // The server stops in the middle and keeps the connection open.
-  expect(await kept('stall', 2000)).toEqual(['timeout', 4]);
-  expect(await kept('error_event')).toEqual(['stream_error', 8]);
+  expect(await recordsOf('stall', 2000)).toEqual(['timeout', 4]);
+  expect(await recordsOf('error_event')).toEqual(['stream_error', 8]);
 });
 
 test('reads the full answer of a server that ignores max_tokens, and keeps its token count', async () => {

@@ -9,12 +9,12 @@ test('the kernel reports slices of 0.1 ms for the thread and an unchanged priori
   const sched = () => (process.platform === 'linux' ? readFileSync('/proc/thread-self/sched', 'utf8') : '');
   const priority = () => /^prio\s*:\s*(\d+)/m.exec(sched())?.[1];
   const before = priority();
-  const taken = await askForShortSlices();
+  const isGranted = await askForShortSlices();
   expect(priority()).toBe(before);
   const slice = /^se\.slice\s*:\s*(\d+)/m.exec(sched())?.[1];
   // /proc shows slices since 6.12, depending on the build.
   if (slice !== undefined && (major > 6 || (major === 6 && minor >= 12))) {
-    expect(taken).toBe(true);
+    expect(isGranted).toBe(true);
     expect(Number(slice)).toBe(100_000);
-  } else if (process.platform !== 'linux') expect(taken).toBe(false);
+  } else if (process.platform !== 'linux') expect(isGranted).toBe(false);
 });

@@ -25,12 +25,12 @@ export async function askForShortSlices(): Promise<boolean> {
     const attr = Buffer.alloc(attributes.bytes);
     attr.writeUInt32LE(attributes.bytes, 0);
     const types = ['int', 'void *', 'uint'];
-    const given = (values: [number, Buffer, ...number[]]) =>
+    const encode = (values: [number, Buffer, ...number[]]) =>
       values.flatMap((value, index) => [types[index] ?? 'uint', value]);
     // Keeps the thread's other attributes (policy, nice value).
-    if (system(call.get, ...given([0, attr, attributes.bytes, 0])) !== 0) return false;
+    if (system(call.get, ...encode([0, attr, attributes.bytes, 0])) !== 0) return false;
     attr.writeBigUInt64LE(sliceNs, attributes.runtime);
-    return system(call.set, ...given([0, attr, 0])) === 0;
+    return system(call.set, ...encode([0, attr, 0])) === 0;
   } catch {
     // Without syscall() in the C library, or without FFI, stamps are as late as the scheduler makes them.
     return false;

@@ -4,10 +4,10 @@ export async function inLanes<T>(
   lanes: number,
   work: (item: T, at: number) => Promise<void>,
 ): Promise<void> {
-  const left = items.entries();
+  const remaining = items.entries();
   let failed = false;
   const lane = async () => {
-    for (const [at, item] of left) {
+    for (const [at, item] of remaining) {
       if (failed) return;
       await work(item, at).catch((error: unknown) => {
         failed = true;

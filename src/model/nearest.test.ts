@@ -11,8 +11,8 @@ test.each([
   // Three changes in three letters are another word.
   ['foo', null],
   ['quantization', null],
-])('%s means %s', (word, meant) => {
-  expect(nearest(word, names)).toBe(meant);
+])('%s means %s', (word, suggestion) => {
+  expect(nearest(word, names)).toBe(suggestion);
 });
 
 test('without names there is no nearest one', () => {

@@ -89,7 +89,7 @@ export function secretsOfCommand(argv: readonly string[]): string[] {
   argv.forEach((word, i) => {
     const next = argv[i + 1];
     const [, name, value] = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word) ?? [];
-    const given =
+    const match =
       name === undefined
         ? /^--?[A-Za-z][\w.-]*$/.test(word) && isSecretName(word) && !next?.startsWith('--')
           ? next
@@ -98,7 +98,7 @@ export function secretsOfCommand(argv: readonly string[]): string[] {
           ? value
           : undefined;
     const password = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]+)@/i.exec(word)?.[1];
-    for (const secret of [given, password, attachedPassword(word)])
+    for (const secret of [match, password, attachedPassword(word)])
       if (secret !== undefined && secret !== null && secret.length >= 8 && !secret.startsWith('/'))
         found.add(secret);
   });

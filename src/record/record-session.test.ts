@@ -101,9 +101,9 @@ test('an added capture keeps clock and ids and has no secrets; a failed one chan
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
   await expect(addToSession(id, () => Promise.reject(full))).rejects.toMatchObject({ code: 'E_DISK_FULL' });
   expect((await openSession(id, home)).manifest).toEqual(before);
-  const added = await addToSession(id, async ({ zero, taken, redact }) => {
+  const added = await addToSession(id, async ({ zero, usedCaptureIds, redact }) => {
     expect(zero.realtime_ns).toBe(BigInt(Date.parse(before.started_at)) * 1_000_000n);
-    expect(taken).toEqual([]);
+    expect(usedCaptureIds).toEqual([]);
     expect(redact(secret)).toBe('***');
     return {
       executions: [],

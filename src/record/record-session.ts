@@ -145,7 +145,7 @@ type Addition = Pick<Recording, 'files' | 'redact'> & {
   /** Time 0 of the session. */
   zero: { realtime_ns: bigint; monotonic_ns: null };
   /** Ids of the session's captures. */
-  taken: string[];
+  usedCaptureIds: string[];
 };
 
 /**
@@ -166,7 +166,7 @@ export function addToSession(
         files,
         redact,
         zero: { realtime_ns: BigInt(Date.parse(started_at)) * 1_000_000n, monotonic_ns: null },
-        taken: captures.map(({ capture_id }) => capture_id),
+        usedCaptureIds: captures.map(({ capture_id }) => capture_id),
       });
       return await files.finish({
         ...added,

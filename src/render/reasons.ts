@@ -13,18 +13,18 @@ interface Explained {
 export function explained({ columns, rows, reasons }: Table): Explained {
   if (!reasons || rows.length === 0) return { columns, rows, reasons: [] };
   const heads = new Map<string, Set<string>>();
-  const kept = columns.map(({ head }, index) => {
+  const isKeptColumn = columns.map(({ head }, index) => {
     const why = rows.map(({ cells }) => missingReason(cells[index]));
     for (const reason of why)
       if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
     return why.some((reason) => reason === null);
   });
-  const isKept = (_: unknown, index: number): boolean => kept[index]!;
-  const left = columns.filter(isKept);
+  const isKept = (_: unknown, index: number): boolean => isKeptColumn[index]!;
+  const keptColumns = columns.filter(isKept);
   // A table of only names is not shown.
-  const known = left.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
+  const known = keptColumns.some(({ numeric }) => numeric) || !columns.some(({ numeric }) => numeric);
   return {
-    columns: left,
+    columns: keptColumns,
     rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(isKept) })) : [],
     reasons: [...heads].map(([reason, names]) => `${noValue}${nbsp}${few([...names])}: ${reason}`),
   };

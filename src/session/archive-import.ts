@@ -119,7 +119,7 @@ async function unpack(archive: string, folder: string): Promise<string> {
       entry.on('end', () => {
         attempt(() => {
           if (!file) return;
-          guard.written(file.place, file.hash.digest('hex'), Buffer.concat(file.kept));
+          guard.written(file.place, file.hash.digest('hex'), Buffer.concat(file.buffers));
           if (guard.wantsContent(file.place)) requireSpace(archive, folder, guard.announcedBytes());
         });
         if (file) open.delete(file);
@@ -165,7 +165,7 @@ interface UnpackedFile {
   place: string;
   hash: Hash;
   /** The content, if the guard wants to read it. */
-  kept: Buffer[];
+  buffers: Buffer[];
   write(chunk: Buffer): void;
   close(): void;
 }
@@ -173,14 +173,14 @@ interface UnpackedFile {
 function createFile(folder: string, place: string, keep: boolean): UnpackedFile {
   const descriptor = openSync(join(folder, place), 'wx');
   const hash = createHash('sha256');
-  const kept: Buffer[] = [];
+  const buffers: Buffer[] = [];
   return {
     place,
     hash,
-    kept,
+    buffers,
     write(chunk) {
       hash.update(chunk);
-      if (keep) kept.push(chunk);
+      if (keep) buffers.push(chunk);
       for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
     },
     close() {
@@ -213,28 +213,28 @@ function readable(archive: string, error: unknown): unknown {
 async function releaseTakenName(folder: string, id: string, home: Home): Promise<string | null> {
   const { name } = readUser(folder).user;
   if (name === null) return null;
-  const taken = sessionFolders(home).some(
+  const isUsed = sessionFolders(home).some(
     (sessionFolder) => sessionFolder.id !== id && readUser(sessionFolder.folder).user.name === name,
   );
-  if (!taken) return null;
+  if (!isUsed) return null;
   await changeUser(folder, (user) => ({ ...user, name: null }));
   return name;
 }
 
 /** Whether the archive was exported without raw reports and otherwise equals the saved session. */
-function isSameWithoutRaw(kept: ManifestFile, imported: ManifestFile): boolean {
+function isSameWithoutRaw(stored: ManifestFile, imported: ManifestFile): boolean {
   if (!imported.issues.some(({ code }) => code === rawLeftOut)) return false;
   const there = new Set(imported.data.artifacts.map(({ path }) => path));
-  const artifacts = kept.data.artifacts.filter(({ path }) => there.has(path));
-  return isDeepStrictEqual({ ...kept.data, artifacts }, imported.data);
+  const artifacts = stored.data.artifacts.filter(({ path }) => there.has(path));
+  return isDeepStrictEqual({ ...stored.data, artifacts }, imported.data);
 }
 
 function requireSame(id: string, imported: ManifestFile, home: Home): void {
-  const kept = readManifest(join(home.sessions, id), id);
-  if (kept.sha256 === imported.sha256 || isSameWithoutRaw(kept, imported)) return;
+  const stored = readManifest(join(home.sessions, id), id);
+  if (stored.sha256 === imported.sha256 || isSameWithoutRaw(stored, imported)) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
     what: `another session ${id} already exists`,
-    why: `Its content differs from the archive's (manifest ${kept.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,
+    why: `Its content differs from the archive's (manifest ${stored.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,
     fix: `To replace it: inferscope session export ${id}, session delete ${id}, then import again.`,
   });
 }

@@ -25,11 +25,11 @@ import { keepSession } from './test-session.js';
 
 const scratch = testFolder();
 const home = testHome();
-const kept = await keepSession(home, { name: 'base' });
-mkdirSync(join(kept.folder, 'derived'));
-writeFileSync(join(kept.folder, 'derived/report.html'), '<p>');
+const saved = await keepSession(home, { name: 'base' });
+mkdirSync(join(saved.folder, 'derived'));
+writeFileSync(join(saved.folder, 'derived/report.html'), '<p>');
 const archive = join(scratch, 'session.tar.gz');
-await exportSession(kept, { output: archive });
+await exportSession(saved, { output: archive });
 
 interface Entry {
   path: string;
@@ -68,8 +68,8 @@ function honest(): Entry[] {
     'artifacts/c0/record.jsonl',
   ];
   return files.map((path) => ({
-    path: `${kept.id}/${path}`,
-    content: readFileSync(join(kept.folder, path)),
+    path: `${saved.id}/${path}`,
+    content: readFileSync(join(saved.folder, path)),
   }));
 }
 
@@ -92,17 +92,17 @@ test('an export is a plain tar.gz that tar can read, and its import is identical
       'tables/ops/c0.parquet',
       'tables/stages/c0.parquet',
       'artifacts/c0/record.jsonl',
-    ].map((path) => `${kept.id}/${path}`),
+    ].map((path) => `${saved.id}/${path}`),
   );
   const otherHome = testHome();
   expect(await importSession(archive, otherHome)).toEqual({
-    id: kept.id,
+    id: saved.id,
     outcome: 'imported',
     droppedName: null,
   });
   const session = await openSession('base', otherHome);
   expect(readFileSync(join(session.folder, 'tables/ops/c0.parquet'))).toEqual(
-    readFileSync(join(kept.folder, 'tables/ops/c0.parquet')),
+    readFileSync(join(saved.folder, 'tables/ops/c0.parquet')),
   );
   expect(existsSync(join(session.folder, 'derived'))).toBe(false);
   expect(await importSession(archive, otherHome)).toMatchObject({ outcome: 'already_here' });
@@ -110,12 +110,12 @@ test('an export is a plain tar.gz that tar can read, and its import is identical
 
 test('reports are included on request; an existing file is replaced only with the option', async () => {
   const output = join(scratch, 'derived.tar.gz');
-  await exportSession(kept, { output, derived: true });
-  await expect(exportSession(kept, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
-  await exportSession(kept, { output, derived: true, overwrite: true });
+  await exportSession(saved, { output, derived: true });
+  await expect(exportSession(saved, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
+  await exportSession(saved, { output, derived: true, overwrite: true });
   const otherHome = testHome();
   await importSession(output, otherHome);
-  expect(readFileSync(join(otherHome.sessions, kept.id, 'derived/report.html'), 'utf8')).toBe('<p>');
+  expect(readFileSync(join(otherHome.sessions, saved.id, 'derived/report.html'), 'utf8')).toBe('<p>');
   expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
@@ -165,9 +165,9 @@ test('rejects an id that exists with other content; drops a name that is taken',
   const otherHome = testHome();
   mkdirSync(otherHome.sessions, { recursive: true });
   const different = await keepSession(testHome(), { createdAt: new Date(0) });
-  cpSync(different.folder, join(otherHome.sessions, kept.id), { recursive: true });
+  cpSync(different.folder, join(otherHome.sessions, saved.id), { recursive: true });
   await expect(importSession(archive, otherHome)).rejects.toMatchObject({ code: 'E_SESSION_ARCHIVE' });
-  expect(readdirSync(otherHome.sessions)).toEqual([kept.id]);
+  expect(readdirSync(otherHome.sessions)).toEqual([saved.id]);
 
   const named = testHome();
   await keepSession(named, { name: 'base', label: 'x' });
@@ -198,7 +198,7 @@ const evil = Buffer.from('evil');
 test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
   [
     'a path that climbs out',
-    (files) => [...files, { path: `${kept.id}/../../evil`, content: evil }],
+    (files) => [...files, { path: `${saved.id}/../../evil`, content: evil }],
     /a path outside/,
   ],
   [
@@ -210,27 +210,27 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
   ['a file without a folder', () => [{ path: 'session.json', content: evil }], /a path outside/],
   [
     'a symbolic link',
-    (files) => [...files, { path: `${kept.id}/derived/l`, type: 'SymbolicLink', linkpath: '/etc' }],
+    (files) => [...files, { path: `${saved.id}/derived/l`, type: 'SymbolicLink', linkpath: '/etc' }],
     /SymbolicLink/,
   ],
   [
     'a hard link',
-    (files) => [...files, { path: `${kept.id}/derived/l`, type: 'Link', linkpath: '/etc/passwd' }],
+    (files) => [...files, { path: `${saved.id}/derived/l`, type: 'Link', linkpath: '/etc/passwd' }],
     /Link/,
   ],
   [
     'a folder of its own, as tar packs it',
-    (files) => [{ path: `${kept.id}/`, type: 'Directory' }, ...files],
+    (files) => [{ path: `${saved.id}/`, type: 'Directory' }, ...files],
     /folder entries/,
   ],
   [
     'a device',
-    (files) => [...files, { path: `${kept.id}/derived/d`, type: 'CharacterDevice' }],
+    (files) => [...files, { path: `${saved.id}/derived/d`, type: 'CharacterDevice' }],
     /CharacterDevice/,
   ],
   [
     'an unannounced file',
-    (files) => [...files, { path: `${kept.id}/tables/evil.parquet`, content: evil }],
+    (files) => [...files, { path: `${saved.id}/tables/evil.parquet`, content: evil }],
     /does not list/,
   ],
   ['a file twice', (files) => [...files, files[2] as Entry], /twice/],
@@ -255,7 +255,7 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
   ],
   [
     'a manifest of absurd size',
-    () => [{ path: `${kept.id}/session.json`, size: 2 ** 33 }],
+    () => [{ path: `${saved.id}/session.json`, size: 2 ** 33 }],
     /larger than stated/,
   ],
   [
@@ -307,7 +307,7 @@ test('distinguishes an edited manifest, a newer major version and a session that
 
 test('rejects a gzip bomb at its first entry', async () => {
   const bomb = craft('bomb.tar.gz', [
-    { path: `${kept.id}/session.json`, content: Buffer.alloc(80 * 2 ** 20, 0x20) },
+    { path: `${saved.id}/session.json`, content: Buffer.alloc(80 * 2 ** 20, 0x20) },
   ]);
   expect(statSync(bomb).size).toBeLessThan(2 ** 20);
   await refused(bomb, 'E_SESSION_ARCHIVE', /larger than stated/);
@@ -327,8 +327,8 @@ test("rejects endless zeros, but accepts tar's padding", async () => {
 test('does not follow a link in place of a session', async () => {
   const otherHome = testHome();
   mkdirSync(otherHome.sessions, { recursive: true });
-  symlinkSync(dirname(kept.folder), join(otherHome.sessions, 'linked'));
-  await renameSession(kept, 'base', home);
-  await noteSession(kept, 'still here');
+  symlinkSync(dirname(saved.folder), join(otherHome.sessions, 'linked'));
+  await renameSession(saved, 'base', home);
+  await noteSession(saved, 'still here');
   await expect(openSession('linked', otherHome)).rejects.toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
 });

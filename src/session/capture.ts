@@ -141,10 +141,10 @@ function merge(old: ManifestData, summary: CaptureSummary, written: Written): Ma
     });
   }
   const paths = new Set(keptFiles(old).map(({ path }) => path));
-  const taken = written.artifacts.find(({ path }) => paths.has(path));
-  if (taken) {
+  const duplicate = written.artifacts.find(({ path }) => paths.has(path));
+  if (duplicate) {
     throw new InferscopeError('E_USAGE', {
-      what: `session ${old.id} already has a file ${taken.path}`,
+      what: `session ${old.id} already has a file ${duplicate.path}`,
       why: 'Another process added it while this capture was being written.',
       fix: 'Add the capture again.',
     });

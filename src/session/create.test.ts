@@ -105,13 +105,13 @@ test('stores artifacts from bytes, from a file and from the scratch folder; equa
   const writer = await createSession({ label: 'x', kind: 'run', home });
   writeFileSync(join(writer.scratch, 'trace.json'), 'two');
   const place = { kind: 'log', captureId: null };
-  const kept = [
+  const sessions = [
     await writer.addArtifact(elsewhere, place),
     await writer.addArtifact(elsewhere, place),
     await writer.addArtifact(join(writer.scratch, 'trace.json'), { kind: 'trace', captureId: 'c0' }),
     await writer.addArtifact(Buffer.from('x'), { ...place, name: '../../../etc/passwd' }),
   ];
-  expect(kept.map(({ path }) => path)).toEqual([
+  expect(sessions.map(({ path }) => path)).toEqual([
     'artifacts/session/run.log',
     'artifacts/session/run-2.log',
     'artifacts/c0/trace.json',
@@ -126,10 +126,10 @@ test('stores artifacts from bytes, from a file and from the scratch folder; equa
 test('two writers with the same second and label both save their session', async () => {
   const home = testHome();
   const createdAt = new Date('2026-11-20T22:15:03Z');
-  const kept = await Promise.all([1, 2, 3].map(() => keepSession(home, { createdAt })));
+  const sessions = await Promise.all([1, 2, 3].map(() => keepSession(home, { createdAt })));
   const stem = '20261120-221503-llama-24m';
-  expect(kept.map(({ id }) => id).sort()).toEqual([stem, `${stem}-2`, `${stem}-3`]);
-  for (const { id } of kept) expect((await openSession(id, home)).manifest.id).toBe(id);
+  expect(sessions.map(({ id }) => id).sort()).toEqual([stem, `${stem}-2`, `${stem}-3`]);
+  for (const { id } of sessions) expect((await openSession(id, home)).manifest.id).toBe(id);
 });
 
 test('a taken or invalid name fails before anything is written', async () => {

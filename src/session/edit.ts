@@ -43,11 +43,11 @@ export async function noteSession(
 /** Adds to the context of the workload; `clear` first removes earlier context. */
 export async function giveContext(
   session: Pick<SessionFolder, 'folder'>,
-  given: Context,
+  newContext: Context,
   clear = false,
 ): Promise<UserData> {
   return changeUser(session.folder, ({ context, ...user }) => {
-    const next = { ...(clear ? {} : context), ...given };
+    const next = { ...(clear ? {} : context), ...newContext };
     return { ...user, ...(Object.keys(next).length > 0 && { context: next }) };
   });
 }

@@ -32,8 +32,8 @@ export function keepHeadline(
 /** Null if the session has no headline time; undefined if it was not analyzed in this state. */
 export function readHeadline(folder: string, sha256: string): Headline | null | undefined {
   try {
-    const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
-    const { session_sha256: of, headline } = kept;
+    const stored = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
+    const { session_sha256: of, headline } = stored;
     if (of !== sha256) return undefined;
     return headline === null || isHeadline(headline) ? headline : undefined;
   } catch {
@@ -42,8 +42,8 @@ export function readHeadline(folder: string, sha256: string): Headline | null | 
 }
 
 /** Checks the content: derived/ is not covered by the checksums, and an archive may come from anyone. */
-function isHeadline(kept: unknown): kept is Headline {
-  const { text, figure } = kept as Partial<Headline>;
+function isHeadline(stored: unknown): stored is Headline {
+  const { text, figure } = stored as Partial<Headline>;
   const isShort = (value: unknown): boolean => typeof value === 'string' && value.length <= 80;
   return isShort(text) && isShort(figure?.name) && isShort(figure?.unit) && Number.isFinite(figure?.value);
 }

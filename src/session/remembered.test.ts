@@ -32,8 +32,8 @@ test('computes the answer for a large session once, until the session, its name 
   expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 3 });
 
   const path = join(folder, 'derived', 'trace.json');
-  const kept = JSON.parse(readFileSync(path, 'utf8')) as { key: string };
-  writeFileSync(path, JSON.stringify({ ...kept, answer: { kernels: 'many' } }));
+  const stored = JSON.parse(readFileSync(path, 'utf8')) as { key: string };
+  writeFileSync(path, JSON.stringify({ ...stored, answer: { kernels: 'many' } }));
   expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 4 });
   writeFileSync(path, '{"key": "cut');
   expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 5 });

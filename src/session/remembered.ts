@@ -41,10 +41,10 @@ export async function remembered<T>(
 
 async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
   try {
-    const kept = JSON.parse(await readFile(path, 'utf8')) as { key?: unknown; answer?: unknown };
-    if (kept.key !== key) return null;
+    const stored = JSON.parse(await readFile(path, 'utf8')) as { key?: unknown; answer?: unknown };
+    if (stored.key !== key) return null;
     // derived/ is not covered by the checksums, and an archive may come from anyone.
-    const checked = schema.safeParse(kept.answer);
+    const checked = schema.safeParse(stored.answer);
     return checked.success ? checked.data : null;
   } catch {
     return null;

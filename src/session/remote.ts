@@ -70,19 +70,19 @@ function secretOf({ key, secret, token, region, endpoint }: S3Access): string {
       why: 'It names the server that holds the sessions.',
       fix: 'For example: export AWS_ENDPOINT_URL=http://127.0.0.1:9000',
     });
-  const given = endpoint === null ? null : new URL(endpoint);
+  const url = endpoint === null ? null : new URL(endpoint);
   const parts = {
     KEY_ID: key,
     SECRET: secret,
     SESSION_TOKEN: token,
     REGION: region,
-    ENDPOINT: given?.host ?? null,
-    URL_STYLE: given && 'path',
+    ENDPOINT: url?.host ?? null,
+    URL_STYLE: url && 'path',
   };
   return [
     'TYPE s3',
     ...Object.entries(parts).flatMap(([name, value]) => (value === null ? [] : [`${name} ${quote(value)}`])),
-    ...(given ? [`USE_SSL ${given.protocol === 'https:'}`] : []),
+    ...(url ? [`USE_SSL ${url.protocol === 'https:'}`] : []),
   ].join(', ');
 }
 

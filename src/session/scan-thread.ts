@@ -10,11 +10,11 @@ interface ScanOrder extends FileScan<unknown> {
   stop: Int32Array<SharedArrayBuffer>;
 }
 
-type Reply = { taken: unknown } | { failed: string };
+type Reply = { result: unknown } | { failed: string };
 
 export interface ScanThread {
   /** The result of the row taker. */
-  taken: Promise<unknown>;
+  result: Promise<unknown>;
   /** Stops the thread before its next rows. */
   close(): Promise<void>;
 }
@@ -28,16 +28,16 @@ export function startScanThread(order: FileScan<unknown>, entry = childEntry('sc
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const worker = new Worker(entry, { workerData: { ...order, stop } satisfies ScanOrder, env: {} });
   const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()));
-  const taken = new Promise<unknown>((resolve, reject) => {
+  const result = new Promise<unknown>((resolve, reject) => {
     worker.on('message', (reply: Reply) => {
       if ('failed' in reply) reject(new Error(reply.failed));
-      else resolve(reply.taken);
+      else resolve(reply.result);
     });
     worker.on('error', reject);
     worker.on('exit', () => reject(new Error('the thread that reads the capture ended early')));
   });
   return {
-    taken,
+    result,
     async close() {
       // Not terminate(): ending a thread inside DuckDB's binding ends the process (1.5.5, "Napi::Error").
       Atomics.store(stop, 0, 1);
@@ -67,7 +67,7 @@ async function read(order: ScanOrder, { take, taken }: RowTaker<unknown>): Promi
       if (Atomics.load(order.stop, 0) !== 0) return { failed: 'it was stopped' };
       take(batch);
     }
-    return { taken: taken() };
+    return { result: taken() };
   } catch (error) {
     return { failed: error instanceof Error ? error.message : String(error) };
   }

@@ -97,10 +97,10 @@ function lastUsable(
   back: number,
   { matches }: SessionFilter,
 ): SessionFolder | undefined {
-  let left = back;
+  let remaining = back;
   for (const folder of folders.toReversed()) {
     const manifest = manifestOf(folder);
-    if ((manifest === null || matches(manifest)) && left-- === 0) return folder;
+    if ((manifest === null || matches(manifest)) && remaining-- === 0) return folder;
   }
   return undefined;
 }

@@ -44,10 +44,10 @@ interface OpenSessionFiles extends SessionFiles {
   discard(): Promise<void>;
 }
 
-/** @param taken artifact paths that the session already has */
+/** @param usedPaths artifact paths that the session already has */
 export async function openSessionFiles(
   folder: string,
-  taken: Iterable<string> = [],
+  usedPaths: Iterable<string> = [],
 ): Promise<OpenSessionFiles> {
   const scratch = join(folder, 'scratch');
   const spill = join(folder, 'spill');
@@ -55,7 +55,7 @@ export async function openSessionFiles(
   const staging = await createStaging({ folder, spillFolder: spill });
   const artifacts: Artifact[] = [];
   const forgotten = new Set<string>();
-  const paths = new Set(taken);
+  const paths = new Set(usedPaths);
 
   async function addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact> {
     const name = place.name ?? (typeof source === 'string' ? basename(source) : place.kind);
@@ -120,8 +120,8 @@ export async function openSessionFiles(
             await rm(join(folder, path));
         await rm(scratch, { recursive: true, force: true });
         await rm(spill, { recursive: true, force: true });
-        for (const kept of new Set(artifacts.map(({ path }) => join(folder, path, '..'))))
-          await flushToDisk(kept);
+        for (const artifactFolder of new Set(artifacts.map(({ path }) => join(folder, path, '..'))))
+          await flushToDisk(artifactFolder);
         for (const top of ['tables', 'artifacts', '.']) {
           if (existsSync(join(folder, top))) await flushToDisk(join(folder, top));
         }
@@ -143,13 +143,13 @@ async function putFile(source: string | Uint8Array, target: string, scratch: str
 }
 
 /** The first unused of record.jsonl, record-2.jsonl, … */
-function freePath(taken: Set<string>, folder: string, name: string): string {
+function freePath(usedPaths: Set<string>, folder: string, name: string): string {
   const safe = name.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[.-]+/, '') || 'file';
   const extension = extname(safe);
   const stem = safe.slice(0, safe.length - extension.length);
   let path = `${folder}/${safe}`;
-  for (let n = 2; taken.has(path); n++) path = `${folder}/${stem}-${n}${extension}`;
-  taken.add(path);
+  for (let n = 2; usedPaths.has(path); n++) path = `${folder}/${stem}-${n}${extension}`;
+  usedPaths.add(path);
   return path;
 }
 

@@ -17,15 +17,15 @@ const unknownWorkload: Workload = {
  * storage of weights.
  */
 export function withContext(recorded: Workload | null, context: Context): Workload | null {
-  const given = givenParts.filter((part) => context[part] !== undefined);
-  if (given.length === 0) return recorded;
+  const givenByUser = givenParts.filter((part) => context[part] !== undefined);
+  if (givenByUser.length === 0) return recorded;
   const workload = recorded ?? unknownWorkload;
   return {
     ...workload,
     model: modelOf(workload.model, context),
     batch_size: context.batch_size ?? workload.batch_size,
     input_len: context.input_len ?? workload.input_len,
-    given,
+    given: givenByUser,
   };
 }
 

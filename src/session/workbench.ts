@@ -44,7 +44,7 @@ export function createWorkbench(
   duckdb: typeof DuckDB,
   folder: string,
 ): OpenWorkbench {
-  const kept: StagedFile[] = [];
+  const stagedFiles: StagedFile[] = [];
   const writing: Promise<void>[] = [];
   const inMemory = inMemoryTables();
   const scans: ScanThread[] = [];
@@ -54,7 +54,7 @@ export function createWorkbench(
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
-    if (kept.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
+    if (stagedFiles.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
     await mkdir(join(folder, 'tables', table), { recursive: true });
     return path;
   }
@@ -64,7 +64,7 @@ export function createWorkbench(
     file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
   ): void {
     const whole = (async () => {
-      kept.push({ ...file, ...(await written) });
+      stagedFiles.push({ ...file, ...(await written) });
     })();
     whole.catch(() => {});
     writing.push(whole);
@@ -133,7 +133,7 @@ export function createWorkbench(
     }
   }
   return {
-    kept: () => kept,
+    kept: () => stagedFiles,
     async close() {
       // An interrupt has no effect on a statement that is about to start, so repeat it.
       const again = setInterval(() => connections.forEach((open) => open.interrupt()), 20);
@@ -154,7 +154,7 @@ export function createWorkbench(
       if (files.rows >= scanThreadFromRows) {
         const thread = startScanThread(files);
         scans.push(thread);
-        return (await thread.taken) as R;
+        return (await thread.result) as R;
       }
       const { take, taken } = taker(files.input);
       for await (const batch of apart((ownConnection) => scan(ownConnection, files.sql))) take(batch);
@@ -179,8 +179,10 @@ export function createWorkbench(
     async keep(table, captureId, select, constants) {
       const path = await freshPath(table, captureId);
       const rows = await alone(async (ownConnection) => {
-        const given = await ownConnection.run(`DESCRIBE ${select}`);
-        const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
+        const described = await ownConnection.run(`DESCRIBE ${select}`);
+        const types = new Map(
+          (await described.getRowsJS()).map(([name, type]) => [String(name), String(type)]),
+        );
         const columns = expressions(table, types, { ...constants, capture_id: captureId });
         const result = await withMemory(() =>
           ownConnection.run(
@@ -190,7 +192,7 @@ export function createWorkbench(
         );
         return result.rowsChanged;
       });
-      kept.push({ table, capture_id: captureId, path, rows });
+      stagedFiles.push({ table, capture_id: captureId, path, rows });
       return rows;
     },
     async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
@@ -207,11 +209,11 @@ export function createWorkbench(
       const same: Constants = { ...constants, capture_id: captureId };
       return {
         add(part) {
-          const given = announced(part.columns(part.input));
-          Object.assign(same, given.same);
-          const columns = fileColumns(table, given.columns, {});
+          const announcement = announced(part.columns(part.input));
+          Object.assign(same, announcement.same);
+          const columns = fileColumns(table, announcement.columns, {});
           file.add(
-            columns.filter(({ name }) => name in given.columns),
+            columns.filter(({ name }) => name in announcement.columns),
             part,
           );
         },
@@ -219,7 +221,7 @@ export function createWorkbench(
       };
     },
     keptRows(table, captureIds) {
-      const paths = kept
+      const paths = stagedFiles
         .filter((file) => file.table === table && file.rows > 0 && captureIds.includes(file.capture_id))
         .map(({ path }) => quote(join(folder, path)));
       return paths.length === 0 ? null : `read_parquet([${paths.join(', ')}])`;
@@ -282,13 +284,13 @@ function announced(inMemory: InMemoryColumns): { columns: Record<string, KeptCol
 /** The file column of each column of the model's table: given by row, constant, or null. */
 function fileColumns(
   table: TableName,
-  given: Record<string, KeptColumn>,
+  columns: Record<string, KeptColumn>,
   constants: Constants,
 ): FileColumn[] {
-  checkNames(table, [...Object.keys(given), ...Object.keys(constants)]);
+  checkNames(table, [...Object.keys(columns), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name] ?? null;
-    const keptColumn = given[name];
+    const keptColumn = columns[name];
     if (keptColumn && !(name in constants)) return { name, type, texts: [], ...keptColumn };
     if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
     return { name, type, texts: [], constant };
@@ -303,13 +305,13 @@ function checkNames(table: TableName, names: string[]): void {
 /** SQL of each column of the model's table from the columns of the select, cast to the schema's type; NaN becomes null. */
 function expressions(
   table: TableName,
-  given: Map<string, string>,
+  types: Map<string, string>,
   constants: Record<string, string | number | null>,
 ): string[] {
-  checkNames(table, [...given.keys(), ...Object.keys(constants)]);
+  checkNames(table, [...types.keys(), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name];
-    const from = given.get(name);
+    const from = types.get(name);
     let value = 'NULL';
     if (typeof constant === 'string') value = quote(constant);
     else if (typeof constant === 'number') value = String(constant);

@@ -14,8 +14,8 @@ export function tokenGuard(token: string): MiddlewareHandler {
     const url = new URL(context.req.url);
     // Cookies ignore ports, so the name contains the port: two servers on one host need different cookies.
     const name = `inferscope-${url.port}`;
-    const given = url.searchParams.get('token');
-    if (given !== null && equal(given, token)) {
+    const sentToken = url.searchParams.get('token');
+    if (sentToken !== null && equal(sentToken, token)) {
       setCookie(context, name, token, { httpOnly: true, sameSite: 'Strict', path: '/' });
       url.searchParams.delete('token');
       return context.redirect(`${url.pathname}${url.search}`, 303);

@@ -58,7 +58,7 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
       of,
       ns: of.reduce((sum, origin) => sum + origin.total_ns, 0),
     }));
-    let left = x;
+    let nextX = x;
     for (const { label, of, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
       const isName = depth === depths - 1;
       const classes = new Set(of.map((origin) => origin.class ?? 'other'));
@@ -70,14 +70,14 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
           label: shown,
           // Accessible names must contain the visible text.
           title: `${shown === text ? text : `${shown}, ${text}`}: ${formatNs(ns)} (${formatPart(ns, total)}), ${plural(count, ...noun)}`,
-          x: left,
+          x: nextX,
           ns,
           fill: depth > 0 && classes.size === 1 ? [...classes][0]! : null,
           name: isName ? label : null,
         });
-        place(of, depth + 1, left);
+        place(of, depth + 1, nextX);
       }
-      left += ns;
+      nextX += ns;
     }
   };
   place(origins, 0, 0);

@@ -21,8 +21,8 @@ export function patience(
   waiting: (context: Context, seconds: number) => Promise<Response>,
 ): MiddlewareHandler {
   const working = new Map<string, Work>();
-  const start = (url: string, given: Headers): Work => {
-    const headers = new Headers(given);
+  const start = (url: string, requestHeaders: Headers): Work => {
+    const headers = new Headers(requestHeaders);
     headers.set('accept', '*/*');
     const answer = Promise.resolve(app.fetch(new Request(url, { headers })));
     const drop = (): unknown => setTimeout(() => working.delete(url), keptMs).unref();

@@ -51,7 +51,7 @@ export function requestGantt(
   const inRange = requests.slice(from, from + most);
   const timed = inRange.filter(isTimed);
   if (timed.length === 0) return null;
-  const start_s = timed.reduce((least, request) => Math.min(least, beginOf(request)), Infinity);
+  const start_s = timed.reduce((earliest, request) => Math.min(earliest, beginOf(request)), Infinity);
   const before = requests
     .slice(0, from)
     .filter(isTimed)

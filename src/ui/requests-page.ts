@@ -27,8 +27,8 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
   const listed = Math.ceil(mostListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
   const slowest = requests.toSorted((a, b) => (b.e2e_ms ?? -1) - (a.e2e_ms ?? -1));
-  const kept = new Set(slowest.slice(0, drawn));
-  const shown = requests.filter((request) => kept.has(request));
+  const shownRequests = new Set(slowest.slice(0, drawn));
+  const shown = requests.filter((request) => shownRequests.has(request));
   const failed = requests.filter(({ status }) => status !== null && status !== 'ok').length;
   const panels = latencies
     .filter(([id]) => shown.some((request) => request[id] !== null))
@@ -68,7 +68,7 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
         {
           t: 'text',
           text: `${plural(requests.length, 'request')}, ${failed} failed. Circles are measured requests, squares warm-up, triangles failures.${
-            kept.size < requests.length ? ` Charts have the ${drawn} slowest.` : ''
+            shownRequests.size < requests.length ? ` Charts have the ${drawn} slowest.` : ''
           }${requests.length > listed ? ` The table has the ${listed} slowest; all: ${others}` : ''}`,
         },
         ...(panels.length > 0

@@ -90,7 +90,7 @@ function byPhase<R extends { phase: string }>(
 const levelOf = (blocks: readonly Block[]): 1 | 2 | 3 =>
   blocks
     .flatMap((block) => (block.t === 'table' ? block.rows.map(({ level = 1 }) => level) : [1 as const]))
-    .reduce((least, level) => (level < least ? level : least), 3);
+    .reduce((lowest, level) => (level < lowest ? level : lowest), 3);
 
 const phaseName = (phase: string): string =>
   (stageLabels as Record<string, string | undefined>)[phase] ?? phase;

@@ -63,9 +63,9 @@ function modelFacts({
             text: [
               bytes(files.bytes),
               `, ${files.source}`,
-              ...files.left_out.flatMap(({ what, bytes: left }, index): Part[] => [
+              ...files.left_out.flatMap(({ what, bytes: size }, index): Part[] => [
                 index === 0 ? '; left out: ' : ', ',
-                bytes(left),
+                bytes(size),
                 ` ${what}`,
               ]),
             ],
@@ -218,13 +218,13 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
   const { needed_gpu_bytes: needed, fits } = point;
   // The KV cache grows further after the peak in prefill.
   const grows = formatGb(needed) !== formatGb(point.largest_gpu_bytes);
-  const least =
+  const cacheWords =
     memory.engine === 'vllm'
       ? ' with the KV cache of this batch'
       : grows
         ? ' with the KV cache of all tokens'
         : '';
-  const of: Part[] = ['needs ', bytes(needed), `${least}, the GPU has `, bytes(total)];
+  const of: Part[] = ['needs ', bytes(needed), `${cacheWords}, the GPU has `, bytes(total)];
   if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
   const spare = total - needed;
   if (spare >= 0) return ['no: ', ...of, ', of which vLLM may use less (gpu_memory_utilization)'];

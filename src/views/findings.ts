@@ -57,7 +57,7 @@ export function findingBlocks(
   const session = data.session.name ?? data.session.id;
   const withheld = withheldWords(data.withheld);
   const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
-  const left = timed && data.session.status === 'complete' ? unexplained(data) : null;
+  const unexplainedTime = timed && data.session.status === 'complete' ? unexplained(data) : null;
   return [
     found.length === 0
       ? { t: 'text', text: nothingFound(data) }
@@ -78,7 +78,7 @@ export function findingBlocks(
         ]
       : []),
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ t: 'text', text: nothingSignificant(data, left) } satisfies Block]
+      ? [{ t: 'text', text: nothingSignificant(data, unexplainedTime) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
@@ -110,7 +110,7 @@ export function findingBlocks(
               ...(tables || data.stages.length === 0
                 ? [{ command: `inferscope report ${session} --format text`, why: 'every table' }]
                 : []),
-              ...(found.every(isMinor) && left ? data.next_steps.slice(0, 1) : []),
+              ...(found.every(isMinor) && unexplainedTime ? data.next_steps.slice(0, 1) : []),
               ...(!tables && found.some(({ gain }) => gain !== null)
                 ? [{ command: `inferscope explain ${session} --verify <after>`, why: 'check a change' }]
                 : []),
@@ -158,15 +158,18 @@ function unexplained(data: ExplainResult): { share: number; stage: StageWaterfal
   return stage && share >= muchUnexplained ? { share, stage } : null;
 }
 
-function nothingSignificant({ session, stages }: ExplainResult, left: ReturnType<typeof unexplained>): Text {
+function nothingSignificant(
+  { session, stages }: ExplainResult,
+  unexplainedTime: ReturnType<typeof unexplained>,
+): Text {
   if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
-  return left === null
+  return unexplainedTime === null
     ? 'Nothing significant to change.'
     : [
         'The session does not show the cause of ',
-        { n: left.share, unit: 'ratio' },
-        ` of the ${stageLabels[left.stage.kind]}.`,
+        { n: unexplainedTime.share, unit: 'ratio' },
+        ` of the ${stageLabels[unexplainedTime.stage.kind]}.`,
       ];
 }
 
@@ -278,9 +281,9 @@ function gainText(
   // A pause between two stages is removed completely.
   if (stage === null && after === 0) return `${value} per pause${interval}`;
   const of = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
-  const left = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
+  const leavingWords = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
-  return `${value} ${of}${interval}${left}${shorter}`;
+  return `${value} ${of}${interval}${leavingWords}${shorter}`;
 }
 
 /** The evidence rows, and the query that returns them. */

@@ -72,8 +72,8 @@ test('a shape in several sources is kept once, from the source with the most inf
     gemm('cublaslt-log', 256),
     gemm('profiler', 256),
   ];
-  const { rows: kept, leftOut } = oncePerShape(all);
-  expect(kept.map(({ source, n }) => [source, n])).toEqual([
+  const { rows: distinct, leftOut } = oncePerShape(all);
+  expect(distinct.map(({ source, n }) => [source, n])).toEqual([
     ['cublaslt-log', 5632],
     ['cublas-log', 2048],
     ['profiler', 256],

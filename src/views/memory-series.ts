@@ -22,16 +22,16 @@ export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorM
 
 /** Bytes of a part at a moment: its share of the allocated peak, and memory reserved in addition. */
 export function allocatedPartBytes(moment: AllocatorMoment, part: (typeof allocatedParts)[number]): number {
-  const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
+  const allocated = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
   switch (part) {
     case 'model_weights':
       return moment.weights_bytes ?? 0;
     case 'kv_cache':
       return moment.kv_cache_bytes ?? 0;
     case 'activations':
-      return Math.max(0, moment.rest_bytes ?? given);
+      return Math.max(0, moment.rest_bytes ?? allocated);
     case 'allocator_reserve':
-      return Math.max(0, (moment.reserved_bytes ?? given) - given);
+      return Math.max(0, (moment.reserved_bytes ?? allocated) - allocated);
   }
 }
 

@@ -249,25 +249,25 @@ function longestThrottle(all: MonitorDevice['throttling']['periods']): Text {
 }
 
 function periods({ idle, throttling }: MonitorDevice): Block[] {
-  const title = (what: string, kept: number, count: number): string =>
-    kept < count ? `${what}: ${kept} longest of ${count}` : what;
+  const title = (what: string, shown: number, count: number): string =>
+    shown < count ? `${what}: ${shown} longest of ${count}` : what;
   const time = [
     { id: 'from_ms', head: 'start', numeric: true },
     { id: 'duration_ms', head: 'duration', numeric: true },
   ];
   const fold = (
     what: string,
-    kept: number,
+    shown: number,
     count: number,
     table: Pick<Block & { t: 'table' }, 'columns' | 'rows'>,
   ): Block[] =>
-    kept === 0
+    shown === 0
       ? []
       : [
           {
             t: 'fold',
             level: 3,
-            title: title(what, kept, count),
+            title: title(what, shown, count),
             blocks: [{ t: 'table', title: 'Since the recording started', ...table }],
           },
         ];

@@ -121,8 +121,8 @@ const most = (points: readonly ServingPoint[], of: (point: ServingPoint) => Figu
 
 /** Latency of the lowest load, throughput of the best load. */
 function cards(points: readonly ServingPoint[]): { label: string; value: Text; note: Text }[] {
-  const [least] = points;
-  if (!least) return [];
+  const [lowestLoad] = points;
+  if (!lowestLoad) return [];
   const latency = (label: string, of: Distribution) =>
     'value' in of
       ? []
@@ -130,14 +130,14 @@ function cards(points: readonly ServingPoint[]): { label: string; value: Text; n
           {
             label,
             value: ms(of.p50),
-            note: [`${loadLabel(least.load)}; p99 `, ms(of.p99)] as Text,
+            note: [`${loadLabel(lowestLoad.load)}; p99 `, ms(of.p99)] as Text,
           },
         ];
   const fastest = most(points, ({ throughput }) => throughput.output_tokens_per_s);
   const best = most(points, ({ goodput }) => goodput.requests_per_s);
   return [
-    ...latency('TTFT, median', least.latency.ttft),
-    ...latency('TPOT, median', least.latency.tpot),
+    ...latency('TTFT, median', lowestLoad.latency.ttft),
+    ...latency('TPOT, median', lowestLoad.latency.tpot),
     ...(fastest
       ? [
           {

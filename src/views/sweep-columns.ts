@@ -48,10 +48,10 @@ export const figureValue = (name: string, value: number | null | undefined, run:
 
 /** Parameters of the runs, those that vary first. */
 export const parametersOf = ({ varied, runs }: SweepResult): string[] => {
-  const given = runs.flatMap(({ parameters }) =>
+  const values = runs.flatMap(({ parameters }) =>
     Object.keys(parameters).filter((name) => parameters[name] !== null),
   );
-  return [...new Set([...varied, ...given])];
+  return [...new Set([...varied, ...values])];
 };
 
 /** A model name without owner and folders, which would leave no room for other columns. */

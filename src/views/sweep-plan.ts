@@ -13,18 +13,18 @@ const number = { numeric: true } as const;
 /** `sweep --dry-run`: expected time, runs that will not fit, and the commands as typed after `program`. */
 export function sweepPlanView(document: Document<SweepResult>, program: readonly string[]): View {
   const { data, issues } = document;
-  const left = data.runs.filter(({ outcome }) => outcome === 'pending' || outcome === 'interrupted');
-  const finished = data.runs.length - left.length;
-  const misfits = left.filter(({ expected }) => expected.fits === false);
-  const bases = [...new Set(left.map(({ expected }) => expected.basis))];
+  const remaining = data.runs.filter(({ outcome }) => outcome === 'pending' || outcome === 'interrupted');
+  const finished = data.runs.length - remaining.length;
+  const misfits = remaining.filter(({ expected }) => expected.fits === false);
+  const bases = [...new Set(remaining.map(({ expected }) => expected.basis))];
   const parameters: ColumnOf<SweepRun>[] = parametersOf(data).map((name, index, { length }) => ({
     id: name,
     head: parameterLabel(name),
-    numeric: left.every((run) => typeof run.parameters[name] !== 'string'),
+    numeric: remaining.every((run) => typeof run.parameters[name] !== 'string'),
     ...(index === 0 ? {} : { drop: length - index }),
     of: (run) => parameterValue(name, run.parameters[name]),
   }));
-  const { columns, alike } = withoutAlike(parameters, left, data.varied);
+  const { columns, alike } = withoutAlike(parameters, remaining, data.varied);
   return {
     command: 'sweep --dry-run',
     title: data.name ?? data.stamp,
@@ -34,8 +34,8 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
       {
         t: 'text',
         text: [
-          `${finished > 0 ? `${left.length} of ${plural(left.length + finished, 'run')} left` : plural(left.length, 'run')}, about `,
-          seconds(left.reduce((sum, { expected }) => sum + expected.seconds, 0)),
+          `${finished > 0 ? `${remaining.length} of ${plural(remaining.length + finished, 'run')} left` : plural(remaining.length, 'run')}, about `,
+          seconds(remaining.reduce((sum, { expected }) => sum + expected.seconds, 0)),
         ],
       },
       {
@@ -45,10 +45,10 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
           ...(alike.length > 0 ? [{ name: 'all', text: alike }] : []),
         ],
       },
-      planTable('Expected', left, columns),
+      planTable('Expected', remaining, columns),
       ...(misfits.length > 0 ? [{ t: 'text', text: misfitText(misfits) } as const] : []),
       { t: 'issues', issues },
-      { t: 'lines', text: left.map((run) => commandText([...program, ...run.arguments])).join('\n') },
+      { t: 'lines', text: remaining.map((run) => commandText([...program, ...run.arguments])).join('\n') },
     ],
     sections: [],
   };

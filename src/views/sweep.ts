@@ -92,8 +92,8 @@ function runBlocks(data: SweepResult): Block[] {
       of: ({ run: { session_id: id } }) => (id === null ? { missing: 'no session' } : { code: id }),
     },
   ];
-  const kept = ['run', 'took', 'session', ...figures, ...data.varied];
-  const { columns: shown, alike } = withoutAlike(columns, lines, kept);
+  const keptColumns = ['run', 'took', 'session', ...figures, ...data.varied];
+  const { columns: shown, alike } = withoutAlike(columns, lines, keptColumns);
   const dropped = shown.map((column) => {
     const drop = order.indexOf(column.id);
     return drop < 0 ? column : { ...column, drop };

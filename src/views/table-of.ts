@@ -18,18 +18,18 @@ export const tableOf = <T>(
 
 /**
  * Splits off columns with the same value in every row, as words to show above the table ("input 128, fits yes").
- * @param kept ids of columns that stay
+ * @param keptColumns ids of columns that stay
  */
 export function withoutAlike<T>(
   columns: readonly ColumnOf<T>[],
   things: readonly T[],
-  kept: readonly string[],
+  keptColumns: readonly string[],
 ): { columns: ColumnOf<T>[]; alike: Part[] } {
   const [first] = things;
   if (first === undefined || things.length === 1) return { columns: [...columns], alike: [] };
   const same = ({ id, of }: ColumnOf<T>): boolean => {
     const value = JSON.stringify(of(first));
-    return !kept.includes(id) && things.every((one) => JSON.stringify(of(one)) === value);
+    return !keptColumns.includes(id) && things.every((one) => JSON.stringify(of(one)) === value);
   };
   const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
   const alike = columns.filter((column) => same(column) && !isMissing(column.of(first)));

@@ -27,17 +27,24 @@ function point(t_s: number, used: [number, number]): MemoryPoint {
   };
 }
 
-const moment = (gpu: number, stage: string, t_s: number, given: number, kv: number, reserved: number) => ({
+const moment = (
+  gpu: number,
+  stage: string,
+  t_s: number,
+  allocated: number,
+  kv: number,
+  reserved: number,
+) => ({
   gpu,
   rank: gpu,
   stage,
   t_s,
-  allocated_bytes: given - 0.2e9,
+  allocated_bytes: allocated - 0.2e9,
   reserved_bytes: reserved,
-  max_allocated_bytes: given,
+  max_allocated_bytes: allocated,
   weights_bytes: 7e9,
   kv_cache_bytes: kv,
-  rest_bytes: given - 7e9 - kv,
+  rest_bytes: allocated - 7e9 - kv,
 });
 
 /** Llama-2-7B over two GPUs with round figures: 7 GB of weights on each, a snapshot, unreliable last seconds. */

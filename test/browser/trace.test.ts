@@ -140,10 +140,10 @@ describe('the report of a GPU session in Chromium', () => {
     await table.locator('th:nth-child(5) button').click();
     expect(await shares()).toEqual(descending.toReversed().toSorted((a, b) => a - b));
     await page.locator('#kernels .filter input').first().fill('nvjet');
-    const left = await table.locator('tbody tr:visible td:first-child').allInnerTexts();
+    const remaining = await table.locator('tbody tr:visible td:first-child').allInnerTexts();
     const named = inputs.trace!.data.kernels.slice(0, 25).filter(({ name }) => name.includes('nvjet'));
-    expect(left).toHaveLength(named.length);
-    expect(left.every((text) => text.includes('nvjet'))).toBe(true);
+    expect(remaining).toHaveLength(named.length);
+    expect(remaining.every((text) => text.includes('nvjet'))).toBe(true);
     await page.close();
   });
 

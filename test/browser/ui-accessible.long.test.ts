@@ -116,8 +116,8 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
     const reached = new Set<string>();
     // One more Tab than there are controls: if focus never leaves the page, it is trapped.
     const most = await page.locator('a, button, input, select, summary, [tabindex="0"], .cm-content').count();
-    let left = false;
-    for (let at = 0; at <= most && !left; at++) {
+    let hasLeft = false;
+    for (let at = 0; at <= most && !hasLeft; at++) {
       await page.keyboard.press('Tab');
       const focus = await page.evaluate<{ name: string; seen: boolean } | null>(`(() => {
         const one = document.activeElement;
@@ -129,13 +129,13 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
         const seen = width > 0 && height > 0 && bottom > 0 && top < innerHeight && outlineStyle !== 'none';
         return { name: numbers.get(one) + ' ' + one.outerHTML.slice(0, 80), seen };
       })()`);
-      if (focus === null || reached.has(focus.name)) left = true;
+      if (focus === null || reached.has(focus.name)) hasLeft = true;
       else {
         expect(focus.seen, `${path} ${focus.name}`).toBe(true);
         reached.add(focus.name);
       }
     }
-    expect(left, path).toBe(true);
+    expect(hasLeft, path).toBe(true);
     expect(reached.size, path).toBeGreaterThan(5);
   }
   await context.close();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test } from 'vitest';
 
-const kept = 'test/golden/core.txt';
+const storedNumbers = 'test/golden/core.txt';
 const script = 'test/golden/documents.mjs';
 
 test('tables and bars of four recorded sessions equal the golden file', () => {
@@ -15,7 +15,7 @@ test('tables and bars of four recorded sessions equal the golden file', () => {
   expect(status, stderr).toBe(0);
   const now = new Set(readFileSync(file, 'utf8').split('\n'));
   rmSync(folder, { recursive: true, force: true });
-  const before = readFileSync(kept, 'utf8').trimEnd().split('\n');
+  const before = readFileSync(storedNumbers, 'utf8').trimEnd().split('\n');
   expect(before.length).toBeGreaterThan(200);
   // A new column or bar is an addition. After a deliberate change: node test/golden/documents.mjs core test/golden/core.txt
   expect(before.filter((line) => !now.has(line))).toEqual([]);

@@ -72,8 +72,8 @@ describe('each format becomes a session', () => {
     summed.add(document);
     const ran = run(captures[name], '--name', `of-${name}`, first ? '--json' : '--no-analyze');
     expect(ran.status, ran.stderr).toBe(0);
-    const { captures: kept, artifacts } = await shown(`of-${name}`);
-    expect(kept.map((capture) => capture.importer)).toEqual([importer]);
+    const { captures: savedCaptures, artifacts } = await shown(`of-${name}`);
+    expect(savedCaptures.map((capture) => capture.importer)).toEqual([importer]);
     expect(artifacts.map(({ kind }) => kind)).toEqual([importer]);
     expect(Number((await rows(`SELECT count(*) FROM ${table}`, `of-${name}`))[0]![0])).toBeGreaterThan(0);
     if (!first) return;

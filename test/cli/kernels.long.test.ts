@@ -84,7 +84,7 @@ test("a model's operations sum to its steps, and fit 80 columns", () => {
 });
 
 test('bad input is reported before anything is measured, with what to type', () => {
-  const kept = sessions(at).length;
+  const sessionCount = sessions(at).length;
   const fails = (args: string[], code: number, name: string) =>
     expectFailure(inferscope(at, ['kernels', ...args, '--json']), code, name);
   expect(fails(['atention'], 2, 'E_USAGE').fix).toContain('inferscope kernels attention');
@@ -103,7 +103,7 @@ test('bad input is reported before anything is measured, with what to type', () 
   expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('--fits');
   writeFileSync(join(at.scratch, 'file'), '');
   expect(fails(['gemm', '--output', 'file'], 2, 'E_USAGE').why).toContain('folder');
-  expect(sessions(at)).toHaveLength(kept);
+  expect(sessions(at)).toHaveLength(sessionCount);
   expect(leftovers(at)).toEqual([]);
   expect(existsSync(join(at.scratch, 'file', 'kernel_results.csv'))).toBe(false);
 });

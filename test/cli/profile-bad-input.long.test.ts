@@ -186,10 +186,10 @@ test.skipIf(!mounts).each([0, 64, 700])(
     const [exit, verify, ...names] = rest.trim().split('\n');
     expect([exit, verify], ran.stderr).toEqual(['3', 'verify 0']);
     expectFailure({ status: Number(exit), stdout, stderr: dropProgress(ran.stderr) }, 3, 'E_DISK_FULL');
-    const [kept] = sessions(disk);
+    const [saved] = sessions(disk);
     // If the disk became full while the report was written, the session is saved.
     expect(names.filter((name) => name.startsWith('.'))).toEqual([]);
-    expect(names).toContain(kept!.id);
+    expect(names).toContain(saved!.id);
   },
 );
 

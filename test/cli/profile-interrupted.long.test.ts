@@ -42,11 +42,11 @@ const pressControlC = (pid: number) => process.kill(-pid, 'SIGINT');
 
 /** The measurements before the interrupt are saved as a complete session with a report. */
 function expectKept(status: 'interrupted' | 'failed'): string {
-  const [before, kept, ...more] = sessions(at);
-  expect([before?.name, kept?.status, more]).toEqual(['before', status, []]);
+  const [before, saved, ...more] = sessions(at);
+  expect([before?.name, saved?.status, more]).toEqual(['before', status, []]);
   expect(leftovers(at)).toEqual([]);
-  expect(existsSync(join(at.home, 'sessions', kept!.id, 'derived', 'report.html'))).toBe(true);
-  return kept!.id;
+  expect(existsSync(join(at.home, 'sessions', saved!.id, 'derived', 'report.html'))).toBe(true);
+  return saved!.id;
 }
 
 function expectOnlyBefore(): void {

@@ -29,8 +29,8 @@ test('is measured once, cached, and used by a profile', () => {
   expect(new Set(streams.map((stream) => stream.format))).toEqual(new Set(['float32', 'int4']));
 
   const again = inferscope(at, ['roofline', '--threads', '1', '--json']);
-  const kept = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
-  expect(kept).toMatchObject({ cached: true, roofline: measured.roofline });
+  const stored = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
+  expect(stored).toMatchObject({ cached: true, roofline: measured.roofline });
 
   const { stdout } = inferscope(at, ['roofline', '--threads', '1']);
   expect(stdout).toContain('ridge point');

@@ -22,7 +22,7 @@ async function until(child: ChildProcess, text: string): Promise<void> {
   while (!output.includes(text)) await sleep(5);
 }
 const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
-const kept = (name: string) => sessions(at).find((session) => session.name === name);
+const sessionNamed = (name: string) => sessions(at).find((session) => session.name === name);
 
 test('Ctrl-C before the program runs exits at once and leaves nothing', async () => {
   const { child, ended } = run('early', 'none', 'sleep 30');
@@ -39,7 +39,7 @@ test('Ctrl-C after the program has exited: its traces are read and saved, withou
   const { status, stdout, stderr } = await ended;
   expect(stderr).toContain('the program has exited; reading its captures');
   expect(stderr).not.toContain('waiting for the program');
-  expect([status, kept('read')?.status], stderr).toEqual([130, 'complete']);
+  expect([status, sessionNamed('read')?.status], stderr).toEqual([130, 'complete']);
   expect(stdout).toContain('evidence, causes, every finding');
 });
 
@@ -50,8 +50,8 @@ test('the second Ctrl-C saves the traces unread, the third leaves nothing', asyn
   await until(twice.child, 'save them unread');
   press(twice.child);
   const { status, stderr } = await twice.ended;
-  expect([status, kept('unread')?.status], stderr).toEqual([130, 'interrupted']);
-  const folder = join(at.home, 'sessions', kept('unread')!.id, 'artifacts');
+  expect([status, sessionNamed('unread')?.status], stderr).toEqual([130, 'interrupted']);
+  const folder = join(at.home, 'sessions', sessionNamed('unread')!.id, 'artifacts');
   const files = readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.json.gz'));
   expect(files).toHaveLength(3);
 
@@ -63,5 +63,5 @@ test('the second Ctrl-C saves the traces unread, the third leaves nothing', asyn
   }
   press(thrice.child);
   await thrice.ended;
-  expect([kept('left'), leftovers(at)]).toEqual([undefined, []]);
+  expect([sessionNamed('left'), leftovers(at)]).toEqual([undefined, []]);
 });

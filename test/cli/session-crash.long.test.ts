@@ -49,7 +49,7 @@ async function started(child: ChildProcess): Promise<void> {
 }
 
 test('kill -9 while writing: the session is invisible, saved ones stay, the next writer cleans up', async () => {
-  const kept = await keepSession(home);
+  const saved = await keepSession(home);
   const child = spawn(process.execPath, [writer, 'forever'], {
     env: env(),
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -64,14 +64,14 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
   await new Promise((resolve) => child.once('exit', resolve));
 
   const listed = JSON.parse(inferscope('session', 'list', '--json').stdout);
-  expect(listed.data.sessions.map(({ id }: { id: string }) => id)).toEqual([kept.id, second.id]);
+  expect(listed.data.sessions.map(({ id }: { id: string }) => id)).toEqual([saved.id, second.id]);
   expect(listed.data.sessions.every(({ broken }: { broken: unknown }) => broken === null)).toBe(true);
   expect(inferscope('session', 'verify', '--all').status).toBe(0);
   expect(inferscope('session', 'show', '.tmp').status).toBe(2);
   // Only writing removes abandoned folders; reading does not.
   expect(readdirSync(home.sessions)).toHaveLength(3);
   const third = await keepSession(home, { label: 'third' });
-  expect(readdirSync(home.sessions).sort()).toEqual([kept.id, second.id, third.id].sort());
+  expect(readdirSync(home.sessions).sort()).toEqual([saved.id, second.id, third.id].sort());
 });
 
 test('two processes that save a session with the same id at once both succeed', async () => {
@@ -139,9 +139,9 @@ test.skipIf(!mounts)(
 );
 
 test.skipIf(!mounts)('a full disk: an import reports the needed size before it writes', async () => {
-  const kept = await keepSession(home);
+  const saved = await keepSession(home);
   const archive = join(testFolder(), 'a.tar.gz');
-  expect(inferscope('session', 'export', kept.id, '-o', archive).status).toBe(0);
+  expect(inferscope('session', 'export', saved.id, '-o', archive).status).toBe(0);
   const script = `head -c 1048576 /dev/zero > "$INFERSCOPE_HOME/ballast"; "${process.execPath}" "${cli}" session import "${archive}" --json`;
   const { stdout, status } = onSmallDisk(1, script);
   expect(status).toBe(3);
@@ -151,7 +151,7 @@ test.skipIf(!mounts)('a full disk: an import reports the needed size before it w
 test.skipIf(!mounts)(
   'a read-only home: writing commands say so at once, reading ones go on, also for root',
   async () => {
-    const kept = await keepSession(home, { name: 'base' });
+    const saved = await keepSession(home, { name: 'base' });
     const command = (args: string) => `"${process.execPath}" "${cli}" session ${args}; echo "exit $?"`;
     const script = [
       `mount --bind "$INFERSCOPE_HOME" "$INFERSCOPE_HOME"`,
@@ -167,7 +167,7 @@ test.skipIf(!mounts)(
     expect(stderr.match(/E_HOME_UNWRITABLE/g)).toHaveLength(2);
     expect(stderr).toContain('EROFS');
     expect(stdout.trim().split('\n').at(-1)).toContain('"E_HOME_UNWRITABLE"');
-    expect(readdirSync(home.sessions)).toEqual([kept.id]);
+    expect(readdirSync(home.sessions)).toEqual([saved.id]);
   },
 );
 

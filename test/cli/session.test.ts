@@ -28,11 +28,11 @@ beforeAll(async () => {
   home = homeFolders({ INFERSCOPE_HOME: join(scratch, 'home') });
   ids = [];
   for (const day of [1, 2, 3]) {
-    const kept = await keepSession(home, {
+    const saved = await keepSession(home, {
       createdAt: new Date(Date.UTC(2026, 10, day)),
       label: `run ${day}`,
     });
-    ids.push(kept.id);
+    ids.push(saved.id);
   }
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));

@@ -288,15 +288,15 @@ function compare(before, after) {
   const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();
   let changed = 0;
   for (const name of names) {
-    const [left, right] = [before, after].map((folder) => {
+    const [numbersBefore, numbersAfter] = [before, after].map((folder) => {
       try {
         return readFileSync(join(folder, name), 'utf8').split('\n');
       } catch {
         return [];
       }
     });
-    const gone = left.filter((line) => !right.includes(line));
-    const come = right.filter((line) => !left.includes(line));
+    const gone = numbersBefore.filter((line) => !numbersAfter.includes(line));
+    const come = numbersAfter.filter((line) => !numbersBefore.includes(line));
     if (gone.length + come.length === 0) continue;
     changed += 1;
     process.stdout.write(`${name}: ${gone.length} lines gone, ${come.length} new\n`);

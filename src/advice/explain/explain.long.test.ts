@@ -69,7 +69,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
       evidence: [],
       ...(noise === undefined ? {} : { noise }),
     });
-  for (const [cores, kept] of [
+  for (const [cores, expected] of [
     [1, ['b']],
     [4, ['a', 'b']],
   ] as const) {
@@ -99,7 +99,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
     }
     const context = await findingContext(session, database, null, []);
     const found = await findings(context, [noisy]);
-    expect(found.findings.map(({ title }) => title)).toEqual(kept);
+    expect(found.findings.map(({ title }) => title)).toEqual(expected);
     const all = await findings(context, [
       { ...noisy, find: async () => ({ outcome: 'fired', findings: [about('a')] }) },
     ]);

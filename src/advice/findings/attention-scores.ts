@@ -16,18 +16,18 @@ const minHeadDimension = 8;
  * dimension, then scores × values over the context.
  */
 export function multipliesScores(before: number[][] | undefined, after: number[][] | undefined): boolean {
-  const [left, right] = (before ?? []).filter(isBatch).slice(-2);
+  const [queries, keys] = (before ?? []).filter(isBatch).slice(-2);
   const [scores, values] = (after ?? []).filter(isBatch).slice(-2);
   return (
-    left !== undefined &&
-    right !== undefined &&
+    queries !== undefined &&
+    keys !== undefined &&
     scores !== undefined &&
     values !== undefined &&
-    left[2]! >= minHeadDimension &&
-    left[2] === right[1] &&
-    scores[0] === left[0] &&
-    scores[1] === left[1] &&
-    scores[2] === right[2] &&
+    queries[2]! >= minHeadDimension &&
+    queries[2] === keys[1] &&
+    scores[0] === queries[0] &&
+    scores[1] === queries[1] &&
+    scores[2] === keys[2] &&
     values[1] === scores[2] &&
     values[2]! >= minHeadDimension
   );

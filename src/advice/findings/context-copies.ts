@@ -89,9 +89,9 @@ export const contextCopiesSql = (copies: readonly ContextCopies[]): string =>
   copies
     .flatMap(({ name, sizes }) => {
       if (name === null) return [];
-      const among =
+      const candidates =
         sizes && `${blocksSql} ${sizes.others ? 'NOT ' : ''}IN (${sizes.blocks.join(', ') || -1})`;
-      return [`(name = ${literal(name)}${among ? ` AND ${among}` : ''})`];
+      return [`(name = ${literal(name)}${candidates ? ` AND ${candidates}` : ''})`];
     })
     .join(' OR ') || 'false';
 

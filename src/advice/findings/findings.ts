@@ -95,9 +95,9 @@ export async function firedRules(
     const result = await rule.find(context);
     const drafts = result.outcome === 'fired' ? result.findings : [];
     const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
-    const kept = drafts.filter((draft) => !isNoise(draft));
+    const significant = drafts.filter((draft) => !isNoise(draft));
     found.push(
-      ...kept.map((draft) => ({
+      ...significant.map((draft) => ({
         rule,
         draft: { ...draft, check: belowLauncher(draft.check, context.manifest) },
       })),
@@ -108,17 +108,18 @@ export async function firedRules(
       ...(result.outcome === 'not_applicable' ? [] : (result.withheld ?? [])),
     ];
     withheld.push(...ruleWithheld.map((entry) => ({ rule: id, ...entry })));
-    outcomes.push({ rule: id, title, ...outcomeOf(result, kept, ruleWithheld) });
+    outcomes.push({ rule: id, title, ...outcomeOf(result, significant, ruleWithheld) });
   }
   return { found, rules: outcomes, withheld };
 }
 
 function outcomeOf(
   result: RuleOutcome,
-  kept: readonly FoundDraft[],
+  significant: readonly FoundDraft[],
   withheld: readonly Withheld[],
 ): Pick<ExplainResult['rules'][number], 'outcome' | 'why'> {
-  if (kept.length > 0) return { outcome: 'fired', why: kept.map(({ title }) => title).join('; ') };
+  if (significant.length > 0)
+    return { outcome: 'fired', why: significant.map(({ title }) => title).join('; ') };
   const why = withheldWords(withheld);
   if (why !== null) return { outcome: 'withheld', why };
   return result.outcome === 'fired'

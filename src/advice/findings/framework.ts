@@ -95,8 +95,8 @@ export async function graphState(
   { scope, manifest }: FindingContext,
   args: Readonly<Record<string, string>> = {},
 ): Promise<GraphState> {
-  const given = Object.entries(args).map(([name, value]) => `${name}=${value}`);
-  if (withoutGraphs.test([recordedProgram(manifest), ...given].join(' '))) return 'off';
+  const argumentWords = Object.entries(args).map(([name, value]) => `${name}=${value}`);
+  if (withoutGraphs.test([recordedProgram(manifest), ...argumentWords].join(' '))) return 'off';
   const replayed =
     scope === null
       ? []

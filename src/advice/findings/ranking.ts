@@ -185,7 +185,7 @@ function unique(all: readonly Finding[]): void {
 /** Bars go to the larger gain; then a host-bound stage hides findings that shorten device work. */
 function share(all: readonly Ranked[], stage: StageTime): void {
   const remaining = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
-  const taken = new Map<string, { id: string; ms: number }>();
+  const largestTakers = new Map<string, { id: string; ms: number }>();
   let rest = stage.time_ms;
   const withGain = all
     .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
@@ -206,13 +206,13 @@ function share(all: readonly Ranked[], stage: StageTime): void {
             finding.bars.reduce((sum, id) => sum + (remaining.get(id) ?? 0), 0),
           );
     if (free < ownShare * gain.expected_ms) {
-      finding.hidden_by = largestTaker(finding, taken) ?? withGain[0]!.finding.id;
+      finding.hidden_by = largestTaker(finding, largestTakers) ?? withGain[0]!.finding.id;
       continue;
     }
     const remainingMs = Math.min(gain.expected_ms, free);
     finding.gain = clamped(gain, remainingMs, free, stage);
     rest -= remainingMs;
-    take(finding, remainingMs, remaining, taken);
+    take(finding, remainingMs, remaining, largestTakers);
   }
   // A cause that explains it covers a finding that promises nothing, too.
   for (const { finding } of all.filter((ranked) => !withGain.includes(ranked)))
@@ -236,9 +236,9 @@ const covers = (covering: Ranked, covered: Finding): boolean =>
 
 function largestTaker(
   finding: Finding,
-  taken: ReadonlyMap<string, { id: string; ms: number }>,
+  largestTakers: ReadonlyMap<string, { id: string; ms: number }>,
 ): string | null {
-  const takers = finding.bars.flatMap((id) => taken.get(id) ?? []).toSorted((a, b) => b.ms - a.ms);
+  const takers = finding.bars.flatMap((id) => largestTakers.get(id) ?? []).toSorted((a, b) => b.ms - a.ms);
   return takers[0]?.id ?? null;
 }
 
@@ -246,13 +246,13 @@ function take(
   finding: Finding,
   ms: number,
   remaining: Map<string, number>,
-  taken: Map<string, { id: string; ms: number }>,
+  largestTakers: Map<string, { id: string; ms: number }>,
 ): void {
   let claimed = ms;
   for (const id of finding.bars) {
     const here = Math.min(claimed, remaining.get(id) ?? 0);
     remaining.set(id, (remaining.get(id) ?? 0) - here);
     claimed -= here;
-    if (here > (taken.get(id)?.ms ?? 0)) taken.set(id, { id: finding.id, ms: here });
+    if (here > (largestTakers.get(id)?.ms ?? 0)) largestTakers.set(id, { id: finding.id, ms: here });
   }
 }

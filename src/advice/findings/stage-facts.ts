@@ -97,8 +97,8 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
       };
     })
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
-  const judged = rows.filter(({ kind }) => steps.has(kind));
-  return (judged.length > 0 ? judged : rows).map((row) => ({
+  const stepRows = rows.filter(({ kind }) => steps.has(kind));
+  return (stepRows.length > 0 ? stepRows : rows).map((row) => ({
     ...row,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
     waits: {
@@ -161,17 +161,17 @@ export function withHostParts<F extends HostParts>(
 ): F {
   const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
   const removedMs = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
-  const kept = long > 0 && removedMs > 0 ? Math.max(0, 1 - removedMs / long) : 1;
+  const remainingShare = long > 0 && removedMs > 0 ? Math.max(0, 1 - removedMs / long) : 1;
   return {
     ...facts,
     ...parts,
-    long_host_ms: facts.long_host_ms * kept,
-    compile_ms: facts.compile_ms * kept,
-    first_use_ms: facts.first_use_ms * kept,
-    inside_ms: facts.inside_ms * kept,
-    prepared_ms: facts.prepared_ms * kept,
-    inside_compile_ms: facts.inside_compile_ms * kept,
-    before_ms: facts.before_ms * kept,
+    long_host_ms: facts.long_host_ms * remainingShare,
+    compile_ms: facts.compile_ms * remainingShare,
+    first_use_ms: facts.first_use_ms * remainingShare,
+    inside_ms: facts.inside_ms * remainingShare,
+    prepared_ms: facts.prepared_ms * remainingShare,
+    inside_compile_ms: facts.inside_compile_ms * remainingShare,
+    before_ms: facts.before_ms * remainingShare,
   };
 }
 

@@ -16,10 +16,10 @@ export const noTimeline = 'The session has no GPU timeline.';
 export type StageOutcome = readonly [kind: string, result: FoundDraft | string];
 
 /** @param nothing why the rule does not apply if no stage was judged */
-export function outcomeOf(judged: readonly StageOutcome[], nothing: string): RuleOutcome {
-  if (judged.length === 0) return { outcome: 'not_applicable', why: nothing };
-  const findings = judged.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
-  const reasons = judged.flatMap(([kind, result]) =>
+export function outcomeOf(outcomes: readonly StageOutcome[], nothing: string): RuleOutcome {
+  if (outcomes.length === 0) return { outcome: 'not_applicable', why: nothing };
+  const findings = outcomes.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
+  const reasons = outcomes.flatMap(([kind, result]) =>
     typeof result === 'string' ? [`${kind}: ${result}`] : [],
   );
   return findings.length > 0

@@ -36,10 +36,10 @@ export function findingOutcomes(
   });
   const old = outcomes
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
-    .map(({ finding, outcome, left }): ChangeVerdict => {
+    .map(({ finding, outcome, findingAfter }): ChangeVerdict => {
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
       const together = made.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
-      return graded(finding, outcome, left, pair, together);
+      return graded(finding, outcome, findingAfter, pair, together);
     });
   const known = new Set(before.map(({ id }) => id));
   const fresh = after.filter(({ id, severity }) => !known.has(id) && severity !== 'info');
@@ -64,19 +64,22 @@ function outcomeOf(
   after: readonly Finding[],
   scale: number,
   withheld: boolean,
-): { outcome: OldOutcome; left: Finding | null } {
-  const left = after.find(({ id }) => id === finding.id) ?? null;
-  if (!left) return { outcome: withheld ? 'not_judged' : 'gone', left };
-  const [was, is] = [finding.at_stake_ms, left.at_stake_ms];
-  if (was === null || is === null || was <= 0) return { outcome: 'still_there', left };
+): { outcome: OldOutcome; findingAfter: Finding | null } {
+  const findingAfter = after.find(({ id }) => id === finding.id) ?? null;
+  if (!findingAfter) return { outcome: withheld ? 'not_judged' : 'gone', findingAfter };
+  const [was, is] = [finding.at_stake_ms, findingAfter.at_stake_ms];
+  if (was === null || is === null || was <= 0) return { outcome: 'still_there', findingAfter };
   const ratio = (is * scale) / was;
-  return { outcome: ratio < goneShare ? 'gone' : ratio < sameShare ? 'smaller' : 'still_there', left };
+  return {
+    outcome: ratio < goneShare ? 'gone' : ratio < sameShare ? 'smaller' : 'still_there',
+    findingAfter,
+  };
 }
 
 function graded(
   finding: Finding,
   outcome: OldOutcome,
-  left: Finding | null,
+  findingAfter: Finding | null,
   pair: StagePair | null,
   together: readonly Finding[],
 ): ChangeVerdict {
@@ -102,11 +105,12 @@ function graded(
       'Not judged: the machine was busy during the later session, and noise can cause this finding.',
     );
   if (outcome === 'still_there') {
-    const at = left?.at_stake_ms ?? null;
+    const at = findingAfter?.at_stake_ms ?? null;
     if (at === null) return ungraded('Still there.');
     return ungraded(`Still there: it affects ${formatMs(at)}, before ${formatMs(finding.at_stake_ms ?? 0)}.`);
   }
-  const verb = outcome === 'gone' ? 'Gone' : `Smaller, it still affects ${formatMs(left?.at_stake_ms ?? 0)}`;
+  const verb =
+    outcome === 'gone' ? 'Gone' : `Smaller, it still affects ${formatMs(findingAfter?.at_stake_ms ?? 0)}`;
   if (!gain) return ungraded(`${verb}; no gain was predicted.`);
   if (finding.stage === null) return ungraded(`${verb}; it has no single stage, so no stage time shows it.`);
   if (!pair) return ungraded(`${verb}; the later session has no such stage to compare.`);

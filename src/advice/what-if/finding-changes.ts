@@ -36,17 +36,17 @@ function gained(state: StageState, { gain, bars: ids, title, launches = 0 }: Com
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
   const positiveIds = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
   const barMs = positiveIds.reduce((sum, id) => sum + state.bars.get(id)!, 0);
-  const taken = Math.min(expected, barMs);
+  const removedMs = Math.min(expected, barMs);
   const bars = new Map(
-    [...state.bars].map(([id, ms]) => [id, positiveIds.includes(id) ? ms * (1 - taken / barMs) : ms]),
+    [...state.bars].map(([id, ms]) => [id, positiveIds.includes(id) ? ms * (1 - removedMs / barMs) : ms]),
   );
   const hostMs = state.hostMs === null ? null : launchingWithout(state.hostMs, state.launches ?? 0, launches);
   return {
     state: withHostLimit({ ...state, hostMs }, bars),
     how: new Map(positiveIds.map((id) => [id, title])),
     // A rule's limit is the time it found; the fused kernel may save more.
-    lessMs: Math.max(high - expected, minError * taken),
-    moreMs: Math.max(expected - low, minError * taken),
+    lessMs: Math.max(high - expected, minError * removedMs),
+    moreMs: Math.max(expected - low, minError * removedMs),
     assumptions: [assumption],
   };
 }

@@ -16,8 +16,8 @@ export function withHostLimit(before: StageState, bars: Map<string, number>): Ef
     return { ...before, bars, launchIdleMs: before.launchIdleMs - absorbed };
   }
   // If the stage is not host-bound, the host time is not known to be close: nothing is added.
-  const least = Math.min(before.hostMs ?? 0, sumOf(before.bars));
-  const wait = Math.max(0, least - sumOf(bars));
+  const minMs = Math.min(before.hostMs ?? 0, sumOf(before.bars));
+  const wait = Math.max(0, minMs - sumOf(bars));
   if (wait === 0) return { ...before, bars };
   if (idleMs > 0) for (const [id, ms] of idle) bars.set(id, ms * (1 + wait / idleMs));
   else bars.set('launch_overhead', wait);

@@ -32,7 +32,7 @@ const isWire = (id: string): boolean => id === 'exposed_comm.wire';
  * Removes a time from these bars, in proportion to each.
  * @returns the time they had to give
  */
-function taken(bars: Map<string, number>, isTaken: (id: string) => boolean, ms: number): number {
+function removeTime(bars: Map<string, number>, isTaken: (id: string) => boolean, ms: number): number {
   const selected = [...bars].filter(([id, barMs]) => isTaken(id) && barMs > 0);
   const sum = selected.reduce((total, [, barMs]) => total + barMs, 0);
   const part = Math.min(ms, sum);
@@ -52,8 +52,9 @@ export function withoutSlowRank(state: StageState): Effect | MissingFigure {
   if (slow.computeMs + slow.hostMs <= 0) return unchanged(state, 'no rank takes longer than the others');
   const bars = new Map(state.bars);
   const removed = slow.shown
-    ? taken(bars, isKernelBar, slow.computeMs) + taken(bars, (id) => state.idleBars.has(id), slow.hostMs)
-    : taken(bars, isSkew, slow.computeMs + slow.hostMs);
+    ? removeTime(bars, isKernelBar, slow.computeMs) +
+      removeTime(bars, (id) => state.idleBars.has(id), slow.hostMs)
+    : removeTime(bars, isSkew, slow.computeMs + slow.hostMs);
   if (removed === 0) return notSplit;
   const name = nameOf(slow.time);
   const how = slow.shown
@@ -79,7 +80,7 @@ export function withEqualLinks(state: StageState): Effect | MissingFigure {
   const link = state.job?.link ?? null;
   if (link === null) return unchanged(state, 'no group of ranks exchanges slower than the others');
   const bars = new Map(state.bars);
-  const removed = taken(bars, link.shown ? isWire : isSkew, link.lostMs);
+  const removed = removeTime(bars, link.shown ? isWire : isSkew, link.lostMs);
   if (removed === 0) return notSplit;
   const why = `ranks ${link.ranks} exchange as fast as the fastest other group`;
   return {

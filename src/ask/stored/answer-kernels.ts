@@ -186,13 +186,13 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
       capture.counters,
     );
   }
-  const judged = counters.data.kernels.filter(({ bound }) => bound.by !== null);
-  if (judged.length === 0)
+  const withBound = counters.data.kernels.filter(({ bound }) => bound.by !== null);
+  if (withBound.length === 0)
     return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
   const line = (kernel: KernelCounters) => `- ${nameOf(kernel)}: ${withoutEnd(kernel.bound.text)}`;
-  const found = sides.map((side) => ({ side, kernels: judged.filter(({ bound }) => bound.by === side) }));
+  const found = sides.map((side) => ({ side, kernels: withBound.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => chosen.includes(side));
-  const all = `${plural(judged.length, 'kernel')} with counters`;
+  const all = `${plural(withBound.length, 'kernel')} with counters`;
   const count = shown.map(
     ({ side, kernels }, i) =>
       `${kernels.length} ${i === 0 ? `of ${all} ` : ''}${kernels.length === 1 ? 'is' : 'are'} ${side}-bound`,
@@ -209,7 +209,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
       ),
     );
   const first = longest.length > 0 ? `; the longest: ${longest.join(', ')}` : '';
-  return known(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
+  return known(partFrom('counters', `${count.join(', ')}${first}.`, withBound.length), lists);
 }
 
 /** The embedded engine has no counters: classes of operators, by the model's arithmetic against the machine's rooflines. */

@@ -96,12 +96,12 @@ function predictionOf(
   const { id, user } = session;
   const command = `inferscope explain ${user.name ?? id} --what-if ${changes.map(quoted).join(',')}`;
   const part = (text: string, rows = 1) => partFrom(from, text, rows, command);
-  const least = 0.002 * (first.before_ms.value ?? 0);
+  const minChangeMs = 0.002 * (first.before_ms.value ?? 0);
   return {
     direct: part(`${isHelp(question.text) ? verdict(first) : ''}${sentence(first, word)}`, first.bars.length),
     others: rest.slice(0, 2).map((stage) => part(sentence(stage, word), stage.bars.length)),
     bars: first.bars
-      .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= least)
+      .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= minChangeMs)
       .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
       .slice(0, 3)
       .map(({ id, before_ms: before, after_ms: after, how }) =>

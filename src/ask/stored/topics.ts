@@ -91,9 +91,9 @@ const answers: Partial<Record<keyof typeof topicPhrases, Answer>> = {
 const topics: [Topic, phrases: string][] = [
   ...Object.entries(topicPhrases).map(([id, phrases]): [Topic, string] => {
     const topicAnswer = answers[id as keyof typeof topicPhrases];
-    const judged: RuleTopic | undefined = (ruleTopics as Record<string, RuleTopic>)[id];
+    const ruleTopic: RuleTopic | undefined = (ruleTopics as Record<string, RuleTopic>)[id];
     const answer: Answer = async (facts, workload) =>
-      (await topicAnswer?.(facts, workload)) ?? (judged ? ruleAnswer(facts, judged) : null);
+      (await topicAnswer?.(facts, workload)) ?? (ruleTopic ? ruleAnswer(facts, ruleTopic) : null);
     return [{ id, answer }, phrases];
   }),
   ...rules.flatMap(({ id, questions: asked }): [Topic, string][] =>

@@ -50,7 +50,7 @@ export const modelArithmeticTool = askTool({
     const { gpu, machine } = await sessionRoofs(session);
     const peaks = gpu ? peaksOf(gpu.roofFlops) : machine ? computePeaks(machine) : {};
     const bandwidth = gpu ? gpu.roofBandwidth.value : (machine?.bandwidth.at(-1)?.bytes_per_s ?? null);
-    const least = rooflineTime(ops, peaks, bandwidth);
+    const roofline = rooflineTime(ops, peaks, bandwidth);
     const classes = workByClass(ops);
     return {
       data: {
@@ -71,9 +71,9 @@ export const modelArithmeticTool = askTool({
           total_bytes: row.work.bytes_total,
         })),
         roofline:
-          'reason' in least
-            ? { note: least.reason.text }
-            : { ms: least.roofline_s * 1e3, bound: least.bound },
+          'reason' in roofline
+            ? { note: roofline.reason.text }
+            : { ms: roofline.roofline_s * 1e3, bound: roofline.bound },
       },
       rows: classes.length,
     };

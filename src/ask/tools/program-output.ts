@@ -14,9 +14,9 @@ export const programOutputTool = askTool({
   inputLine: () => null,
   async run({ session: id }, context) {
     const { folder, manifest } = whichSession(context.sessions, id);
-    const kept = manifest.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
+    const outputArtifacts = manifest.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
     const outputs = [];
-    for (const { path, kind, bytes } of kept)
+    for (const { path, kind, bytes } of outputArtifacts)
       outputs.push({ of: kind, path, bytes, tail: await tailOf(join(folder, path)) });
     return { data: { outputs }, rows: outputs.length };
   },

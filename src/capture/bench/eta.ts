@@ -65,8 +65,8 @@ export function startEta(
           for (const point of points) {
             const key = `${execution}/${launch}/${point.point}`;
             if (closed.has(key)) continue;
-            const left = Math.max(1, repeats + usualWarmups - (done.get(key) ?? 0));
-            ms += left * (took.get(`${execution}/${point.point}`) ?? rate * size(point));
+            const remaining = Math.max(1, repeats + usualWarmups - (done.get(key) ?? 0));
+            ms += remaining * (took.get(`${execution}/${point.point}`) ?? rate * size(point));
           }
         }
       return ms / 1000;

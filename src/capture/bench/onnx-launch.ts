@@ -53,12 +53,14 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
         if (stopped || died === null || control.signal.aborted) return { failure, log: null };
         dropCutOffLine(control.recordPath);
         endPoint(order, control, state, died, failure);
-        const left = order.points.filter(({ point }) => !state.ended.has(point)).map(wanted(order, state));
-        if (left.length === 0) return { failure: null, log: null };
+        const remaining = order.points
+          .filter(({ point }) => !state.ended.has(point))
+          .map(wanted(order, state));
+        if (remaining.length === 0) return { failure: null, log: null };
         state.at = null;
         // Its last iteration may have been recorded without a progress message.
         state.lastIteration++;
-        current = start(launched, order, control, left, state);
+        current = start(launched, order, control, remaining, state);
       }
     }
   }

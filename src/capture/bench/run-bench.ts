@@ -152,12 +152,12 @@ function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution 
  */
 function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
   if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
-  const left = new Set(
+  const remaining = new Set(
     recorded.troubles.filter(({ outcome }) => outcome === 'skipped').map(({ point }) => point),
   );
   return variant.points.filter(
     (point) =>
-      !left.has(point.point) &&
+      !remaining.has(point.point) &&
       !recorded.outOfMemory.has(point.point) &&
       variant.prepared.refuses(point) === null,
   );

@@ -253,9 +253,9 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         .map(({ bytes }) => Number(bytes));
       expect(most / Math.max(...rss)).toBeGreaterThan(0.9);
       expect(most / Math.max(...rss)).toBeLessThan(1.3);
-      const left = await place.leftBehind();
-      expect(left[0]).toMatchObject({ kind: 'container-inspect' });
-      expect(JSON.parse(left[0]!.text)).toMatchObject({ name: container });
+      const leftovers = await place.leftBehind();
+      expect(leftovers[0]).toMatchObject({ kind: 'container-inspect' });
+      expect(JSON.parse(leftovers[0]!.text)).toMatchObject({ name: container });
     });
 
     test('leftovers of an earlier killed inferscope are stopped first', async () => {

@@ -168,7 +168,7 @@ function targetOf(
       const log = await docker(['exec', container, python, '-B', '-c', script, `${folder}/engine.log`]);
       const secrets = secretsOfEnvironment(process.env);
       return [
-        { kind: 'container-inspect', name: 'container.json', text: JSON.stringify(facts.kept, null, 2) },
+        { kind: 'container-inspect', name: 'container.json', text: JSON.stringify(facts.stored, null, 2) },
         ...(log.exitCode === 0 && log.stdout !== ''
           ? [{ kind: 'log' as const, name: 'engine.log', text: redactText(log.stdout, secrets) }]
           : []),

@@ -59,7 +59,7 @@ export interface ContainerFacts {
   /** Whether its processes are visible in this machine's /proc. */
   here: boolean;
   /** The part to store: no environment, no command line, no volume paths. */
-  kept: Record<string, unknown>;
+  stored: Record<string, unknown>;
 }
 
 /**
@@ -88,7 +88,7 @@ export async function inspectContainer(container: string): Promise<ContainerFact
     vendor,
     gpus,
     here: isHere(found!.Id, State.Pid),
-    kept: {
+    stored: {
       name: found!.Name.replace(/^\//, ''),
       image: Config.Image,
       image_id: found!.Image,

@@ -108,10 +108,10 @@ test('a server on this machine: its process, its requests as latencies, its metr
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line['type'] === 'request' && line['warmup'] === false);
   expect(requests).toHaveLength(2);
-  const [left] = await target.leftBehind();
-  expect(left).toMatchObject({ kind: 'metrics', name: 'metrics.prom' });
+  const [leftover] = await target.leftBehind();
+  expect(leftover).toMatchObject({ kind: 'metrics', name: 'metrics.prom' });
   // The page after the run, not before it.
-  expect(left!.text).toMatch(/inferscope:generation_tokens_total\S* 2\d/);
+  expect(leftover!.text).toMatch(/inferscope:generation_tokens_total\S* 2\d/);
   await target.close();
 });
 
@@ -209,12 +209,12 @@ describe('vLLM’s page', () => {
     });
     await new Promise<void>((resolve) => answering.listen(0, '127.0.0.1', resolve));
     const { port } = answering.address() as AddressInfo;
-    const kept: string[] = [];
+    const savedPaths: string[] = [];
     const source = metricsSource(
       `http://127.0.0.1:${port}/metrics`,
       'vLLM',
       readCacheConfig(page),
-      (text) => void kept.push(text),
+      (text) => void savedPaths.push(text),
     );
     const { telemetry } = await source.start({ execution_id: 'e', capture_id: 'c', host: 'h' }).stop();
     answering.close();
@@ -222,7 +222,7 @@ describe('vLLM’s page', () => {
     expect(of('kv_cache_total_tokens')).toEqual([8505 * 16]);
     expect(new Set(of('kv_cache_used_tokens'))).toEqual(new Set([0.25 * 8505 * 16]));
     expect(new Set(of('preemptions_total'))).toEqual(new Set([3]));
-    expect(kept.at(-1)).toBe(page);
+    expect(savedPaths.at(-1)).toBe(page);
   });
 });
 

@@ -44,8 +44,8 @@ export interface CachedRoofline {
 export async function machineRoofline(options: RooflineOptions): Promise<CachedRoofline> {
   const folder = join(options.cacheDir, 'roofline');
   const path = join(folder, `${machineKey(options.threads)}.json`);
-  const kept = options.fresh ? null : await readCached(path);
-  if (kept) return kept;
+  const cached = options.fresh ? null : await readCached(path);
+  if (cached) return cached;
   await mkdir(folder, { recursive: true });
   const roofline = await measure(folder, options);
   writeWhole(path, JSON.stringify(document('machine-roofline', '1.0', roofline)));

@@ -65,8 +65,8 @@ export async function gpuRoofline(options: GpuRooflineOptions): Promise<Measured
     };
     const machine = gpus ?? { source: 'NVML' as const, driverVersion: null, devices: [] };
     const keys = { machine: gpuMachineKey(machine), framework: frameworkKey(facts) };
-    const kept = options.fresh ? null : await readGpuRoofline(options.cacheDir, keys);
-    if (kept) return { ...kept, recording: null };
+    const cached = options.fresh ? null : await readGpuRoofline(options.cacheDir, keys);
+    if (cached) return { ...cached, recording: null };
     const measured = await inScratch(options, (scratch) => measureAll(runner, gpus, scratch, options));
     if (!options.signal.aborted) await keepGpuRoofline(options.cacheDir, keys, measured.roofline);
     return { roofline: measured.roofline, cached: false, ageS: 0, recording: measured.recording };

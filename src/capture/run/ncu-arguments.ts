@@ -27,7 +27,7 @@ export function ncuArguments(report: string, options: NcuOptions, choice: Kernel
 /** How an ncu run was limited, for the outcome and the session. */
 export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): string {
   const launches = options.launchCount === 1 ? 'one launch' : `${options.launchCount} launches`;
-  const among =
+  const selection =
     options.kernel !== null
       ? `kernels that match ${options.kernel}`
       : choice && choice.names.length > 0
@@ -38,7 +38,7 @@ export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): str
     ...(options.profilerApi ? ['between cudaProfilerStart and cudaProfilerStop'] : []),
   ];
   const range = where.length > 0 ? `, ${where.join(' and ')}` : '';
-  return `ncu: ${launches} of each launch size of ${among}${range}; all metrics of --set ${options.set}; clocks not locked.`;
+  return `ncu: ${launches} of each launch size of ${selection}${range}; all metrics of --set ${options.set}; clocks not locked.`;
 }
 
 /** `(^|::)(a|b)$`: ncu's function names have a namespace or not, depending on the version. */

@@ -76,10 +76,10 @@ test("passes the evaluator's name to the program; a limited trace is an issue, w
   );
   const [clean, torch] = executions;
   expect(read(clean!.files, 'stdout')).toBe('none\n');
-  const [evaluator, given] = read(torch!.files, 'stdout').split('\n');
+  const [evaluator, optionsLine] = read(torch!.files, 'stdout').split('\n');
   expect(evaluator).toBe('torch');
   // Typed options override those in the environment.
-  expect(JSON.parse(given!)).toMatchObject({ max_seconds: 600, shapes: true });
+  expect(JSON.parse(optionsLine!)).toMatchObject({ max_seconds: 600, shapes: true });
   const traceIssues = (runExecution: typeof clean) =>
     runExecution!.issues.filter(({ code }) => code === 'torch_trace');
   expect(traceIssues(clean)).toEqual([]);

@@ -107,13 +107,13 @@ async function runArray(
   const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, most);
   waiting.forEach(({ request }, at) => request.onStart({ pid: null, job: array.taskOf(at) }));
   const { signal, kill } = waiting[0]!.request;
-  const left = new Map(waiting.entries());
+  const remaining = new Map(waiting.entries());
   const settle = (queued: QueuedJobs | null) => {
-    for (const [at, { request, ended }] of left) {
+    for (const [at, { request, ended }] of remaining) {
       // A requeued task may have written an end before.
       const end = queued?.ids.has(array.taskOf(at)) ? null : notedEnd(request.logs);
       if (end === null) continue;
-      left.delete(at);
+      remaining.delete(at);
       ended(end);
     }
   };
@@ -128,11 +128,11 @@ async function runArray(
   }
   // A shared file system may show a file later than Slurm reports the end of its task.
   settle(null);
-  for (let waited = 0; left.size > 0 && waited < lateMs && !signal.aborted; waited += 500) {
+  for (let waited = 0; remaining.size > 0 && waited < lateMs && !signal.aborted; waited += 500) {
     await sleep(500);
     settle(null);
   }
-  for (const [at, { request, ended }] of left) ended(lostEnd(request, array, at, folder, name));
+  for (const [at, { request, ended }] of remaining) ended(lostEnd(request, array, at, folder, name));
 }
 
 function lostEnd(request: RunRequest, array: JobArray, at: number, folder: string, name: string): RunEnd {

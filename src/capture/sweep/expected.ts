@@ -82,17 +82,17 @@ export async function expectRuns(
 
 async function architectureOf(
   model: string,
-  given: Partial<ModelEntry>,
+  entry: Partial<ModelEntry>,
   { configOf }: SweepContext,
 ): Promise<Architecture | string> {
   try {
     const config = await configOf(model);
     const overrides = {
-      num_hidden_layers: given.num_layers,
-      num_attention_heads: given.num_heads,
-      num_key_value_heads: given.num_kv_heads,
-      head_dim: given.head_dim,
-      hidden_size: given.hidden_size,
+      num_hidden_layers: entry.num_layers,
+      num_attention_heads: entry.num_heads,
+      num_key_value_heads: entry.num_kv_heads,
+      head_dim: entry.head_dim,
+      hidden_size: entry.hidden_size,
     };
     const typed = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null);
     return readArchitecture({ ...config, ...Object.fromEntries(typed) });

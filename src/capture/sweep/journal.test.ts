@@ -71,7 +71,7 @@ test('a changed plan keeps finished runs with numbers and files, and appends the
     varied: [],
     runs: [planned(1), planned(16), planned(32)],
   });
-  expect(merged).toMatchObject({ kept: 2, added: 1, gone: 1 });
+  expect(merged).toMatchObject({ unchanged: 2, added: 1, gone: 1 });
   expect(merged.runs.map(({ number, label, outcome }) => [number, label, outcome])).toEqual([
     [1, 'batch 1', 'measured'],
     // No longer in the plan, but measured: it stays.

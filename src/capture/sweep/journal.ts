@@ -88,7 +88,7 @@ interface Merged {
   /** Configurations of the journal that the new plan lacks; their results stay. */
   gone: number;
   added: number;
-  kept: number;
+  unchanged: number;
 }
 
 /** The runs of a resumed sweep with a new plan: runs with the same command keep their number, file and result, and the rest is appended. */
@@ -106,14 +106,14 @@ export function mergePlan(
     number++;
     return fresh;
   });
-  const kept = runs.filter(({ key }) => known.has(key)).length;
+  const unchanged = runs.filter(({ key }) => known.has(key)).length;
   const inPlan = new Set(runs.map(({ key }) => key));
   const finished = sweep.runs.filter((run) => !inPlan.has(run.key) && !isLeft(run));
   return {
     runs: [...finished, ...runs].toSorted((a, b) => a.number - b.number),
-    gone: sweep.runs.length - kept,
-    added: runs.length - kept,
-    kept,
+    gone: sweep.runs.length - unchanged,
+    added: runs.length - unchanged,
+    unchanged,
   };
 }
 

@@ -22,8 +22,8 @@ const passedOn = [
 const listOf = <T>(value: T | readonly T[]): readonly T[] =>
   Array.isArray(value) ? (value as T[]) : [value as T];
 /** `--batch-size 8` of batch_size: 8; empty for missing values. */
-const flags = (given: Record<string, string | number | null | undefined>): string[] =>
-  Object.entries(given).flatMap(([key, value]) =>
+const flags = (values: Record<string, string | number | null | undefined>): string[] =>
+  Object.entries(values).flatMap(([key, value]) =>
     value === null || value === undefined ? [] : [`--${key.replaceAll('_', '-')}`, String(value)],
   );
 

@@ -51,13 +51,13 @@ export function readOutcome(
   }
   const whole = profilePath === null || profile?.metadata.status === 'measured';
   if (end.exit_code === 0 && whole) return { ...base, outcome: 'measured', failure: null };
-  const kept = profile !== null;
+  const isSaved = profile !== null;
   if (stopped && end.exit_code === exitCodeOf.E_INTERRUPTED)
     return { ...base, outcome: 'interrupted', failure: null };
-  if (end.timedOut) return { ...base, outcome: 'timed_out', failure: timeout(timeoutMs ?? 0, kept) };
+  if (end.timedOut) return { ...base, outcome: 'timed_out', failure: timeout(timeoutMs ?? 0, isSaved) };
   if (stopped) return { ...base, outcome: 'interrupted', failure: null };
   const failure = end.lost ?? failureOf(end, printed, profilePath, profile);
-  return { ...base, outcome: kept ? 'partial' : 'failed', failure };
+  return { ...base, outcome: isSaved ? 'partial' : 'failed', failure };
 }
 
 /** A session without a summary (a program without a profiler) is itself the document. */
@@ -68,11 +68,11 @@ function sessionOf({ data }: Document<unknown>): string | null {
 
 const isError = (document: Document<unknown>): boolean => document.schema.startsWith('inferscope/error/');
 
-function timeout(ms: number, kept: boolean): SweepFailure {
+function timeout(ms: number, isSaved: boolean): SweepFailure {
   return {
     code: 'E_TIMEOUT',
     what: `it took longer than ${formatSetting(ms / 1000, 's')}`,
-    why: kept
+    why: isSaved
       ? 'It was stopped; its measurements were saved.'
       : 'It was stopped before it had measured anything.',
     fix: 'Allow more time (--timeout 2h), or use shorter lengths. A first download of weights counts as well.',

@@ -129,10 +129,10 @@ function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
   for (let at = Date.now(); ; at += 1000) {
     const stamp = stampOf(new Date(at));
     const output = stampedOutput(run, stamp);
-    const taken =
+    const isUsed =
       output !== null &&
       (existsSync(join(folder, output)) || sweep.runs.some((otherRun) => otherRun.output === output));
-    if (!taken) return stampRun(run, stamp);
+    if (!isUsed) return stampRun(run, stamp);
   }
 }
 

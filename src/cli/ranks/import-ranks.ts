@@ -114,11 +114,11 @@ async function importAll(
   tasks: readonly RankTask[],
   { work, journal, options, signal, execute, progress }: Work,
 ) {
-  const left = tasks.filter(({ outcome }) => outcome === 'pending');
+  const pending = tasks.filter(({ outcome }) => outcome === 'pending');
   const slots =
     options.jobs ?? Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / taskBytes)));
-  let ended = tasks.length - left.length;
-  await inLanes(left, slots, async (task) => {
+  let ended = tasks.length - pending.length;
+  await inLanes(pending, slots, async (task) => {
     if (signal.aborted) return;
     await importOne(task, { folder: join(work, task.folder), keepRaw: options.raw, signal, execute });
     if (task.outcome !== 'pending') ended++;
@@ -206,7 +206,7 @@ function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { 
   });
   if (parts.every(({ rank }) => rank === null))
     parts.forEach((part, at) => Object.assign(part, { rank: at, source: 'order of files' }));
-  const taken = new Map<number, string>();
+  const fileByRank = new Map<number, string>();
   return parts
     .flatMap(({ rank, ...fields }) => {
       const fail = (reason: string) => {
@@ -214,9 +214,9 @@ function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { 
         return [];
       };
       if (rank === null) return fail('Neither the trace nor its name states its rank.');
-      const otherFile = taken.get(rank);
+      const otherFile = fileByRank.get(rank);
       if (otherFile !== undefined) return fail(`Rank ${rank} was imported from ${basename(otherFile)}.`);
-      taken.set(rank, fields.task.file);
+      fileByRank.set(rank, fields.task.file);
       return [{ ...fields, rank }];
     })
     .toSorted((a, b) => a.rank - b.rank);
@@ -232,7 +232,7 @@ async function merged(
   const { parts, captures, clocks, worldSize, missing, zeroNs } = await joinParts(recording, ranked, {
     executionId,
   });
-  const kept: RankFiles = {
+  const savedRanks: RankFiles = {
     world_size: worldSize,
     files: tasks.map(({ file, outcome, reason }) => {
       const part = ranked.find(({ task }) => task.file === file);
@@ -248,7 +248,7 @@ async function merged(
     clocks,
     missing,
   };
-  await recording.keepJson('ranks', kept);
+  await recording.keepJson('ranks', savedRanks);
   const [first] = parts;
   const [execution] = first?.session.manifest.executions ?? [];
   return {
@@ -264,7 +264,7 @@ async function merged(
       },
     ],
     captures,
-    issues: rankIssues(kept, parts),
+    issues: rankIssues(savedRanks, parts),
     hardware: recordedFacts(first?.session.manifest.hardware ?? {}),
     software: ranked[0]?.part.software ?? {},
     model: null,

@@ -43,7 +43,7 @@ export async function joinJob(
   const saved = await recordSession(plan, async (recording) => {
     const joined = await joinParts(recording, ranked, { executionId: null });
     const lost = unfinished.filter((rank) => !recorded.includes(rank));
-    const kept: RankFiles = {
+    const rankFiles: RankFiles = {
       world_size: joined.worldSize,
       files: [
         ...ranked.map(({ rank }) => ({
@@ -64,7 +64,7 @@ export async function joinJob(
       clocks: joined.clocks,
       missing: joined.missing,
     };
-    await recording.keepJson('ranks', kept);
+    await recording.keepJson('ranks', rankFiles);
     const manifests = joined.parts.map(({ session }) => session.manifest);
     const [first] = manifests;
     const { title, command, hardware, software, workload } = first!;
@@ -79,7 +79,10 @@ export async function joinJob(
       software,
       executions: joined.executions,
       captures: joined.captures,
-      issues: [...rankIssues(kept, joined.parts), ...(await attachGpuRoofline(recording.files, hardware))],
+      issues: [
+        ...rankIssues(rankFiles, joined.parts),
+        ...(await attachGpuRoofline(recording.files, hardware)),
+      ],
       found: {},
     };
   }).catch((error: unknown) => {

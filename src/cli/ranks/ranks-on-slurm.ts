@@ -60,8 +60,8 @@ export async function importOnSlurm(
   const folder = `${work}-slurm`;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const left = tasks.filter(({ outcome }) => outcome === 'pending');
-  const orders = left.map(({ file, folder: partFolder }): PartOrder => ({
+  const pending = tasks.filter(({ outcome }) => outcome === 'pending');
+  const orders = pending.map(({ file, folder: partFolder }): PartOrder => ({
     file,
     folder: join(work, partFolder),
     keepRaw: options.raw,

@@ -55,11 +55,11 @@ const iterations = [
   // A profile's rows in the same session have no point.
   { ...repeat('eager', b1, 2, 500), point: null },
 ];
-const kept = (plan: ReturnType<typeof planOf>, rows: Row<'iterations'>[]) =>
+const sessionWith = (plan: ReturnType<typeof planOf>, rows: Row<'iterations'>[]) =>
   sessionOf(home, { iterations: rows }, { kind: 'bench', artifacts: { 'bench-plan': plan } });
 
 test('distinguishes variants by label and points by name, with launches as values', async () => {
-  const { metrics, identity } = await sampleSessions([await kept(two, iterations)]);
+  const { metrics, identity } = await sampleSessions([await sessionWith(two, iterations)]);
   const by = Object.fromEntries(metrics.map((metric) => [metric.id, metric]));
   expect(by['mode=eager · b1-p10-o5 · e2e_ms']).toMatchObject({
     basis: 'launches',
@@ -82,21 +82,24 @@ test('distinguishes variants by label and points by name, with launches as value
 });
 
 test('one selected variant is named as in a session with only that variant, so that the two compare', async () => {
-  const session = await kept(two, iterations);
+  const session = await sessionWith(two, iterations);
   const eager = await sampleSessions([session], 'mode=eager');
   const graph = await sampleSessions([session], 'mode=cudagraph');
   const ids = (sampled: typeof eager) => sampled.metrics.map(({ id }) => id);
   expect(ids(graph)).toEqual(ids(eager).filter((id) => id.startsWith('b1-')));
   expect(ids(graph)[0]).toBe('b1-p10-o5 · ttft_ms');
   expect(graph.identity[0]).toEqual({ label: 'engine argument mode', part: 'engine', value: 'cudagraph' });
-  const onlyVariant = await kept(planOf([b1]), [repeat('clean', b1, 0, 10), repeat('clean', b1, 0, 12)]);
+  const onlyVariant = await sessionWith(planOf([b1]), [
+    repeat('clean', b1, 0, 10),
+    repeat('clean', b1, 0, 12),
+  ]);
   const sampled = await sampleSessions([onlyVariant]);
   expect(ids(sampled)).toEqual(ids(graph));
   expect(sampled.metrics[0]).toMatchObject({ basis: 'repeats' });
 });
 
 test('reports an unknown label with the known ones; a session without variants has none', async () => {
-  const session = await kept(two, iterations);
+  const session = await sessionWith(two, iterations);
   await expect(sampleSessions([session], 'mode=compile')).rejects.toMatchObject({
     code: 'E_USAGE',
     parts: { why: 'It measured mode=eager, mode=cudagraph.' },

@@ -15,9 +15,9 @@ import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE, E_RECORD_FILE
  */
 export async function comparedSide(selector: string, home: Home = homeFolders()): Promise<SideData> {
-  if (isBaselineFile(selector)) return kept(selector, home);
+  if (isBaselineFile(selector)) return storedSide(selector, home);
   const found = await sessionOf(selector, home);
-  if (found === null) return kept(selector, home);
+  if (found === null) return storedSide(selector, home);
   const { session, variant } = found;
   const { sessions, ...sampled } = await sampleSessions([session], variant);
   const caveats = await caveatsOf(session);
@@ -31,7 +31,7 @@ async function caveatsOf(session: Session): Promise<string[]> {
   return cannot.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }
 
-async function kept(selector: string, home: Home): Promise<SideData> {
+async function storedSide(selector: string, home: Home): Promise<SideData> {
   const { name, sessions, identity, metrics } = await readBaseline(selector, home);
   return { side: { selector, baseline: name, variant: null, sessions }, identity, metrics };
 }

@@ -75,16 +75,16 @@ export function compareSides(
     for (const [pair, decision] of decide(familyPairs)) decisions.set(pair, decision);
   }
   const comparisons = pairs.map((pair) => comparisonOf(pair, decisions.get(pair) ?? null));
-  const judged = gates.map((gate) => judge(gate, comparisons));
-  const result = resultOf(judged);
+  const gateResults = gates.map((gate) => judge(gate, comparisons));
+  const result = resultOf(gateResults);
   return {
     base: base.side,
     now: now.side,
     within_process: withinProcess,
     result,
-    headline: headlineOf(result, judged, comparisons),
+    headline: headlineOf(result, gateResults, comparisons),
     power: [...powerOf(claims, decisions), ...caveatsOf(base, now)],
-    gates: judged,
+    gates: gateResults,
     comparisons,
     differences: differencesOf(base.identity, now.identity),
   };
@@ -214,13 +214,13 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
     const familyPairs = claims.filter((pair) => pair.family === family);
     const first = familyPairs.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
     if (!first) return [];
-    const least = Math.min(1, minP(...sizes(first)) * familyPairs.length);
+    const smallestP = Math.min(1, minP(...sizes(first)) * familyPairs.length);
     const metrics =
       familyPairs.length === 1 ? '1 metric' : `${familyPairs.length} metrics corrected together`;
     return [
       {
         values: sizes(first).join(' against '),
-        words: `${metrics}: p ≥ ${formatNumber(least, 2)}, ${neededEach(familyPairs.length)} on each side could`,
+        words: `${metrics}: p ≥ ${formatNumber(smallestP, 2)}, ${neededEach(familyPairs.length)} on each side could`,
         needed: neededEach(familyPairs.length),
       },
     ];

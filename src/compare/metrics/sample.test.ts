@@ -13,12 +13,12 @@ const root = mkdtempSync(join(tmpdir(), 'inferscope-baseline-'));
 const home = homeFolders({ INFERSCOPE_HOME: root });
 afterAll(() => rmSync(root, { recursive: true }));
 
-const kept = (rows: Rows) => sessionOf(home, rows, {});
+const sessionWith = (rows: Rows) => sessionOf(home, rows, {});
 const keyed = (found: Awaited<ReturnType<typeof sampleSessions>>) =>
   Object.fromEntries(found.metrics.map((metric) => [metric.id, metric]));
 
 test('a profile: launches are the unit, without warm-up and profiled execution', async () => {
-  const found = keyed(await sampleSessions([await kept(wholeRows())]));
+  const found = keyed(await sampleSessions([await sessionWith(wholeRows())]));
   // test-rows.ts: prefill 9, 11 | 19, 21 ms and a sampling of 1 ms each; means of the launches 11 and 21.
   expect(found['ttft_ms']).toMatchObject({ basis: 'launches', values: [11, 21], value: 16, better: 'lower' });
   // Two steps of 4 + 6 | 8 + 10 ms, each with 0.5 sampling, and three gaps of 0.25 ms.
@@ -41,7 +41,7 @@ test('each size is a point', async () => {
     warmup: false,
   });
   const rows = [iteration(1, 0, 10), iteration(1, 1, 12), iteration(8, 0, 20), iteration(8, 1, 22)];
-  const found = keyed(await sampleSessions([await kept({ iterations: rows })]));
+  const found = keyed(await sampleSessions([await sessionWith({ iterations: rows })]));
   expect(found['batch 1, 10 → 5 · e2e_ms']!.values).toEqual([10, 12]);
   // 8 sequences × 5 tokens in 20 and 22 ms.
   expect(found['batch 8, 10 → 5 · output_tokens_per_s']!.values).toEqual([2000, 40 / 0.022]);
@@ -56,7 +56,7 @@ test('requests of one run are repeats; several sessions are launches', async () 
     output_tokens: 6,
   });
   const failed: Row<'requests'> = { status: 'failed', sent_ns: 0, ttft_ns: 1, end_ns: 2 };
-  const run = (first: number) => kept({ requests: [request(first), request(first + 2), failed] });
+  const run = (first: number) => sessionWith({ requests: [request(first), request(first + 2), failed] });
   const [a, b] = [await run(10), await run(20)];
   expect(keyed(await sampleSessions([a]))['ttft_ms']).toMatchObject({ basis: 'repeats', values: [10, 12] });
   // Twelve tokens; the later of the two ends is at 2 × 12 ms.
@@ -89,7 +89,7 @@ test('result files: the recomputed figure comes first, and its deviation gives t
   const recomputed = { source: 'recomputed from 100 requests' };
   const found = keyed(
     await sampleSessions([
-      await kept({
+      await sessionWith({
         metrics: [
           metricRow({}),
           metricRow({ ...recomputed, value: 11 }),
@@ -109,7 +109,7 @@ test('result files: the recomputed figure comes first, and its deviation gives t
 
 test('repeated runs of one label are launches: appended lines, or several files', async () => {
   const run = (values: number[]) =>
-    kept({
+    sessionWith({
       metrics: values.flatMap((value, i) => [
         metricRow({ capture_id: `r${i}`, value }),
         metricRow({
@@ -135,5 +135,5 @@ test('repeated runs of one label are launches: appended lines, or several files'
 });
 
 test('rejects a session without measurements', async () => {
-  await expect(sampleSessions([await kept({})])).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(sampleSessions([await sessionWith({})])).rejects.toMatchObject({ code: 'E_USAGE' });
 });

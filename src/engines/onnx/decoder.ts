@@ -261,12 +261,12 @@ function lastPosition(
   newTokens: number,
 ): { last: Float32Array; all: Float32Array | null } {
   const data = logits.data as Float32Array;
-  const given = logits.dims[1]!;
-  if (given === 1) return { last: data, all: newTokens === 1 ? data : null };
-  const vocabSize = data.length / (batchSize * given);
+  const logitRows = logits.dims[1]!;
+  if (logitRows === 1) return { last: data, all: newTokens === 1 ? data : null };
+  const vocabSize = data.length / (batchSize * logitRows);
   const last = new Float32Array(batchSize * vocabSize);
   for (let row = 0; row < batchSize; row++) {
-    const from = ((row + 1) * given - 1) * vocabSize;
+    const from = ((row + 1) * logitRows - 1) * vocabSize;
     last.set(data.subarray(from, from + vocabSize), row * vocabSize);
   }
   return { last, all: data };

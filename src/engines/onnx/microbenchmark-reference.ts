@@ -224,8 +224,8 @@ export function lstm(
         };
         const logistic = (value: number) => 1 / (1 + Math.exp(-value));
         for (let unit = 0; unit < hidden; unit++) {
-          const kept = logistic(gate(2, unit)) * cell[row * hidden + unit]!;
-          const state = kept + logistic(gate(0, unit)) * Math.tanh(gate(3, unit));
+          const retained = logistic(gate(2, unit)) * cell[row * hidden + unit]!;
+          const state = retained + logistic(gate(0, unit)) * Math.tanh(gate(3, unit));
           cell[row * hidden + unit] = state;
           out[(t * batch + row) * hidden + unit] = logistic(gate(1, unit)) * Math.tanh(state);
         }

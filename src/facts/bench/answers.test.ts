@@ -223,7 +223,7 @@ test('reports a mean more uncertain than the range of means', () => {
   const point = pointOf(['latency'], [1, 8, 11], [[10, 10]]);
   const { tpot_ms: tpot } = point.latency;
   if (!('p50' in tpot)) throw new Error('no TPOT');
-  const judged = (ci95: [number, number]) =>
+  const verdictFor = (ci95: [number, number]) =>
     answer(
       [
         {
@@ -234,6 +234,6 @@ test('reports a mean more uncertain than the range of means', () => {
       ],
       'latency',
     ).answer;
-  expect(judged([9.5, 10.5])).toContain('predicted from the roofline.');
-  expect(judged([8, 12])).toContain('predicted from the roofline, but within its uncertainty.');
+  expect(verdictFor([9.5, 10.5])).toContain('predicted from the roofline.');
+  expect(verdictFor([8, 12])).toContain('predicted from the roofline, but within its uncertainty.');
 });

@@ -88,8 +88,8 @@ export function trendOf({
 }: BenchFit): 'up' | 'down' | 'none' {
   const change = at.at(-1)!.fitted - at[0]!.fitted;
   // Less than 1e-9 is rounding.
-  const least = Math.max(rms_error, 1e-9) * mean(at.map(({ measured }) => measured));
-  if (Math.abs(change) < least) return 'none';
+  const minError = Math.max(rms_error, 1e-9) * mean(at.map(({ measured }) => measured));
+  if (Math.abs(change) < minError) return 'none';
   const slope = coefficients.length === 2 ? coefficients_ci95?.[1] : undefined;
   if (slope && slope[0] <= 0 && slope[1] >= 0) return 'none';
   return change > 0 ? 'up' : 'down';

@@ -227,7 +227,7 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
       const first = asClause(firstSentences(point.text ?? 'out of memory'));
-      const least = fitting.length > 0 ? `; largest measured ${largest}` : '';
-      return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${least}`);
+      const largestWords = fitting.length > 0 ? `; largest measured ${largest}` : '';
+      return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${largestWords}`);
     });
 }

@@ -127,7 +127,7 @@ function warmupOf(
   const counted = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
   const warmups = iterations.filter(({ warmup }) => warmup).length;
-  const judged = outcomes.filter(({ stable }) => stable !== null);
+  const withVerdict = outcomes.filter(({ stable }) => stable !== null);
   return {
     iterations:
       counted.length > 0
@@ -142,7 +142,7 @@ function warmupOf(
         : launches > 0
           ? figure(warmups / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
           : because(['warmup'], missing('not_reported', 'the engine does not report its warm-up')),
-    stable: judged.length === 0 ? null : judged.every(({ stable }) => stable),
+    stable: withVerdict.length === 0 ? null : withVerdict.every(({ stable }) => stable),
   };
 }
 

@@ -11,7 +11,7 @@ import { analyzeResults } from './results.js';
 const root = mkdtempSync(join(tmpdir(), 'inferscope-results-'));
 const home = homeFolders({ INFERSCOPE_HOME: root });
 afterAll(() => rmSync(root, { recursive: true }));
-const kept = (rows: Rows) => sessionOf(home, rows, { kind: 'import' });
+const sessionWith = (rows: Rows) => sessionOf(home, rows, { kind: 'import' });
 
 const metric = (change: Row<'metrics'>): Row<'metrics'> => ({
   point: 0,
@@ -28,7 +28,7 @@ const metric = (change: Row<'metrics'>): Row<'metrics'> => ({
 });
 
 test("lists the tool's figure and the recomputed one, inferscope's metrics first, without warm-up requests", async () => {
-  const session = await kept({
+  const session = await sessionWith({
     metrics: [
       metric({ name: 'vllm.itl', defined_as_ours: false }),
       metric({ name: 'e2e' }),
@@ -49,7 +49,7 @@ test("lists the tool's figure and the recomputed one, inferscope's metrics first
 });
 
 test('a session without results has no results document', async () => {
-  await expect(analyzeResults(await kept({ requests: [{ status: 'ok' }] }))).rejects.toMatchObject({
+  await expect(analyzeResults(await sessionWith({ requests: [{ status: 'ok' }] }))).rejects.toMatchObject({
     code: 'E_USAGE',
   });
 });

@@ -83,7 +83,9 @@ function summaries(captures: readonly Capture[]): [summary: Capture, detailed: C
   for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
     const summary = captures.find(
       (capture) =>
-        capture !== detailed && !found.some(([taken]) => taken === capture) && isSummaryOf(capture, detailed),
+        capture !== detailed &&
+        !found.some(([detailedCapture]) => detailedCapture === capture) &&
+        isSummaryOf(capture, detailed),
     );
     if (summary) found.push([summary, detailed]);
   }

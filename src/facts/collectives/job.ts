@@ -177,8 +177,8 @@ export async function pipelineOf(
   { kind, instances, ranks }: { kind: PhaseKind; instances: number; ranks: number },
 ): Promise<Pipeline | null> {
   const waits = await database.query<StageWaits>(pipelineSql(captures, kind, instances));
-  const [least] = waits;
-  if (!least || waits.length < ranks) return null;
+  const [shortest] = waits;
+  if (!shortest || waits.length < ranks) return null;
   const micro_batches = Math.max(...waits.map((wait) => wait.micro_batches));
-  return { ranks: waits.length, micro_batches, bubble_ms: least.waiting_ms };
+  return { ranks: waits.length, micro_batches, bubble_ms: shortest.waiting_ms };
 }

@@ -47,11 +47,11 @@ export async function definitionsOf(
     const { scope } = await timelineScope(session, database, options);
     const add = async (name: TimelineTable): Promise<void> => {
       if (found.some((table) => table.name === name)) return;
-      const { needs, kept, rows } = relations[name];
+      const { needs, storage, rows } = relations[name];
       for (const need of needs) await add(need);
       // A table's SQL can depend on rows of the tables it needs.
       await scope.need(...needs);
-      found.push({ name, as: kept === 'view' ? 'view' : 'table', ...(await rows(scope)) });
+      found.push({ name, as: storage === 'view' ? 'view' : 'table', ...(await rows(scope)) });
     };
     for (const name of timelineTables) await add(name);
     return found;

@@ -30,20 +30,20 @@ import {
 interface Relation {
   needs: readonly TimelineTable[];
   /** view: a name for its SELECT; table: rows of one connection; shared: made once for all connections to the session. */
-  kept: 'view' | 'table' | 'shared';
+  storage: 'view' | 'table' | 'shared';
   rows(scope: TraceScope): Promise<SteppedQuery>;
 }
 
 type Rows = string | SteppedQuery;
 
 function relation(
-  kept: Relation['kept'],
+  storage: Relation['storage'],
   needs: readonly TimelineTable[],
   rows: (scope: TraceScope) => Rows | Promise<Rows>,
 ): Relation {
   return {
     needs,
-    kept,
+    storage,
     async rows(scope) {
       const made = await rows(scope);
       return typeof made === 'string' ? { steps: {}, select: made } : made;

@@ -68,11 +68,11 @@ export async function traceScope(
 export function scopeOn(database: SessionDatabase, source: TraceSource): TraceScope {
   const made = new Map<TimelineTable, Promise<void>>();
   const make = async (table: TimelineTable): Promise<void> => {
-    const { needs, kept, rows } = relations[table];
+    const { needs, storage, rows } = relations[table];
     await scope.need(...needs);
     const { steps, select } = await rows(scope);
-    if (kept === 'view') await database.query(`CREATE TEMP VIEW ${table} AS ${select}`);
-    else if (kept === 'shared') await database.once(table, scopeKey(source), select);
+    if (storage === 'view') await database.query(`CREATE TEMP VIEW ${table} AS ${select}`);
+    else if (storage === 'shared') await database.once(table, scopeKey(source), select);
     else await createFrom(database, table, { steps, select });
   };
   const scope: TraceScope = {

@@ -78,8 +78,8 @@ function subsetCounts(values: readonly number[], size: number): Float64Array {
   const counts = Array.from({ length: size + 1 }, () => new Float64Array(most + 1));
   counts[0]![0] = 1;
   for (const value of values) {
-    for (let taken = size; taken >= 1; taken--) {
-      const [current, fewer] = [counts[taken]!, counts[taken - 1]!];
+    for (let picked = size; picked >= 1; picked--) {
+      const [current, fewer] = [counts[picked]!, counts[picked - 1]!];
       for (let sum = most; sum >= value; sum--) current[sum]! += fewer[sum - value]!;
     }
   }
@@ -104,11 +104,11 @@ function exactP(doubled: readonly number[], n: number, second: number): number {
 function exactOrder(n: number, m: number): number {
   const ranks = Array.from({ length: n + m }, (_, index) => index + 1);
   const counts = subsetCounts(ranks, n);
-  const least = (n * (n + 1)) / 2;
+  const minSum = (n * (n + 1)) / 2;
   const all = counts.reduce((sum, count) => sum + count, 0);
   let below = 0;
   let k = 0;
-  while (below + counts[least + k]! <= 0.025 * all) below += counts[least + k++]!;
+  while (below + counts[minSum + k]! <= 0.025 * all) below += counts[minSum + k++]!;
   return k;
 }
 

@@ -66,8 +66,8 @@ describe('vLLM on a CPU', () => {
 
   test('has no figure for a pool size that vLLM chose itself', () => {
     for (const log of [logOf('Auto', 1), null]) expect(bytesOf(run(), log).has('kv_cache')).toBe(false);
-    const given = run({}, { kv_cache_memory_bytes: '500000000' });
-    expect(bytesOf(given, null).get('kv_cache')).toBe(500_000_000);
+    const withOption = run({}, { kv_cache_memory_bytes: '500000000' });
+    expect(bytesOf(withOption, null).get('kv_cache')).toBe(500_000_000);
   });
 });
 

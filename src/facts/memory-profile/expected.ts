@@ -55,9 +55,9 @@ export function expectedMemory(
     });
     const made = estimateMemory(architecture, request);
     if (engine !== 'vllm') return made;
-    const given =
+    const optionBytes =
       request.kvPoolBytes ?? givenPool(log) ?? (plan.where === 'url' ? servedPool(made, pool) : null);
-    if (given !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: given });
+    if (optionBytes !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: optionBytes });
     // The pool is a share of the main memory free at start, which the calculator does not know.
     return onCpu ? { ...made, lines: made.lines.filter(({ component }) => component !== 'kv_cache') } : made;
   } catch (error) {

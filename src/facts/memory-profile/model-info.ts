@@ -122,10 +122,10 @@ function disagreement(typed: string, configured: string): Issue {
   return { code: 'dimension_disagrees', severity: 'warning', text };
 }
 
-function architectureOf(config: Record<string, unknown>, given: GivenDimensions): Architecture | null {
+function architectureOf(config: Record<string, unknown>, dimensions: GivenDimensions): Architecture | null {
   const typed: Record<string, unknown> = {};
   for (const [name, { names }] of Object.entries(fields)) {
-    const value = given[name as Dimension];
+    const value = dimensions[name as Dimension];
     if (value === null) continue;
     typed[names.find((field) => field in config) ?? names[0]!] = value;
   }

@@ -63,12 +63,12 @@ export function timelineOf(
 /** Keeps the highest value of each bin, so that the chart shows the peak. */
 function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   const step = Math.ceil(samples.length / mostPoints);
-  const kept: Sample[] = [];
+  const thinnedSamples: Sample[] = [];
   for (let at = 0; at < samples.length; at += step)
-    kept.push(
+    thinnedSamples.push(
       samples.slice(at, at + step).reduce((most, sample) => (sample.bytes > most.bytes ? sample : most)),
     );
-  return kept.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
+  return thinnedSamples.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
 }
 
 const moments = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed']);

@@ -56,10 +56,10 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
   const graphs = recorded('graph_pool') ?? 0;
   // Memory allocated inside a graph's pool is in the allocator's figures and in the pool.
   const inGraphs = Math.min(graphs, recorded('graph_allocated') ?? 0);
-  const given = peak.bytes - inGraphs;
+  const allocatedBytes = peak.bytes - inGraphs;
   const stays = Math.max(
     0,
-    Math.min(idle - inGraphs - weights - keptCache, given - weights - peak.kv - rounding),
+    Math.min(idle - inGraphs - weights - keptCache, allocatedBytes - weights - peak.kv - rounding),
   );
   const reserved = Math.max(recorded('max_reserved') ?? 0, recorded('reserved') ?? 0);
   const parts: Part[] = [
@@ -81,7 +81,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
   if (peaks.length > 0) {
     parts.push({
       component: 'activations',
-      bytes: given - weights - peak.kv - stays - rounding,
+      bytes: allocatedBytes - weights - peak.kv - stays - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
       evidence: `torch.cuda.max_memory_allocated ${formatGb(peak.bytes)} in ${peak.stage} − weights − cache − memory kept between repeats − rounding to blocks${inGraphs > 0 ? ` − ${formatGb(inGraphs)} inside graphs` : ''}`,
     });
@@ -107,7 +107,7 @@ export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): 
   }
   parts.push({
     component: 'allocator_reserve',
-    bytes: Math.max(0, reserved - given - graphs) + rounding,
+    bytes: Math.max(0, reserved - allocatedBytes - graphs) + rounding,
     confidence: 'high',
     evidence: `torch.cuda.max_memory_reserved ${formatGb(reserved)} − max_memory_allocated ${formatGb(peak.bytes)} + rounding to blocks ${formatGb(rounding)}${loaded > peak.bytes ? `; loading held ${formatGb(loaded)}` : ''}`,
   });

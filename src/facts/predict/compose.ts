@@ -29,8 +29,8 @@ export function compose(
   launch: Launch,
 ): Composed {
   const timed = kernels.map(({ kernel, time }): TimedKernel => {
-    const least = launch === 'graph' ? nodeNs * kernel.launches : 0;
-    return { kernel, time, totalNs: Math.max(time.ns, least) * kernel.count };
+    const minNs = launch === 'graph' ? nodeNs * kernel.launches : 0;
+    return { kernel, time, totalNs: Math.max(time.ns, minNs) * kernel.count };
   });
   const launches = kernels.reduce((sum, { kernel }) => sum + kernel.launches * kernel.count, 0);
   const deviceNs = timed.reduce((sum, { totalNs }) => sum + totalNs, 0);

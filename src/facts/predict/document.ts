@@ -41,7 +41,7 @@ export async function predictDocument(
   model: PredictedModel,
   roofs: DeviceRoofs,
   requested: PredictRequest,
-  { session, tables: given }: { session: Session | null; tables: readonly Session[] },
+  { session, tables: tableSessions }: { session: Session | null; tables: readonly Session[] },
 ): Promise<Document<PredictResult>> {
   const computed = model.storage.weights.compute ?? model.storage.activations;
   checkPeak(roofs, computed);
@@ -68,8 +68,8 @@ export async function predictDocument(
   );
   checkLengths(points, model);
   // A session with measured kernels uses its own.
-  const sessionTable = given.length === 0 && session ? await kernelTable([session]) : [];
-  const tables = sessionTable.length > 0 ? [session!] : given;
+  const sessionTable = tableSessions.length === 0 && session ? await kernelTable([session]) : [];
+  const tables = sessionTable.length > 0 ? [session!] : tableSessions;
   const table = sessionTable.length > 0 ? sessionTable : tables.length > 0 ? await kernelTable(tables) : null;
   if (table) checkTable(table, tables);
   const { stages, validation, error } = predict({ model, roofs, points, table });

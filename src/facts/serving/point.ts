@@ -64,7 +64,7 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
   const known = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
   const cached = known.reduce((sum, row) => sum + row.cached_tokens!, 0);
   const input = known.reduce((sum, row) => sum + row.input_tokens!, 0);
-  const off = (wrong: (given: number, requested: number) => boolean) =>
+  const off = (wrong: (actual: number, requested: number) => boolean) =>
     ok.filter(
       (row) =>
         row.output_tokens !== null &&
@@ -85,8 +85,8 @@ function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
       'requests.output_tokens, mean',
       uncounted,
     ),
-    shorter: off((given, requested) => given < requested),
-    longer: off((given, requested) => given > requested),
+    shorter: off((actual, requested) => actual < requested),
+    longer: off((actual, requested) => actual > requested),
     tokenizer_difference:
       countedTwice.length === 0
         ? missing('no_tokenizer', 'no local tokenizer was given')

@@ -105,10 +105,10 @@ export async function collectiveSource(
   captures: readonly string[],
 ): Promise<CollectiveSource> {
   await makeKernelStreams(database);
-  const among = `capture_id IN (${captureList(captures)})`;
+  const inCaptures = `capture_id IN (${captureList(captures)})`;
   const [row] = await database.query<CollectiveSource>(
-    `SELECT (SELECT count(*) FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE ${among})) AS ranks,
-       EXISTS (SELECT 1 FROM collectives WHERE ${among} AND device IS NOT NULL) AS recorded`,
+    `SELECT (SELECT count(*) FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE ${inCaptures})) AS ranks,
+       EXISTS (SELECT 1 FROM collectives WHERE ${inCaptures} AND device IS NOT NULL) AS recorded`,
   );
   if (row!.recorded) await makeCollectives(database);
   return row!;

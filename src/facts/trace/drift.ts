@@ -90,16 +90,16 @@ const tooFew = (steps: number): Figure =>
  */
 function changeOf(steps: readonly Relative[], spanNs: number): Figure {
   const every = Math.ceil(steps.length / mostSteps);
-  const taken = steps.filter((_, index) => index % every === 0);
+  const sampled = steps.filter((_, index) => index % every === 0);
   const slopes: number[] = [];
-  for (const [i, a] of taken.entries()) {
-    for (const b of taken.slice(i + 1)) {
+  for (const [i, a] of sampled.entries()) {
+    for (const b of sampled.slice(i + 1)) {
       if (b.start_ns > a.start_ns)
         slopes.push((spanNs * (b.relative - a.relative)) / (b.start_ns - a.start_ns));
     }
   }
   slopes.sort((a, b) => a - b);
-  const n = taken.length;
+  const n = sampled.length;
   const reach = (normal975 * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18)) / slopes.length / 2;
   return figure(
     percentile(slopes, 0.5),

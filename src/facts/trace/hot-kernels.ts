@@ -26,11 +26,11 @@ export async function hotKernels(session: Session): Promise<{ names: string[]; s
     );
     // Kernels outside stages count only if there are no stages.
     const staged = rows.filter(({ kind }) => kind !== 'other');
-    const taken = staged.length > 0 ? staged : rows;
-    if (taken.length === 0) throw noKernels(session.id);
+    const selected = staged.length > 0 ? staged : rows;
+    if (selected.length === 0) throw noKernels(session.id);
     return {
-      names: [...new Set(taken.map(({ name }) => name))],
-      stages: [...new Set(taken.map(({ kind }) => kind))],
+      names: [...new Set(selected.map(({ name }) => name))],
+      stages: [...new Set(selected.map(({ kind }) => kind))],
     };
   } finally {
     await database.close();

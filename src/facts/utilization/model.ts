@@ -26,8 +26,8 @@ export async function sessionModel(
   if (!workload || !workloadModelInfo) {
     return missing('no_model', 'the session does not record its model (add it with --model)');
   }
-  const given = new Set(workload.given);
-  const [dtype, source] = given.has('dtype')
+  const userParts = new Set(workload.given);
+  const [dtype, source] = userParts.has('dtype')
     ? [dtypeNamed(workloadModelInfo.dtype), 'you']
     : await dtypeOf(database, workloadModelInfo.config, workloadModelInfo.dtype);
   if (dtype === null) {
@@ -37,10 +37,10 @@ export async function sessionModel(
     );
   }
   // Exports of the embedded engine have their own dtypes, which say how the file stores weights.
-  const embedded = knownEngine(workload.engine.name) === 'onnx' && given.size === 0;
+  const embedded = knownEngine(workload.engine.name) === 'onnx' && userParts.size === 0;
   const model = workloadModel(embedded ? workload : { ...workload, model: { ...workloadModelInfo, dtype } });
   const shapes = arithmeticConfig(workloadModelInfo).fromShapes ? ', by the shapes of its weights' : '';
-  const from = given.has('model') ? 'given by you' : `the workload's record${shapes}`;
+  const from = userParts.has('model') ? 'given by you' : `the workload's record${shapes}`;
   return 'reason' in model
     ? model
     : { name: workloadModelInfo.name, dtype, from: `${from}; dtype by ${source}`, model };

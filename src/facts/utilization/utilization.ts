@@ -175,11 +175,12 @@ async function facts(
 }
 
 function runSizes(workload: Workload | null): RunSizes {
-  const given = workload?.given?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
+  const isShapeTyped =
+    workload?.given?.some((part) => part === 'batch_size' || part === 'input_len') ?? false;
   return {
     batch_size: workload?.batch_size ?? null,
     input_len: workload?.input_len ?? null,
-    from: given ? 'the sizes given' : "the run's sizes",
+    from: isShapeTyped ? 'the sizes given' : "the run's sizes",
   };
 }
 

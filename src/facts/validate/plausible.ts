@@ -56,11 +56,11 @@ function belowWeights({ measured, weightBytes, tensorParallelSize: tp }: Plausib
   const reasons: string[] = [];
   if (total === null) return reasons;
   const weightsPart = components.get('model_weights') ?? null;
-  const least = weightBytes ?? weightsPart;
+  const minBytes = weightBytes ?? weightsPart;
   // A rounded parameter count, or an engine that packs weights, may be a few percent off.
-  if (least !== null && total > 0 && total < 0.95 * least) {
+  if (minBytes !== null && total > 0 && total < 0.95 * minBytes) {
     reasons.push(
-      `The peak of ${formatGb(total)} is below the weights (${formatGb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
+      `The peak of ${formatGb(total)} is below the weights (${formatGb(minBytes)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
     );
   }
   if (tp > 1 && weightsPart !== null && weightBytes !== null && weightsPart < (weightBytes / tp) * 1.2) {

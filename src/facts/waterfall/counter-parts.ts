@@ -84,9 +84,9 @@ function add(
   // stalls.
   let remaining = ms - atRoofMs;
   const take = (label: string, amount: number) => {
-    const taken = Math.min(remaining, Math.max(0, amount));
-    remaining -= taken;
-    if (taken > 0) put(into.causes, label, taken, launches);
+    const partMs = Math.min(remaining, Math.max(0, amount));
+    remaining -= partMs;
+    if (partMs > 0) put(into.causes, label, partMs, launches);
   };
   const waves = counted.waves.value;
   if (waves !== null && waves > 0)

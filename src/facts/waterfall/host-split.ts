@@ -133,8 +133,8 @@ function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number
   for (const { grp, label, ns, n } of rows) {
     const groupParts = found.get(grp) ?? [];
     if (groupParts.length < partsShown && ns > 0) {
-      const among = instances.get(grp) ?? 1;
-      groupParts.push({ label, ms: ns / among / 1e6, count: n / among });
+      const divisor = instances.get(grp) ?? 1;
+      groupParts.push({ label, ms: ns / divisor / 1e6, count: n / divisor });
     }
     found.set(grp, groupParts);
   }

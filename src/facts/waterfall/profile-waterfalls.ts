@@ -109,14 +109,14 @@ function atCleanTime(
     ['host.sampling', sampling],
     ['host.loop', measured - call - sampling],
   ]);
-  const kept = profiled.bars
+  const profiledBars = profiled.bars
     .filter(({ id }) => id !== 'profiler_overhead')
     .map((bar) => ({ ...bar, ms: around.get(bar.id) ?? bar.ms }));
-  const rest = measured - kept.reduce((sum, { ms }) => sum + ms, 0);
-  const last = kept.some(({ id, ms }) => id === 'host.runtime_call' && ms + rest >= 0)
+  const rest = measured - profiledBars.reduce((sum, { ms }) => sum + ms, 0);
+  const last = profiledBars.some(({ id, ms }) => id === 'host.runtime_call' && ms + rest >= 0)
     ? 'host.runtime_call'
     : 'unattributed';
-  const bars = kept.map((bar): WaterfallBar => {
+  const bars = profiledBars.map((bar): WaterfallBar => {
     const added = bar.id === last ? rest : 0;
     const ms = bar.ms + added;
     const sql = around.has(bar.id) ? aroundSql[bar.id]! : withConstant(bar.sql, added);

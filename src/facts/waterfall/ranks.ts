@@ -142,13 +142,18 @@ async function awaitedRank(
   const waiting = waitingOfRanks(
     await database.query<RankCollectives>(collectivesSql(captures, kind, { instances, ...source })),
   );
-  const [least] = waiting;
-  const most = waiting.at(-1);
-  if (!least || !most || most.waiting_ms - least.waiting_ms < minWaiting * wall) return null;
+  const [leastWaiting] = waiting;
+  const mostWaiting = waiting.at(-1);
+  if (!leastWaiting || !mostWaiting || mostWaiting.waiting_ms - leastWaiting.waiting_ms < minWaiting * wall)
+    return null;
   // A wait in only some instances is not a property of the rank: ranks start at different times.
-  if (most.waiting_instances < instances / 2) return null;
-  const isNear = near.some(({ rank, device }) => rank === least.rank && device === least.device);
-  return isNear ? { kind, rank: least.rank, device: least.device, waiting_ms: most.waiting_ms } : null;
+  if (mostWaiting.waiting_instances < instances / 2) return null;
+  const isNear = near.some(
+    ({ rank, device }) => rank === leastWaiting.rank && device === leastWaiting.device,
+  );
+  return isNear
+    ? { kind, rank: leastWaiting.rank, device: leastWaiting.device, waiting_ms: mostWaiting.waiting_ms }
+    : null;
 }
 
 const optionsOf = ({ rank, device }: Pick<AwaitedRank, 'rank' | 'device'>): ScopeOptions => ({

@@ -115,9 +115,9 @@ interface TtftSplit {
 function splitTtft(times: readonly RequestTimes[], server: ServerTimes, ttftMs: number): TtftSplit {
   let remaining = ttftMs;
   const take = (amount: number | null) => {
-    const taken = Math.min(remaining, Math.max(0, amount ?? 0));
-    remaining -= taken;
-    return taken;
+    const partMs = Math.min(remaining, Math.max(0, amount ?? 0));
+    remaining -= partMs;
+    return partMs;
   };
   const network = networkOf(times, server, ttftMs);
   const queueMs = take(server.queueMs);

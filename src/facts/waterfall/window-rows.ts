@@ -113,7 +113,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
         { divide, wallNs, split: facts.framework !== null && group.level !== 'inner' },
       );
     const gaps = counts.find(({ grp }) => grp === key);
-    const among = group.level === 'inner' ? n : (recorded.instances.get(key) ?? n);
+    const divisor = group.level === 'inner' ? n : (recorded.instances.get(key) ?? n);
     return [
       {
         group,
@@ -131,7 +131,7 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
             `exposed_copy.${row.copy}`,
             row['n']! / n,
           ]),
-          ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / among]),
+          ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / divisor]),
         ]),
         earlier: new Map(
           earlier.filter(({ grp }) => grp === key).map((row) => [row.class, row.ns / n / 1e6]),

@@ -91,12 +91,12 @@ export async function sweepHost(
       cursor === ops ? Number.POSITIVE_INFINITY : ops.time,
       cursor === calls ? Number.POSITIVE_INFINITY : calls.time,
     );
-    let left = true;
+    let hasNext = true;
     do {
       take(sweep, cursor);
-      left = nextRow(cursor);
-    } while (left && cursor.time < until);
-    if (!left) await refill(cursor);
+      hasNext = nextRow(cursor);
+    } while (hasNext && cursor.time < until);
+    if (!hasNext) await refill(cursor);
   }
   closeAll(sweep);
   return { host, counts, folded: foldStages(sweep.opened.nested), stages: sweep.opened.stages };

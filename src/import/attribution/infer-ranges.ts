@@ -88,7 +88,7 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
       continue;
     }
     preparation ??= await source.marks(isPreparation);
-    const taken = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
+    const recordedMarks = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
     const ranges = await hostRanges(process, inferred.steps, inferred.confidence);
     if (!ranges) {
       found.why ??= 'the launches of one step overlap those of the next';
@@ -96,7 +96,7 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
     }
     found.ranges.push(
       ...ranges.filter(({ startNs, endNs }) =>
-        taken.every((mark) => mark.endNs <= startNs || mark.startNs >= endNs),
+        recordedMarks.every((mark) => mark.endNs <= startNs || mark.startNs >= endNs),
       ),
     );
   }

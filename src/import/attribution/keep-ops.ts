@@ -40,9 +40,9 @@ export async function keepOps(
       device_dur_ns: { sql: 'd.device_dur_ns' },
     },
     slices.map((slice) => {
-      const among = (table: string) => `(SELECT * FROM ${table} WHERE ${inSlice('op_id', slice)})`;
-      return `(SELECT * FROM trace_ops WHERE ${slice.rows}) o LEFT JOIN ${among('attr_ops')} a ON a.op_id = o.op_id
-        LEFT JOIN ${among('attr_op_device')} d ON d.op_id = o.op_id`;
+      const opsInSlice = (table: string) => `(SELECT * FROM ${table} WHERE ${inSlice('op_id', slice)})`;
+      return `(SELECT * FROM trace_ops WHERE ${slice.rows}) o LEFT JOIN ${opsInSlice('attr_ops')} a ON a.op_id = o.op_id
+        LEFT JOIN ${opsInSlice('attr_op_device')} d ON d.op_id = o.op_id`;
     }),
   );
 }

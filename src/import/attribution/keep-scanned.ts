@@ -27,10 +27,10 @@ export async function keepScanned(
   from: readonly string[],
   made: MadeColumns = { of: [], fill: () => {} },
 ): Promise<void> {
-  const given = Object.entries(columns);
-  const announced = Object.fromEntries(given.map(([name, column]) => [name, keptColumn(column)]));
+  const entries = Object.entries(columns);
+  const announced = Object.fromEntries(entries.map(([name, column]) => [name, keptColumn(column)]));
   const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host });
-  const selected = given.flatMap(([name, { sql }]) => (sql === undefined ? [] : [`${sql} AS "${name}"`]));
+  const selected = entries.flatMap(([name, { sql }]) => (sql === undefined ? [] : [`${sql} AS "${name}"`]));
   for (const part of from) {
     for await (const { rows, columns: batch } of workbench.scan(
       `SELECT ${[...selected, ...made.of].join(', ')} FROM ${part}`,

@@ -105,14 +105,18 @@ async function joinLaunch(
     columnsSql.push(`${asInteger('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
     columnsSql.push(`CASE WHEN NOT (${inGraph}) THEN ${opClass} END AS op_class`);
   } else columnsSql.push(`${asInteger('bytes')} AS bytes`);
-  const select = (among: string, candidates: string, operators: string) => `SELECT k.rowid AS activity,
+  const select = (
+    activityFilter: string,
+    candidates: string,
+    operators: string,
+  ) => `SELECT k.rowid AS activity,
        ${asInteger('start_ns')} AS start_ns, ${asInteger('dur_ns')} AS dur_ns, ${asInteger('pid')} AS pid,
        ${asInteger('rank', 'INTEGER')} AS rank, ${asInteger('device', 'INTEGER')} AS device,
        ${asInteger('context')} AS context, ${asInteger('stream')} AS stream,
        ${asInteger('correlation')} AS correlation, ${node} AS graph_node, ${columnsSql.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
        coalesce(${asInteger('op_id')}, a.op_id) AS op_id
-     FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k
+     FROM (SELECT rowid, * FROM trace_${table} WHERE ${activityFilter}) k
      LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${asInteger('pid')} AND a.correlation = ${asInteger('correlation')}
      LEFT JOIN (SELECT op_id, of_kernels FROM attr_ops WHERE ${operators}) o ON o.op_id = ${asInteger('op_id')}`;
   await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false', 'false')}`);

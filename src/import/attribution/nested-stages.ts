@@ -18,7 +18,7 @@ interface TakenFields {
 export interface FoldedStages {
   /** Phases that become kind other, with the phase that they and their contents belong to; null: none. */
   phases: ReadonlyMap<number, number | null>;
-  taken: ReadonlyMap<number, TakenFields>;
+  fields: ReadonlyMap<number, TakenFields>;
 }
 
 const takenNames = ['step_index', 'iteration', 'batch_size', 'new_tokens', 'context_tokens_sum'] as const;
@@ -36,7 +36,7 @@ export function applyFolds(folded: FoldedStages, rows: number, columns: FoldColu
     const id = columns.stage_id[row]!;
     const phase = folded.phases.get(columns.phase_id[row]!);
     if (phase !== undefined) columns.phase_id[row] = phase ?? Number.NaN;
-    const fields = folded.taken.get(id);
+    const fields = folded.fields.get(id);
     if (fields) {
       columns.kind[row] = stageKinds.indexOf(fields.kind);
       for (const name of takenNames) columns[name][row] = fields[name] ?? Number.NaN;
@@ -62,7 +62,7 @@ export function isNested(stage: OpenStage, outer: OpenStage | null): outer is Op
  */
 export function foldStages(nested: NestedStages): FoldedStages {
   const phases = new Map<number, number | null>();
-  const taken = new Map<number, TakenFields>();
+  const fieldsById = new Map<number, TakenFields>();
   const innerStages = new Map<OpenStage, OpenStage[]>();
   for (const [outer, direct] of [...nested].toReversed()) {
     const inner = direct.flatMap((stage) => innerStages.get(stage) ?? [stage]);
@@ -72,15 +72,15 @@ export function foldStages(nested: NestedStages): FoldedStages {
       continue;
     }
     for (const stage of inner) phases.set(stage.id, outer.id);
-    const fields = inner.map((stage) => taken.get(stage.id) ?? ownFields(stage));
-    taken.set(outer.id, takenBy(outer, fields));
+    const fields = inner.map((stage) => fieldsById.get(stage.id) ?? ownFields(stage));
+    fieldsById.set(outer.id, takenBy(outer, fields));
   }
   for (const [stage, into] of phases) {
     let phase = into;
     while (phase !== null && phases.has(phase)) phase = phases.get(phase)!;
     phases.set(stage, phase);
   }
-  return { phases, taken };
+  return { phases, fields: fieldsById };
 }
 
 function isOnlyContainer({ kind, label }: OpenStage, inner: readonly OpenStage[]): boolean {

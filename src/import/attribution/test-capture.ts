@@ -22,8 +22,11 @@ export function capture(rows: Rows): Promise<Imported> {
   return importedBy(async ({ workbench }, context) => {
     const names: string[] = [];
     const writers = await createTraceTables(workbench);
-    for (const [table, given] of Object.entries(rows) as [TraceTable, Record<string, number | string>[]][]) {
-      for (const row of given) {
+    for (const [table, tableRows] of Object.entries(rows) as [
+      TraceTable,
+      Record<string, number | string>[],
+    ][]) {
+      for (const row of tableRows) {
         const columns: Record<string, Float64Array> = {};
         const keys = { pid: 7, tid: 1, rank: 0, device: 0, context: 1, stream: 1, process_wide: 0 };
         for (const [key, value] of Object.entries({ ...keys, ...row })) {

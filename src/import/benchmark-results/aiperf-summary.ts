@@ -68,7 +68,7 @@ const meanings: Record<string, string> = {
 };
 
 const statistics: Record<string, string> = { avg: 'mean', p50: 'median' };
-const kept = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
+const savedStatistic = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 
 function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
@@ -136,7 +136,7 @@ export function putMetric(
   const factor = ours === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
   const totals = ours !== undefined && !['ttft', 'tpot', 'e2e'].includes(ours);
   for (const [key, value] of Object.entries(metric)) {
-    if (!kept.test(key)) continue;
+    if (!savedStatistic.test(key)) continue;
     const named = key === 'std' ? deviation : (statistics[key] ?? key);
     const statistic = totals && key === 'avg' ? 'value' : named;
     const number = numberOf(value);

@@ -77,8 +77,8 @@ export function figuresOf(measured: Measured, list: MetricList): void {
 function unweighted(measured: Measured, summary: JsonObject, lengths: JsonObject | null): number | null {
   const n = numberOf(summary['count']);
   if (n === null || measured.completed === null || n <= measured.completed) return n;
-  const [least, most] = [numberOf(lengths?.['min']), numberOf(lengths?.['max'])];
-  return least !== null && least === most && least > 1 ? n / (least - 1) : null;
+  const [min, max] = [numberOf(lengths?.['min']), numberOf(lengths?.['max'])];
+  return min !== null && min === max && min > 1 ? n / (min - 1) : null;
 }
 
 /** Sums, and rates over the whole benchmark if no part of it was excluded. */

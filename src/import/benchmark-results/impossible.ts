@@ -29,9 +29,9 @@ export function withoutImpossible(file: ResultFile): ResultFile {
   const dropped: string[] = [];
   const points = file.points.map((point): ResultPoint => {
     const metrics = point.metrics.filter(({ name, statistic, value, unit }) => {
-      const kept = possible(value, unitsFromZero.has(unit), mostOfFigures);
-      if (!kept) dropped.push(`${name} ${statistic} = ${value}`);
-      return kept;
+      const checked = possible(value, unitsFromZero.has(unit), mostOfFigures);
+      if (!checked) dropped.push(`${name} ${statistic} = ${value}`);
+      return checked;
     });
     const requests = point.requests.map((row) => {
       const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true, mostOfRows));
@@ -39,9 +39,9 @@ export function withoutImpossible(file: ResultFile): ResultFile {
       return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
     });
     const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
-      const kept = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
-      if (!kept) dropped.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
-      return kept;
+      const checked = possible((end ?? 0) - (start ?? 0), true, mostOfRows);
+      if (!checked) dropped.push(`a repeat that took ${formatNs((end ?? 0) - (start ?? 0))}`);
+      return checked;
     });
     return { ...point, metrics, requests, iterations };
   });

@@ -216,21 +216,21 @@ function launchMetrics(
   fields: string[],
   put: (metric: string, value: number | null, unit: string | null) => void,
 ): void {
-  const given = (metric: string, value: number | null | undefined, unit: string | null = null) => {
+  const addMetric = (metric: string, value: number | null | undefined, unit: string | null = null) => {
     if (value !== null && value !== undefined && !page.index.has(metric)) put(metric, value, unit);
   };
-  given('ncu__id', whole(fields[0]!));
-  given('launch__stream_id', whole(field(page, fields, 'Stream')));
+  addMetric('ncu__id', whole(fields[0]!));
+  addMetric('launch__stream_id', whole(field(page, fields, 'Stream')));
   const dimensions = (column: string) => field(page, fields, column).match(/\d+/g)?.map(Number) ?? [];
   const grid = dimensions('Grid Size');
   const block = dimensions('Block Size');
   for (const [i, axis] of ['x', 'y', 'z'].entries()) {
-    given(`launch__grid_dim_${axis}`, grid[i]);
-    given(`launch__block_dim_${axis}`, block[i], 'block');
+    addMetric(`launch__grid_dim_${axis}`, grid[i]);
+    addMetric(`launch__block_dim_${axis}`, block[i], 'block');
   }
   const [major, minor] = field(page, fields, 'CC').split('.');
-  given('device__attribute_compute_capability_major', whole(major ?? ''));
-  given('device__attribute_compute_capability_minor', whole(minor ?? ''));
+  addMetric('device__attribute_compute_capability_major', whole(major ?? ''));
+  addMetric('device__attribute_compute_capability_minor', whole(minor ?? ''));
 }
 
 function issues({ count: launches, repeated }: Launches, rules: number): Issue[] {

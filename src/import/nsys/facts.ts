@@ -94,11 +94,11 @@ async function command(read: ReadTable): Promise<string[] | null> {
   const rows = await read('META_DATA_CAPTURE', ['name', 'value']);
   const program = rows.find(([name]) => name === 'PROCESS_0:COMMAND')?.[1];
   if (typeof program !== 'string') return null;
-  const given = rows.flatMap(([name, value]) => {
+  const properties = rows.flatMap(([name, value]) => {
     const match = /^PROCESS_0:ARGUMENT_(\d+)$/.exec(String(name));
     return match && typeof value === 'string' ? [{ place: Number(match[1]), value }] : [];
   });
-  return [program, ...given.sort((a, b) => a.place - b.place).map(({ value }) => value)];
+  return [program, ...properties.sort((a, b) => a.place - b.place).map(({ value }) => value)];
 }
 
 async function hardware(read: ReadTable): Promise<Record<string, Fact>> {

@@ -144,13 +144,13 @@ test('a token in the environment that nsys stored is nowhere in the session', as
     "SELECT table_name FROM duckdb_tables() WHERE table_name ~ '^(nsys|trace|attr)_'",
   );
   expect(names).toEqual([]);
-  const { folder: kept, id } = await session.finish(summary);
+  const { folder: savedFolder, id } = await session.finish(summary);
   const opened = await (await openSession(id, home)).connect();
   const leaks = await opened.query(`SELECT count(*) AS n FROM kernels WHERE name LIKE '%${token}%'`);
   const [named] = await opened.query("SELECT count(*) AS n FROM kernels WHERE name LIKE '%PATH=%'");
   await opened.close();
   expect(leaks).toEqual([{ n: 0 }]);
   expect(named).toEqual({ n: 0 });
-  for (const entry of readdirSync(kept, { recursive: true, withFileTypes: true }))
+  for (const entry of readdirSync(savedFolder, { recursive: true, withFileTypes: true }))
     if (entry.isFile()) expect(readFileSync(join(entry.parentPath, entry.name)).includes(token)).toBe(false);
 });

@@ -108,7 +108,7 @@ async function finish(
   } = inTables && (events === 0 || events > maxInMemoryEvents)
     ? { ...(await createTrace(workbench, tables, offset_ns)), trace: null }
     : await readTraceInMemory(workbench, tables, offset_ns, context.signal);
-  if (kernels.read > 0 && kernels.kept === 0)
+  if (kernels.read > 0 && kernels.valid === 0)
     throw damaged(path, `None of its ${kernels.read} kernels has valid start and end times.`);
   const issues = [...found, ...lost];
   const { progress } = context;

@@ -179,9 +179,9 @@ export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
     if (begin + length > usable) throw damaged(file.path, 'A row extends beyond the end of its page.');
     return { rowid, payload: page.subarray(begin, begin + length) };
   }
-  const least = Math.floor(((usable - 12) * 32) / 255) - 23;
-  const fits = least + ((length - least) % (usable - 4));
-  const local = fits <= usable - 35 ? fits : least;
+  const minLocal = Math.floor(((usable - 12) * 32) / 255) - 23;
+  const fits = minLocal + ((length - minLocal) % (usable - 4));
+  const local = fits <= usable - 35 ? fits : minLocal;
   if (length > file.pages * usable || begin + local + 4 > usable)
     throw damaged(file.path, `A row claims ${plural(length, 'byte')}.`);
   const payload = Buffer.allocUnsafe(length);

@@ -84,10 +84,12 @@ async function createTables(
   for (const kind of present) {
     const { each, shape } = bulkTables[kind];
     const extra = kind === 'nvtx' ? ['text'] : ['shape'];
-    const kept = kind === 'nvtx' ? null : (batches?.[kind] ?? null);
+    const bufferedBatches = kind === 'nvtx' ? null : (batches?.[kind] ?? null);
     writers[kind] = {
-      batches: kept,
-      rows: kept ? null : await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
+      batches: bufferedBatches,
+      rows: bufferedBatches
+        ? null
+        : await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
       shapes:
         shape.length > 0
           ? await workbench.createTable(`nsys_${kind}_shape`, [...outputs(shape), 'code'])

@@ -14,7 +14,7 @@ export function createShapes(names: readonly string[]): Shapes {
   let values = new Float64Array(256 * width);
   let table = new Int32Array(1024).fill(-1);
   let count = 0;
-  let taken = 0;
+  let usedSlots = 0;
   const words = new Int32Array(2);
   const double = new Float64Array(words.buffer);
 
@@ -68,9 +68,9 @@ export function createShapes(names: readonly string[]): Shapes {
       return count - 1;
     },
     takeNew() {
-      const first = taken;
+      const first = usedSlots;
       const rows = count - first;
-      taken = count;
+      usedSlots = count;
       const columns: Columns = {};
       names.forEach((name, i) => {
         columns[name] = Float64Array.from({ length: rows }, (_, r) => values[(first + r) * width + i]!);

@@ -57,7 +57,7 @@ export async function readTraceInMemory(
     trace,
     kernels: {
       read: parts.trace_kernels.kinds.reduce((sum, { rows, unsound }) => sum + rows + unsound, 0),
-      kept: trace.kernels.rows,
+      valid: trace.kernels.rows,
     },
     severalRanks: rank !== oneRank,
   };

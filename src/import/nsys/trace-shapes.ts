@@ -40,8 +40,8 @@ const textColumns = [
  * @param ranges a table with a column text
  */
 export async function createTexts(workbench: Workbench, tables: NsysTables, ranges: string): Promise<void> {
-  const selects = eventTexts(tables).map(({ kind, from, columns: given }: TextsSql) => {
-    const list = textColumns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
+  const selects = eventTexts(tables).map(({ kind, from, columns }: TextsSql) => {
+    const list = textColumns.map((column) => `${columns[column] ?? 'NULL'}::VARCHAR AS ${column}`);
     return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
   });
   const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${textColumns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
@@ -89,7 +89,7 @@ export async function createWideShapes(
   Object.assign(codes, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
   const only = await onlyProcess(workbench, shapes);
   const joins: string[] = [];
-  const given = traceTables[table].flatMap((column) => {
+  const columnsSql = traceTables[table].flatMap((column) => {
     if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
     if (column === 'pid') return [`CAST(coalesce(pid, ${only}) AS BIGINT) AS pid`];
     if (column === 'rank') return [`${rank} AS rank`];
@@ -100,9 +100,9 @@ export async function createWideShapes(
     return [`names_${column}.code AS ${column}`];
   });
   await workbench.run(`CREATE TABLE nsys_${kind}_trace AS
-    SELECT u.shape, ${given.join(', ')} FROM ${shapes[kind]} u
+    SELECT u.shape, ${columnsSql.join(', ')} FROM ${shapes[kind]} u
     JOIN nsys_texts t ON t.of = '${kind}' AND t.shape = CAST(u.shape AS UBIGINT) ${joins.join(' ')}`);
-  return given.map((column) => /(\w+)$/.exec(column)![1]!);
+  return columnsSql.map((column) => /(\w+)$/.exec(column)![1]!);
 }
 
 /** Like createWideShapes, with narrow types for all rows of the kind. */

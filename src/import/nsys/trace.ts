@@ -14,7 +14,7 @@ const sound = `"end" >= start AND start > -${latest} AND "end" < ${latest}`;
 /** Rows of kernels and whole graphs: in the file, and with valid times. */
 export interface KernelRows {
   read: number;
-  kept: number;
+  valid: number;
 }
 
 /**
@@ -65,8 +65,8 @@ export async function createTrace(
   await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
   await dropShapes(workbench);
   await tables.drop();
-  const [kept] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM trace_kernels');
-  return { issues, kernels: { read, kept: kept!.n }, severalRanks: rank !== oneRank };
+  const [valid] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM trace_kernels');
+  return { issues, kernels: { read, valid: valid!.n }, severalRanks: rank !== oneRank };
 }
 
 /** Result of `rankOf` for one process on GPUs. */

@@ -44,9 +44,9 @@ export async function alignClocks(
   if (reference === undefined) return [];
   aligned.set(reference, { ...unaligned(reference), against: reference, bound_ns: 0 });
   for (;;) {
-    const left = ranks.filter((rank) => !aligned.has(rank));
-    if (left.length === 0) break;
-    const pairs = await closest(workbench, [...aligned.keys()], left);
+    const remaining = ranks.filter((rank) => !aligned.has(rank));
+    if (remaining.length === 0) break;
+    const pairs = await closest(workbench, [...aligned.keys()], remaining);
     if (pairs.length === 0) break;
     for (const clock of await fitted(workbench, pairs, aligned)) aligned.set(clock.rank, clock);
     const refused = pairs.filter(({ rank }) => !aligned.has(rank));
@@ -74,10 +74,14 @@ interface Pair {
 const shared = 'JOIN rank_ends q USING (communicator, operation, sequence)';
 
 /** For each remaining rank, the aligned rank that shares most collectives with it. */
-function closest(workbench: Workbench, done: readonly number[], left: readonly number[]): Promise<Pair[]> {
+function closest(
+  workbench: Workbench,
+  done: readonly number[],
+  remaining: readonly number[],
+): Promise<Pair[]> {
   return workbench.query<Pair>(
     `SELECT r.rank, q.rank AS against FROM rank_ends r ${shared}
-     WHERE r.rank IN (${left.join(', ')}) AND q.rank IN (${done.join(', ')})
+     WHERE r.rank IN (${remaining.join(', ')}) AND q.rank IN (${done.join(', ')})
      GROUP BY r.rank, q.rank HAVING count(*) >= ${minShared}
      QUALIFY row_number() OVER (PARTITION BY r.rank ORDER BY count(*) DESC, q.rank) = 1`,
   );
@@ -116,7 +120,7 @@ async function fitted(
   });
   const line = (of: (fit: (typeof lines)[number]) => string) =>
     `(VALUES ${lines.map((fit) => `(${fit.rank}, ${of(fit)})`).join(', ')})`;
-  const left = (await workbench.query<{
+  const fitErrors = (await workbench.query<{
     rank: number;
     n: number;
     residual: number;
@@ -140,7 +144,7 @@ async function fitted(
   }[];
   await workbench.run('DROP TABLE rank_pairs');
   return lines.flatMap(({ rank, middle, a, b, flat }) => {
-    const fit = left.find((candidate) => candidate.rank === rank);
+    const fit = fitErrors.find((candidate) => candidate.rank === rank);
     const { against } = pairs.find((pair) => pair.rank === rank)!;
     if (!fit || fit.overlap < minOverlap) return [];
     // A drift smaller than the residual is not reported.

@@ -371,6 +371,11 @@ function inWindow(rankEvents: RankEvents, windows: NonNullable<PlantedRun['windo
     cut.without === 'first' ? rankEvents.steps.slice(cut.steps) : rankEvents.steps.slice(0, -cut.steps);
   const [from, to] = [steps[0]!.start, steps.at(-1)!.end];
   const inside = rankEvents.launches.map((at) => at >= from && at < to);
-  const kept = <T>(list: readonly T[]) => list.filter((_, at) => inside[at]);
-  return { ...rankEvents, steps, kernels: kept(rankEvents.kernels), launches: kept(rankEvents.launches) };
+  const onlyInside = <T>(list: readonly T[]) => list.filter((_, at) => inside[at]);
+  return {
+    ...rankEvents,
+    steps,
+    kernels: onlyInside(rankEvents.kernels),
+    launches: onlyInside(rankEvents.launches),
+  };
 }

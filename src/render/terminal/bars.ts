@@ -53,8 +53,8 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   );
   const room = width - beforeMs - msWidth - 5;
   const shares = room - shareWidth >= minBar;
-  const left = shares ? room - shareWidth : room;
-  const cells = left < minBar ? 0 : Math.min(barCells, left);
+  const barWidth = shares ? room - shareWidth : room;
+  const cells = barWidth < minBar ? 0 : Math.min(barCells, barWidth);
   const timed = (name: string, ms: number) =>
     `    ${inert(name).padEnd(nameWidth)}${text(ms).padStart(msWidth)}${nbsp}${unit}`;
   const total = totals[0]?.ms ?? 0;

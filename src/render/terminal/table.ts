@@ -34,9 +34,9 @@ const borderless = {
 /** The columns without the one with the lowest `leaveOut`, or undefined if none can be dropped. */
 function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] } | undefined {
   const order = columns.map(({ leaveOut }) => leaveOut ?? Infinity);
-  const least = Math.min(...order);
-  const gone = order.indexOf(least);
-  return least === Infinity ? undefined : { gone, columns: columns.toSpliced(gone, 1) };
+  const lowest = Math.min(...order);
+  const gone = order.indexOf(lowest);
+  return lowest === Infinity ? undefined : { gone, columns: columns.toSpliced(gone, 1) };
 }
 
 const longestWord = (text: string): number => Math.max(...text.split(/\s+/).map(textWidth));

@@ -36,10 +36,10 @@ export function terminalView(view: View, { width, level = 1, explain = null }: T
   const [requested, others] = [true, false].map((isRequested) =>
     view.sections.filter((section) => (section.requested ?? false) === isRequested),
   ) as [Section[], Section[]];
-  let left: DetailedView | null = { view: { ...view, sections: others }, level: 0 };
+  let remaining: DetailedView | null = { view: { ...view, sections: others }, level: 0 };
   let text = whole;
-  for (; left !== null && !fits(text); left = shorter(left))
-    text = viewText(left.view, { width, explain, level: left.level });
+  for (; remaining !== null && !fits(text); remaining = shorter(remaining))
+    text = viewText(remaining.view, { width, explain, level: remaining.level });
   const table = viewLines(
     withoutRepeats({ ...view, lead: [], sections: requested }, explain),
     readingWidth(width),

@@ -88,11 +88,11 @@ export function lookedUpChunk(
   return chunkOf(type, count, pages, { present, ...(type !== 'VARCHAR' && boundsOf(distinct)) });
 }
 
-function boundsOf(values: readonly number[]): { least: number; most: number } {
-  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+function boundsOf(values: readonly number[]): { min: number; max: number } {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
-    if (value < least) least = value;
-    if (value > most) most = value;
+    if (value < min) min = value;
+    if (value > max) max = value;
   }
-  return { least, most };
+  return { min, max };
 }

@@ -27,24 +27,24 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
   at = signedVarint(out, at, values[0]!);
   for (let from = 1; from < count; from += blockValues) {
     const to = Math.min(from + blockValues, count);
-    let least = Number.POSITIVE_INFINITY;
+    let min = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
     for (let i = from; i < to; i++) {
       const delta = values[i]! - values[i - 1]!;
-      if (delta >= least) {
+      if (delta >= min) {
         if (delta > most) most = delta;
       } else {
-        least = delta;
+        min = delta;
         if (delta > most) most = delta;
       }
     }
-    const width = bitWidth(most - least);
-    at = signedVarint(out, at, least);
+    const width = bitWidth(most - min);
+    at = signedVarint(out, at, min);
     out.bytes[at++] = width;
     if (width === 0) continue;
     const full = at + (blockValues * width) / 8;
-    if (width <= 32) at = differences(out, at, values, from, to, least, width);
-    else at = wideDifferences(out, at, values, from, to, least, width);
+    if (width <= 32) at = differences(out, at, values, from, to, min, width);
+    else at = wideDifferences(out, at, values, from, to, min, width);
     // Pads the last block.
     out.bytes.fill(0, at, full);
     at = full;
@@ -52,14 +52,14 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
   return at;
 }
 
-/** Writes differences minus `least`, `width` bits each (at most 32), lowest bit first. */
+/** Writes differences minus `min`, `width` bits each (at most 32), lowest bit first. */
 function differences(
   { bytes, view }: Output,
   at: number,
   values: Float64Array,
   from: number,
   to: number,
-  least: number,
+  min: number,
   width: number,
 ): number {
   let word = 0;
@@ -70,8 +70,8 @@ function differences(
     const both = 2 * width;
     for (; i + 1 < to; i += 2) {
       const middle = values[i]!;
-      const first = (middle - values[i - 1]! - least) | 0;
-      const pair = first | (((values[i + 1]! - middle - least) | 0) << width);
+      const first = (middle - values[i - 1]! - min) | 0;
+      const pair = first | (((values[i + 1]! - middle - min) | 0) << width);
       word |= pair << used;
       used += both;
       if (used >= 32) {
@@ -84,7 +84,7 @@ function differences(
   }
   for (; i < to; i++) {
     // Values above 2^31 are negative 32-bit integers with the same bits.
-    const value = (values[i]! - values[i - 1]! - least) | 0;
+    const value = (values[i]! - values[i - 1]! - min) | 0;
     word |= value << used;
     used += width;
     if (used >= 32) {
@@ -104,13 +104,13 @@ function wideDifferences(
   values: Float64Array,
   from: number,
   to: number,
-  least: number,
+  min: number,
   width: number,
 ): number {
   let rest = 0n;
   let used = 0;
   for (let i = from; i < to; i++) {
-    rest |= BigInt(values[i]! - values[i - 1]! - least) << BigInt(used);
+    rest |= BigInt(values[i]! - values[i - 1]! - min) << BigInt(used);
     used += width;
     for (; used >= 8; used -= 8) {
       out.bytes[at++] = Number(rest & 255n);

@@ -67,12 +67,12 @@ test.each([0, 5, 123_010])('DuckDB reads the %i rows of an in-memory table', asy
     const tables = inMemoryTables();
     const file = tables.open(path, rows);
     // Two parts; the second is added while the first is being encoded.
-    const given = columns.filter(({ constant }) => constant === undefined);
+    const varying = columns.filter(({ constant }) => constant === undefined);
     const part = (partColumns: FileColumn[]) =>
       file.add(partColumns, { name: '', input: values, columns: (input) => sourcesOf(partColumns, input) });
-    part(given.slice(0, 7));
+    part(varying.slice(0, 7));
     const helped = tables.help();
-    part(given.slice(7));
+    part(varying.slice(7));
     await helped;
     file.close(columns);
     await tables.help();
@@ -158,8 +158,8 @@ async function writtenAndRead(rows: number, write: Write): Promise<void> {
   const differences: unknown[] = [];
   got.forEach((row, r) => {
     columns.forEach(({ name, type, constant, from = name, values: at }, c) => {
-      const given = constant === undefined ? values[from]![r]! : (constant ?? Number.NaN);
-      const number = at ? (at[given] ?? Number.NaN) : given;
+      const written = constant === undefined ? values[from]![r]! : (constant ?? Number.NaN);
+      const number = at ? (at[written] ?? Number.NaN) : written;
       let expected: unknown = type === 'BIGINT' && !Number.isNaN(number) ? BigInt(number) : number;
       if (Number.isNaN(number)) expected = null;
       else if (type === 'VARCHAR') expected = name === 'host' ? 'local' : texts[number];

@@ -30,13 +30,13 @@ export function rowGroups(
     await full(ready, rows);
   }
   return {
-    async append(given, rows) {
+    async append(values, rows) {
       for (let from = 0; from < rows;) {
         group ??= buffers();
         const n = Math.min(rows - from, groupRows - filled);
         grow(group, filled, filled + n);
         for (const name of arrays) {
-          const source = given[name];
+          const source = values[name];
           if (!source) throw new Error(`${name} was announced and is not given`);
           group[name]!.set(n === source.length ? source : source.subarray(from, from + n), filled);
         }

@@ -217,9 +217,9 @@ function axis(canvas: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Distance of ticks: 1, 2 or 5 times a power of ten, ns. */
-function tickStep(least: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
+function tickStep(min: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, min)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= min) ?? 10 * power;
 }
 
 function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {

@@ -11,7 +11,7 @@ export class Range {
   }
 
   show(start: number, end: number): void {
-    const width = Math.min(this.span, Math.max(least, end - start));
+    const width = Math.min(this.span, Math.max(minHeight, end - start));
     const middle = (start + end) / 2;
     this.start = Math.min(Math.max(0, middle - width / 2), this.span - width);
     this.end = this.start + width;
@@ -20,7 +20,7 @@ export class Range {
   /** Zooms by a factor around a fixed point. @param at position of the point, 0 to 1 of the width */
   zoom(factor: number, at: number): void {
     const fixed = this.start + at * this.width;
-    const width = Math.min(this.span, Math.max(least, this.width * factor));
+    const width = Math.min(this.span, Math.max(minHeight, this.width * factor));
     const start = Math.min(Math.max(0, fixed - at * width), this.span - width);
     this.start = start;
     this.end = start + width;
@@ -36,4 +36,4 @@ export class Range {
 }
 
 /** Minimum visible time, ns: no event on a device is shorter than some ns. */
-const least = 50;
+const minHeight = 50;

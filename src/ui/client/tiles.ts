@@ -11,7 +11,7 @@ export interface Tile {
 }
 
 /** Maximum cached tiles; those not drawn for longest are dropped first. */
-const kept = 300;
+const maxTiles = 300;
 
 /** Cache of timeline tiles, each fetched when it is first drawn. */
 export class Tiles {
@@ -80,7 +80,7 @@ export class Tiles {
       const lanes = new Map<number, LaneRecord[]>();
       for (const record of records) lanes.set(record.lane, [...(lanes.get(record.lane) ?? []), record]);
       this.tiles.set(key, { level, tile: number, start: number * width, width, lanes });
-      for (const old of [...this.tiles.keys()].slice(0, -kept)) this.tiles.delete(old);
+      for (const old of [...this.tiles.keys()].slice(0, -maxTiles)) this.tiles.delete(old);
       this.arrived();
     } catch (error) {
       this.tiles.delete(key);

@@ -118,8 +118,8 @@ async function start(source: TimelineSource): Promise<void> {
     else {
       const ranks = heads.filter(({ depth }) => depth === 0);
       const lane = scene.layout.lanes.find((row) => row.lane === scene.event?.lane);
-      const kept = ranks.findLast(({ top }) => lane !== undefined && top <= lane.top) ?? ranks[0];
-      for (const { key } of ranks) if (key !== kept?.key) closed.add(key);
+      const rank = ranks.findLast(({ top }) => lane !== undefined && top <= lane.top) ?? ranks[0];
+      for (const { key } of ranks) if (key !== rank?.key) closed.add(key);
     }
     arrange();
   };

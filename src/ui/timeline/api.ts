@@ -118,9 +118,9 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   return api;
 }
 
-function whole(text: string | undefined, least: number, most: number): number {
+function whole(text: string | undefined, min: number, max: number): number {
   const value = Number(text);
-  if (text === undefined || !Number.isInteger(value) || value < least || value > most)
+  if (text === undefined || !Number.isInteger(value) || value < min || value > max)
     throw wrong(`${text} is not a number that a timeline has`);
   return value;
 }

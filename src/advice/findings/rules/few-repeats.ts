@@ -106,10 +106,10 @@ interface Times extends Record<string, string | number> {
   most_ms: number;
 }
 
-const spreadWords = ({ kind, instances, median_ms: median, least_ms: least, most_ms: most }: Times): string =>
+const spreadWords = ({ kind, instances, median_ms: median, least_ms: min, most_ms: max }: Times): string =>
   instances === 1
     ? `${instancesOf(1, kind)} of ${ms(median)}`
-    : `${instancesOf(instances, kind)} of ${ms(least)} to ${ms(most)}, median ${ms(median)}`;
+    : `${instancesOf(instances, kind)} of ${ms(min)} to ${ms(max)}, median ${ms(median)}`;
 
 /** SQL of the times behind the means, from the clean execution if it is the one compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {

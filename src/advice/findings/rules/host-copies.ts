@@ -44,11 +44,11 @@ export const hostCopies: Rule = {
   ],
   async find(context) {
     const stages = await stageFacts(context);
-    const judged: StageOutcome[] = [];
-    for (const stage of stages) judged.push([stage.kind, await judge(context, stage)]);
+    const outcomes: StageOutcome[] = [];
+    for (const stage of stages) outcomes.push([stage.kind, await judge(context, stage)]);
     if (stages.some(({ kind }) => kind !== 'outside'))
-      judged.push(['between stages', await judgeBetween(context)]);
-    return outcomeOf(judged, noTimeline);
+      outcomes.push(['between stages', await judgeBetween(context)]);
+    return outcomeOf(outcomes, noTimeline);
   },
 };
 

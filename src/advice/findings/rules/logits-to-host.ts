@@ -69,8 +69,8 @@ export const logitsToHost = stageRule(
     if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
     if (copies.sizes > differing * copies.all)
       return 'what is copied to the host grows from step to step: token ids or text, not logits';
-    const least = await leastBytes(context, stage.kind);
-    if (least !== null && copies.bytes < least)
+    const minBytes = await leastBytes(context, stage.kind);
+    if (minBytes !== null && copies.bytes < minBytes)
       return `${mib(copies.bytes)} per step are copied to the host; logits and hidden states of its batch are larger`;
     const [host] = await context.database.query<{ ms: number }>(
       `SELECT coalesce(sum(l.ns), 0) / 1e6 / ${stage.instances} AS ms FROM finding_long_hosts l

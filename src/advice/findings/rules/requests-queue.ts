@@ -126,7 +126,7 @@ async function sloMissed(
   serving: ServingResult,
 ): Promise<FoundDraft> {
   const slo = serving.slo!;
-  const kept = point.goodput.share.value ?? 0;
+  const goodputShare = point.goodput.share.value ?? 0;
   const missed = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) => {
     const spread = point.latency[name];
     const bound = slo[`${name}_ms`];
@@ -138,7 +138,7 @@ async function sloMissed(
   const text = worst ? ` (${worst.name.toUpperCase()} ${ms(worst.ms)}, allowed ${ms(worst.bound)})` : '';
   return {
     stage: null,
-    title: `No load met the SLO: ${percent(kept)} of requests at ${loadLabel(point.load)}, the lowest tried${text}`,
+    title: `No load met the SLO: ${percent(goodputShare)} of requests at ${loadLabel(point.load)}, the lowest tried${text}`,
     cause: 'Requests are slower than the SLO allows, and not mainly because of queueing.',
     change: {
       kind: 'config',
@@ -146,7 +146,7 @@ async function sloMissed(
       example: 'inferscope run --evaluator nsys -- <the command of the server>',
     },
     at_stake_ms: Math.max(0, worst?.over ?? 0),
-    share: 1 - kept,
+    share: 1 - goodputShare,
     gain: null,
     confidence: 'high',
     bars: [],

@@ -82,13 +82,15 @@ async function answer(
   kind: 'text' | 'chat',
 ): Promise<Response> {
   if (draining()) return refuse(503, 'The server is shutting down.');
-  const given: unknown = await raw.json().catch(() => null);
-  const parsed = schema.safeParse(given);
+  const requestBody: unknown = await raw.json().catch(() => null);
+  const parsed = schema.safeParse(requestBody);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     return refuse(
       400,
-      given === null ? 'The body is not JSON.' : `${issue?.path.join('.') || 'body'}: ${issue?.message}`,
+      requestBody === null
+        ? 'The body is not JSON.'
+        : `${issue?.path.join('.') || 'body'}: ${issue?.message}`,
     );
   }
   const body = parsed.data;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 const stop = z
   .union([z.string(), z.array(z.string()).max(16)])
   .nullish()
-  .transform((given) =>
-    (given === null || given === undefined ? [] : [given].flat()).filter((text) => text !== ''),
+  .transform((value) =>
+    (value === null || value === undefined ? [] : [value].flat()).filter((text) => text !== ''),
   );
 
 /** The supported parameters of OpenAI's API. `unsupported` rejects the others; none are ignored. */
@@ -59,15 +59,15 @@ const neutral: Record<string, readonly unknown[]> = {
 export function unsupported(body: Record<string, unknown>): string[] {
   return Object.entries(neutral)
     .filter(([name, values]) => {
-      const given = body[name];
-      return given !== undefined && given !== null && !values.includes(given);
+      const value = body[name];
+      return value !== undefined && value !== null && !values.includes(value);
     })
     .map(([name]) => name);
 }
 
 /** Messages as one text, without a chat template: the embedded models are for measurements, not for chats. */
 export function chatPrompt({ messages }: ChatBody): string {
-  const text = (given: ChatBody['messages'][number]['content']) =>
-    typeof given === 'string' ? given : given.map((part) => part.text).join('');
-  return messages.map(({ role, content: given }) => `${role}: ${text(given)}`).join('\n');
+  const text = (messageContent: ChatBody['messages'][number]['content']) =>
+    typeof messageContent === 'string' ? messageContent : messageContent.map((part) => part.text).join('');
+  return messages.map(({ role, content: messageContent }) => `${role}: ${text(messageContent)}`).join('\n');
 }

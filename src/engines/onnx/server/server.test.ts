@@ -267,9 +267,9 @@ test('waits for both tokens of a character, and holds back a stop string across 
   const plain = detokenizer(bytes, []);
   expect([...Buffer.from('né!')].map((token) => plain.push(token))).toEqual(['n', '', 'é', '!']);
   const stopping = detokenizer(bytes, ['END']);
-  const given = [...Buffer.from('aEbENDc')].map((token) =>
+  const tokens = [...Buffer.from('aEbENDc')].map((token) =>
     stopping.stopped() ? 'after' : stopping.push(token),
   );
-  expect(given).toEqual(['', '', 'a', 'E', 'b', '', 'after']);
+  expect(tokens).toEqual(['', '', 'a', 'E', 'b', '', 'after']);
   expect(stopping.rest()).toBe('');
 });

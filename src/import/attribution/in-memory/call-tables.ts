@@ -2,12 +2,12 @@ import type { InMemoryEvents } from './events.js';
 
 /** The calls of one process by correlation id. */
 export interface CallTable {
-  least: number;
-  most: number;
+  minId: number;
+  maxId: number;
   count: number;
-  /** Row + 1 of the call with id `least` + index, 0 when there is none; empty when ids are too far apart. */
+  /** Row + 1 of the call with id `minId` + index, 0 when there is none; empty when ids are too far apart. */
   dense: Int32Array;
-  /** The same by id, used when `dense` is empty. */
+  /** Row + 1 by id, used when `dense` is empty. */
   sparse: Map<number, number>;
   /** Calls with the correlation id of another call. */
   shared: number;
@@ -29,11 +29,11 @@ export function callTables(calls: InMemoryEvents): Map<number, CallTable> {
     if (Number.isNaN(id)) continue;
     const table = tableOf[shape[i]!]!;
     table.count++;
-    if (id < table.least) table.least = id;
-    if (id > table.most) table.most = id;
+    if (id < table.minId) table.minId = id;
+    if (id > table.maxId) table.maxId = id;
   }
   for (const table of tables.values()) {
-    const span = table.most - table.least;
+    const span = table.maxId - table.minId;
     if (table.count > 0 && span < table.count * sparseFactor) table.dense = new Int32Array(span + 1);
   }
   for (let i = 0; i < rows; i++) {
@@ -41,7 +41,7 @@ export function callTables(calls: InMemoryEvents): Map<number, CallTable> {
     if (Number.isNaN(id)) continue;
     const table = tableOf[shape[i]!]!;
     const { dense } = table;
-    const at = id - table.least;
+    const at = id - table.minId;
     if (dense.length > 0 && dense[at] === 0) dense[at] = i + 1;
     else put(table, calls, id, i);
   }
@@ -50,8 +50,8 @@ export function callTables(calls: InMemoryEvents): Map<number, CallTable> {
 
 export function emptyTable(): CallTable {
   return {
-    least: Number.POSITIVE_INFINITY,
-    most: Number.NEGATIVE_INFINITY,
+    minId: Number.POSITIVE_INFINITY,
+    maxId: Number.NEGATIVE_INFINITY,
     count: 0,
     dense: new Int32Array(),
     sparse: new Map(),
@@ -67,11 +67,11 @@ function put(table: CallTable, { start_ns, dur_ns }: InMemoryEvents, id: number,
     // Rows are sorted by start: the later row can be the outer call only when both start together.
     if (start_ns[row] !== start_ns[known] || dur_ns[row]! <= dur_ns[known]!) return;
   }
-  if (table.dense.length > 0) table.dense[id - table.least] = row + 1;
+  if (table.dense.length > 0) table.dense[id - table.minId] = row + 1;
   else table.sparse.set(id, row + 1);
 }
 
 /** Row of the call with this id, −1 when there is none. */
-export function callOf({ dense, least, sparse }: CallTable, id: number): number {
-  return ((dense.length === 0 ? sparse.get(id) : dense[id - least]) ?? 0) - 1;
+export function callOf({ dense, minId, sparse }: CallTable, id: number): number {
+  return ((dense.length === 0 ? sparse.get(id) : dense[id - minId]) ?? 0) - 1;
 }

@@ -59,7 +59,7 @@ function isRepeated(
 }
 
 function without(events: InMemoryEvents, call: Int32Array, out: Uint8Array): ReturnType<typeof leaveOut> {
-  const rows = out.reduce((kept, value) => kept + 1 - value, 0);
+  const rows = out.reduce((remaining, value) => remaining + 1 - value, 0);
   const moved = <T extends Float64Array | Int32Array>(from: T, into: T): T => {
     for (let i = 0, row = 0; i < out.length; i++) if (out[i] === 0) into[row++] = from[i]!;
     return into;

@@ -113,19 +113,19 @@ function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
   let copy = 0;
   let copyNext = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
   let together: number[] = [];
-  let taken = 0;
+  let nextTogether = 0;
   let sharing = false;
   let before = 0;
   let busyUntil = Number.NEGATIVE_INFINITY;
   for (;;) {
     let activity = 0;
-    if (taken < together.length) {
-      activity = together[taken++]!;
+    if (nextTogether < together.length) {
+      activity = together[nextTogether++]!;
     } else if (kernel < kernelRows && kernelStart[kernel]! <= copyNext) {
       if (kernel + 1 < kernelRows && kernelStart[kernel + 1] === kernelStart[kernel]) {
         const to = endOfEqualStarts(kernels.events, kernel);
         together = byPriority(kernels.events, ownKernels, sweep.priority, kernel, to);
-        taken = 0;
+        nextTogether = 0;
         kernel = to;
         continue;
       }
