@@ -43,7 +43,7 @@ const windows = await timed('windows', async () => {
   await scope.need('windows');
   return windowClocks(scope);
 });
-const found = await timed('phases', () => phases(scope, windows));
+const phaseResult = await timed('phases', () => phases(scope, windows));
 await timed('kernel cells', () => scope.need('kernel_cells'));
 await timed('devices', () => devices(scope, manifest));
 const spreads = await timed('medians', async () => {
@@ -52,13 +52,13 @@ const spreads = await timed('medians', async () => {
   await started.close();
   return made;
 });
-await timed('kernels', () => kernels(scope, found, spreads.launched));
-await timed('classes', () => classes(scope, found));
+await timed('kernels', () => kernels(scope, phaseResult, spreads.launched));
+await timed('classes', () => classes(scope, phaseResult));
 await timed('copies', () => copies(scope));
-await timed('launches', () => launches(scope, found, manifest.workload, spreads));
+await timed('launches', () => launches(scope, phaseResult, manifest.workload, spreads));
 await timed('idle', () => idle(scope));
 await timed('overlap', () => overlap(scope));
-await timed('operators', () => operators(scope, found));
+await timed('operators', () => operators(scope, phaseResult));
 await timed('short kernels', () => shortKernels(scope));
 await timed('attribution', () => attribution(scope, session.issues));
 await timed('timeline', () => timeline(scope));

@@ -25,21 +25,23 @@ const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
 
 try {
   profile(); // the roofline and the model's file are written here, not during a pair
-  const found = Object.fromEntries(metrics.map((metric) => [metric, { overlaps: 0, apart: [], width: [] }]));
+  const statistics = Object.fromEntries(
+    metrics.map((metric) => [metric, { overlaps: 0, apart: [], width: [] }]),
+  );
   for (let pair = 1; pair <= pairs; pair++) {
     const [first, second] = [profile(), profile()];
     const words = metrics.map((metric) => {
       const [a, b] = [first[metric], second[metric]];
       const agrees = overlap(a.ci95, b.ci95);
-      found[metric].overlaps += agrees ? 1 : 0;
-      found[metric].apart.push(Math.abs(a.value - b.value) / a.value);
-      found[metric].width.push((a.ci95[1] - a.ci95[0]) / 2 / a.value);
+      statistics[metric].overlaps += agrees ? 1 : 0;
+      statistics[metric].apart.push(Math.abs(a.value - b.value) / a.value);
+      statistics[metric].width.push((a.ci95[1] - a.ci95[0]) / 2 / a.value);
       return `${metric} ${a.value.toFixed(2)} / ${b.value.toFixed(2)} ${agrees ? 'overlap' : 'APART'}`;
     });
     console.log(`pair ${String(pair).padStart(2)}: ${words.join(' · ')}`);
   }
   for (const metric of metrics) {
-    const { overlaps, apart, width } = found[metric];
+    const { overlaps, apart, width } = statistics[metric];
     if (overlaps < 0.9 * pairs) process.exitCode = 1;
     console.log(
       `${metric}: ${overlaps} of ${pairs} pairs overlap; means ${(100 * median(apart)).toFixed(1)} % apart (median), ` +

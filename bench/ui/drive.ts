@@ -190,14 +190,14 @@ async function inPerfetto(browser: Browser): Promise<Measured> {
   }
 }
 
-const found: Record<string, Measured> = {};
+const measured: Record<string, Measured> = {};
 for (const [name, measure] of [
   ['inferscope', inInferscope],
   ['Perfetto', inPerfetto],
 ] as const) {
   const browser = await launchBrowser();
   try {
-    found[name] = await measure(browser);
+    measured[name] = await measure(browser);
   } catch (error) {
     console.log(`${name}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
@@ -219,7 +219,7 @@ const rows: [string, (of: Measured) => number | null, string, number][] = [
   ['memory of browser and server', ({ resident, server }) => resident + server, 'MB', 1e6],
   ['largest tile', ({ largest }) => largest, 'MB', 1e6],
 ];
-const { inferscope, Perfetto } = found;
+const { inferscope, Perfetto } = measured;
 console.log('| | inferscope | Perfetto | Perfetto / inferscope |\n| --- | ---: | ---: | ---: |');
 for (const [label, of, unit, scale] of rows) {
   const [ours, theirs] = [inferscope, Perfetto].map((tool) => (tool ? of(tool) : null));

@@ -181,14 +181,14 @@ async function namesIn({ manifest, connect }: Session, operatorRoots: Set<string
   const database = await connect();
   try {
     const union = withHost.map((name) => `SELECT DISTINCT host FROM "${name}"`).join(' UNION ');
-    const found = await database.query<{ host: string | null }>(union);
+    const hosts = await database.query<{ host: string | null }>(union);
     if (filled.includes('ops')) {
       const roots = await database.query<{ root: string }>(
         `SELECT DISTINCT split_part(name, '/', 2) AS root FROM ops WHERE starts_with(name, '/') LIMIT 1000`,
       );
       for (const { root } of roots) operatorRoots.add(root);
     }
-    return found.flatMap(({ host }) => (host === null ? [] : [host]));
+    return hosts.flatMap(({ host }) => (host === null ? [] : [host]));
   } finally {
     await database.close();
   }

@@ -22,10 +22,10 @@ export function valuesOf(
   query: string,
   { texts = true, unitOf = unitOfKey, names = [], without = () => false }: ValuesOptions = {},
 ): KnownValue[] {
-  const found: KnownValue[] = [];
+  const known: KnownValue[] = [];
   const add = (value: number, unit: Unit | null, dimension: Dimension = 'unknown') => {
     if (Number.isFinite(value) && !without(value))
-      found.push({ value: value * (unit?.scale ?? 1), dimension: unit?.dimension ?? dimension, query });
+      known.push({ value: value * (unit?.scale ?? 1), dimension: unit?.dimension ?? dimension, query });
   };
   const walk = (one: unknown, key: string): void => {
     if (typeof one === 'number') add(one, unitOf(key));
@@ -50,7 +50,7 @@ export function valuesOf(
     }
   };
   walk(answer, '');
-  return found;
+  return known;
 }
 
 const withoutNames = (text: string, names: readonly string[]): string =>

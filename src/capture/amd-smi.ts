@@ -128,7 +128,7 @@ export function amdSmiStatic(document: Json): AmdStatic[] {
 
 /** `amd-smi process --json`: processes by GPU; `"process_info": "No running processes detected"` is an empty list. */
 export function amdSmiProcesses(document: Json): Map<number, GpuProcess[]> {
-  const found = new Map<number, GpuProcess[]>();
+  const processesByGpu = new Map<number, GpuProcess[]>();
   for (const gpu of gpuList(document)) {
     const list = fieldOf(gpu, 'process_list');
     const processes = (Array.isArray(list) ? list : []).flatMap((entry: Json): GpuProcess[] => {
@@ -139,7 +139,7 @@ export function amdSmiProcesses(document: Json): Map<number, GpuProcess[]> {
         at(info, 'memory_usage', 'vram_mem') ?? fieldOf(info, 'vram_mem') ?? fieldOf(info, 'mem_usage');
       return [{ pid, usedBytes: bytes(vram, 'B') }];
     });
-    found.set(indexOf(gpu), processes);
+    processesByGpu.set(indexOf(gpu), processes);
   }
-  return found;
+  return processesByGpu;
 }

@@ -192,14 +192,14 @@ function openPressure() {
   });
   return {
     read() {
-      const found: Record<string, number> = {};
+      const values: Record<string, number> = {};
       for (const { resource, file } of files) {
         const { some, full } = parsePressure(file.read() ?? '');
-        if (some !== null) found[`${resource}_pressure_some_percent`] = 1000 * some;
+        if (some !== null) values[`${resource}_pressure_some_percent`] = 1000 * some;
         // For a whole machine the kernel does not count time in which all tasks wait for a core: the line is 0.
-        if (full !== null && resource !== 'cpu') found[`${resource}_pressure_full_percent`] = 1000 * full;
+        if (full !== null && resource !== 'cpu') values[`${resource}_pressure_full_percent`] = 1000 * full;
       }
-      return found;
+      return values;
     },
     close: () => files.forEach(({ file }) => file.close()),
   };

@@ -135,13 +135,13 @@ export function counterRate(unitBytes: number): (count: number, nowNs: number) =
 
 /** A process with several contexts or instances is listed once, with the sum. */
 export function processList(words: Words, count: number): GpuProcess[] {
-  const found = new Map<number, number | null>();
+  const usedByPid = new Map<number, number | null>();
   for (let at = 0; at < count; at += 1) {
     const pid = words.u32(at * processBytes);
     const used = words.u64(at * processBytes + 8);
-    const known = found.get(pid);
-    if (used >= notAvailable) found.set(pid, known ?? null);
-    else found.set(pid, (known ?? 0) + used);
+    const known = usedByPid.get(pid);
+    if (used >= notAvailable) usedByPid.set(pid, known ?? null);
+    else usedByPid.set(pid, (known ?? 0) + used);
   }
-  return [...found].map(([pid, usedBytes]) => ({ pid, usedBytes }));
+  return [...usedByPid].map(([pid, usedBytes]) => ({ pid, usedBytes }));
 }

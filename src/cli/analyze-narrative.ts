@@ -23,7 +23,7 @@ export async function narrativeText(
   explain: Document<ExplainResult> | null,
 ): Promise<string | null> {
   if (explain === null) return null;
-  const found = await orWarning(async () => {
+  const narrative = await orWarning(async () => {
     const settings = await configuredModel();
     if (settings === null) return null;
     if (!mayAskUnasked(settings)) {
@@ -35,7 +35,7 @@ export async function narrativeText(
     const { openingData } = await import('../ask/prompt.js');
     return narrated([session], settings, 'narrative', openingData(session, explain.data));
   });
-  return found && narrativeLines(found);
+  return narrative && narrativeLines(narrative);
 }
 
 export async function narrativeLines(result: AnalyzeResult): Promise<string> {

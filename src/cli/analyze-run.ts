@@ -159,16 +159,16 @@ async function printQuery(
   const queries = settings
     ? ((await readConversation(session)).at(-1)?.queries ?? [])
     : (await storedAnswer(session, question ?? null)).queries;
-  const found = queries.find(({ id }) => id === `q${n}`);
-  if (found?.tool === 'sql' && found.input !== null) {
-    print(found.input);
+  const query = queries.find(({ id }) => id === `q${n}`);
+  if (query?.tool === 'sql' && query.input !== null) {
+    print(query.input);
     return;
   }
   const ids = queries
     .filter(({ tool, input }) => tool === 'sql' && input !== null)
     .map(({ id }) => id.slice(1));
   throw new InferscopeError('E_USAGE', {
-    what: found ? `[q${n}] is not SQL but ${found.tool}` : `there is no [q${n}]`,
+    what: query ? `[q${n}] is not SQL but ${query.tool}` : `there is no [q${n}]`,
     why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer uses no SQL.',
     fix: 'Add --sql with one of these to the same command; --json has all of them.',
   });

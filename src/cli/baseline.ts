@@ -98,7 +98,7 @@ function defineCheck(command: Command): void {
       const current = await sampleOf(selectors.length > 0 ? selectors : ['@last']);
       const { checkBaseline } = await import('../compare/metrics/check.js');
       const { document } = await import('../model/document.js');
-      const found = document(
+      const comparison = document(
         'baseline-check',
         '1.0',
         checkBaseline(baseline, current, {
@@ -110,8 +110,8 @@ function defineCheck(command: Command): void {
         import('../views/baseline.js'),
         import('./show-view.js'),
       ]);
-      await showView(baselineCheckView(found), asText(options));
-      if (found.data.result === 'regression') process.exitCode = exitCodeOf.E_CHECK_FAILED;
+      await showView(baselineCheckView(comparison), asText(options));
+      if (comparison.data.result === 'regression') process.exitCode = exitCodeOf.E_CHECK_FAILED;
     });
 }
 

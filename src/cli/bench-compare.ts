@@ -50,7 +50,7 @@ export function defineCompare(command: Command): void {
       ]);
       const [from, to] = [await comparedSide(base), await comparedSide(now)];
       refuseSame(from.side, to.side);
-      const found = document(
+      const comparison = document(
         'bench-compare',
         '1.0',
         compareSides(from, to, { gates: options.failOn, withinProcess: options.withinProcess === true }),
@@ -59,8 +59,8 @@ export function defineCompare(command: Command): void {
         import('../views/bench-compare.js'),
         import('./show-view.js'),
       ]);
-      await showView(benchCompareView(found), { format: options.json ? 'json' : 'text' });
-      if (found.data.result === 'failed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
+      await showView(benchCompareView(comparison), { format: options.json ? 'json' : 'text' });
+      if (comparison.data.result === 'failed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
     });
 }
 

@@ -74,7 +74,7 @@ export async function runBenchSession(
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
     const recorded = await benchRecorded(recording, { prepared, typed, capture, roofline });
-    return { ...recorded, found: { interrupted: capture.stopped } };
+    return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);
   return saved;

@@ -119,7 +119,7 @@ async function measure(
   context: Omit<PointContext, 'originNs'>,
   { next, listed }: LoadSequence,
   { signal, progress }: { signal: AbortSignal; progress: Progress },
-): Promise<Recorded & { found: object }> {
+): Promise<Recorded & { result: object }> {
   const issues: Issue[] = [];
   const measured: SweepPoint[] = [];
   const eta = startLoadEta();
@@ -159,7 +159,7 @@ async function measure(
       threads = more;
     else measured.push(run.result);
   }
-  return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), found: {} };
+  return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), result: {} };
 }
 
 function asLoad({ shape, concurrency, requests }: PlannedLoad) {

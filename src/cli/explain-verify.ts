@@ -20,10 +20,10 @@ export const verifyExtension = {
       import('./session-or-file.js'),
     ]);
     const { stage } = options;
-    const found = await verifySessions(session, await openSessionOrFile(options.verify));
+    const verdict = await verifySessions(session, await openSessionOrFile(options.verify));
     if (stage !== undefined) {
-      found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
-      found.data.changes = found.data.changes.filter(
+      verdict.data.stages = verdict.data.stages.filter(({ kind }) => kind === stage);
+      verdict.data.changes = verdict.data.changes.filter(
         (change) => change.stage === null || change.stage === stage,
       );
     }
@@ -31,7 +31,7 @@ export const verifyExtension = {
       import('../views/verify.js'),
       import('../advice/explain/explain.js'),
     ]);
-    await showView(verifyView(found, await rememberedExplanation(session)), options);
+    await showView(verifyView(verdict, await rememberedExplanation(session)), options);
     return true;
   },
 };

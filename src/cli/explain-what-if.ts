@@ -18,16 +18,17 @@ export const whatIfExtension = {
     if (options.whatIf === undefined) return false;
     const { whatIf } = await import('../advice/what-if/what-if.js');
     const { stage, rank, device } = options;
-    const found = await whatIf(session, options.whatIf, {
+    const prediction = await whatIf(session, options.whatIf, {
       ...(rank === undefined ? {} : { rank }),
       ...(device === undefined ? {} : { device }),
     });
-    if (stage !== undefined) found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
+    if (stage !== undefined)
+      prediction.data.stages = prediction.data.stages.filter(({ kind }) => kind === stage);
     const [{ whatIfView }, { rememberedExplanation }] = await Promise.all([
       import('../views/what-if.js'),
       import('../advice/explain/explain.js'),
     ]);
-    await showView(whatIfView(found, await rememberedExplanation(session)), options);
+    await showView(whatIfView(prediction, await rememberedExplanation(session)), options);
     return true;
   },
 };

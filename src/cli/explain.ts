@@ -82,13 +82,13 @@ export function define(command: Command): void {
       const opened = await openSessionOrFile(selector ?? options.session);
       const session = (await keepContext(opened.id, context)) ? await openSession(opened.id) : opened;
       for (const extension of extensions) if (await extension.answer(session, options)) return;
-      const found = await explanationOf(session, options);
+      const explanation = await explanationOf(session, options);
       if (options.sql === undefined) {
         const { explainView } = await import('../views/explain.js');
         const { showView } = await import('./show-view.js');
         const { limit, stage, verbose = false } = options;
         await showView(
-          explainView(found, {
+          explainView(explanation, {
             limit: limit ?? (verbose ? 10 : undefined),
             allStages: stage !== undefined,
             verbose,
@@ -96,8 +96,9 @@ export function define(command: Command): void {
           options,
           verbose ? 2 : 1,
         );
-      } else await printQuery(found.data, options.sql);
-      if (options.failOn !== undefined && worst(found.data) >= rank[options.failOn]) process.exitCode = 1;
+      } else await printQuery(explanation.data, options.sql);
+      if (options.failOn !== undefined && worst(explanation.data) >= rank[options.failOn])
+        process.exitCode = 1;
     });
 }
 
@@ -116,14 +117,14 @@ async function explanationOf(
   { rank, device, stage }: ExplainOptions,
 ): Promise<Document<ExplainResult>> {
   const { explainSession, rememberedExplanation } = await import('../advice/explain/explain.js');
-  const found =
+  const explanation =
     rank === undefined && device === undefined
       ? await rememberedExplanation(session)
       : await explainSession(session, {
           ...(rank === undefined ? {} : { rank }),
           ...(device === undefined ? {} : { device }),
         });
-  return stage === undefined ? found : { ...found, data: withStage(found.data, stage) };
+  return stage === undefined ? explanation : { ...explanation, data: withStage(explanation.data, stage) };
 }
 
 function withStage(data: ExplainResult, kind: string): ExplainResult {

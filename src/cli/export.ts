@@ -146,16 +146,16 @@ function usage(what: string, why: string, fix: string): InferscopeError {
 /** An empty timeline would look like a viewer bug. */
 async function requireRows(database: SessionDatabase, format: string, id: string): Promise<void> {
   const { tablesWithRows } = await import('../export/csv.js');
-  const found = await tablesWithRows(database);
+  const tableNames = await tablesWithRows(database);
   const needed: Record<string, string[]> = {
     'chrome-trace': ['stages', 'ops', 'gaps', 'api_calls', 'kernels', 'copies', 'telemetry', 'memory'],
     speedscope: ['stages', 'ops', 'kernels', 'copies'],
   };
   const tables = needed[format];
-  if (!tables || found.some((table) => tables.includes(table))) return;
+  if (!tables || tableNames.some((table) => tables.includes(table))) return;
   throw usage(
     `session ${id} has no rows that ${format} can show`,
-    `It needs one of the tables ${tables.join(', ')}; the session has ${found.join(', ') || 'no rows at all'}.`,
+    `It needs one of the tables ${tables.join(', ')}; the session has ${tableNames.join(', ') || 'no rows at all'}.`,
     `Choose another session (inferscope session list), or --format csv.`,
   );
 }

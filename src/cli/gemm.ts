@@ -49,21 +49,21 @@ export function define(command: Command): void {
       ]);
       const usable = withRows('operators or BLAS calls', 'ops', 'gemms');
       const session = await openSession(selector ?? options.session, undefined, usable);
-      const found = await analyzeGemms(session, { stage: options.stage ?? null });
-      if (found.data.gemms.length === 0) throw nothing(session.id, options.stage);
+      const gemms = await analyzeGemms(session, { stage: options.stage ?? null });
+      if (gemms.data.gemms.length === 0) throw nothing(session.id, options.stage);
       const { top } = options;
       if (top !== undefined)
-        found.data.gemms = found.data.gemms.slice(0, options.json || options.csv ? top : undefined);
-      if (options.json) printDocument(found);
+        gemms.data.gemms = gemms.data.gemms.slice(0, options.json || options.csv ? top : undefined);
+      if (options.json) printDocument(gemms);
       else if (options.csv) {
         const { gemmCsv } = await import('../export/gemm-csv.js');
-        print(gemmCsv(found.data.gemms));
+        print(gemmCsv(gemms.data.gemms));
       } else {
         const [{ gemmsView }, { terminalView }] = await Promise.all([
           import('../views/gemms.js'),
           import('../render/terminal/view.js'),
         ]);
-        print(terminalView(gemmsView(found, top), { width: terminalWidth(), level: 2 }));
+        print(terminalView(gemmsView(gemms, top), { width: terminalWidth(), level: 2 }));
       }
     });
 }

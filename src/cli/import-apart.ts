@@ -24,14 +24,14 @@ const variable = 'INFERSCOPE_IMPORT_APART';
  */
 export function wholeCaptures(paths: readonly string[]): string[] {
   const whole = paths.flatMap((path) => {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.isDirectory()) {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isDirectory()) {
       const files = aiperfFiles(path);
       return files.length > 0 ? files : [path];
     }
     const folder = dirname(path);
     const part = extname(path) === '.parquet' && existsSync(join(folder, 'StringIds.parquet'));
-    return part && found?.isFile() ? [folder] : [path];
+    return part && stats?.isFile() ? [folder] : [path];
   });
   return [...new Set(whole)];
 }

@@ -114,7 +114,7 @@ export async function newSession(
       ? await attachRooflineFile(session, imported.hardware, roofline)
       : await attachGpuRoofline(session, imported.hardware);
     const issues = [...imported.issues, ...roofIssues];
-    return { ...recordedBy(imported, names.title, model), issues, found: {} };
+    return { ...recordedBy(imported, names.title, model), issues, result: {} };
   });
 }
 

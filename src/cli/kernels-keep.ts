@@ -154,12 +154,12 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
 
 /** Saves cached rooflines; nothing is measured here. */
 async function attachCpuRoofline(session: SessionFiles, threads: number | null): Promise<Issue[]> {
-  const found = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
-  if (!found) return [];
-  await session.addArtifact(Buffer.from(JSON.stringify(found.roofline, null, 2)), {
+  const cached = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
+  if (!cached) return [];
+  await session.addArtifact(Buffer.from(JSON.stringify(cached.roofline, null, 2)), {
     kind: 'roofline',
     captureId: null,
     name: 'roofline.json',
   });
-  return rooflineIssues(found);
+  return rooflineIssues(cached);
 }

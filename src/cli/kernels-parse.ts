@@ -43,7 +43,7 @@ export function kernelName(text: string): KernelName[] {
 
 /** tfloat32: float32 matrices on tensor cores. @throws E_DTYPE */
 export function dtypeList(text: string, before: string[] = []): string[] {
-  const found = words(text).map((word) => {
+  const points = words(text).map((word) => {
     if (word === 'tfloat32' || word === 'tf32') return 'tfloat32';
     const dtype = parseDType(word);
     if (bytesPerElement[dtype] >= 1) return dtype;
@@ -53,14 +53,14 @@ export function dtypeList(text: string, before: string[] = []): string[] {
       fix: 'Use --dtype int8 or --dtype float8; to measure a model with int4 weights use inferscope profile --dtype int4.',
     });
   });
-  return [...new Set([...before, ...found])];
+  return [...new Set([...before, ...points])];
 }
 
 const backends = ['flash', 'efficient', 'cudnn', 'math'];
 
 /** @throws E_USAGE */
 export function backendList(text: string, before: string[] = []): string[] {
-  const found = words(text).flatMap((word) => {
+  const names = words(text).flatMap((word) => {
     if (word === 'all') return backends;
     if (backends.includes(word)) return [word];
     throw new InferscopeError('E_USAGE', {
@@ -69,7 +69,7 @@ export function backendList(text: string, before: string[] = []): string[] {
       fix: `Type for example: --backend ${closest(word, backends)}`,
     });
   });
-  return [...new Set([...before, ...found])];
+  return [...new Set([...before, ...names])];
 }
 
 export function positiveSeconds(text: string): number {

@@ -57,7 +57,7 @@ export async function runKernels(
     const capture = await measure(recording, fits, refused, request, signal, progress);
     progress.update('saving the session');
     const recorded = await kernelsRecorded(recording, { ...request, capture }, titleOf(chosen, device));
-    return { ...recorded, found: { interrupted: capture.stopped } };
+    return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);
   return saved;

@@ -11,11 +11,11 @@ export async function machineRoofs(
   progress: Progress,
   options: Omit<RooflineOptions, 'onProgress'>,
 ): Promise<CachedRoofline> {
-  const found = await machineRoofline({
+  const cachedRoofline = await machineRoofline({
     ...options,
     onProgress: countProgress(progress, "measuring this machine's roofline"),
   });
-  if (!found.cached)
-    progress.done("measured this machine's roofline", formatQuantity(found.roofline.seconds, 's'));
-  return found;
+  if (!cachedRoofline.cached)
+    progress.done("measured this machine's roofline", formatQuantity(cachedRoofline.roofline.seconds, 's'));
+  return cachedRoofline;
 }

@@ -116,7 +116,7 @@ export async function runMemorySession(
       modelConfig,
     });
     const interrupted = run.bench.stopped;
-    return { ...recorded, found: { interrupted, failure: interrupted ? null : run.failure } };
+    return { ...recorded, result: { interrupted, failure: interrupted ? null : run.failure } };
   }).finally(() => target?.close());
   progress.done('session saved', saved.id);
   return saved;

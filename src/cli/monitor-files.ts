@@ -27,7 +27,7 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
       executions: imported.executions,
       captures: imported.captures,
       issues: imported.issues,
-      found: {},
+      result: {},
     };
   });
 }

@@ -32,7 +32,7 @@ export async function monitorProgram(command: string[], options: MonitorCommandO
         title: shown.join(' '),
         status: aborted ? 'interrupted' : failed ? 'failed' : 'complete',
         program: { command: shown, exit_code, signal: killed, start_ns, end_ns },
-        found: { end, stopped: aborted, failure: failureOf(shown, end, secrets) },
+        result: { end, stopped: aborted, failure: failureOf(shown, end, secrets) },
       };
     }),
   );

@@ -38,7 +38,7 @@ export async function recordMachine<T extends object>(
   label: string,
   options: MonitorCommandOptions,
   shown: boolean,
-  work: (machine: Machine) => Promise<RecordingEnd & { found: T }>,
+  work: (machine: Machine) => Promise<RecordingEnd & { result: T }>,
 ): Promise<T> {
   const { gpus, reason } = await openGpus();
   if (!gpus) {
@@ -62,7 +62,7 @@ export async function recordMachine<T extends object>(
         last = watch.stop();
         append(last);
         await recording.keepJson('monitor', planOf(gpus, reason, last, options, end.program, originNs));
-        return { ...recordedOf(recording, gpus, reason, last, end), found: end.found };
+        return { ...recordedOf(recording, gpus, reason, last, end), result: end.result };
       } finally {
         if (last === null) watch.stop();
       }

@@ -11,7 +11,7 @@ export async function monitorLive(options: MonitorCommandOptions): Promise<void>
       const limits = duration === undefined ? [stopped] : [stopped, AbortSignal.timeout(duration)];
       const end = AbortSignal.any(limits);
       if (!end.aborted) await untilEnd(once(end, 'abort'));
-      return { title: 'GPUs and host', status: 'complete', program: null, found: {} };
+      return { title: 'GPUs and host', status: 'complete', program: null, result: {} };
     }),
   );
 }

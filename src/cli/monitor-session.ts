@@ -30,7 +30,7 @@ export interface MonitorCommandOptions {
 export async function recordMonitor<T extends object>(
   label: string,
   options: MonitorCommandOptions,
-  work: (recording: Recording) => Promise<Recorded & { found: T }>,
+  work: (recording: Recording) => Promise<Recorded & { result: T }>,
 ): Promise<T> {
   const isSaved = options.record === true || options.name !== undefined || options.tag.length > 0;
   const temporary = isSaved ? null : createScratchFolder();

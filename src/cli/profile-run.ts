@@ -165,7 +165,7 @@ async function measureAndKeep(
       executions: imported.executions,
       captures: imported.captures,
       issues: [...imported.issues, ...rooflineIssues(roofline)],
-      found: { capture },
+      result: { capture },
     };
   });
 }

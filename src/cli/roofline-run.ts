@@ -61,9 +61,9 @@ async function measure(
   signal: AbortSignal,
 ): Promise<Document<RooflineData>> {
   const cpu = options.device === 'cpu' || (options.threads !== undefined && options.device === undefined);
-  const found = cpu ? { gpu: null, issue: null } : await measureGpus(options, home, progress, signal);
-  if (found.gpu) {
-    const { roofline: gpu, cached, ageS } = found.gpu;
+  const gpuResult = cpu ? { gpu: null, issue: null } : await measureGpus(options, home, progress, signal);
+  if (gpuResult.gpu) {
+    const { roofline: gpu, cached, ageS } = gpuResult.gpu;
     return document(
       'roofline',
       rooflineVersion,
@@ -82,7 +82,7 @@ async function measure(
     'roofline',
     rooflineVersion,
     { roofline, cached, age_s: ageS, gpu: null, gpu_cached: false, gpu_age_s: 0 },
-    [...(found.issue ? [found.issue] : []), ...rooflineIssues(measured)],
+    [...(gpuResult.issue ? [gpuResult.issue] : []), ...rooflineIssues(measured)],
   );
 }
 

@@ -27,7 +27,7 @@ export const recordRoofline = (
     { label: 'gpus', kind: 'roofline', name: name ?? null, tags: tag, doing: 'save the roofline' },
     async (recording) => {
       const { gpu, stopped } = await measure(recording);
-      return { ...(await rooflineRecorded(recording, gpu, stopped)), found: { gpu } };
+      return { ...(await rooflineRecorded(recording, gpu, stopped)), result: { gpu } };
     },
   );
 

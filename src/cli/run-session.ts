@@ -193,7 +193,7 @@ async function recordAndKeep(
     const title = redactCommand(command, [...recording.secrets])
       .join(' ')
       .slice(0, 120);
-    return { ...recorded, title, found: { capture, calls, interrupted: interrupts.signal.aborted } };
+    return { ...recorded, title, result: { capture, calls, interrupted: interrupts.signal.aborted } };
   });
 }
 

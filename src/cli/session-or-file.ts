@@ -15,14 +15,14 @@ export async function openSessionOrFile(argument: string): Promise<Session> {
     return await openSession(argument);
   } catch (error) {
     const missing = error instanceof InferscopeError && error.code === 'E_SESSION_NOT_FOUND';
-    const found = missing ? statSync(argument, { throwIfNoEntry: false }) : undefined;
-    if (found?.isDirectory())
+    const stats = missing ? statSync(argument, { throwIfNoEntry: false }) : undefined;
+    if (stats?.isDirectory())
       throw new InferscopeError('E_SESSION_NOT_FOUND', {
         what: `${argument} is a folder, not a session or a file`,
         why: 'A folder of captures is imported first.',
         fix: shellCommand(['inferscope', 'import', argument]),
       });
-    if (!found?.isFile()) throw error;
+    if (!stats?.isFile()) throw error;
   }
   return openSession(await saved(resolve(argument)));
 }

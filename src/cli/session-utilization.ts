@@ -35,15 +35,15 @@ export function defineUtilization(command: Command): void {
         import('../session/select.js'),
       ]);
       const session = await openSession(selector, undefined, withRows('stages', 'stages'));
-      const found = await analyzeUtilization(session);
+      const analyzed = await analyzeUtilization(session);
       if (options.json) {
-        printDocument(found);
+        printDocument(analyzed);
         return;
       }
       const [{ utilizationView }, { terminalView }] = await Promise.all([
         import('../views/utilization.js'),
         import('../render/terminal/view.js'),
       ]);
-      print(terminalView(utilizationView(found, options.explain === true), { width: terminalWidth() }));
+      print(terminalView(utilizationView(analyzed, options.explain === true), { width: terminalWidth() }));
     });
 }

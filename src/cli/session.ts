@@ -76,13 +76,13 @@ function defineList(command: Command): void {
       ]);
       const home = homeFolders();
       const { tag, kind, limit } = options;
-      const found = listSessions(home)
+      const listed = listSessions(home)
         .filter((session) => tag === undefined || session.tags.includes(tag))
         .filter(
           ({ kind: verb, subjects }) =>
             kind === undefined || verb === kind || subjects?.some((subject) => subject === kind),
         );
-      const sessions = limit === undefined ? found : found.slice(-limit);
+      const sessions = limit === undefined ? listed : listed.slice(-limit);
       if (options.json) {
         await printJson('session-list', { home: home.root, sessions, jobs: waitingJobs(home) }, [], '1.2');
         return;

@@ -129,7 +129,7 @@ function warnOfChange({ sweep }: Journal): void {
 function newestOf(requested: RequestedSweep | null, folder: string, failedToo: boolean): Journal {
   const keys = new Set(requested?.plan.runs.map((run) => runKey(run.arguments)));
   const isRemaining = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
-  const found = journalsIn(folder)
+  const journals = journalsIn(folder)
     .map(readable)
     .filter((journal) => journal !== null)
     .find(({ sweep }) =>
@@ -139,7 +139,7 @@ function newestOf(requested: RequestedSweep | null, folder: string, failedToo: b
           ((requested.config !== null && sweep.config?.path === requested.config.path) ||
             sweep.runs.some(({ key }) => keys.has(key))),
     );
-  if (found) return found;
+  if (journals) return journals;
   const any = journalsIn(folder).length > 0;
   throw new InferscopeError('E_USAGE', {
     what: `there is no sweep to resume in ${shown(folder)}`,

@@ -3,9 +3,9 @@ import { commands } from './commands.js';
 
 /** Commands by their typed words: `session show`, `session ls`. */
 export async function definedCommands(): Promise<Map<string, Command>> {
-  const found = new Map<string, Command>();
+  const commandsByPath = new Map<string, Command>();
   const add = (path: string, command: Command) => {
-    found.set(path, command);
+    commandsByPath.set(path, command);
     for (const child of command.commands)
       for (const name of [child.name(), ...child.aliases()]) add(`${path} ${name}`, child);
   };
@@ -15,5 +15,5 @@ export async function definedCommands(): Promise<Map<string, Command>> {
     (await load()).define(command);
     for (const word of alias ? [name, alias] : [name]) add(word, command);
   }
-  return found;
+  return commandsByPath;
 }

@@ -26,14 +26,14 @@ export async function readProfiles(
   paths: readonly string[],
   configuration: Configuration,
 ): Promise<ReadProfiles> {
-  const found: ReadProfiles = { profiles: [], ignored: 0 };
+  const result: ReadProfiles = { profiles: [], ignored: 0 };
   const here = await stat(usualFolder).catch(() => null);
   const sources =
     paths.length > 0 ? paths : here ? [usualFolder] : usableSessions(memoryProfiles).map(({ id }) => id);
-  for (const source of sources) await readOne(source, configuration, found);
-  if (found.profiles.length > 0) {
+  for (const source of sources) await readOne(source, configuration, result);
+  if (result.profiles.length > 0) {
     configuration.ensureUsed();
-    return found;
+    return result;
   }
   throw new InferscopeError('E_USAGE', {
     what: 'no memory profile to compare the estimate with',

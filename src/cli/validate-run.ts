@@ -70,7 +70,7 @@ async function keep(
     await recording.keepJson('validation', data);
     const { compared, within, rejected } = data.counts;
     const title = `validate · ${within} of ${compared} within ${formatPercent(tolerance)}${rejected > 0 ? `, ${rejected} rejected` : ''}`;
-    return { title, status: 'complete', issues, found: { startedAt: recording.startedAt } };
+    return { title, status: 'complete', issues, result: { startedAt: recording.startedAt } };
   });
   return { id, started_at: startedAt.toISOString() };
 }

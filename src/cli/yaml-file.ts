@@ -193,21 +193,21 @@ function unwrapped(schema: z.ZodType): z.ZodType {
 
 /** Schema at a path; null if the schema has none there. */
 function fieldAt(schema: z.ZodType, path: Path): z.ZodType | null {
-  let found: z.ZodType | null = schema;
+  let field: z.ZodType | null = schema;
   for (const part of path) {
-    const inner: z.ZodType = unwrapped(found);
+    const inner: z.ZodType = unwrapped(field);
     if (inner instanceof z.ZodObject)
-      found = (inner.shape as Record<string, z.ZodType>)[String(part)] ?? null;
-    else if (inner instanceof z.ZodArray) found = inner.element as z.ZodType;
-    else if (inner instanceof z.ZodRecord) found = inner.valueType as z.ZodType;
+      field = (inner.shape as Record<string, z.ZodType>)[String(part)] ?? null;
+    else if (inner instanceof z.ZodArray) field = inner.element as z.ZodType;
+    else if (inner instanceof z.ZodRecord) field = inner.valueType as z.ZodType;
     else if (inner instanceof z.ZodUnion) {
       const list = (inner.options as z.ZodType[]).find((option) => unwrapped(option) instanceof z.ZodArray);
-      found =
+      field =
         list && typeof part === 'number' ? ((unwrapped(list) as z.ZodArray).element as z.ZodType) : null;
-    } else found = null;
-    if (found === null) return null;
+    } else field = null;
+    if (field === null) return null;
   }
-  return unwrapped(found);
+  return unwrapped(field);
 }
 
 function shapeAt(schema: z.ZodType, path: Path): Record<string, unknown> {

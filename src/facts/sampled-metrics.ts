@@ -34,12 +34,12 @@ interface Series {
 export function seriesOf(
   rows: readonly { scope: string; metric: string; t: number; value: number }[],
 ): Series[] {
-  const found = new Map<string, Series>();
+  const seriesByName = new Map<string, Series>();
   for (const { scope, metric, t, value } of rows) {
     const key = `${scope} ${metric}`;
-    const series = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
+    const series = seriesByName.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
     series.points.push([t, value]);
-    found.set(key, series);
+    seriesByName.set(key, series);
   }
-  return [...found.values()];
+  return [...seriesByName.values()];
 }

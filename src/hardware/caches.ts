@@ -28,7 +28,7 @@ export function parseCacheSize(text: string): number | null {
 
 /** Data and unified caches from /sys/devices/system/cpu/cpu*\/cache (in a VM the hypervisor states the sizes). */
 export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
-  const found: Record<'l1d' | 'l2' | 'l3', Map<string, { bytes: number; sharedBy: number }>> = {
+  const caches: Record<'l1d' | 'l2' | 'l3', Map<string, { bytes: number; sharedBy: number }>> = {
     l1d: new Map(),
     l2: new Map(),
     l3: new Map(),
@@ -42,7 +42,7 @@ export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
       if (type === 'Instruction' || bytes === null) continue;
       const shared = files.text(`${folder}/${index}/shared_cpu_list`) ?? String(cpu);
       const key = level === 1 ? 'l1d' : level === 2 ? 'l2' : level === 3 ? 'l3' : null;
-      if (key) found[key].set(shared, { bytes, sharedBy: parseCpuList(shared).length });
+      if (key) caches[key].set(shared, { bytes, sharedBy: parseCpuList(shared).length });
     }
   }
   const summarize = (instances: Map<string, { bytes: number; sharedBy: number }>): CpuCache | null => {
@@ -56,5 +56,5 @@ export function readCaches(files: KernelFiles, cpus: number[]): CpuCaches {
       totalBytes: all.reduce((sum, cache) => sum + cache.bytes, 0),
     };
   };
-  return { l1d: summarize(found.l1d), l2: summarize(found.l2), l3: summarize(found.l3) };
+  return { l1d: summarize(caches.l1d), l2: summarize(caches.l2), l3: summarize(caches.l3) };
 }

@@ -79,13 +79,13 @@ function estimated(
   request: ResolvedRequest,
 ): MemoryEstimate {
   const byRank = new Map<number, Place>();
-  const found = group.map((device, gpu) => {
+  const placesByGpu = group.map((device, gpu) => {
     const known = byRank.get(device.pipelineRank);
     const place = known ?? places[request.engine](a, device, request, weights[gpu]!);
     byRank.set(device.pipelineRank, place);
     return place;
   });
-  const gpus = found.map((place, gpu): GpuEstimate => {
+  const gpus = placesByGpu.map((place, gpu): GpuEstimate => {
     const bytes = bytesOf(place);
     const kv = place.parts.kv_cache?.bytes ?? 0;
     return { gpu, pipelineRank: group[gpu]!.pipelineRank, bytes, neededBytes: bytes - kv + place.kvNeeded };
@@ -94,21 +94,21 @@ function estimated(
   const capacityBytes = request.gpu?.totalBytes ?? null;
   return {
     engine: request.engine,
-    lines: linesOf(found),
+    lines: linesOf(placesByGpu),
     gpus,
     totalBytes: gpus.reduce((sum, { bytes }) => sum + bytes, 0),
     largestGpuBytes: Math.max(...gpus.map(({ bytes }) => bytes)),
     neededGpuBytes: fullest.neededBytes,
     capacityBytes,
-    fits: capacityBytes === null ? null : found.every((place) => fitsOn(place, request, capacityBytes)),
-    peak: found[fullest.gpu]!.peak,
+    fits: capacityBytes === null ? null : placesByGpu.every((place) => fitsOn(place, request, capacityBytes)),
+    peak: placesByGpu[fullest.gpu]!.peak,
     kvBytesPerToken: Math.max(
       ...group.map(({ layers }) =>
         kvBytesPerToken({ ...a, layers }, request.storage.kvCache, request.parallel.tensor),
       ),
     ),
-    kvNeededBytes: Math.max(...found.map(({ kvNeeded }) => kvNeeded)),
-    kvPool: poolOf(a, group, found, request),
+    kvNeededBytes: Math.max(...placesByGpu.map(({ kvNeeded }) => kvNeeded)),
+    kvPool: poolOf(a, group, placesByGpu, request),
     request,
   };
 }

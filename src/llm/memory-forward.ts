@@ -80,9 +80,9 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   at('norm');
   const normed = normTensors(forward, elements);
   at('attention');
-  const found = attentionTensors(forward, layer, cache.layers[index] ?? null);
-  cache.layers[index] = found.cached;
-  let attended = found.output;
+  const attention = attentionTensors(forward, layer, cache.layers[index] ?? null);
+  cache.layers[index] = attention.cached;
+  let attended = attention.output;
   if (layer.mlp.kind === 'none') {
     memory.free(normed);
     const output = memory.malloc(D);
@@ -94,7 +94,7 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
     const moved = mlpTensors(forward, layer);
     const sum = memory.malloc(D);
     const output = memory.malloc(D);
-    freeAll(memory, [sum, normed, attended, moved, ...found.weights]);
+    freeAll(memory, [sum, normed, attended, moved, ...attention.weights]);
     return output;
   }
   memory.free(normed);
@@ -115,7 +115,7 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   }
   const output = memory.malloc(D);
   freeAll(memory, isNamed ? [again, middle, attended, moved] : [moved, middle]);
-  freeAll(memory, found.weights);
+  freeAll(memory, attention.weights);
   return output;
 }
 

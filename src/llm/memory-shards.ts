@@ -60,13 +60,13 @@ export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEn
 }
 
 function distinct(layers: readonly Layer[]): Layer[] {
-  const found = new Map<string, Layer>();
+  const layerByShape = new Map<string, Layer>();
   for (const layer of layers) {
     const { index: _, ...structure } = layer;
     const key = JSON.stringify(structure);
-    if (!found.has(key)) found.set(key, layer);
+    if (!layerByShape.has(key)) layerByShape.set(key, layer);
   }
-  return [...found.values()];
+  return [...layerByShape.values()];
 }
 
 /** Layers of each pipeline rank. */

@@ -62,19 +62,19 @@ function matricesOf(
   tensors: readonly Tensor[],
   { weights, loadedIn }: Pick<Storage, 'weights' | 'loadedIn'>,
 ): Matrix[] {
-  const found = new Map<string, Matrix>();
+  const matrices = new Map<string, Matrix>();
   tensors.forEach((t, at) => {
     if (t.kind === 'vector') return;
     const name = fused[t.name];
     const key = name === undefined || t.layer === null ? String(at) : `${t.layer} ${name}`;
     const online = loadedIn !== undefined && isQuantizable(t, weights) && onlineSchemes.has(weights.name);
     const elements = t.rows * t.columns * t.count;
-    const { bytes, before } = found.get(key) ?? { bytes: 0, before: online ? 0 : null };
-    found.set(key, {
+    const { bytes, before } = matrices.get(key) ?? { bytes: 0, before: online ? 0 : null };
+    matrices.set(key, {
       bytes: bytes + elements * formatOf(t, weights).bytesPerWeight,
       before:
         before === null || loadedIn === undefined ? null : before + elements * bytesPerElement[loadedIn],
     });
   });
-  return [...found.values()];
+  return [...matrices.values()];
 }

@@ -17,9 +17,9 @@ export function weightParts(
   const single = group.length === 1;
   const whole = headerWeights && !single ? weightBytes(a, storage).total : 0;
   // Devices of one pipeline rank share their list of tensors, and its sum.
-  const found = new Map<Device['tensors'], Part>();
+  const parts = new Map<Device['tensors'], Part>();
   return group.map(({ tensors }) => {
-    const known = found.get(tensors);
+    const known = parts.get(tensors);
     if (known) return known;
     const computedBytes = tensors
       .map((t) => tensorBytes(t, storage.weights) * t.count)
@@ -35,7 +35,7 @@ export function weightParts(
           formula: `Σ of the ${single ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
           confidence: 'high',
         };
-    found.set(tensors, part);
+    parts.set(tensors, part);
     return part;
   });
 }

@@ -45,7 +45,7 @@ export function findBaseOf(name: string): Preset | null {
     return [owner, last.replace(tuning, '')];
   };
   const [owner, stem] = parts(name);
-  const found = presets.find(({ id, hub_id, sameShape }) => {
+  const preset = presets.find(({ id, hub_id, sameShape }) => {
     if (parts(id)[1] !== id) return false;
     const isOf = ([publisher, published]: [string, string]) =>
       (owner === '' || owner === publisher) && stem === published;
@@ -53,7 +53,7 @@ export function findBaseOf(name: string): Preset | null {
       [hub_id, ...sameShape].some((candidate) => isOf(parts(candidate))) || (owner === '' && stem === id)
     );
   });
-  return found ?? null;
+  return preset ?? null;
 }
 
 /** @throws E_MODEL_NOT_FOUND with the known presets */

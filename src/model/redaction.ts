@@ -85,7 +85,7 @@ function attachedPassword(word: string): string | null {
  * Values of at least 8 characters that redactCommand hides by the name of their option: a program may print them again without the option.
  */
 export function secretsOfCommand(argv: readonly string[]): string[] {
-  const found = new Set<string>();
+  const secrets = new Set<string>();
   argv.forEach((word, i) => {
     const next = argv[i + 1];
     const [, name, value] = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word) ?? [];
@@ -100,9 +100,9 @@ export function secretsOfCommand(argv: readonly string[]): string[] {
     const password = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]+)@/i.exec(word)?.[1];
     for (const secret of [match, password, attachedPassword(word)])
       if (secret !== undefined && secret !== null && secret.length >= 8 && !secret.startsWith('/'))
-        found.add(secret);
+        secrets.add(secret);
   });
-  return [...found].sort((a, b) => b.length - a.length);
+  return [...secrets].sort((a, b) => b.length - a.length);
 }
 
 /** A text without the given values and without recognizable secrets. */
@@ -161,16 +161,16 @@ export function redactJson<T>(value: T, redact: (text: string) => string): T {
 export function secretsOfEnvironment(
   env: Readonly<Record<string, string | undefined>> | Iterable<readonly [string, string]>,
 ): string[] {
-  const found = new Set<string>();
+  const secrets = new Set<string>();
   const variables =
     Symbol.iterator in env ? (env as Iterable<readonly [string, string]>) : Object.entries(env);
   for (const [name, value] of variables) {
     if (value === undefined || value.length < 8 || value.startsWith('/')) continue;
-    if (isSecretName(name) || secretEnvironmentName.test(name)) found.add(value);
+    if (isSecretName(name) || secretEnvironmentName.test(name)) secrets.add(value);
     const credentials = /^[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]{8,})@/i.exec(value)?.[1];
-    if (credentials) found.add(credentials);
+    if (credentials) secrets.add(credentials);
   }
-  return [...found].sort((a, b) => b.length - a.length);
+  return [...secrets].sort((a, b) => b.length - a.length);
 }
 
 const secretEnvironmentName = /(?:TOKEN|_KEY|APIKEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)/i;

@@ -99,30 +99,30 @@ const servers: [prefix: string, name: string][] = [
 
 /** Sums by name of the Prometheus text format: `name{labels} value [timestamp]`. */
 function series(text: string): Map<string, number[]> {
-  const found = new Map<string, number[]>();
+  const sumsByName = new Map<string, number[]>();
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
     const match = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line);
     const value = Number(match?.[2]);
     // Counts, seconds and shares: negative or huge values are invalid and skipped.
     if (!match || !(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) continue;
-    const values = found.get(match[1]!) ?? [];
+    const values = sumsByName.get(match[1]!) ?? [];
     values.push(value);
-    found.set(match[1]!, values);
+    sumsByName.set(match[1]!, values);
   }
-  return found;
+  return sumsByName;
 }
 
 /** The metrics of a /metrics page under our names, and the server that wrote it. */
 export function readServerMetrics(text: string): { server: string | null; reading: ServerReading } {
-  const found = series(text);
+  const seriesValues = series(text);
   const reading: ServerReading = {};
   for (const [name, { from, over }] of Object.entries(known)) {
-    const values = from.map((alias) => found.get(alias)).find((list) => list !== undefined);
+    const values = from.map((alias) => seriesValues.get(alias)).find((list) => list !== undefined);
     if (values === undefined) continue;
     reading[name] = over === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
   }
-  const names = [...found.keys()];
+  const names = [...seriesValues.keys()];
   const server = servers.find(([prefix]) => names.some((name) => name.startsWith(prefix)))?.[1] ?? null;
   return { server, reading };
 }

@@ -42,7 +42,7 @@ test('title, issues and command contain no secret of the environment; sample tim
       status: 'complete',
       issues: [{ code: 'interrupted', severity: 'info', text: `saw ${secret}` }],
       software: { engine: '1.2' },
-      found: { answer: 42 },
+      result: { answer: 42 },
     };
   });
   expect(saved.answer).toBe(42);
@@ -65,7 +65,7 @@ test('a session recorded elsewhere has no facts of this machine', async () => {
     status: 'complete',
     elsewhere: { startedAt },
     hardware: { gpu_name: 'NVIDIA H200' },
-    found: {},
+    result: {},
   }));
   const { manifest } = await openSession(id, home);
   expect(manifest).toMatchObject({
@@ -96,7 +96,7 @@ test('an error of a full disk says what could not be done', async () => {
 
 test('an added capture keeps clock and ids and has no secrets; a failed one changes nothing', async () => {
   vi.stubEnv('INFERSCOPE_HOME', home.root);
-  const { id } = await recordSession(plan(), async () => ({ title: 't', status: 'complete', found: {} }));
+  const { id } = await recordSession(plan(), async () => ({ title: 't', status: 'complete', result: {} }));
   const before = (await openSession(id, home)).manifest;
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
   await expect(addToSession(id, () => Promise.reject(full))).rejects.toMatchObject({ code: 'E_DISK_FULL' });

@@ -126,13 +126,13 @@ function appendSamples({ sink }: SessionWriter, { telemetry, memory }: SampleRow
  */
 export async function recordSession<T extends object>(
   plan: RecordingPlan,
-  work: (recording: Recording) => Promise<Recorded & { found: T }>,
+  work: (recording: Recording) => Promise<Recorded & { result: T }>,
 ): Promise<SavedSession & T> {
   return writeToHome(plan.doing, plan.home, async () => {
     const recording = await openRecording(plan);
     try {
-      const { found, ...recorded } = await work(recording);
-      return { ...(await recording.finish(recorded)), ...found };
+      const { result, ...recorded } = await work(recording);
+      return { ...(await recording.finish(recorded)), ...result };
     } catch (error) {
       await recording.abandon();
       throw error;

@@ -138,13 +138,13 @@ export function keptFiles(data: ManifestData): KeptFile[] {
  */
 export function checkSizes(folder: string, data: ManifestData): void {
   for (const file of keptFiles(data)) {
-    const found = statSync(join(folder, file.path), { throwIfNoEntry: false });
-    if (!found?.isFile()) throw corrupt(data.id, `${file.path} is missing`, 'The manifest lists it.');
-    if (found.size !== file.bytes) {
+    const stats = statSync(join(folder, file.path), { throwIfNoEntry: false });
+    if (!stats?.isFile()) throw corrupt(data.id, `${file.path} is missing`, 'The manifest lists it.');
+    if (stats.size !== file.bytes) {
       throw corrupt(
         data.id,
         `${file.path} has the wrong size`,
-        `The manifest states ${plural(file.bytes, 'byte')}, the file has ${formatCount(found.size)}.`,
+        `The manifest states ${plural(file.bytes, 'byte')}, the file has ${formatCount(stats.size)}.`,
       );
     }
   }

@@ -107,14 +107,14 @@ function checkManifest(data: ManifestData, id: string): ManifestData {
 
 async function checkHashes(folder: string, id: string, files: KeptFile[]): Promise<void> {
   for (const file of files) {
-    const found = await digestFile(join(folder, file.path)).catch((error: unknown) => {
+    const digest = await digestFile(join(folder, file.path)).catch((error: unknown) => {
       throw corrupt(id, `${file.path} cannot be read`, messageOf(error), error);
     });
-    if (found.sha256 === file.sha256) continue;
+    if (digest.sha256 === file.sha256) continue;
     throw corrupt(
       id,
       `${file.path} does not match its checksum`,
-      `The manifest states ${file.sha256.slice(0, 12)}…, the file has ${found.sha256.slice(0, 12)}….`,
+      `The manifest states ${file.sha256.slice(0, 12)}…, the file has ${digest.sha256.slice(0, 12)}….`,
     );
   }
 }

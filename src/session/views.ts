@@ -78,10 +78,10 @@ async function selectFiles(
   ];
   const source = `read_parquet([${files.map(quote).join(', ')}]${options.join('')})`;
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
-  const found = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
+  const typeByColumn = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
   const same = inMemory ? new Map<string, string>() : await sameInAllRows(connection, files);
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
-    if (!found.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
+    if (!typeByColumn.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
     if (name === 'capture_id' && byCapture) return 'parse_filename(filename, true) AS capture_id';
     const constant = same.get(name);
     if (constant !== undefined && (name !== 'host' || constant === 'NULL'))
@@ -89,7 +89,7 @@ async function selectFiles(
     if (name === 'host' && hostSalt !== undefined)
       return `'host-' || substr(md5(host || ${quote(hostSalt)}), 1, 6) AS host`;
     // A cast, even to the same type, would prevent filter pushdown.
-    return found.get(name) === type ? `"${name}"` : `CAST("${name}" AS ${type}) AS "${name}"`;
+    return typeByColumn.get(name) === type ? `"${name}"` : `CAST("${name}" AS ${type}) AS "${name}"`;
   });
   if (withSessionId) columns.unshift(`${quote(id)} AS session_id`);
   return `SELECT ${columns.join(', ')} FROM ${source}`;
@@ -106,7 +106,7 @@ async function partsOf(
 ): Promise<{ oneSchema: boolean; byCapture: boolean }> {
   if (files.length < 2) return { oneSchema: false, byCapture: false };
   const list = `[${files.map(quote).join(', ')}]`;
-  const found = await connection.runAndReadAll(
+  const rows = await connection.runAndReadAll(
     `SELECT (SELECT count(DISTINCT columns) = 1 FROM (
          SELECT string_agg(concat_ws(' ', name, type, converted_type, logical_type), ',' ORDER BY name) AS columns
          FROM parquet_schema(${list}) GROUP BY file_name)),
@@ -115,7 +115,7 @@ async function partsOf(
            AND coalesce(min_is_exact, true) AND coalesce(max_is_exact, true))
          FROM parquet_metadata(${list}) WHERE path_in_schema = 'capture_id')`,
   );
-  const [[oneSchema, byCapture] = []] = found.getRows();
+  const [[oneSchema, byCapture] = []] = rows.getRows();
   return { oneSchema: oneSchema === true, byCapture: byCapture === true };
 }
 
@@ -128,7 +128,7 @@ async function sameInAllRows(
   connection: DuckDBConnection,
   files: readonly string[],
 ): Promise<Map<string, string>> {
-  const found = await connection.runAndReadAll(
+  const rows = await connection.runAndReadAll(
     `SELECT path_in_schema, CASE WHEN bool_and(stats_null_count = num_values) THEN NULL ELSE min(stats_min_value) END
      FROM parquet_metadata([${files.map(quote).join(', ')}])
      GROUP BY path_in_schema
@@ -137,9 +137,7 @@ async function sameInAllRows(
          AND count(DISTINCT stats_min_value) = 1 AND bool_and(coalesce(min_is_exact, true) AND coalesce(max_is_exact, true)))`,
   );
   return new Map(
-    found
-      .getRowsJson()
-      .map(([name, value]) => [String(name), value === null ? 'NULL' : quote(String(value))]),
+    rows.getRowsJson().map(([name, value]) => [String(name), value === null ? 'NULL' : quote(String(value))]),
   );
 }
 

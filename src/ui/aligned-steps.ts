@@ -125,13 +125,13 @@ function chartOf(sides: readonly { letter: string; step: ChosenStep }[]): Timeli
   const known = new Map<string, number>();
   const kindOf = ({ name, class: opClass }: StepEvent): number => {
     const id = `${opClass} ${name}`;
-    const found = known.get(id) ?? kinds.length;
-    if (found === kinds.length) {
-      known.set(id, found);
+    const kind = known.get(id) ?? kinds.length;
+    if (kind === kinds.length) {
+      known.set(id, kind);
       const notes = opClass === null ? ['API call'] : [classLabel(opClass)];
       kinds.push({ label: name, title: name, notes, color: classColors[opClass ?? 'other'] });
     }
-    return found;
+    return kind;
   };
   const spansOf = (events: readonly StepEvent[], lane: number) =>
     events.map((event) => [lane, event.start_ns, event.dur_ns, kindOf(event)] as const);

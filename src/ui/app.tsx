@@ -238,13 +238,13 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
   const hasKernels = hasRows(session.manifest, 'kernels');
   // A kind of step has a median exactly if it has any step, so the median lists all kinds.
   const counts = hasKernels ? (await stepsOf('median')).steps : [];
-  const found = hasKernels ? await stepsOf(choice) : null;
+  const steps = hasKernels ? await stepsOf(choice) : null;
   return {
     letter: letter(index),
     counts,
-    steps: found?.steps ?? [],
+    steps: steps?.steps ?? [],
     linkTo: (start, end) => {
-      const query = { execution: found?.shown.execution ?? '', start: String(start), end: String(end) };
+      const query = { execution: steps?.shown.execution ?? '', start: String(start), end: String(end) };
       return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
     },
   };

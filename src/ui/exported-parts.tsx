@@ -74,7 +74,7 @@ export async function exportedRecords(
   const nameOf = (execution: string): string => names.get(execution) ?? execution;
   const executions = await executionsWithRequests(database);
   for (const [index, execution] of executions.entries()) {
-    const found = requestSections(await requestsOf(database, execution), {
+    const requestParts = requestSections(await requestsOf(database, execution), {
       execution,
       executions: [execution],
       linkTo: null,
@@ -83,7 +83,7 @@ export async function exportedRecords(
       others: `inferscope ui ${id}`,
     });
     sections.push(
-      ...found.map((section) =>
+      ...requestParts.map((section) =>
         executions.length === 1
           ? section
           : { ...section, id: `${section.id}-${index + 1}`, title: `${section.title}: ${nameOf(execution)}` },

@@ -25,22 +25,22 @@ export async function kernels(openSession: OpenSession, state: TableState): Prom
       : noKernels;
     return pageOfBlocks(openSession, 'Kernels', '/kernels', [{ id: 'kernels', title: 'Kernels', blocks }]);
   }
-  const found = await once(openSession, 'kernels', () =>
+  const kernelNames = await once(openSession, 'kernels', () =>
     inScope(session, async (scope) => ({
       kernels: await namedKernels(scope),
       origins: await kernelOrigins(scope),
     })),
   );
   const roofline =
-    state.chosen === '' ? [] : await rooflineOf(openSession, state.chosen, found.shown.execution);
+    state.chosen === '' ? [] : await rooflineOf(openSession, state.chosen, kernelNames.shown.execution);
   return kernelsPage(
     {
-      ...found,
+      ...kernelNames,
       session: pagesOfSession(openSession),
       roofline,
       counted: (linkTo) =>
         ncuRoofline(counters?.data.kernels ?? [], (kernel) => {
-          const row = found.kernels.find(({ name }) => sameKernel(kernel, name));
+          const row = kernelNames.kernels.find(({ name }) => sameKernel(kernel, name));
           return row && linkTo(row.name);
         }),
     },
@@ -62,13 +62,13 @@ export async function operators(openSession: OpenSession, state: TableState): Pr
   const { session } = openSession;
   if (!hasRows(session.manifest, 'ops'))
     return pageOfBlocks(openSession, 'Operators', '/operators', [noOperators]);
-  const found = await once(openSession, 'operators', () =>
+  const operatorNames = await once(openSession, 'operators', () =>
     inScope(session, async (scope) => ({
       operators: await namedOperators(scope),
       origins: await operatorOrigins(scope),
     })),
   );
-  return operatorsPage({ ...found, session: pagesOfSession(openSession) }, state);
+  return operatorsPage({ ...operatorNames, session: pagesOfSession(openSession) }, state);
 }
 
 /** Runs a query on the rank and device that the explanation uses, and returns the result with them. */

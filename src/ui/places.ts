@@ -50,11 +50,11 @@ async function explained(
   const places = new Map<string, { link: string; text: string }>();
   const add = (key: string, place: Place, text: string) => places.set(key, { link: linkTo(place), text });
   for (const stage of stages) {
-    const found = new Map<string, Place>();
+    const placeByBar = new Map<string, Place>();
     const slowest = await slowestOf(database, stage);
     for (const { id, label } of stage.bars) {
       const place = await longest(database, id, stage);
-      if (place) found.set(id, place);
+      if (place) placeByBar.set(id, place);
       const shown = place ?? slowest;
       if (shown) add(barPlace(stage.kind, id), shown, label);
     }
@@ -62,7 +62,8 @@ async function explained(
       (finding) => finding.stage === stage.kind && !places.has(finding.id),
     );
     for (const { id, bars } of stageFindings) {
-      const place = bars.map((bar) => found.get(bar)).find((candidate) => candidate !== undefined) ?? slowest;
+      const place =
+        bars.map((bar) => placeByBar.get(bar)).find((candidate) => candidate !== undefined) ?? slowest;
       if (place) add(id, place, place.text);
     }
   }

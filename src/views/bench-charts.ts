@@ -15,7 +15,7 @@ import {
 /** Marks of knees and limits, one per batch size; with the name of the line if lines differ. */
 function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   const lines = batchLines(data);
-  const found = lines.flatMap(({ name, variant, points }) => {
+  const series = lines.flatMap(({ name, variant, points }) => {
     const limit = points.find(({ outcome }) => outcome === 'out_of_memory');
     return [
       { size: kneeOf(variant), what: 'knee', name },
@@ -24,7 +24,7 @@ function marksOf(data: BenchResult): NonNullable<LinesChart['marks']> {
   });
   return batchSizes(lines).flatMap((size, x) => {
     const words = ['knee', 'out of memory'].flatMap((what) => {
-      const names = found
+      const names = series
         .filter((series) => series.size === size && series.what === what)
         .map(({ name }) => name);
       if (names.length === 0) return [];

@@ -12,13 +12,13 @@ import type { Bars, Block, Table } from './block.js';
 import { compareView } from './compare.js';
 
 const hostile = '</script><img src=x onerror="globalThis.pwned=1">\u001b[2J';
-let found: Document<CompareResult>;
+let comparison: Document<CompareResult>;
 
 beforeAll(async () => {
   const home = testHome();
   const nsys = (name: string) =>
     imported(home, 'nsys-sqlite', fixture(`nsys-2025.3.1-h200/${name}.sqlite`), { name });
-  found = await compareSessions([await nsys('tiny-whole'), await nsys('tiny-nsys')]);
+  comparison = await compareSessions([await nsys('tiny-whole'), await nsys('tiny-nsys')]);
 }, 60_000);
 
 const sectionOf = (document: Document<CompareResult>, id: string): readonly Block[] =>
@@ -27,7 +27,7 @@ const tables = (blocks: readonly Block[]) =>
   blocks.filter((block): block is Block & Table => block.t === 'table');
 
 test('the table of bars starts with the label of a bar and ends with its id', () => {
-  const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
+  const [first] = sectionOf(comparison, 'waterfalls') as [Block & Bars];
   const { columns, rows } = first.behind as Table;
   expect([columns[0]!.id, columns.at(-1)!.id]).toEqual(['bar', 'id']);
   expect(rows.map(({ cells }) => [cells[0], cells.at(-1)])).toContainEqual([
@@ -37,7 +37,7 @@ test('the table of bars starts with the label of a bar and ends with its id', ()
 });
 
 test('both waterfalls and their difference show bars that add up to the totals', () => {
-  const [first] = sectionOf(found, 'waterfalls') as [Block & Bars];
+  const [first] = sectionOf(comparison, 'waterfalls') as [Block & Bars];
   const [a, b] = first.sides;
   expect([a!.label, b!.label]).toEqual(['A', 'B']);
   expect(b!.bars.map(({ name }) => name)).toEqual(a!.bars.map(({ name }) => name));
@@ -50,9 +50,9 @@ test('both waterfalls and their difference show bars that add up to the totals',
 });
 
 test('stages show times, the work of one instance, and whether the change is significant', () => {
-  const [stages] = tables(sectionOf(found, 'stages'));
+  const [stages] = tables(sectionOf(comparison, 'stages'));
   const decode = stages!.rows.findIndex(({ cells }) => plainText(cells[0]!) === 'decode step');
-  const data = found.data.stages.find(({ phase }) => phase === 'decode')!;
+  const data = comparison.data.stages.find(({ phase }) => phase === 'decode')!;
   const cells = stages!.rows[decode]!.cells;
   expect(cells.slice(1, 3).map(rawValue)).toEqual(data.values.map((value) => value!.duration_ms.value));
   expect(rawValue(cells[3]!)).toBeCloseTo(data.changes[1]!.delta_ms, 9);
@@ -64,16 +64,16 @@ test('stages show times, the work of one instance, and whether the change is sig
 });
 
 test('a removed kernel has no figure on the second side, a new one none on the first', () => {
-  const rows = tables(sectionOf(found, 'kernels')).flatMap((table) => table.rows);
+  const rows = tables(sectionOf(comparison, 'kernels')).flatMap((table) => table.rows);
   const of = (status: string) => rows.find(({ cells }) => cells[4] === status)!.cells;
   expect(rawValue(of('gone')[2]!)).toBeNull();
   expect(rawValue(of('new')[1]!)).toBeNull();
 });
 
 test('lines fit 80 and 120 columns; three sessions are shown as a matrix of bars', () => {
-  const { data } = found;
+  const { data } = comparison;
   const three: Document<CompareResult> = {
-    ...found,
+    ...comparison,
     data: {
       ...data,
       sessions: [...data.sessions, data.sessions[1]!],
@@ -94,7 +94,7 @@ test('lines fit 80 and 120 columns; three sessions are shown as a matrix of bars
       environment: [],
     },
   };
-  for (const document of [found, three])
+  for (const document of [comparison, three])
     for (const width of [80, 120]) {
       const lines = terminalView(compareView(document), { width, level: 2 }).split('\n');
       expect(Math.max(...lines.map((line) => [...line].length))).toBeLessThanOrEqual(width);
@@ -109,11 +109,11 @@ const matrix = <R extends { values: unknown[]; changes: unknown[] }>(row: R): R 
 });
 
 test('the page draws each side and the difference, loads nothing, and names from files stay text', () => {
-  const data = structuredClone(found.data);
+  const data = structuredClone(comparison.data);
   data.sessions[0]!.name = hostile;
   data.kernels[0]!.name = hostile;
   data.environment = [{ label: hostile, part: 'engine', values: [hostile, null], could_explain: null }];
-  const view = compareView({ ...found, data });
+  const view = compareView({ ...comparison, data });
   const page = pageOfView(view, { clientScript: '' });
   expect(page.match(/data-chart="waterfall"/g)!.length % 3).toBe(0);
   expect(page).not.toMatch(/(?:src|href)="(?!#|data:)/);

@@ -165,13 +165,13 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
 
 /** Issues of the plan and the runs, grouped by code, with the text of the first. */
 function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block[] {
-  const found = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
+  const valuesByName = new Map<string, { numbers: Set<number>; texts: Set<string> }>();
   for (const { number: run, issues } of runs)
     for (const { code, text } of issues) {
-      const entry = found.get(code) ?? { numbers: new Set(), texts: new Set() };
-      found.set(code, { numbers: entry.numbers.add(run), texts: entry.texts.add(text) });
+      const entry = valuesByName.get(code) ?? { numbers: new Set(), texts: new Set() };
+      valuesByName.set(code, { numbers: entry.numbers.add(run), texts: entry.texts.add(text) });
     }
-  const items = [...found.values()].map(({ numbers, texts }) => {
+  const items = [...valuesByName.values()].map(({ numbers, texts }) => {
     const [first, ...otherTexts] = texts;
     const runNames = `${numbers.size > 1 ? 'runs' : 'run'} ${rangesText([...numbers])}`;
     return `${runNames}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;

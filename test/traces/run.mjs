@@ -51,30 +51,30 @@ function problems(trace) {
   const paths = filesOf(trace).map((one) => join(folder, one.file));
   command('import', ...paths, ...(ranks ? ['--ranks'] : []), '--name', name, '--quiet');
   const { data } = JSON.parse(command('explain', name, '--json'));
-  const found = [];
+  const failures = [];
   for (const [kind, n] of Object.entries(steps)) {
     const stage = data.stages.find((one) => one.kind === kind && one.name === null);
-    if (stage?.instances !== n) found.push(`${kind}: ${stage?.instances ?? 'no'} steps, not ${n}`);
+    if (stage?.instances !== n) failures.push(`${kind}: ${stage?.instances ?? 'no'} steps, not ${n}`);
     if (stage && main !== null) {
       const bars = stage.bars.filter(({ id }) => /^(kernels|inefficiency|nonessential)\./.test(id));
       const [top] = bars.toSorted((a, b) => b.ms - a.ms);
-      if (top?.id.split('.')[1] !== main) found.push(`most kernel time in ${top?.id}, not ${main}`);
+      if (top?.id.split('.')[1] !== main) failures.push(`most kernel time in ${top?.id}, not ${main}`);
     }
   }
   const others = data.stages.filter(
     ({ kind, name: own }) => own === null && !(kind in steps) && kind !== 'request',
   );
   if (others.length > 0)
-    found.push(`stages that are not there: ${others.map(({ kind }) => kind).join(', ')}`);
+    failures.push(`stages that are not there: ${others.map(({ kind }) => kind).join(', ')}`);
   const { rows } = JSON.parse(
     command('sql', name, 'SELECT count(*) AS n, count(DISTINCT rank) AS ranks FROM kernels', '--json'),
   ).data;
   const [read, ranksRead] = rows[0];
-  if (ranks && ranksRead !== ranks.length) found.push(`${ranksRead} ranks, not ${ranks.length}`);
-  if (Math.abs(read - kernels) > 0.01 * kernels) found.push(`${read} kernels, not ${kernels}`);
+  if (ranks && ranksRead !== ranks.length) failures.push(`${ranksRead} ranks, not ${ranks.length}`);
+  if (Math.abs(read - kernels) > 0.01 * kernels) failures.push(`${read} kernels, not ${kernels}`);
   for (const { rule, title, at_stake_share: share } of data.findings)
-    if (untrue.includes(rule) && share >= claimed) found.push(`false: ${title}`);
-  return found;
+    if (untrue.includes(rule) && share >= claimed) failures.push(`false: ${title}`);
+  return failures;
 }
 
 const hashOf = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');

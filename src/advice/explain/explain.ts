@@ -30,22 +30,22 @@ export async function explainSession(
   try {
     const { stages, without, scope, whyRank = null } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
-    const found = await findings(context);
+    const ruleResults = await findings(context);
     const { machine } = context;
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      ...sentences(stages, without, found.findings, {
+      ...sentences(stages, without, ruleResults.findings, {
         whyRank,
         inferred: scope && (await inferredSteps(scope)),
         machine,
-        looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),
+        looked: ruleResults.rules.some(({ outcome }) => outcome !== 'not_applicable'),
       }),
       stages,
       without_waterfall: without,
-      ...found,
+      ...ruleResults,
       machine,
-      next_steps: nextSteps(stages, found.findings, {
+      next_steps: nextSteps(stages, ruleResults.findings, {
         framework: (await programOf(context)).framework,
         withoutGpu: context.operators !== null,
       }).map(({ command, why }) => ({ command: belowLauncher(command, manifest), why })),

@@ -62,15 +62,15 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
   const tables = new Set(tablesOfPositions(sequence).flat());
   const contextNames = new Set(sequence.flatMap((kernel) => (tables.has(kernel) ? [] : kernel.name)));
   const tableNames = new Set([...tables].flatMap(({ name }) => (contextNames.has(name) ? [] : name)));
-  const found: ContextCopies[] = [];
+  const copies: ContextCopies[] = [];
   for (const row of rows) {
     if (row.name !== null && tableNames.has(row.name)) continue;
     // One query per copy: only for copies large enough.
     const growing = row.ms >= minShare * stage.wall_ms ? await growingOf(context, stage, row.name) : [];
-    if (row.cat) found.push({ ...row, sizes: null, grows: growing.length > 0 });
-    else found.push(...growing.map((part) => ({ ...row, ...part, grows: true })));
+    if (row.cat) copies.push({ ...row, sizes: null, grows: growing.length > 0 });
+    else copies.push(...growing.map((part) => ({ ...row, ...part, grows: true })));
   }
-  return found;
+  return copies;
 }
 
 /** Whether a kernel is one of these copies. */

@@ -22,7 +22,7 @@ export function conversionsOfWeights(
 ): SequenceKernel[][] {
   if (kind !== 'decode' && kind !== 'mixed') return [];
   const adapterKernels = new Set(lowRankProducts(sequence).flat());
-  const found: SequenceKernel[][] = [];
+  const conversions: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
     const streamKernels = sequence.filter(
       (kernel) => kernel.stream === stream && !adapterKernels.has(kernel),
@@ -38,10 +38,10 @@ export function conversionsOfWeights(
       if (
         long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')
       )
-        found.push(long);
+        conversions.push(long);
     }
   }
-  return found;
+  return conversions;
 }
 
 /** The last kernels of a run, as far as each takes at least so long. */

@@ -58,7 +58,7 @@ export async function savingsByStage(
   counters: CountersResult,
   kernels: readonly CountedKernel[],
 ): Promise<StageSaving[]> {
-  const found = new Map<PhaseKind, StageSaving>();
+  const savings = new Map<PhaseKind, StageSaving>();
   let placed = false;
   for (const kernel of kernels) {
     for (const { phase, class: className, ns } of await phaseTimes(context, kernel)) {
@@ -66,8 +66,8 @@ export async function savingsByStage(
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
       const whole = waterfall && headlineTime(waterfall).value;
       if (!waterfall || !whole) continue;
-      const phaseSaving = found.get(phase) ?? nothing(phase, whole);
-      found.set(phase, phaseSaving);
+      const phaseSaving = savings.get(phase) ?? nothing(phase, whole);
+      savings.set(phase, phaseSaving);
       phaseSaving.classes.add(className);
       add(phaseSaving, kernel, ns / 1e6 / waterfall.instances);
     }
@@ -77,7 +77,7 @@ export async function savingsByStage(
     for (const kernel of kernels) add(totalSaving, kernel, (kernel.duration_ns * kernel.launches) / 1e6);
     return worthALine([totalSaving]);
   }
-  return worthALine([...found.values()]);
+  return worthALine([...savings.values()]);
 }
 
 const nothing = (stage: PhaseKind | null, whole_ms: number): StageSaving => ({

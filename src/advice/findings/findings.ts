@@ -87,8 +87,8 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
 export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
-): Promise<{ found: RuleFinding[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
-  const found: RuleFinding[] = [];
+): Promise<{ ruleFindings: RuleFinding[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
+  const ruleFindings: RuleFinding[] = [];
   const outcomes: ExplainResult['rules'] = [];
   const withheld: ExplainResult['withheld'] = [];
   for (const rule of rules) {
@@ -96,7 +96,7 @@ export async function firedRules(
     const drafts = result.outcome === 'fired' ? result.findings : [];
     const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
     const significant = drafts.filter((draft) => !isNoise(draft));
-    found.push(
+    ruleFindings.push(
       ...significant.map((draft) => ({
         rule,
         draft: { ...draft, check: belowLauncher(draft.check, context.manifest) },
@@ -110,7 +110,7 @@ export async function firedRules(
     withheld.push(...ruleWithheld.map((entry) => ({ rule: id, ...entry })));
     outcomes.push({ rule: id, title, ...outcomeOf(result, significant, ruleWithheld) });
   }
-  return { found, rules: outcomes, withheld };
+  return { ruleFindings, rules: outcomes, withheld };
 }
 
 function outcomeOf(
@@ -136,7 +136,7 @@ export async function findings(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
 ): Promise<Pick<ExplainResult, 'findings' | 'rules' | 'withheld'>> {
-  const { found, ...outcomes } = await firedRules(context, rules);
+  const { ruleFindings: found, ...outcomes } = await firedRules(context, rules);
   const expected = await withExpectedGains(context, found);
   return { findings: ranked(expected, await stageTimes(context)), ...outcomes };
 }

@@ -20,17 +20,17 @@ const isAddition = (kernel: SequenceKernel): boolean =>
  * projections also follow each other, but rotary embedding or attention runs before the next addition.
  */
 export function lowRankProducts(sequence: readonly SequenceKernel[]): SequenceKernel[][] {
-  const found: SequenceKernel[][] = [];
+  const products: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
     const kernels = sequence.filter((kernel) => kernel.stream === stream);
     for (let i = 0; i < kernels.length; i++) {
       const end = isProduct(kernels[i]!) ? adapterEnd(kernels, i + 1) : null;
       if (end === null) continue;
-      found.push(kernels.slice(afterReductions(kernels, i + 1), end));
+      products.push(kernels.slice(afterReductions(kernels, i + 1), end));
       i = end - 1;
     }
   }
-  return found.length >= minProducts ? found : [];
+  return products.length >= minProducts ? products : [];
 }
 
 function adapterEnd(kernels: readonly SequenceKernel[], from: number): number | null {

@@ -10,13 +10,13 @@ const touchesEachElement = ({ class: opClass }: SequenceKernel): boolean =>
  * value of the step, such as a product with the batch's positions.
  */
 export function tablesOfPositions(sequence: readonly SequenceKernel[]): SequenceKernel[][] {
-  const found: SequenceKernel[][] = [];
+  const tables: SequenceKernel[][] = [];
   for (const stream of new Set(sequence.map((kernel) => kernel.stream))) {
     let run: SequenceKernel[] = [];
     const close = () => {
       const first = run.findIndex(({ role, name }) => role === 'constant' && /arange/i.test(name));
       const last = run.findLastIndex(isTrigonometric);
-      if (first >= 0 && last > first) found.push(run.slice(first, last + 1));
+      if (first >= 0 && last > first) tables.push(run.slice(first, last + 1));
       run = [];
     };
     for (const kernel of sequence.filter((sequenceKernel) => sequenceKernel.stream === stream)) {
@@ -25,5 +25,5 @@ export function tablesOfPositions(sequence: readonly SequenceKernel[]): Sequence
     }
     close();
   }
-  return found;
+  return tables;
 }

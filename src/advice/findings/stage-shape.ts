@@ -14,8 +14,8 @@ export async function stageShape(context: FindingContext, kind: PhaseKind): Prom
 }
 
 async function shapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKind, StageShape>> {
-  const found = new Map<PhaseKind, StageShape>();
-  if (!scope) return found;
+  const shapeByKind = new Map<PhaseKind, StageShape>();
+  if (!scope) return shapeByKind;
   const run = {
     batch_size: manifest.workload?.batch_size ?? null,
     input_len: manifest.workload?.input_len ?? null,
@@ -35,7 +35,7 @@ async function shapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKin
     }
   }
   for (const { kind, shape } of [...groups.values()].toSorted((a, b) => b.steps - a.steps)) {
-    if (!found.has(kind)) found.set(kind, shape);
+    if (!shapeByKind.has(kind)) shapeByKind.set(kind, shape);
   }
-  return found;
+  return shapeByKind;
 }

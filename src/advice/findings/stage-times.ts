@@ -27,7 +27,7 @@ const hostOf = (facts: readonly StageFacts[], kind: WaterfallKind) => {
 export async function stageTimes(context: FindingContext): Promise<StageTime[]> {
   const { waterfalls, scope, operators } = context;
   const facts = await stageFacts(context);
-  const found = waterfalls.flatMap((waterfall): StageTime[] => {
+  const times = waterfalls.flatMap((waterfall): StageTime[] => {
     const { kind, instances, bars } = waterfall;
     const time = headlineTime(waterfall);
     const time_ms = time.value;
@@ -47,7 +47,7 @@ export async function stageTimes(context: FindingContext): Promise<StageTime[]> 
         ];
   });
   const timeline = scope ?? operators;
-  if (found.length > 0 || !timeline) return found;
+  if (times.length > 0 || !timeline) return times;
   const rows = await timeline.database.query<{ kind: WaterfallKind; instances: number; time_ms: number }>(
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS time_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,

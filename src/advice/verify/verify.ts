@@ -73,14 +73,14 @@ function sentences(
   changes: readonly ChangeVerdict[],
   { graded, within_interval: inside, median_absolute_error: error }: VerifyResult['score'],
 ): string[] {
-  const found = stages.map((stage) => {
+  const stageSentences = stages.map((stage) => {
     const [from, to] = [stage.before_ms.value ?? 0, stage.after_ms.value ?? 0];
     const change = formatSigned(from > 0 ? to / from - 1 : 0, 'ratio');
     const name = capital(stageLabels[stage.kind] ?? stage.kind);
     return `${name}${stage.point === null ? '' : ` (${pointLabel(stage.point)})`}: ${stage.graded_on === 'gpu' ? 'kernels and copies ' : ''}${formatMs(from)} before, ${formatMs(to)} after (${change}).`;
   });
   const made = changes.filter(({ outcome }) => outcome === 'gone' || outcome === 'smaller');
-  found.push(
+  stageSentences.push(
     graded === 0
       ? made.length === 0
         ? 'No finding of the earlier session is gone: there is no gain to measure.'
@@ -94,10 +94,10 @@ function sentences(
   );
   const fresh = changes.filter(({ outcome }) => outcome === 'new');
   if (remaining[0])
-    found.push(
+    stageSentences.push(
       `Still there: ${remaining[0].title}${remaining.length > 1 ? `, and ${remaining.length - 1} more` : ''}.`,
     );
   if (fresh[0])
-    found.push(`New: ${fresh[0].title}${fresh.length > 1 ? `, and ${fresh.length - 1} more` : ''}.`);
-  return found;
+    stageSentences.push(`New: ${fresh[0].title}${fresh.length > 1 ? `, and ${fresh.length - 1} more` : ''}.`);
+  return stageSentences;
 }

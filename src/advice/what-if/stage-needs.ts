@@ -18,14 +18,16 @@ export async function tracedShapes(
     input_len: workload?.input_len ?? null,
     from: "the run's sizes",
   };
-  const found = new Map<string, StageShape[] | MissingFigure>();
+  const shapes = new Map<string, StageShape[] | MissingFigure>();
   for (const step of await tracedSteps(scope)) {
-    const known = found.get(step.kind) ?? [];
+    const known = shapes.get(step.kind) ?? [];
     if ('reason' in known) continue;
     const shape = shapeOf(withSizes(step, run));
-    found.set(step.kind, 'reason' in shape ? shape : [...known, shape]);
+    shapes.set(step.kind, 'reason' in shape ? shape : [...known, shape]);
   }
-  return new Map([...found].map(([kind, shapes]) => [kind, 'reason' in shapes ? shapes : meanShape(shapes)]));
+  return new Map(
+    [...shapes].map(([kind, shapes]) => [kind, 'reason' in shapes ? shapes : meanShape(shapes)]),
+  );
 }
 
 function meanShape(shapes: readonly StageShape[]): StageShape | MissingFigure {

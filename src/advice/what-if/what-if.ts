@@ -45,13 +45,13 @@ export async function measuredStages(
   try {
     const { scope, stages, without } = await sessionWaterfalls(session, database, options);
     const context = await findingContext(session, database, scope, judgedStages(stages));
-    const found = withRules ? (await firedRules(context)).found.map(({ draft }) => draft) : [];
+    const drafts = withRules ? (await firedRules(context)).ruleFindings.map(({ draft }) => draft) : [];
     const issues = without.map(({ stage, reason }): Issue => ({
       code: 'no_waterfall',
       severity: 'warning',
       text: stage === null ? `No prediction: ${reason}.` : `${stage}: ${reason}.`,
     }));
-    return { states: await initialStates(session, context, found), issues };
+    return { states: await initialStates(session, context, drafts), issues };
   } finally {
     await database.close();
   }

@@ -121,14 +121,14 @@ export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | 
 
 /** Percentiles of requests, goodput, queues; null for sessions without requests. */
 export async function answerRequests(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = await benchAnswers(facts);
+  const answers = await benchAnswers(facts);
   if (
-    found ||
+    answers ||
     !/\bp9\d\b|\bgoodput\b|\bslo\b|\bqueue\w*|\bsaturat\w*|\bconcurren\w*|\busers\b|\brequests? rate\b/i.test(
       facts.question.text,
     )
   )
-    return found;
+    return answers;
   return notKnown(
     'The session has no load-test requests, so percentiles, queues and goodput are not available.',
     capture.serve,

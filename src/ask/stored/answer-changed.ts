@@ -30,15 +30,15 @@ export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
   }
   const lastText = `${last.name ?? last.id} (${last.started_at!.slice(0, 16).replace('T', ' ')} UTC)`;
   const { compareSessions } = await import('../../compare/sessions/compare.js');
-  const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
-  if (!found || found.data.headlines.length === 0) {
+  const comparison = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
+  if (!comparison || comparison.data.headlines.length === 0) {
     const command = hasSubject(manifest, 'bench', 'load') ? 'bench compare' : 'session compare';
     return notKnown(
       `It cannot be compared with ${lastText} here.`,
       `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,
     );
   }
-  const [first, ...rest] = found.data.headlines;
+  const [first, ...rest] = comparison.data.headlines;
   return known(
     partFrom('compare', `Since ${lastText}: ${first!.text}`),
     rest.slice(0, 6).map(({ text }) => partFrom('compare', `- ${text}`)),

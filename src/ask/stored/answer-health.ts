@@ -27,11 +27,11 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const flags = await benchFlags(facts);
   const { rules, findings } = facts.explained;
   const checkRules = rules.filter(({ rule }) => checks.has(rule));
-  const found = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
+  const healthFindings = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
   const looked = checkRules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
   const warnings = flags.filter(({ severity }) => severity === 'warning');
   const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
-  const count = warnings.length + found.length + issues.length;
+  const count = warnings.length + healthFindings.length + issues.length;
   if (looked.length === 0 && flags.length === 0 && count === 0)
     return notKnown('The state of the run was not recorded.', capture.monitor);
   const direct =
@@ -41,7 +41,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const blind = checkRules.filter((rule) => !looked.includes(rule));
   return known(partFrom('findings', direct, count), [
     ...lines(warnings),
-    ...found.map(findingText),
+    ...healthFindings.map(findingText),
     ...issues.map(({ text }) => partFrom('manifest', `- ${text}`)),
     ...lines(flags.filter(({ severity }) => severity !== 'warning')),
     ...(blind.length > 0

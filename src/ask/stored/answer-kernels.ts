@@ -100,7 +100,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
   const { trace } = await facts.captures();
   if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? operatorShares(facts, names) : null;
   const stages = questionStages(facts);
-  const found = stages.flatMap((stage) => {
+  const shares = stages.flatMap((stage) => {
     const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
     const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
     if (!classes || !phase) return [];
@@ -115,7 +115,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
       );
     });
   });
-  const [first, ...rest] = found;
+  const [first, ...rest] = shares;
   if (!first) return null;
   const bars = stages.flatMap((stage) =>
     barTexts(
@@ -190,8 +190,11 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   if (withBound.length === 0)
     return notKnown('The counters that show the limit of a kernel were not collected.', capture.counters);
   const line = (kernel: KernelCounters) => `- ${nameOf(kernel)}: ${withoutEnd(kernel.bound.text)}`;
-  const found = sides.map((side) => ({ side, kernels: withBound.filter(({ bound }) => bound.by === side) }));
-  const shown = found.filter(({ side }) => chosen.includes(side));
+  const kernelsBySide = sides.map((side) => ({
+    side,
+    kernels: withBound.filter(({ bound }) => bound.by === side),
+  }));
+  const shown = kernelsBySide.filter(({ side }) => chosen.includes(side));
   const all = `${plural(withBound.length, 'kernel')} with counters`;
   const count = shown.map(
     ({ side, kernels }, i) =>
@@ -199,7 +202,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   );
   const longest = shown.flatMap(({ kernels }) => kernels.slice(0, 1)).map(nameOf);
   const none = shown.every(({ kernels }) => kernels.length === 0);
-  const lists = (none ? found : shown)
+  const lists = (none ? kernelsBySide : shown)
     .filter(({ kernels }) => kernels.length > 0)
     .map(({ side, kernels }) =>
       partFrom(
@@ -319,16 +322,16 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
 
 /** "Is flash attention used?": the rule for eager attention, and the kernels of attention. */
 export async function attentionKind(facts: StoredFacts): Promise<TopicAnswer> {
-  const found = ruleAnswer(facts, ruleTopics.attention_kind);
+  const attentionAnswer = ruleAnswer(facts, ruleTopics.attention_kind);
   const attentionFacts = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
   const {
     answer: { direct, evidence },
     named,
   } = await longestOf(attentionFacts);
-  if (found.notKnown || !direct || !named) return found;
+  if (attentionAnswer.notKnown || !direct || !named) return attentionAnswer;
   const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
-  if (isEager) return { ...found, evidence: [...found.evidence, ...evidence] };
+  if (isEager) return { ...attentionAnswer, evidence: [...attentionAnswer.evidence, ...evidence] };
   const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: a' : 'A';
   const fused = { ...direct, text: `${yes}ttention runs in fused kernels. ${direct.text}` };
-  return known(fused, [...evidence, ...(found.direct ? [found.direct] : [])]);
+  return known(fused, [...evidence, ...(attentionAnswer.direct ? [attentionAnswer.direct] : [])]);
 }

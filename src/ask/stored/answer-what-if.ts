@@ -21,7 +21,7 @@ type Stage = WhatIfResult['stages'][number];
 
 /** Prediction for a change that was not run, by `explain --what-if`. */
 export async function predicted(facts: StoredFacts, requested: RequestedChanges): Promise<TopicAnswer> {
-  const found: Prediction[] = [];
+  const predictions: Prediction[] = [];
   const refused: Refusal[] = requested.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../advice/what-if/what-if.js');
   for (const changes of requested.alternatives) {
@@ -29,14 +29,14 @@ export async function predicted(facts: StoredFacts, requested: RequestedChanges)
       const { data } = await whatIf(facts.session, changes);
       const known = predictionOf(facts, data, changes);
       if ('why' in known) refused.push(known);
-      else found.push(known);
+      else predictions.push(known);
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
       const { what, why } = error.parts;
       refused.push({ why: `${changes.join(', ')}: ${what}; ${withoutEnd(why)}.`, code: error.code });
     }
   }
-  const [first, ...rest] = found.map(({ direct }) => direct);
+  const [first, ...rest] = predictions.map(({ direct }) => direct);
   const why = [...new Set(refused.map((refusal) => refusal.why))].join(' ');
   if (!first) {
     const hints = facts.explained.findings
@@ -52,7 +52,7 @@ export async function predicted(facts: StoredFacts, requested: RequestedChanges)
   }
   // With several predictions the sentences are enough; each names the command that shows its bars.
   const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];
-  const behind = found.flatMap(({ others, bars, assumed }) => [
+  const behind = predictions.flatMap(({ others, bars, assumed }) => [
     ...others,
     ...(rest.length > 0 ? [] : bars),
     ...assumed,

@@ -89,7 +89,7 @@ function cpu({ cpu: chip }: DoctorFacts): Verdict {
   const isa = chip.isa;
   const sets = (['avx2', 'avx512', 'vnni', 'amx', 'neon'] as const).filter((name) => isa?.[name]);
   const { l2, l3 } = chip.caches;
-  const found = [
+  const description = [
     chip.model ?? chip.architecture,
     chip.virtualized ? `${chip.logicalCores} virtual cores` : `${chip.logicalCores} logical cores`,
     chip.quotaCores === null ? null : `container quota ${formatSetting(chip.quotaCores, 'cores')}`,
@@ -103,9 +103,9 @@ function cpu({ cpu: chip }: DoctorFacts): Verdict {
     return warning(
       'cpu',
       'CPU',
-      `${found}; neither AVX2 nor NEON`,
+      `${description}; neither AVX2 nor NEON`,
       'Results are valid but slow; use a newer CPU',
     );
   }
-  return ok('cpu', 'CPU', found);
+  return ok('cpu', 'CPU', description);
 }

@@ -54,7 +54,7 @@ export async function containerPython(
 ): Promise<ContainerPython> {
   const wanted = wantedEngines(engine);
   const tried: string[] = [];
-  const found: Omit<ContainerPython, 'engine'>[] = [];
+  const pythons: Omit<ContainerPython, 'engine'>[] = [];
   for (const command of typed === null ? usual : [typed]) {
     const answer = await docker(['exec', container, command, '-B', '-c', question]);
     if (answer.exitCode !== 0) {
@@ -66,20 +66,20 @@ export async function containerPython(
     }
     const reported = answerSchema.safeParse(JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? 'null'));
     if (!reported.success) continue;
-    found.push({ command, ...reported.data });
+    pythons.push({ command, ...reported.data });
     const has = Object.entries(reported.data.packages).flatMap(([name, version]) =>
       version === null ? [] : `${name} ${version}`,
     );
     tried.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
   }
   for (const name of wanted) {
-    const python = found.find(({ packages }) => engines[name].every((required) => packages[required]));
+    const python = pythons.find(({ packages }) => engines[name].every((required) => packages[required]));
     if (python) return { engine: name, ...python };
   }
   throw new InferscopeError('E_ENGINE_MISSING', {
     what: `the container ${container} has no ${wanted.map((name) => engines[name].join(' with ')).join(' and no ')}`,
     why: tried.length > 0 ? `In it: ${tried.join('; ')}.` : 'It has no Python.',
-    fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${found[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
+    fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${pythons[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
   });
 }
 

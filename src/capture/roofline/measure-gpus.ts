@@ -227,13 +227,13 @@ async function allReduce(
   const [first] = planned;
   if (!first || planned.length < 2 || rounds.options.signal.aborted) return null;
   const lines = await runRound(rounds, first, 'all-reduce', collectiveCases(planned.length, first));
-  const found = collectivesOf(first.name, planned.length, lines, conditions);
-  if (!found) {
+  const collectives = collectivesOf(first.name, planned.length, lines, conditions);
+  if (!collectives) {
     const why = lines.find((line) => line.text !== null)?.text;
     const text = `All-reduce over ${planned.length} GPUs was not measured${why ? `: ${why}` : '.'}`;
     issues.push({ code: 'collectives_not_measured', severity: 'warning', text });
   }
-  return found;
+  return collectives;
 }
 
 function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording, signal: AbortSignal): void {

@@ -21,17 +21,17 @@ interface ProgramProcesses {
  * @param profiler process that was started, which may be a script around the profiler
  */
 export function belowProfiler(profiler: number): ProgramProcesses {
-  const found = processTree(profiler).flatMap((pid) => {
+  const children = processTree(profiler).flatMap((pid) => {
     const name = executable(pid);
     return pid === profiler || name === null || profilerNames.test(name) ? [] : [{ pid, name }];
   });
-  const otherPids = new Set(found.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
+  const otherPids = new Set(children.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
   const startedByOthers = new Set<number>();
-  for (const { pid } of found) {
+  for (const { pid } of children) {
     const parent = parentOf(pid);
     if (otherPids.has(parent) || startedByOthers.has(parent)) startedByOthers.add(pid);
   }
-  const all = found.map(({ pid }) => pid);
+  const all = children.map(({ pid }) => pid);
   return { all, first: all.filter((pid) => !startedByOthers.has(pid)) };
 }
 

@@ -5,8 +5,8 @@ import { type Evaluator, evaluators } from './run-options.js';
 
 /** @throws E_USAGE for an unknown evaluator */
 export function parseEvaluators(words: readonly string[]): Evaluator[] {
-  const found = words.flatMap((word) => word.split(',')).filter(Boolean);
-  for (const word of found) {
+  const names = words.flatMap((word) => word.split(',')).filter(Boolean);
+  for (const word of names) {
     if ((evaluators as readonly string[]).includes(word)) continue;
     throw new InferscopeError('E_USAGE', {
       what: `unknown evaluator "${word}"`,
@@ -14,7 +14,7 @@ export function parseEvaluators(words: readonly string[]): Evaluator[] {
       fix: 'Example: inferscope run --evaluator nsys,ncu -- python script.py',
     });
   }
-  return [...new Set(found)] as Evaluator[];
+  return [...new Set(names)] as Evaluator[];
 }
 
 /** Default without `--evaluator`: nsys if installed, else torch for a Python program, else none. */

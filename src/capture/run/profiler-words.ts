@@ -130,16 +130,16 @@ function earliest(
 /** Length of the message that `text` starts with: 0 if it is not a message, null if more bytes are needed. */
 function lengthOf({ start, whole, next, over }: Message, text: string, final: boolean): number | null {
   whole.lastIndex = 0;
-  const found = whole.exec(text)?.[0];
-  if (found === undefined) {
+  const matchedText = whole.exec(text)?.[0];
+  if (matchedText === undefined) {
     const decided = final || text.length > longest || (over ?? /\n/).test(text.slice(start.length));
     return decided ? 0 : null;
   }
-  const rest = text.slice(found.length);
+  const rest = text.slice(matchedText.length);
   if (next !== undefined) {
-    if (rest.startsWith(next)) return found.length;
+    if (rest.startsWith(next)) return matchedText.length;
     return final || !next.startsWith(rest) ? 0 : null;
   }
   // The line end of a progress bar may come in the next bytes.
-  return final || rest !== '' || found.endsWith('\n') ? found.length : null;
+  return final || rest !== '' || matchedText.endsWith('\n') ? matchedText.length : null;
 }

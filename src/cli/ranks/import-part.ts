@@ -20,7 +20,7 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
   try {
     const stageNames = await configuredStageNames();
     const plan = { label: 'rank', kind: 'import', doing: 'save the rank', home };
-    const { id, ...found } = await recordSession(plan, async ({ files, redact }) => {
+    const { id, ...imported } = await recordSession(plan, async ({ files, redact }) => {
       const options = { stageNames, keepRaw, redact, part: true, ...(signal && { signal }) };
       const imported = await importCaptures(files, [{ path: file }], options);
       const { captures, executions, hardware, software, issues, rank, worldSize, zeroRealtimeNs, calls } =
@@ -34,7 +34,7 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
         executions,
         captures,
         issues,
-        found: {
+        result: {
           software,
           rank,
           world_size: worldSize,
@@ -43,7 +43,7 @@ export async function importPart({ file, folder, keepRaw }: PartOrder, signal?: 
         },
       };
     });
-    notePart(folder, { id, ...found });
+    notePart(folder, { id, ...imported });
   } catch (error) {
     if (!(error instanceof InferscopeError) || error.code === 'E_INTERRUPTED') throw error;
     const { what, why } = error.parts;

@@ -47,8 +47,8 @@ export async function importRanks(
   signal: AbortSignal,
   execute: Execute = inProcess,
 ): Promise<string> {
-  const found = rankFiles(patterns);
-  if (found.length === 0)
+  const files = rankFiles(patterns);
+  if (files.length === 0)
     throw new InferscopeError('E_USAGE', {
       what: `no timeline matches ${patterns.join(' ')}`,
       why: 'Timelines are .json, .json.gz, .nsys-rep and .sqlite files and folders of nsys export --type parquetdir.',
@@ -59,7 +59,7 @@ export async function importRanks(
   if (!options.resume) rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
   const journal = join(work, 'journal.json');
-  const tasks = planTasks(found, options.resume ? readJournal(journal) : []);
+  const tasks = planTasks(files, options.resume ? readJournal(journal) : []);
   const progress = startProgress(options.quiet === true);
   try {
     for (const task of tasks) if (task.outcome === 'pending') await settle(task, join(work, task.folder));

@@ -83,7 +83,7 @@ export async function joinJob(
         ...rankIssues(rankFiles, joined.parts),
         ...(await attachGpuRoofline(recording.files, hardware)),
       ],
-      found: {},
+      result: {},
     };
   }).catch((error: unknown) => {
     rmSync(join(folder, 'joining'), { recursive: true, force: true });

@@ -2,10 +2,10 @@ import type { ComparedProfile } from './read-profile.js';
 
 /** The configuration of a profile as flat text fields: options, dtypes, engine and machine. */
 export function configurationOf(profile: ComparedProfile): Map<string, string> {
-  const found = new Map<string, string>();
+  const values = new Map<string, string>();
   const add = (label: string, value: unknown) => {
     if (value === null || value === undefined || typeof value === 'object') return;
-    found.set(label, String(value));
+    values.set(label, String(value));
   };
   add('model', profile.model_info.name);
   add('parameters', profile.model_info.num_parameters);
@@ -24,5 +24,5 @@ export function configurationOf(profile: ComparedProfile): Map<string, string> {
   const gpus = profile.memory_measurements.peak.per_gpu_details ?? [];
   add('GPUs', gpus.length > 0 ? gpus.length : null);
   add('GPU', [...new Set(gpus.map(({ name }) => name).filter(Boolean))].join(', ') || null);
-  return found;
+  return values;
 }

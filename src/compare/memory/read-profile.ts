@@ -85,16 +85,16 @@ export function checkComparedProfile(raw: unknown, path: string): ReadProfile {
   const checked = comparedProfileSchema.safeParse(raw);
   if (!checked.success) {
     const [issue] = checked.error.issues;
-    const found = issue!.path.reduce<unknown>(
+    const value = issue!.path.reduce<unknown>(
       (value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key],
       raw,
     );
     const where = issue!.path.join('.');
     throw unreadable(
       path,
-      found === undefined
+      value === undefined
         ? `${where} is missing`
-        : `${where} is ${JSON.stringify(found)?.slice(0, 60)}: ${issue!.message}`,
+        : `${where} is ${JSON.stringify(value)?.slice(0, 60)}: ${issue!.message}`,
     );
   }
   const impossible = impossibleSize(checked.data);

@@ -66,13 +66,13 @@ export async function readBaseline(selector: string, home: Home = homeFolders())
       fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${selector}` : `--name ${selector}`}`,
     });
   }
-  let found: unknown;
+  let parsed: unknown;
   try {
-    found = parseJson(text);
+    parsed = parseJson(text);
   } catch (error) {
     throw unreadable(path, `It is not JSON: ${messageOf(error)}`, error);
   }
-  const checked = baselineDocumentSchema.safeParse(found);
+  const checked = baselineDocumentSchema.safeParse(parsed);
   if (checked.success) return checked.data.data;
   const [first] = checked.error.issues;
   throw unreadable(

@@ -96,19 +96,19 @@ function ranksReach(pair: Pair, metrics: number): boolean {
 }
 
 function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
-  const found = family.map((pair) => {
+  const tested = family.map((pair) => {
     const byRanks = ranksReach(pair, family.length);
     const { ratio, ci95, p } = byRanks ? pair.ranks! : pair.welch!;
     return { method: byRanks ? ('mann_whitney' as const) : ('welch' as const), ratio, ci95, p };
   });
   // The rank test needs no permutation test.
   const decided = realDifferences(
-    found.map(({ method, p }, i) => ({
+    tested.map(({ method, p }, i) => ({
       p,
       permutation: method === 'welch' ? family[i]!.permutation : null,
     })),
   );
-  for (const [i, pair] of family.entries()) yield [pair, { ...found[i]!, ...decided[i]! }];
+  for (const [i, pair] of family.entries()) yield [pair, { ...tested[i]!, ...decided[i]! }];
 }
 
 function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {

@@ -16,38 +16,38 @@ const nsys = (name: string) =>
   imported(home, 'nsys-sqlite', fixture(`nsys-2025.3.1-h200/${name}.sqlite`), { name });
 
 describe('captures of the same model with eager attention and with SDPA', () => {
-  let found: Document<CompareResult>;
+  let comparison: Document<CompareResult>;
   beforeAll(async () => {
     const sessions = [await nsys('tiny-whole'), await nsys('tiny-nsys')];
-    found = await compareSessions(sessions);
+    comparison = await compareSessions(sessions);
   }, 60_000);
 
   test('matches its schema', () => {
-    expect(compareDocumentSchema.parse(found)).toEqual(found);
+    expect(compareDocumentSchema.parse(comparison)).toEqual(comparison);
   });
 
   test('names the change of the attention implementation', () => {
-    const decode = found.data.attention.find(({ phase }) => phase === 'decode');
+    const decode = comparison.data.attention.find(({ phase }) => phase === 'decode');
     expect(decode).toMatchObject({
       switched: true,
       implementations: [['unfused (math or eager)'], ['cuDNN attention']],
     });
-    expect(found.data.headlines.map(({ id }) => id)).toContain('attention_switched');
+    expect(comparison.data.headlines.map(({ id }) => id)).toContain('attention_switched');
   });
 
   test('new and removed kernels per mean step, although the numbers of steps differ', () => {
-    const decode = found.data.kernels.filter(({ phase }) => phase === 'decode');
+    const decode = comparison.data.kernels.filter(({ phase }) => phase === 'decode');
     const cudnn = decode.find(({ name }) => name.startsWith('cudnn_generated'))!;
     // tiny.py has four layers.
     expect([cudnn.status, cudnn.values[0], cudnn.values[1]!.count]).toEqual(['new', null, 4]);
     const softmax = decode.find(({ short_name }) => short_name === 'softmax_warp_forward')!;
     expect([softmax.status, softmax.values[0]!.count, softmax.values[1]]).toEqual(['gone', 4, null]);
-    const classes = found.data.classes.find((row) => row.phase === 'decode' && row.class === 'sampling');
+    const classes = comparison.data.classes.find((row) => row.phase === 'decode' && row.class === 'sampling');
     expect(classes).toBeUndefined();
   });
 
   test('stages: kernels and launches per step, without significance inside the spread', () => {
-    const decode = found.data.stages.find(({ phase }) => phase === 'decode')!;
+    const decode = comparison.data.stages.find(({ phase }) => phase === 'decode')!;
     expect(decode.values.map((value) => [value!.instances, value!.kernels])).toEqual([
       [2, 219],
       [4, 182],
@@ -57,7 +57,7 @@ describe('captures of the same model with eager attention and with SDPA', () => 
   });
 
   test('waterfalls: bars of each side sum to its time, and their changes to the gain', async () => {
-    const [decode] = found.data.waterfalls;
+    const [decode] = comparison.data.waterfalls;
     expect([decode!.phase, decode!.profiled]).toEqual(['decode', true]);
     const sum = (valueOf: (bar: (typeof decode & object)['bars'][number]) => number) =>
       decode!.bars.reduce((all, bar) => all + valueOf(bar), 0);
@@ -65,7 +65,7 @@ describe('captures of the same model with eager attention and with SDPA', () => 
     expect(sum(({ values }) => values[0]!)).toBeCloseTo(from!, 6);
     expect(sum(({ values }) => values[1]!)).toBeCloseTo(to!, 6);
     expect(sum(({ changes }) => changes[1]!)).toBeCloseTo(to! - from!, 6);
-    const stage = found.data.stages.find(({ phase }) => phase === 'decode')!;
+    const stage = comparison.data.stages.find(({ phase }) => phase === 'decode')!;
     expect([from, to]).toEqual(stage.values.map((value) => expect.closeTo(value!.duration_ms.value!, 6)));
   });
 });

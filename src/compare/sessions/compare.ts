@@ -283,15 +283,15 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
 
 /** Kernels by phase and name, whatever tool wrote the name; overloads that only their parameters distinguish are one. */
 function byKernel(kernels: readonly SideKernel[]): Map<string, SideKernel> {
-  const found = new Map<string, SideKernel>();
+  const kernelsByName = new Map<string, SideKernel>();
   for (const kernel of kernels) {
     const key = `${kernel.phase}\n${kernelKey(kernel.name)}`;
-    const known = found.get(key);
+    const known = kernelsByName.get(key);
     const count = kernel.count + (known?.count ?? 0);
     const ms = kernel.ms + (known?.ms ?? 0);
-    found.set(key, known ? { ...known, count, ms, mean_ns: (1e6 * ms) / count } : kernel);
+    kernelsByName.set(key, known ? { ...known, count, ms, mean_ns: (1e6 * ms) / count } : kernel);
   }
-  return found;
+  return kernelsByName;
 }
 
 type Value = CompareResult['kernels'][number]['values'][number];

@@ -38,7 +38,7 @@ const irrelevant = /^(inferscope|v8|distribution|memory_total|memory_limit)/;
 export function environmentDifferences(sides: readonly Side[]): Difference[] {
   const facts = sides.map(({ session }) => factsOf(session.manifest));
   const keys = [...new Set(facts.flatMap((fact) => [...fact.keys()]))];
-  const found = keys.flatMap((key): Difference[] => {
+  const differences = keys.flatMap((key): Difference[] => {
     const values = facts.map((fact) => fact.get(key)?.value ?? null);
     const known = values.filter((value) => value !== null);
     if (new Set(values).size < 2 || known.length === 0) return [];
@@ -47,7 +47,7 @@ export function environmentDifferences(sides: readonly Side[]): Difference[] {
     const couldExplain = known.length < values.length ? null : explanation(key);
     return [{ label, part, values, could_explain: couldExplain }];
   });
-  return [...argumentDifference(sides), ...found, ...clockDifferences(sides)];
+  return [...argumentDifference(sides), ...differences, ...clockDifferences(sides)];
 }
 
 function explanation(id: string): string | null {

@@ -36,7 +36,7 @@ export function scalingOf(sides: readonly ScalingSide[]): ComparedScaling[] {
 }
 
 function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
-  const found = sides.map(({ ranks, waterfalls, stages }) => {
+  const values = sides.map(({ ranks, waterfalls, stages }) => {
     const kindWaterfall = waterfalls.find((waterfall) => waterfall.kind === kind);
     const time = kindWaterfall && headlineTime(kindWaterfall).value;
     if (!kindWaterfall || !time || ranks === null) return null;
@@ -44,10 +44,10 @@ function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
     const tokens = stages.find(({ phase }) => phase === kind)?.value.tokens ?? null;
     return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
   });
-  const base = found.find((stage) => stage !== null);
-  const counted = found.every((stage) => stage === null || stage.tokens !== null);
+  const base = values.find((stage) => stage !== null);
+  const counted = values.every((stage) => stage === null || stage.tokens !== null);
   const rate = ({ time, tokens }: { time: number; tokens: number | null }) => (counted ? tokens! : 1) / time;
-  return found.map((stage) => {
+  return values.map((stage) => {
     if (stage === null || !base) return null;
     const speedup = rate(stage) / rate(base);
     return {

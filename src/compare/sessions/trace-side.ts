@@ -23,13 +23,13 @@ export async function traceSide(session: Session): Promise<Side> {
   try {
     const { scope } = await timelineScope(session, database);
     const clocks = await windowClocks(scope);
-    const found = await phases(scope, clocks);
+    const phaseResult = await phases(scope, clocks);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
     const operators = await database.query<{ name: string }>(
       `SELECT DISTINCT name FROM focus_ops WHERE name LIKE '%attention%'`,
     );
-    const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, found);
+    const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, phaseResult);
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
@@ -39,7 +39,7 @@ export async function traceSide(session: Session): Promise<Side> {
       },
       waterfalls: [],
       ranks: null,
-      stages: found.map((phase) => ({
+      stages: phaseResult.map((phase) => ({
         phase: phase.kind,
         ...stageValue(
           phase,
@@ -52,7 +52,7 @@ export async function traceSide(session: Session): Promise<Side> {
       })),
       kernels,
       operators: operators.map(({ name }) => name),
-      gemms: await gemmSequences(scope, found),
+      gemms: await gemmSequences(scope, phaseResult),
       clocks: await clocksOf(scope),
     };
   } finally {
@@ -170,9 +170,9 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
 
 /** Mean clocks and power of the GPU in the compared phases, if sampled there; idle clocks do not describe a step. */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
-  const found = await telemetry(scope);
+  const sampled = await telemetry(scope);
   const metrics = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
-  return (found?.series ?? [])
+  return (sampled?.series ?? [])
     .filter(({ metric, scope: gpu }) => metrics.has(metric) && /^gpu\d+$/.test(gpu))
     .map(({ scope: gpu, metric, mean, phases: sampled }) => {
       const phaseSamples = sampled.filter(({ kind }) => comparedPhases.has(kind));

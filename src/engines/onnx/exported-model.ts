@@ -21,7 +21,7 @@ const fileNames: Partial<Record<DType, string[]>> = {
  * @throws E_DTYPE if it has exports, but none of this dtype
  */
 export async function findExport(folder: string, dtype: DType | undefined): Promise<string | null> {
-  const found: string[] = [];
+  const paths: string[] = [];
   for (const kind of ['float32', 'int8', 'int4'] as const) {
     for (const name of fileNames[kind]!) {
       for (const path of [join(folder, name), join(folder, 'onnx', name)]) {
@@ -35,14 +35,14 @@ export async function findExport(folder: string, dtype: DType | undefined): Prom
         if (dtype === undefined || dtype === kind) return path;
         // A folder from onnxruntime-genai or `optimum --quantize` has int4 or int8 weights in model.onnx itself.
         if (kind === 'float32' && dtypeOf(await inspectOnnx(path)).dtype === dtype) return path;
-        found.push(path);
+        paths.push(path);
       }
     }
   }
-  if (found.length === 0) return null;
+  if (paths.length === 0) return null;
   throw new InferscopeError('E_DTYPE', {
     what: `${folder} has no ${dtype} export`,
-    why: `It has ${found.map((path) => path.slice(folder.length + 1)).join(', ')}, and an export keeps the dtype it was made with.`,
+    why: `It has ${paths.map((path) => path.slice(folder.length + 1)).join(', ')}, and an export keeps the dtype it was made with.`,
     fix: 'Leave --dtype out to take what is there, or pass only its config.json to get random weights of that dtype.',
   });
 }

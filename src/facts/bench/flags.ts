@@ -80,11 +80,11 @@ function variance(point: BenchPointResult): BenchFlag[] {
   const repeats = point.repeats ?? [];
   const launches = [...new Set(repeats.map(({ launch }) => launch))];
   const cv = (values: readonly number[]) => standardDeviation(values) / mean(values);
-  const found: BenchFlag[] = [];
+  const flags: BenchFlag[] = [];
   if (launches.length > 1) {
     const between = cv(unitsOf(point, ({ e2e_ms }) => e2e_ms));
     if (between > largeVariation) {
-      found.push(
+      flags.push(
         flag(
           'high_variance',
           'warning',
@@ -99,7 +99,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
   });
   const pooled = Math.sqrt(mean(within.map((value) => value * value)));
   if (within.length > 0 && pooled > largeVariation) {
-    found.push(
+    flags.push(
       flag(
         'high_variance',
         'warning',
@@ -107,7 +107,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
       ),
     );
   }
-  return found;
+  return flags;
 }
 
 function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {

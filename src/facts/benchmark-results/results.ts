@@ -79,17 +79,17 @@ export async function summariesOf(
 }
 
 function summaries(captures: readonly Capture[]): [summary: Capture, detailed: Capture][] {
-  const found: [Capture, Capture][] = [];
+  const pairs: [Capture, Capture][] = [];
   for (const detailed of captures.filter(({ points: [point] }) => point!.requests !== null)) {
     const summary = captures.find(
       (capture) =>
         capture !== detailed &&
-        !found.some(([detailedCapture]) => detailedCapture === capture) &&
+        !pairs.some(([detailedCapture]) => detailedCapture === capture) &&
         isSummaryOf(capture, detailed),
     );
-    if (summary) found.push([summary, detailed]);
+    if (summary) pairs.push([summary, detailed]);
   }
-  return found;
+  return pairs;
 }
 
 /**

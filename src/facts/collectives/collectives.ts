@@ -62,7 +62,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     const last = await database.query<Group & RankShare>(rankSharesSql('last'));
     const longest = await database.query<Group & RankShare>(rankSharesSql('longest'));
     const calls = await database.query<CallsRow>(communicatorsSql);
-    const [found] = await database.query<{ repeated: number }>(repeatedSql);
+    const [repeatedRow] = await database.query<{ repeated: number }>(repeatedSql);
     const roof = (await storedGpuRoofline(session))?.collectives ?? null;
     const links = linksOf(session);
     const data = {
@@ -87,7 +87,7 @@ export async function analyzeCollectives(session: Session): Promise<Document<Col
     };
     return document('collectives', collectivesVersion, data, [
       ...session.issues,
-      ...issues(rows, found?.repeated ?? 0),
+      ...issues(rows, repeatedRow?.repeated ?? 0),
       ...overLink(data.groups),
     ]);
   } finally {

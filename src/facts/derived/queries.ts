@@ -40,21 +40,21 @@ export async function definitionsOf(
   options: ScopeOptions = {},
 ): Promise<MadeTable[]> {
   const timelineTables = names.filter(isTimelineTable);
-  const found = timelineTables.length < names.length ? definedCollectives() : [];
-  if (timelineTables.length === 0) return found;
+  const defined = timelineTables.length < names.length ? definedCollectives() : [];
+  if (timelineTables.length === 0) return defined;
   const database = await session.connect();
   try {
     const { scope } = await timelineScope(session, database, options);
     const add = async (name: TimelineTable): Promise<void> => {
-      if (found.some((table) => table.name === name)) return;
+      if (defined.some((table) => table.name === name)) return;
       const { needs, storage, rows } = relations[name];
       for (const need of needs) await add(need);
       // A table's SQL can depend on rows of the tables it needs.
       await scope.need(...needs);
-      found.push({ name, as: storage === 'view' ? 'view' : 'table', ...(await rows(scope)) });
+      defined.push({ name, as: storage === 'view' ? 'view' : 'table', ...(await rows(scope)) });
     };
     for (const name of timelineTables) await add(name);
-    return found;
+    return defined;
   } finally {
     await database.close();
   }

@@ -25,13 +25,13 @@ export interface GemmCalls {
 export async function gemmCalls(database: SessionDatabase): Promise<GemmCalls> {
   const ops = `SELECT DISTINCT capture_id, name, input_shapes, input_types FROM ops
     WHERE input_shapes IS NOT NULL AND list_contains(string_split('${gemmOperators.join(',')}', ','), name)`;
-  const found = await database.query<{
+  const callRows = await database.query<{
     capture_id: string;
     name: string;
     input_shapes: string;
     input_types: string | null;
   }>(ops);
-  const shapes = found.flatMap(({ capture_id, name, input_shapes: inputs, input_types: types }) => {
+  const shapes = callRows.flatMap(({ capture_id, name, input_shapes: inputs, input_types: types }) => {
     const shape = operatorShape(name, inputs);
     if (!shape) return [];
     const key = productKey({ ...shape, capture_id, dtype: operatorType(name, types) });

@@ -20,7 +20,7 @@ export async function behindCases(
   database: SessionDatabase,
   traces: KernelPlan['traces'],
 ): Promise<Map<string, TracedRow[]>> {
-  const found = new Map<string, TracedRow[]>();
+  const rowsByKernel = new Map<string, TracedRow[]>();
   for (const { capture_id, case: only } of traces) {
     const rows = await database.query<TracedRow & { case: string }>(
       `WITH runs AS (${runsSql}),
@@ -38,11 +38,11 @@ export async function behindCases(
       [capture_id, only],
     );
     for (const { case: name, what, class: opClass, ...row } of rows) {
-      const caseRows = found.get(name) ?? [];
+      const caseRows = rowsByKernel.get(name) ?? [];
       if (caseRows.filter((entry) => entry.what === what).length < mostRows)
         caseRows.push({ what, ...row, class: opClass as OpClass | null });
-      found.set(name, caseRows);
+      rowsByKernel.set(name, caseRows);
     }
   }
-  return found;
+  return rowsByKernel;
 }

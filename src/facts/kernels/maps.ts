@@ -47,11 +47,11 @@ function valuesOf(points: readonly Point[], axis: Axis): string[] {
 }
 
 function groups<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; members: T[] }[] {
-  const found = new Map<string, T[]>();
+  const valuesByKey = new Map<string, T[]>();
   for (const item of items) {
-    const group = found.get(keyOf(item));
+    const group = valuesByKey.get(keyOf(item));
     if (group) group.push(item);
-    else found.set(keyOf(item), [item]);
+    else valuesByKey.set(keyOf(item), [item]);
   }
-  return [...found].map(([key, members]) => ({ key, members }));
+  return [...valuesByKey].map(([key, members]) => ({ key, members }));
 }

@@ -14,9 +14,9 @@ interface TracedRun extends Record<string, string | number | null> {
 /** The slowest run of each traced case of a `kernels` session. */
 export async function slowestRuns(session: Session, database: SessionDatabase): Promise<TracedRun[]> {
   const { traces } = kernelPlanSchema.parse(await planOf(session, 'kernels'));
-  const found: TracedRun[] = [];
+  const runs: TracedRun[] = [];
   for (const { capture_id, case: only } of traces)
-    found.push(
+    runs.push(
       ...(await database.query<TracedRun>(
         `WITH runs AS (${runsSql})
          SELECT "case", execution_id, start_ns, end_ns FROM stages JOIN runs USING (stage_id) WHERE capture_id = $1
@@ -24,5 +24,5 @@ export async function slowestRuns(session: Session, database: SessionDatabase): 
         [capture_id, only],
       )),
     );
-  return found;
+  return runs;
 }

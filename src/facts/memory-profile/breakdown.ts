@@ -100,10 +100,10 @@ export function breakdownOf(
 }
 
 function summed(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
-  const found = new Map<MemoryComponent['component'], MemoryComponent>();
+  const components = new Map<MemoryComponent['component'], MemoryComponent>();
   for (const { parts } of places) {
     for (const { component, bytes, confidence, basis = 'measured' } of parts) {
-      const known = found.get(component);
+      const known = components.get(component);
       if (known) {
         known.bytes += bytes;
         known.gb = known.bytes / 1e9;
@@ -112,7 +112,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
         continue;
       }
       const line = estimate?.lines.find((line) => line.component === component);
-      found.set(component, {
+      components.set(component, {
         component,
         bytes,
         gb: bytes / 1e9,
@@ -123,19 +123,19 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
       });
     }
   }
-  return [...found.values()];
+  return [...components.values()];
 }
 
 /** GPUs of a group with the same evidence are listed once: `gpu0, gpu1: …`. */
 function evidenceOf(places: readonly Place[], component: MemoryComponent['component']): string[] {
-  const found = new Map<string, Set<number>>();
+  const gpusByEvidence = new Map<string, Set<number>>();
   for (const { gpu, parts } of places)
     for (const part of parts.filter((candidate) => candidate.component === component)) {
-      const gpus = found.get(part.evidence) ?? new Set();
+      const gpus = gpusByEvidence.get(part.evidence) ?? new Set();
       if (gpu !== null) gpus.add(gpu);
-      found.set(part.evidence, gpus);
+      gpusByEvidence.set(part.evidence, gpus);
     }
-  return [...found].map(([evidence, gpus]) =>
+  return [...gpusByEvidence].map(([evidence, gpus]) =>
     places.length > 1 && gpus.size > 0
       ? `${[...gpus].map((gpu) => `gpu${gpu}`).join(', ')}: ${evidence}`
       : evidence,

@@ -68,7 +68,7 @@ export async function memoryRows(
      WHERE execution_id = $1 ${pidCondition} ORDER BY t_ns`,
     [execution_id],
   );
-  const found: MemoryRows = {
+  const loaded: MemoryRows = {
     used: new Map(),
     usedSource: null,
     processes: [],
@@ -78,8 +78,8 @@ export async function memoryRows(
     recorded: [],
     phases: await phases(database, execution_id, pidCondition),
   };
-  for (const row of rows) put(row, found, `${execution_id}-host`);
-  return found;
+  for (const row of rows) put(row, loaded, `${execution_id}-host`);
+  return loaded;
 }
 
 function put(row: TableRow, found: MemoryRows, hostCapture: string): void {

@@ -68,25 +68,26 @@ interface Foreign {
 
 /** Other processes on the run's GPUs, before or during the run. */
 function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, enginePids, points }: TotalFacts): Foreign[] {
-  const found = new Map<string, Foreign>();
+  const foreignByGpu = new Map<string, Foreign>();
   for (const { gpu, pid, name, used_bytes } of plan.others_before)
-    if (gpus.includes(gpu)) found.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes, before: true });
+    if (gpus.includes(gpu))
+      foreignByGpu.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes, before: true });
   for (const { gpu, pid, samples } of rows.processes) {
-    if (!gpus.includes(gpu) || enginePids.has(pid) || found.has(`${gpu} ${pid}`)) continue;
+    if (!gpus.includes(gpu) || enginePids.has(pid) || foreignByGpu.has(`${gpu} ${pid}`)) continue;
     const before = samples[0]!.t_ns <= plan.launch_ns;
-    found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null, before });
+    foreignByGpu.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null, before });
   }
   for (const { gpu, used_bytes } of points.baseline.per_gpu_details) {
-    const hasProcess = [...found.values()].some((process) => process.gpu === gpu);
+    const hasProcess = [...foreignByGpu.values()].some((process) => process.gpu === gpu);
     if (!hasProcess && (used_bytes ?? 0) > unusedBytes)
-      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes, before: true });
+      foreignByGpu.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes, before: true });
   }
   for (const gpu of gpus) {
-    const hasProcess = [...found.values()].some((process) => process.gpu === gpu);
+    const hasProcess = [...foreignByGpu.values()].some((process) => process.gpu === gpu);
     if (!hasProcess && outsideAllocator(rows, gpu, points) > outsideBytes)
-      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
+      foreignByGpu.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
   }
-  return [...found.values()];
+  return [...foreignByGpu.values()];
 }
 
 /** Largest driver memory outside torch's reserve and the baseline, at a moment when torch reported both. */

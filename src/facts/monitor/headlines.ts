@@ -49,19 +49,19 @@ function dropOf({ throttling }: MonitorDevice): number | null {
 }
 
 export function headlines(data: MonitorResult): string[] {
-  const found = data.devices.map(({ headline }) => headline);
+  const deviceHeadlines = data.devices.map(({ headline }) => headline);
   const cpu = data.host.metrics.find(
     ({ scope, metric }) => scope === 'host' && metric === 'utilization_percent',
   );
   const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
   if (cpu && cpu.mean > 80 && idlest)
-    found.push(
+    deviceHeadlines.push(
       `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${idlest.scope} was idle: it may have waited for the host.`,
     );
   const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
   if (grown)
-    found.push(
+    deviceHeadlines.push(
       `Memory in use on ${grown.scope} grew by ${formatBytes(grown.memory.growth_bytes.value ?? 0)} from first to last sample.`,
     );
-  return found;
+  return deviceHeadlines;
 }

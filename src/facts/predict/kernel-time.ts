@@ -129,29 +129,29 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
     groups.set(x, [...(groups.get(x) ?? []), { ...point, at: point.at.slice(1) }]);
   }
   const lines = [...groups]
-    .map(([x, group]) => ({ x, found: along(group, rest) }))
-    .filter((entry): entry is { x: number; found: Along } => entry.found !== null)
+    .map(([x, group]) => ({ x, line: along(group, rest) }))
+    .filter((entry): entry is { x: number; line: Along } => entry.line !== null)
     .toSorted((a, b) => a.x - b.x);
   const exact = lines.find(({ x }) => x === first);
-  if (exact) return exact.found;
+  if (exact) return exact.line;
   const above = lines.findIndex(({ x }) => x > first);
   if (above > 0) {
     const [low, high] = [lines[above - 1]!, lines[above]!];
-    const extrapolated = low.found.how === 'extrapolated' || high.found.how === 'extrapolated';
+    const extrapolated = low.line.how === 'extrapolated' || high.line.how === 'extrapolated';
     const between = (valueOf: (found: Along) => number) =>
-      logLog(first, low.x, valueOf(low.found), high.x, valueOf(high.found));
+      logLog(first, low.x, valueOf(low.line), high.x, valueOf(high.line));
     return {
       ns: between(({ ns }) => ns),
       roof: between((found) => found.roof),
       how: extrapolated ? 'extrapolated' : 'interpolated',
-      isExtrapolated: low.found.isExtrapolated || high.found.isExtrapolated,
+      isExtrapolated: low.line.isExtrapolated || high.line.isExtrapolated,
     };
   }
   const nearest = above === 0 ? lines[0] : lines.at(-1);
   if (!nearest) return null;
   const far = Math.max(first / nearest.x, nearest.x / first) > nearby;
-  const how = far || nearest.found.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
-  return { ...nearest.found, interval: null, how, isExtrapolated: true };
+  const how = far || nearest.line.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
+  return { ...nearest.line, interval: null, how, isExtrapolated: true };
 }
 
 /** From other shapes: every family at the requested size, and a line over roofline time. */

@@ -23,7 +23,7 @@ export async function batches(
      FROM window_split w JOIN known_sizes k USING (stage_id) WHERE k.batch_size IS NOT NULL
      GROUP BY w.kind, k.batch_size ORDER BY w.kind, k.batch_size`,
   );
-  const found = new Map<PhaseKind, Batch[]>();
+  const batchesByKind = new Map<PhaseKind, Batch[]>();
   for (const row of rows) {
     const wall = spreadOf(row)!;
     const batch_size = row['batch_size']!;
@@ -41,8 +41,8 @@ export async function batches(
       kernels: row['kernels'] ?? 0,
       launches: row['launches'] ?? 0,
     };
-    found.set(row.kind, [...(found.get(row.kind) ?? []), batch]);
+    batchesByKind.set(row.kind, [...(batchesByKind.get(row.kind) ?? []), batch]);
   }
-  for (const [kind, sizes] of found) if (sizes.length < 2) found.delete(kind);
-  return found;
+  for (const [kind, sizes] of batchesByKind) if (sizes.length < 2) batchesByKind.delete(kind);
+  return batchesByKind;
 }

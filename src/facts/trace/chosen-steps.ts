@@ -50,7 +50,7 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
        WINDOW own AS (PARTITION BY kind ORDER BY end_ns - start_ns, start_ns))
      WHERE ${stepCondition} ORDER BY start_ns`,
   );
-  const found: ChosenStep[] = [];
+  const chosen: ChosenStep[] = [];
   for (const { kind, start_ns, end_ns, nth, n: stepCount } of steps) {
     const inside = (table: string, name: string, opClass: string): Promise<(StepEvent & { n: number })[]> =>
       database.query(
@@ -63,7 +63,7 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
     const calls = await inside('own_api', 'name', 'NULL');
     const leftOut = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
     const left_out = leftOut(kernels) + leftOut(calls);
-    found.push({ kind, nth, of: stepCount, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
+    chosen.push({ kind, nth, of: stepCount, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
   }
-  return found;
+  return chosen;
 }

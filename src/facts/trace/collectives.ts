@@ -133,11 +133,11 @@ export interface RankWaiting {
 
 /** Sums over kernels by rank. The rank that waits least, which the others wait for, is first. */
 export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] {
-  const found = new Map<string, RankWaiting>();
+  const waitingByRank = new Map<string, RankWaiting>();
   for (const row of rows) {
     const { rank, device } = row;
     const key = `${rank} ${device}`;
-    const sum = found.get(key) ?? {
+    const sum = waitingByRank.get(key) ?? {
       rank,
       device,
       comm_ms: 0,
@@ -158,7 +158,7 @@ export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] 
     // The longest kernel of a rank comes first.
     sum.unpaired ??= row.unpaired;
     sum.unpaired_ms += row.waiting_ms === null ? row.comm_ms : 0;
-    found.set(key, sum);
+    waitingByRank.set(key, sum);
   }
-  return [...found.values()].toSorted((a, b) => a.waiting_ms - b.waiting_ms);
+  return [...waitingByRank.values()].toSorted((a, b) => a.waiting_ms - b.waiting_ms);
 }

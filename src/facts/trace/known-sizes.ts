@@ -113,11 +113,11 @@ async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
      WHERE o.input_shapes IS NOT NULL
        AND o.name IN ('aten::embedding', 'aten::scaled_dot_product_attention') ORDER BY ALL`,
   );
-  const found = new Map<string, StageSizes>();
+  const sizesByStage = new Map<string, StageSizes>();
   for (const { execution_id, capture_id, stage_id, name, input_shapes } of rows) {
     const key = JSON.stringify([execution_id, capture_id, stage_id]);
     const stage = { execution_id, capture_id, stage_id };
-    const known = found.get(key) ?? {
+    const known = sizesByStage.get(key) ?? {
       ...stage,
       batch_size: null,
       new_tokens: null,
@@ -134,9 +134,9 @@ async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
     } else if (name !== 'aten::embedding' && second.length === 4) {
       known.context_tokens_sum = Math.max(known.context_tokens_sum ?? 0, second[0]! * second[2]!);
     }
-    found.set(key, known);
+    sizesByStage.set(key, known);
   }
-  return [...found.values()];
+  return [...sizesByStage.values()];
 }
 
 function dimensionsOf(text: string): number[][] {

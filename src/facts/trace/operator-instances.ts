@@ -22,7 +22,7 @@ const selfNs = 'coalesce(o.self_dur_ns, o.dur_ns)';
 export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
   const { database } = scope;
   await scope.need('own_ops', 'own_kernels');
-  const found = await namedDurations(
+  const durations = await namedDurations(
     database,
     `(SELECT coalesce(name, '') AS name, dur_ns, start_ns FROM own_ops)`,
   );
@@ -35,7 +35,7 @@ export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]
   );
   const byName = new Map(sums.map((total) => [total.name, total]));
   const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
-  return found.map((durations): NamedOperator => {
+  return durations.map((durations): NamedOperator => {
     const total = byName.get(durations.name)!;
     return { ...total, ...durations, share: all > 0 ? total.self_ns / all : 0 };
   });

@@ -100,15 +100,15 @@ export async function operators(
     `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
             coalesce(sum(called_ns), 0)::DOUBLE AS called_ns, coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
   );
-  const found = { phase: phase ?? null, rows: made, self_cpu_total_ns: all?.self_cpu_ns ?? 0 };
+  const table = { phase: phase ?? null, rows: made, self_cpu_total_ns: all?.self_cpu_ns ?? 0 };
   if (!source.gpu_used && all)
     return {
-      ...found,
+      ...table,
       verdict: 'cpu',
       text: cpuText(made, all.self_cpu_ns, phase ?? null),
     };
   const verdict = all && made.length > 0 ? verdictOf(all) : null;
-  return { ...found, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
+  return { ...table, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 
 /** Without a GPU an operator's self time is its computation. */

@@ -43,13 +43,13 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   const { database } = scope;
   await scope.need('window_split');
   const mean = (column: string) => `avg(${column}) AS ${column}`;
-  const found = await database.query<Record<string, number> & { kind: PhaseKind }>(
+  const rows = await database.query<Record<string, number> & { kind: PhaseKind }>(
     `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(hostPart)].map(mean).join(', ')}
      FROM window_split GROUP BY kind`,
   );
   const bySize = await batches(scope, clocks);
   const results: TracePhase[] = [];
-  for (const row of found.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
+  for (const row of rows.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
     const { kind } = row;
     const wall = spreadOf(row)!;
     const { clock = 'host', why = '' } = clocks.find((phaseClock) => phaseClock.kind === kind) ?? {};

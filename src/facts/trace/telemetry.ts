@@ -68,7 +68,7 @@ interface Span {
 
 /** Consecutive samples that meet a condition, as one event, with the phases sampled in it. */
 async function events(database: TraceScope['database'], samples: string): Promise<TraceTelemetry['events']> {
-  const found: TraceTelemetry['events'] = [];
+  const throttling: TraceTelemetry['events'] = [];
   const spans = (flagged: string) =>
     database.query<Span>(
       `WITH flagged AS (${flagged}),
@@ -87,7 +87,7 @@ async function events(database: TraceScope['database'], samples: string): Promis
     const rows = await spans(
       `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
     );
-    for (const row of rows) found.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
+    for (const row of rows) throttling.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
   }
   const drops = await spans(
     `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${droppedClock} * m.usual AS hit
@@ -99,9 +99,9 @@ async function events(database: TraceScope['database'], samples: string): Promis
   );
   for (const row of drops) {
     const text = `the SM clock was under ${formatPercent(droppedClock)} of its median while the GPU was busy`;
-    found.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
+    throttling.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
   }
-  return found.toSorted((a, b) => a.start_ns - b.start_ns);
+  return throttling.toSorted((a, b) => a.start_ns - b.start_ns);
 }
 
 function eventOf(

@@ -38,7 +38,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
      FROM own ORDER BY start_ns, dur_ns DESC LIMIT 400`,
   );
   const kinds = source.gpu_used ? (['kernels', 'copies', 'api', 'idle'] as const) : (['operators'] as const);
-  const found = await database.query<EventRow & { beyond: number }>(
+  const events = await database.query<EventRow & { beyond: number }>(
     kinds
       .map((what) => {
         const [rows, lane, name, opClass] = {
@@ -53,8 +53,8 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
       })
       .join(' UNION ALL '),
   );
-  const end_ns = wholeUntil(found, span.end_ns);
-  const rows = found.filter((row) => row.start_ns < end_ns);
+  const end_ns = wholeUntil(events, span.end_ns);
+  const rows = events.filter((row) => row.start_ns < end_ns);
   const stages = marked
     .filter((stage) => span.start_ns + stage.start_ns < end_ns)
     .map((stage) => ({
@@ -70,11 +70,11 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
   const nameOf = new Map(names.map((name, index) => [name, index]));
-  const hiddenCounts = new Map(found.map((row) => [row.what, row.beyond]));
+  const hiddenCounts = new Map(events.map((row) => [row.what, row.beyond]));
   return {
     origin_ns: span.start_ns,
     dur_ns: end_ns - span.start_ns,
-    dropped: [...hiddenCounts.values()].reduce((sum, count) => sum + count, found.length - rows.length),
+    dropped: [...hiddenCounts.values()].reduce((sum, count) => sum + count, events.length - rows.length),
     stages,
     lanes,
     names,

@@ -53,14 +53,14 @@ async function documentOf(
 ): Promise<Document<TraceResult>> {
   const { manifest } = session;
   const clocks = await windowClocks(scope);
-  const found = await phases(scope, clocks);
+  const phaseResult = await phases(scope, clocks);
   const utilization = await utilizationOfTrace(session, scope, clocks);
   const identity: TraceResult['session'] = sessionIdentity(session);
   const rest = {
     idle: await idle(scope),
     drift: await drift(scope),
     overlap: await overlap(scope),
-    operators: await operators(scope, found),
+    operators: await operators(scope, phaseResult),
     short_kernels: await shortKernels(scope),
     attribution: await attribution(scope, session.issues),
     timeline: await timeline(scope),
@@ -75,12 +75,12 @@ async function documentOf(
     workload: manifest.workload,
     source: scope.source,
     devices: await devices(scope, manifest),
-    phases: found,
-    ...(await kernels(scope, found, spreads.launched)),
-    classes: await classes(scope, found),
+    phases: phaseResult,
+    ...(await kernels(scope, phaseResult, spreads.launched)),
+    classes: await classes(scope, phaseResult),
     copies: await copies(scope),
     api_calls: spreads.calls,
-    launches: await launches(scope, found, manifest.workload, spreads),
+    launches: await launches(scope, phaseResult, manifest.workload, spreads),
     ...rest,
   };
   const faults = utilizationIssues(utilization?.stages ?? []);

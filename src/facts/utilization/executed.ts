@@ -46,10 +46,10 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
          AND (name <> 'aten::linear' OR op_id IN (SELECT op_id FROM own_kernels WHERE op_id IS NOT NULL))))
      GROUP BY ALL`,
   );
-  const found = new Map<number, ExecutedProducts>();
+  const productsByStage = new Map<number, ExecutedProducts>();
   const at = (step: number): ExecutedProducts => {
-    const known = found.get(step) ?? noProducts();
-    found.set(step, known);
+    const known = productsByStage.get(step) ?? noProducts();
+    productsByStage.set(step, known);
     return known;
   };
   for (const { step_id, name, input_shapes, input_types, calls } of rows) {
@@ -64,7 +64,7 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
      FROM focus_kernels WHERE class = 'gemm' AND step_id IS NOT NULL GROUP BY step_id`,
   );
   for (const { step_id, gemm_ns, known_ns } of covered) Object.assign(at(step_id), { gemm_ns, known_ns });
-  return found;
+  return productsByStage;
 }
 
 function addProducts(to: ExecutedProducts, width: number, flops: number, dtype: string | null): void {
@@ -134,13 +134,14 @@ export async function executedByLog(
     [sameSize.execution_id],
   );
   if (rows.length === 0) return null;
-  const found = noProducts();
-  for (const { n, flops, dtype, calls } of rows) addProducts(found, n, (flops * calls) / sameSize.n, dtype);
+  const products = noProducts();
+  for (const { n, flops, dtype, calls } of rows)
+    addProducts(products, n, (flops * calls) / sameSize.n, dtype);
   // A batched product with one sequence's rows is unfused attention; without one attention was fused.
   const [batched] = await database.query<{ n: number }>(
     `SELECT count(*) AS n FROM gemms WHERE execution_id = $1 AND batch > 1 AND m = ${new_tokens / batch_size} AND k > 1`,
     [sameSize.execution_id],
   );
-  found.fusedAttention = (batched?.n ?? 0) === 0;
-  return found;
+  products.fusedAttention = (batched?.n ?? 0) === 0;
+  return products;
 }

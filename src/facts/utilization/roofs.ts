@@ -82,11 +82,11 @@ export function neededPeaks(
   dtypes: readonly PeakDType[],
   peak: (dtype: PeakDType) => Figure,
 ): PeakFlops | MissingFigure {
-  const found: PeakFlops = {};
+  const peaks: PeakFlops = {};
   for (const dtype of dtypes) {
     const figure = peak(dtype);
     if (figure.value === null) return figure;
-    if (dtype !== 'tfloat32') found[dtype] = figure.value;
+    if (dtype !== 'tfloat32') peaks[dtype] = figure.value;
   }
-  return found;
+  return peaks;
 }

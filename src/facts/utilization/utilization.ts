@@ -95,21 +95,21 @@ export async function utilizationOfSteps(session: Session): Promise<Document<Uti
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const found: TracedSteps[] = [];
+    const timedSteps: TracedSteps[] = [];
     let scope: TraceScope | null = null;
     // Measurements of inferscope have timed stages, which are preferred over a timeline.
     if (firstSubject(manifest, 'profile', 'bench', 'load', 'timeline') === 'timeline') {
       scope = (await timelineScope(session, database)).scope;
       const clocks = await windowClocks(scope);
-      found.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
+      timedSteps.push(...(await stagesOfTrace(scope, clocks, runSizes(manifest.workload), true)));
     } else {
-      found.push(...(await stagesOfRecords(database, manifest, runSizes(manifest.workload))));
+      timedSteps.push(...(await stagesOfRecords(database, manifest, runSizes(manifest.workload))));
     }
-    if (found.every(({ timed }) => timed.length === 0)) return null;
+    if (timedSteps.every(({ timed }) => timed.length === 0)) return null;
     const { about, roofs, model } = await facts(session, database, scope);
     const stages: UtilizationStage[] = [];
     const steps: UtilizationResult['steps'] = [];
-    for (const stageSource of found) {
+    for (const stageSource of timedSteps) {
       for (const group of stageGroups(stageSource.timed)) {
         const stage = await stageOf(database, group, { ...stageSource, model, roofs });
         stages.push(stage);
@@ -208,7 +208,7 @@ async function stagesOfTrace(
     : [];
   const clean = recorded.filter(({ kind, by_device }) => by_device || !ahead.has(kind)).map(sized);
   const cleanKinds = new Set(clean.map(({ kind }) => kind));
-  const found: TracedSteps[] = [
+  const steps: TracedSteps[] = [
     {
       executionId: timing?.execution_id ?? '',
       timed: clean,
@@ -226,7 +226,7 @@ async function stagesOfTrace(
       executed,
     },
   ];
-  return found.filter(({ timed }) => timed.length > 0);
+  return steps.filter(({ timed }) => timed.length > 0);
 }
 
 async function stagesOfRecords(
@@ -237,10 +237,10 @@ async function stagesOfRecords(
   const { executions } = manifest;
   const measuredHere = hasSubject(manifest, 'profile', 'bench');
   const clean = executions.filter(({ purpose }) => purpose === 'clean');
-  const found: TracedSteps[] = [];
+  const captureSteps: TracedSteps[] = [];
   for (const { execution_id } of clean.length > 0 ? clean : executions) {
     const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: measuredHere });
-    found.push({
+    captureSteps.push({
       executionId: execution_id,
       timed: steps.map((step) => withSizes(step, run)),
       timeFrom: `stages of execution ${execution_id}`,
@@ -249,7 +249,7 @@ async function stagesOfRecords(
       executed: null,
     });
   }
-  return found;
+  return captureSteps;
 }
 
 const faultNames = { mfu: 'MFU', mbu: 'MBU', roof_share: 'share of the measured roof' } as const;

@@ -150,16 +150,16 @@ export function doubts(profile: ProfileFields, architecture: Architecture): stri
 export function contradictions({ model_info: model }: ProfileFields, architecture: Architecture): string[] {
   const { num_layers: layers, num_parameters: parameters } = model;
   const counted = countParameters(architecture).total;
-  const found: string[] = [];
+  const problems: string[] = [];
   if (typeof layers === 'number' && layers !== architecture.layers.length) {
-    found.push(`It states ${layers} layers, its config ${architecture.layers.length}.`);
+    problems.push(`It states ${layers} layers, its config ${architecture.layers.length}.`);
   }
   if (typeof parameters === 'number' && Math.abs(parameters / counted - 1) > parameterTolerance) {
-    found.push(
+    problems.push(
       `It states ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(counted, 'parameters')}.`,
     );
   }
-  return found;
+  return problems;
 }
 
 /** "7B" for a model with 7.6 B is rounding. */

@@ -29,9 +29,9 @@ export function constantsOf(
   { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: GroupSums },
 ): { label: string; ms: number }[] {
   const { head, tail } = barParts(id);
-  const found: { label: string; ms: number }[] = [];
+  const parts: { label: string; ms: number }[] = [];
   const add = (label: string, value: number) => {
-    if (Math.abs(value) > 1e-9) found.push({ label, ms: value });
+    if (Math.abs(value) > 1e-9) parts.push({ label, ms: value });
   };
   if (head === 'inefficiency' || head === 'nonessential') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
@@ -47,7 +47,7 @@ export function constantsOf(
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
   const rest = head === 'unattributed' ? '(clean execution minus the bars)' : '(removed: profiler overhead)';
   add(rest, ms - rawMs);
-  return found;
+  return parts;
 }
 
 /** Explains a bar that is computed, and why a bar is negative. */

@@ -37,18 +37,18 @@ export async function stageHosts(
      ${timedSql(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
      GROUP BY ALL`,
   );
-  const found = new Map<string, StageHost>();
+  const hostByStage = new Map<string, StageHost>();
   for (const { point, kind, n, ms, device_ms, without } of rows) {
     if (kind !== 'prefill' && kind !== 'decode') continue;
     const sampling = rows.find((row) => row.point === point && row.kind === `after_${kind}`);
-    found.set(hostKey(point, kind), {
+    hostByStage.set(hostKey(point, kind), {
       callMs: ms / n,
       samplingMs: (sampling?.ms ?? 0) / n,
       deviceMs: device_ms === null || without > 0 ? null : device_ms / n,
       stages: n,
     });
   }
-  return found;
+  return hostByStage;
 }
 
 interface HostSqlFacts {

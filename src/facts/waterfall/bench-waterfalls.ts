@@ -51,7 +51,7 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
   };
   const database = await session.connect();
   try {
-    const found: StageWaterfall[] = [];
+    const waterfalls: StageWaterfall[] = [];
     for (const variant of data.variants) {
       const hosts = await stageHosts(database, variant.execution_id);
       for (const point of variant.points.filter(({ outcome }) => outcome === 'measured')) {
@@ -59,14 +59,14 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
           const host = hosts.get(hostKey(point.point, kind)) ?? null;
           return waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) }) ?? [];
         });
-        found.push(...pointStages);
+        waterfalls.push(...pointStages);
         const request = await requestOf(variant, point, pointStages);
-        if (request) found.push(request);
+        if (request) waterfalls.push(request);
       }
       const load = await loadStage(database, variant.execution_id, 'bench');
-      if (load) found.push(load);
+      if (load) waterfalls.push(load);
     }
-    return found;
+    return waterfalls;
   } finally {
     await database.close();
   }

@@ -24,21 +24,21 @@ export async function waitShares(
   scope: TraceScope,
   kinds: ReadonlySet<string>,
 ): Promise<Map<string, WaitShares>> {
-  const found = new Map<string, WaitShares>();
+  const sharesByStage = new Map<string, WaitShares>();
   const { attribution, executions, focus } = scope.source;
   const captures = (
     executions.find(({ execution_id }) => execution_id === attribution.execution_id)?.captures ?? []
   ).map(({ capture_id }) => capture_id);
   const source = await collectiveSource(scope.database, captures);
-  if (source.ranks < 2 || focus.rank === null) return found;
+  if (source.ranks < 2 || focus.rank === null) return sharesByStage;
   for (const kind of kinds) {
     if (!waiting.has(kind)) continue;
     const shares = source.recorded
       ? await byCalls(scope, captures, kind as PhaseKind)
       : await byNames(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });
-    if (shares) found.set(kind, shares);
+    if (shares) sharesByStage.set(kind, shares);
   }
-  return found;
+  return sharesByStage;
 }
 
 async function byCalls(

@@ -40,11 +40,11 @@ export async function countedClasses(
   unmarked: boolean,
   roofs: { flops: number | null; bandwidth: number | null },
 ): Promise<CountedClasses> {
-  const found = new Map<string, CountedClass>();
-  if (!hasSubject(session.manifest, 'counters')) return found;
+  const classesByStage = new Map<string, CountedClass>();
+  if (!hasSubject(session.manifest, 'counters')) return classesByStage;
   const { kernels } = (await analyzeCounters(session)).data;
   const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
-  if (names === '') return found;
+  if (names === '') return classesByStage;
   await scope.need('spans', 'members');
   const rows = await scope.database.query<KernelRow>(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
@@ -56,9 +56,9 @@ export async function countedClasses(
   for (const row of rows) {
     const named = kernels.filter(({ name }) => name === row.name || name === row.short_name);
     const counted = named.find(({ grid }) => grid === row.grid) ?? named[0];
-    if (counted) add(found, row, counted, roofs);
+    if (counted) add(classesByStage, row, counted, roofs);
   }
-  return found;
+  return classesByStage;
 }
 
 function add(

@@ -129,16 +129,16 @@ async function instancesOf(database: TraceScope['database']): Promise<Map<string
 
 /** The largest parts per mean instance, by group. */
 function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number>): Map<string, Parts> {
-  const found = new Map<string, Parts>();
+  const partsByGroup = new Map<string, Parts>();
   for (const { grp, label, ns, n } of rows) {
-    const groupParts = found.get(grp) ?? [];
+    const groupParts = partsByGroup.get(grp) ?? [];
     if (groupParts.length < partsShown && ns > 0) {
       const divisor = instances.get(grp) ?? 1;
       groupParts.push({ label, ms: ns / divisor / 1e6, count: n / divisor });
     }
-    found.set(grp, groupParts);
+    partsByGroup.set(grp, groupParts);
   }
-  return found;
+  return partsByGroup;
 }
 
 /** Calls of any vendor's API that wait for the device; a blocking copy waits too. */

@@ -26,11 +26,11 @@ export async function profileWaterfalls(
   workload: Workload,
 ): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
   const all = await stages(session, database, await storedRoofline(session));
-  const found = all.filter(({ kind }) => kind !== 'sampling');
+  const timedStages = all.filter(({ kind }) => kind !== 'sampling');
   const profiled = await profiledStages(session, database);
   const clean = await recordedSteps(database, 'clean', { rank: 0, toIterationEnd: true });
   const steps: StageWaterfall[] = [];
-  for (const stage of found) {
+  for (const stage of timedStages) {
     const profiledStage = profiled.find(({ kind }) => kind === stage.kind);
     if (!profiledStage || stage.roofline_ms.value === null) continue;
     const times = clean.flatMap(({ kind, wall_ns }) => (kind === stage.kind ? [wall_ns / 1e6] : []));
@@ -52,11 +52,11 @@ export async function profileWaterfalls(
     }
   }
   const sampling = all.find(({ kind }) => kind === 'sampling');
-  if (sampling) more.push(samplingOf(sampling, found, workload));
+  if (sampling) more.push(samplingOf(sampling, timedStages, workload));
   more.push(await loadStage(database, 'clean', 'profile'));
   return {
     stages: [...steps, ...more.filter((stage) => stage !== null)],
-    without: found
+    without: timedStages
       .filter(({ kind }) => !steps.some((step) => step.kind === kind))
       .map(({ kind, profiled_ms, roofline_ms }) => ({
         stage: kind,

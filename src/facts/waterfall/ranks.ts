@@ -173,14 +173,14 @@ async function ranksOf(session: Session, options: ScopeOptions) {
       .filter((capture) => capture.execution_id === execution_id && (recorded || capture.importer === tool))
       .map((capture) => capture.capture_id);
     const ofJob = recorded || captures.length > 1;
-    const found = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
+    const devices = await database.query<{ rank: number | null; device: number | null; recorded: number }>(
       `WITH busy AS (
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
        placed AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS most, row_number() OVER (ORDER BY shared_ns, rank, device) AS least FROM busy)
        SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM placed WHERE ${ofJob ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
     );
-    return { found, captures, recorded: found[0]?.recorded ?? 0 };
+    return { found: devices, captures, recorded: devices[0]?.recorded ?? 0 };
   } finally {
     await database.close();
   }

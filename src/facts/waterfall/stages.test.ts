@@ -54,20 +54,21 @@ const rows: Rows = {
 };
 
 let database: SessionDatabase;
-let found: StageWaterfall[];
+let waterfalls: StageWaterfall[];
 beforeAll(async () => {
   const session = await sessionOf(rows);
   const connection = await session.connect();
   // The link of an H200 has 63 GB/s: 630 kB need 10 µs.
   const named = { ...session.manifest, hardware: { gpu_name: 'NVIDIA H200' } };
   const scope = await traceScope(connection, named);
-  found = (await timelineWaterfalls({ ...session, manifest: named }, connection, scope)).stages;
+  waterfalls = (await timelineWaterfalls({ ...session, manifest: named }, connection, scope)).stages;
   await connection.close();
   database = await userDatabase(session);
 });
 afterAll(() => database.close());
 
-const stageOf = (kind: string): StageWaterfall => found.find((stage) => (stage.name ?? stage.kind) === kind)!;
+const stageOf = (kind: string): StageWaterfall =>
+  waterfalls.find((stage) => (stage.name ?? stage.kind) === kind)!;
 const inUs = ({ bars }: StageWaterfall) =>
   Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
 
@@ -117,7 +118,7 @@ test("sampling: the device's remaining work of the step belongs to another stage
 });
 
 test('merges ranges that differ only in numbers, and leaves out ranges of libraries', () => {
-  expect(found.some(({ name }) => name?.startsWith('NCCL'))).toBe(false);
+  expect(waterfalls.some(({ name }) => name?.startsWith('NCCL'))).toBe(false);
   const block = stageOf('block #');
   expect(block).toMatchObject({
     kind: 'other',
@@ -140,7 +141,7 @@ test('merges ranges that differ only in numbers, and leaves out ranges of librar
 });
 
 test('the query of every bar sums to the bar', async () => {
-  for (const { kind, bars } of found) {
+  for (const { kind, bars } of waterfalls) {
     for (const { id, sql, ms } of bars) {
       if (sql === null) continue;
       const result = await database.query<{ ms: number }>(sql);

@@ -212,8 +212,8 @@ async function hostTimes(
   database: SessionDatabase,
   { framework, loading }: SumFacts,
 ): Promise<Map<string, HostNs>> {
-  const found = new Map<string, HostNs>();
-  if (framework === null && loading.size === 0) return found;
+  const hostNsByGroup = new Map<string, HostNs>();
+  if (framework === null && loading.size === 0) return hostNsByGroup;
   const rows = await database.query<{ grp: string; instance: number; stage_id: number; host: number }>(
     'SELECT grp, instance, stage_id, host FROM window_idle JOIN members USING (stage_id) WHERE host > 0',
   );
@@ -221,13 +221,13 @@ async function hostTimes(
     const inside = host * (framework?.get(stage_id) ?? 0);
     const loaded = Math.min(host - inside, loading.get(stage_id) ?? 0);
     for (const key of [grp, `${grp} ${instance}`]) {
-      const sums = found.get(key) ?? { framework: 0, loading: 0 };
+      const sums = hostNsByGroup.get(key) ?? { framework: 0, loading: 0 };
       sums.framework += inside;
       sums.loading += loaded;
-      found.set(key, sums);
+      hostNsByGroup.set(key, sums);
     }
   }
-  return found;
+  return hostNsByGroup;
 }
 
 function windowMean({ n, mean, sd }: Record<string, number | null>): Figure {

@@ -68,7 +68,7 @@ export async function sweepHost(
     stages: input.stages,
     ops: await openRows(workbench, 'attr_ops', opColumns),
     calls: input.placed,
-    found: { stage: null, by: 0 },
+    innermost: { stage: null, by: 0 },
   };
   const ranges = await openCursor(workbench.scan(rangeScan(counts.unclosedRanges > 0)));
   const ops = await openCursor(
@@ -134,7 +134,7 @@ interface Sweep {
   stages: RowWriter;
   ops: RowWriter;
   calls: HostInput['placed'];
-  found: FoundStage;
+  innermost: FoundStage;
 }
 
 /** A range that was never closed ends with the last event of its thread. */
@@ -195,7 +195,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
   const parent = containing(open, endNs);
   if (parent) parent.selfNs -= durNs;
-  stageAt(thread, startNs, endNs, sweep.found);
+  stageAt(thread, startNs, endNs, sweep.innermost);
   const depth = parent ? parent.depth + 1 : 0;
   const kernelClass = sweep.names.kernelClasses[columns['name']![row]!] ?? Number.NaN;
   open.push({
@@ -204,7 +204,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
     depth,
     endNs,
     selfNs: durNs,
-    stage: sweep.found.stage?.id ?? Number.NaN,
+    stage: sweep.innermost.stage?.id ?? Number.NaN,
     kernelClass: Number.isNaN(kernelClass) && parent ? parent.kernelClass : kernelClass,
   });
 }
@@ -220,14 +220,14 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
   const { ops } = thread;
   while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
-  if (stageAt(thread, startNs, endNs, sweep.found)) sweep.counts.clippedCalls++;
+  if (stageAt(thread, startNs, endNs, sweep.innermost)) sweep.counts.clippedCalls++;
   const op = containing(ops, endNs);
   // A driver call inside a runtime call is part of it.
   if (startNs >= thread.callEndNs) {
     if (op) op.selfNs -= endNs - startNs;
     thread.callEndNs = endNs;
   }
-  sweep.calls.add(placeOf(sweep.found), op?.id ?? Number.NaN, op?.kernelClass ?? Number.NaN);
+  sweep.calls.add(placeOf(sweep.innermost), op?.id ?? Number.NaN, op?.kernelClass ?? Number.NaN);
 }
 
 /** Usually the thread of the previous event. */

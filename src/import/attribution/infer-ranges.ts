@@ -75,8 +75,8 @@ const isPreparation = ({ kind, warmup }: StageName): boolean =>
  */
 export async function inferRanges(source: InferenceSource): Promise<Inference> {
   const training = isTraining(source.kernelNames, source.rangeNames);
-  const found: Inference = { ranges: [], training, why: null };
-  if (!separatesSteps(source.kernelNames)) return { ...found, why: noSeparator };
+  const inference: Inference = { ranges: [], training, why: null };
+  if (!separatesSteps(source.kernelNames)) return { ...inference, why: noSeparator };
   const steps = await source.marks(isStep);
   let preparation: MarkedRange[] | null = null;
   for await (const process of source.processes()) {
@@ -84,24 +84,24 @@ export async function inferRanges(source: InferenceSource): Promise<Inference> {
     if (processSteps.length > 0 && (await markedShare(process, processSteps)) >= minMarked) continue;
     const inferred = inferSteps(process.kernels);
     if ('why' in inferred) {
-      found.why ??= inferred.why;
+      inference.why ??= inferred.why;
       continue;
     }
     preparation ??= await source.marks(isPreparation);
     const recordedMarks = [...processSteps, ...preparation.filter(({ pid }) => pid === process.pid)];
     const ranges = await hostRanges(process, inferred.steps, inferred.confidence);
     if (!ranges) {
-      found.why ??= 'the launches of one step overlap those of the next';
+      inference.why ??= 'the launches of one step overlap those of the next';
       continue;
     }
-    found.ranges.push(
+    inference.ranges.push(
       ...ranges.filter(({ startNs, endNs }) =>
         recordedMarks.every((mark) => mark.endNs <= startNs || mark.startNs >= endNs),
       ),
     );
   }
-  if (found.ranges.length > 0) found.why = null;
-  return found;
+  if (inference.ranges.length > 0) inference.why = null;
+  return inference;
 }
 
 /** Share of the kernel time that was launched in marked ranges. */

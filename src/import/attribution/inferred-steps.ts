@@ -65,15 +65,15 @@ export function inferSteps(sequence: KernelSequence): InferredSteps {
   const training = roles.optimizer.includes(1) || roles.backward.includes(1);
   if (training) return trainingSteps(sequence, roles);
   if (!roles.attention.includes(1)) return { why: 'no attention kernels, so what repeats may be anything' };
-  const found = anchors(sequence, roles).flatMap((anchor) => {
+  const steps = anchors(sequence, roles).flatMap((anchor) => {
     const passes = passesOf(sequence, roles, anchor);
     return passes ? [passes] : [];
   });
-  if (found.length === 0) return { why: noSeparator };
+  if (steps.length === 0) return { why: noSeparator };
   // The shortest period: a kernel that runs once per request also separates equal parts.
-  found.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
-  const best = found[0]!;
-  const conflicting = found.find(
+  steps.sort((a, b) => b.passes.length - a.passes.length || b.coverage - a.coverage);
+  const best = steps[0]!;
+  const conflicting = steps.find(
     ({ products }) =>
       Math.abs(products - best.products) > 0.1 * best.products &&
       products % best.products > 0.1 * best.products,

@@ -33,15 +33,15 @@ export async function attributeOrphans(workbench: Workbench): Promise<OrphanCoun
 }
 
 async function byTime(workbench: Workbench, table: string): Promise<number> {
-  const found = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
+  const rows = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
   const count = await stagesByTime(
     workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
     workbench.scan(
       `SELECT start_ns, pid, activity FROM ${table} WHERE api_start_ns IS NULL ORDER BY start_ns`,
     ),
-    (activity, stage) => found.add(activity, stage),
+    (activity, stage) => rows.add(activity, stage),
   );
-  found.close();
+  rows.close();
   await workbench.run(
     `UPDATE ${table} SET stage_id = t.stage_id::INTEGER, attributed_by = ${attributions.indexOf('time')}
      FROM attr_by_time t WHERE t.activity = ${table}.activity`,

@@ -44,31 +44,31 @@ async function marks(
   );
   const markedNames = names.flatMap(({ name }) => (isMark(label(name)) ? [name] : []));
   if (markedNames.length === 0) return [];
-  const found: MarkedRange[] = [];
+  const ranges: MarkedRange[] = [];
   const scan = workbench.scan(
     `SELECT pid::DOUBLE AS pid, start_ns::DOUBLE AS start_ns, end_ns::DOUBLE AS end_ns, name::DOUBLE AS name FROM trace_ranges
      WHERE name IN (${markedNames.join(', ')}) AND ${number('end_ns')} IS NOT NULL ORDER BY range_id`,
   );
   for await (const { rows, columns } of scan)
     for (let i = 0; i < rows; i++)
-      found.push({
+      ranges.push({
         pid: columns['pid']![i]!,
         startNs: columns['start_ns']![i]!,
         endNs: columns['end_ns']![i]!,
         label: label(columns['name']![i]!),
       });
-  return found;
+  return ranges;
 }
 
 async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
-  const found = await workbench.query<{ pid: number; device: number; rank: number; rows: number }>(
+  const groups = await workbench.query<{ pid: number; device: number; rank: number; rows: number }>(
     `SELECT pid, device, rank, rows FROM (
        SELECT ${number('pid')} AS pid, ${number('device')} AS device, min(${number('rank')}) AS rank, count(*)::DOUBLE AS rows,
          sum(${number('dur_ns')}) AS ns FROM trace_kernels GROUP BY 1, 2)
      WHERE pid IS NOT NULL AND device >= 0 AND ns > 0
      QUALIFY row_number() OVER (PARTITION BY pid ORDER BY ns DESC, device) = 1 ORDER BY pid`,
   );
-  if (found.length === 0) return;
+  if (groups.length === 0) return;
   const texts = new Map(
     (
       await workbench.query<{ code: number; text: string }>(
@@ -77,7 +77,7 @@ async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
       )
     ).map(({ code, text }) => [code, text]),
   );
-  for (const { pid, device, rank, rows } of found) {
+  for (const { pid, device, rank, rows } of groups) {
     const launches: { name: string; grid: string | null }[] = [];
     const codes = new Map<number, number>();
     const code = new Int32Array(rows);

@@ -22,13 +22,13 @@ export const cublasLtLogImporter = {
     let library = 'cublaslt';
     let read = 0;
     for await (const line of fileLines(path)) {
-      const found = traceLine.exec(line);
-      if (found) {
-        library = found[1]!.toLowerCase();
+      const match = traceLine.exec(line);
+      if (match) {
+        library = match[1]!.toLowerCase();
         const sms = /smCountTarget=(\d+)/.exec(line)?.[1];
         if (sms) hardware['gpu_sm_count'] = Number(sms);
       }
-      if (found || ++read > 10_000) break;
+      if (match || ++read > 10_000) break;
     }
     return {
       tool: { name: library, version: null },

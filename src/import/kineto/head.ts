@@ -27,7 +27,7 @@ export async function readHead(path: string): Promise<TraceHead> {
     let end = 0;
     let neededBytes = firstEventsBytes;
     const facts = new Map<string, unknown>();
-    let found: number | null = null;
+    let eventsOffset: number | null = null;
     try {
       for await (const part of source.chunks()) {
         const next = new Uint8Array(end + part.length + sentinelBytes);
@@ -37,20 +37,20 @@ export async function readHead(path: string): Promise<TraceHead> {
         end += part.length;
         if (end < neededBytes) continue;
         neededBytes = end * 2;
-        found = await eventsAt(path, bytes, end, facts);
-        if (found !== null && end - found >= firstEventsBytes) break;
+        eventsOffset = await eventsAt(path, bytes, end, facts);
+        if (eventsOffset !== null && end - eventsOffset >= firstEventsBytes) break;
         if (end > maximumHeadBytes) throw damagedTrace(path, 'It has no traceEvents in its first 64 MB.');
       }
     } finally {
       source.destroy();
     }
-    found = await eventsAt(path, bytes, end, facts);
-    if (found === null) {
+    eventsOffset = await eventsAt(path, bytes, end, facts);
+    if (eventsOffset === null) {
       const why = end === 0 ? 'The file is empty.' : 'It has no traceEvents, or ends before them.';
       throw damagedTrace(path, why);
     }
     if (!source.gzip) await addTail(path, facts);
-    return { facts, originUs: earliest(bytes, found, end), gzip: source.gzip };
+    return { facts, originUs: earliest(bytes, eventsOffset, end), gzip: source.gzip };
   } catch (error) {
     throw readFailure(path, error);
   }

@@ -98,20 +98,21 @@ async function readTable(
   const kinds = eventKinds.filter((kind) => fromShape[kind].table === table && tables.shapes[kind]);
   const counted = kinds.reduce((sum, kind) => sum + tables.counts[kind], 0);
   const arrays = eventArrays(counted, table === 'trace_copies');
-  const found: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
+  const tableRows: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
   let first_code = 0;
   for (const kind of kinds) {
-    const target = { into: arrays, first_row: found.rows, first_code, offset_ns, limit_ns: latest };
+    const target = { into: arrays, first_row: tableRows.rows, first_code, offset_ns, limit_ns: latest };
     const read = await tables.read(kind, target);
-    const joined = found.rows === 0 || arrays.start_ns[found.rows]! >= arrays.start_ns[found.rows - 1]!;
-    found.sorted &&= read.sorted && (read.rows === 0 || joined);
-    found.rows += read.rows;
+    const joined =
+      tableRows.rows === 0 || arrays.start_ns[tableRows.rows]! >= arrays.start_ns[tableRows.rows - 1]!;
+    tableRows.sorted &&= read.sorted && (read.rows === 0 || joined);
+    tableRows.rows += read.rows;
     losses.unsound += read.unsound;
     losses.oversized += read.oversized;
-    found.kinds.push({ ...read, kind, first_code });
+    tableRows.kinds.push({ ...read, kind, first_code });
     first_code += read.keys.length;
   }
-  return found;
+  return tableRows;
 }
 
 /** Resolves the combinations of the rows. */

@@ -20,11 +20,11 @@ const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 
  * container runtimes add names and times before the prefix.
  */
 export function processAt(text: string, at: number): LogProcess {
-  let found: LogProcess = main;
+  let process: LogProcess = main;
   for (const match of text.slice(0, at).matchAll(prefix)) {
     const { name = '', rank, pid } = match.groups ?? {};
     const dp = /DP(\d+)/.exec(name)?.[1] ?? /^EngineCore_(\d+)$/.exec(name)?.[1];
-    found = {
+    process = {
       name,
       pid: pid === undefined ? null : Number(pid),
       rank: rank === undefined ? null : Number(rank),
@@ -32,7 +32,7 @@ export function processAt(text: string, at: number): LogProcess {
       core: name.startsWith('EngineCore'),
     };
   }
-  return found;
+  return process;
 }
 
 /**

@@ -115,20 +115,20 @@ export async function keepCalls(
   );
   if (kernels === null) return null;
   await workbench.run(recordedCallsSql);
-  const [found] = await workbench.query<CollectiveExecution>(
+  const [execution] = await workbench.query<CollectiveExecution>(
     `WITH own AS (
        SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${part ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
      recorded AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),
      executions AS (
        SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
-         list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
+         list({capture_id, host} ORDER BY capture_id) AS captures
        FROM own LEFT JOIN recorded USING (capture_id) GROUP BY execution_id)
      SELECT * FROM executions ${part ? '' : 'WHERE processes > 1'} ORDER BY calls - on_host DESC, calls DESC, execution_id LIMIT 1`,
   );
-  if (!found) return null;
-  const known = found.calls === 0 ? 'name' : found.on_host > 0 ? 'call' : 'kernel';
+  if (!execution) return null;
+  const known = execution.calls === 0 ? 'name' : execution.on_host > 0 ? 'call' : 'kernel';
   await workbench.run(
-    `CREATE VIEW timed_kernels AS SELECT * FROM ${kernels} WHERE execution_id = '${found.execution_id}'`,
+    `CREATE VIEW timed_kernels AS SELECT * FROM ${kernels} WHERE execution_id = '${execution.execution_id}'`,
   );
   await workbench.run(
     'CREATE VIEW timed_calls AS SELECT * FROM recorded_calls SEMI JOIN timed_kernels USING (capture_id)',
@@ -144,15 +144,15 @@ export async function keepCalls(
     : withPairs(`(SELECT * REPLACE (${wholeBytesSql(known)} AS bytes) FROM (
          SELECT * EXCLUDE (n) REPLACE (coalesce(ranks, n) AS ranks) FROM ${usable} JOIN (SELECT communicator, count(DISTINCT rank) AS n FROM made_calls GROUP BY ALL) USING (communicator)))`);
   let rowsKept = 0;
-  for (const { capture_id, host } of ranks.length === 0 ? [] : found.captures)
+  for (const { capture_id, host } of ranks.length === 0 ? [] : execution.captures)
     rowsKept += await workbench.keep(
       'collectives',
       capture_id,
       `SELECT * FROM (${rows}) WHERE capture_id = '${capture_id}' ORDER BY start_ns, communicator, sequence`,
-      { execution_id: found.execution_id, host, timed_by: 'kernel_gpu' },
+      { execution_id: execution.execution_id, host, timed_by: 'kernel_gpu' },
     );
   for (const made of ['VIEW timed_calls', 'VIEW timed_kernels', 'TABLE made_calls', 'TABLE recorded_calls'])
     await workbench.run(`DROP ${made}`);
   if (rowsKept === 0 && !part) return null;
-  return { calls: { known_by: known, calls: rowsKept, processes: found.processes }, ranks };
+  return { calls: { known_by: known, calls: rowsKept, processes: execution.processes }, ranks };
 }

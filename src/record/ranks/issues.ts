@@ -37,14 +37,14 @@ function lossIssues({ files, missing }: RankFiles): Issue[] {
 
 /** Merges issues with the same code: the text of the first rank, and the number of other ranks. */
 function partIssues(parts: readonly RankPart[]): Issue[] {
-  const found = new Map<string, { issue: Issue; rank: number; ranks: Set<number> }>();
+  const issueByCode = new Map<string, { issue: Issue; rank: number; ranks: Set<number> }>();
   for (const { session, rank } of parts)
     for (const issue of session.issues) {
-      const old = found.get(issue.code);
+      const old = issueByCode.get(issue.code);
       if (old) old.ranks.add(rank);
-      else found.set(issue.code, { issue, rank, ranks: new Set([rank]) });
+      else issueByCode.set(issue.code, { issue, rank, ranks: new Set([rank]) });
     }
-  return [...found.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
+  return [...issueByCode.values()].map(({ issue: { code, severity, text, count }, rank, ranks }) => ({
     code,
     severity,
     text: `Rank ${rank}: ${text}${ranks.size > 1 ? ` Also on ${plural(ranks.size - 1, 'other rank')}.` : ''}`,

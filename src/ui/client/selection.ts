@@ -43,19 +43,19 @@ export class SelectionPanel {
   async show(span: Span, query = new URLSearchParams()): Promise<Place | null> {
     this.clear();
     this.span = span;
-    const found = await this.shown.source.selection(span.start, span.end);
+    const selection = await this.shown.source.selection(span.start, span.end);
     if (this.span !== span) return null;
     const width = span.end - span.start;
     byId('selection').replaceChildren(
       element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
-      ...(found.groups.length === 0 ? [element('p', {}, 'Nothing ran in it.')] : []),
-      this.sums(found),
+      ...(selection.groups.length === 0 ? [element('p', {}, 'Nothing ran in it.')] : []),
+      this.sums(selection),
       element('div', { id: 'selected' }),
     );
-    const [first] = [...found.groups].sort(
+    const [first] = [...selection.groups].sort(
       (a, b) => Number(b.table === 'kernels') - Number(a.table === 'kernels'),
     );
-    const group = found.groups.find(({ id }) => id === query.get('of')) ?? first;
+    const group = selection.groups.find(({ id }) => id === query.get('of')) ?? first;
     this.listed = group
       ? {
           group: group.id,

@@ -38,14 +38,18 @@ export class Tiles {
    * used.
    */
   covering(start: number, end: number, level: number): { tile: Tile; from: number; to: number }[] {
-    const found: { tile: Tile; from: number; to: number }[] = [];
+    const visible: { tile: Tile; from: number; to: number }[] = [];
     for (let number = tileAt(start, level); number <= tileAt(end, level); number++) {
       const width = binsPerTile * 2 ** level;
       const tile = this.of(level, number) ?? this.wider(level, number);
       if (tile)
-        found.push({ tile, from: Math.max(start, number * width), to: Math.min(end, (number + 1) * width) });
+        visible.push({
+          tile,
+          from: Math.max(start, number * width),
+          to: Math.min(end, (number + 1) * width),
+        });
     }
-    return found;
+    return visible;
   }
 
   private of(level: number, number: number): Tile | null {

@@ -160,22 +160,27 @@ async function start(source: TimelineSource): Promise<void> {
   // The selected event, shown with its launch or the kernel that it launched.
   let event: { lane: number; index: number } | null = null;
   const select = async (lane: number, index: number, show: boolean): Promise<void> => {
-    const found = await source.event({ lane, index });
-    if (!found) return;
+    const eventDetails = await source.event({ lane, index });
+    if (!eventDetails) return;
     event = { lane, index };
-    scene.event = { lane, start: found.start, end: found.end };
-    scene.launch = found.launch && {
-      lane: found.launch.place.lane,
-      start: found.launch.start,
-      end: found.launch.end,
+    scene.event = { lane, start: eventDetails.start, end: eventDetails.end };
+    scene.launch = eventDetails.launch && {
+      lane: eventDetails.launch.place.lane,
+      start: eventDetails.launch.start,
+      end: eventDetails.launch.end,
     };
-    const times = `${formatTimeTick(found.end - found.start, Math.max(1, (found.end - found.start) / 100))}, from ${formatTimeTick(found.start, Math.max(1, (found.end - found.start) / 10))}`;
+    const times = `${formatTimeTick(eventDetails.end - eventDetails.start, Math.max(1, (eventDetails.end - eventDetails.start) / 100))}, from ${formatTimeTick(eventDetails.start, Math.max(1, (eventDetails.end - eventDetails.start) / 10))}`;
     details.replaceChildren(
-      ...eventPanel(found, times, found.named ? source.pageOf?.(found.named) : undefined, () => {
-        const { launch } = found;
-        if (launch) void select(launch.place.lane, launch.place.index, true).catch(failed);
-      }),
-      ...(found.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
+      ...eventPanel(
+        eventDetails,
+        times,
+        eventDetails.named ? source.pageOf?.(eventDetails.named) : undefined,
+        () => {
+          const { launch } = eventDetails;
+          if (launch) void select(launch.place.lane, launch.place.index, true).catch(failed);
+        },
+      ),
+      ...(eventDetails.facts.length === 0 ? [element('p', { class: 'hint' }, source.note)] : []),
     );
     // Expands groups if the selected event is in a collapsed one.
     if (closed.size > 0 && !scene.layout.lanes.some((laneRow) => laneRow.lane === lane)) {
@@ -183,8 +188,12 @@ async function start(source: TimelineSource): Promise<void> {
       arrange();
     }
     if (show) {
-      if (found.start < range.start || found.end > range.end || found.end - found.start < range.width / 200)
-        goTo(found.start, found.end, 8);
+      if (
+        eventDetails.start < range.start ||
+        eventDetails.end > range.end ||
+        eventDetails.end - eventDetails.start < range.width / 200
+      )
+        goTo(eventDetails.start, eventDetails.end, 8);
       const row = scene.layout.lanes.find((laneRow) => laneRow.lane === lane);
       if (row && (row.top < box.scrollTop || row.top > box.scrollTop + box.clientHeight - 20))
         box.scrollTop = Math.max(0, row.top - box.clientHeight / 2);

@@ -215,13 +215,13 @@ export const embeddedRows = (rows: EmbeddedTimeline['rows']): EventRows => ({
       (['rank', 'pid', 'tid', 'device', 'stream'] as const).every(
         (key) => track[key] === null || row[key] === track[key],
       );
-    const found = (rows[track.table] ?? []).find((row) => {
+    const row = (rows[track.table] ?? []).find((row) => {
       const [from, to] = [Number(row['start_ns']), endOf(row)];
       return (
         (track.table === 'gaps' ? from <= start && to >= end : from === start && to === end) && same(row)
       );
     });
-    return Promise.resolve(found ?? null);
+    return Promise.resolve(row ?? null);
   },
   launchedBy: (call) => {
     let first: Row | null = null;

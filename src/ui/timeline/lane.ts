@@ -176,14 +176,14 @@ function coarsen(lane: Lane, zero: number): CoarseShares {
 /** Means over `of` bins each, from bin `first` on. */
 function summed(classes: readonly Shares[], first: number, of: number): Shares[] {
   return classes.flatMap(({ class: kind, shares }) => {
-    const found = new Float32Array(binsPerTile);
+    const bins = new Float32Array(binsPerTile);
     let any = false;
     for (let bin = first; bin < Math.min(first + binsPerTile * of, shares.length); bin++) {
       if (shares[bin] === 0) continue;
-      found[Math.floor((bin - first) / of)]! += shares[bin]! / of;
+      bins[Math.floor((bin - first) / of)]! += shares[bin]! / of;
       any = true;
     }
-    return any ? [{ class: kind, shares: found }] : [];
+    return any ? [{ class: kind, shares: bins }] : [];
   });
 }
 

@@ -31,7 +31,7 @@ export function search(timeline: Timeline, text: string, at: number): SearchResu
   for (const [number, name] of timeline.names.entries())
     if (name.toLowerCase().includes(wanted)) named.add(number);
   let count = 0;
-  const found: Record<'first' | 'next' | 'previous' | 'last', Match | null> = {
+  const matches: Record<'first' | 'next' | 'previous' | 'last', Match | null> = {
     first: null,
     next: null,
     previous: null,
@@ -44,12 +44,12 @@ export function search(timeline: Timeline, text: string, at: number): SearchResu
         count++;
         const start = lane.start[index]! - timeline.from;
         const match = { lane: number, index, start, end: lane.end[index]! - timeline.from };
-        if (match.start > at && match.start < (found.next?.start ?? Number.POSITIVE_INFINITY))
-          found.next = match;
-        if (match.start < at && match.start > (found.previous?.start ?? Number.NEGATIVE_INFINITY))
-          found.previous = match;
-        if (match.start < (found.first?.start ?? Number.POSITIVE_INFINITY)) found.first = match;
-        if (match.start > (found.last?.start ?? Number.NEGATIVE_INFINITY)) found.last = match;
+        if (match.start > at && match.start < (matches.next?.start ?? Number.POSITIVE_INFINITY))
+          matches.next = match;
+        if (match.start < at && match.start > (matches.previous?.start ?? Number.NEGATIVE_INFINITY))
+          matches.previous = match;
+        if (match.start < (matches.first?.start ?? Number.POSITIVE_INFINITY)) matches.first = match;
+        if (match.start > (matches.last?.start ?? Number.NEGATIVE_INFINITY)) matches.last = match;
       }
-  return { count, next: found.next ?? found.first, previous: found.previous ?? found.last };
+  return { count, next: matches.next ?? matches.first, previous: matches.previous ?? matches.last };
 }

@@ -129,13 +129,13 @@ export function selectedEvents(
         take(sort === 'start' ? lane.start[index]! : -ns, ns, { lane: number, index }, lane);
     });
   let total = 0;
-  const found: number[] = [];
+  const rowNumbers: number[] = [];
   each((key, ns) => {
     total += ns;
-    found.push(key);
+    rowNumbers.push(key);
   });
   // Only the events of the page become row objects: a selection can have millions.
-  const keys = Float64Array.from(found).sort();
+  const keys = Float64Array.from(rowNumbers).sort();
   const pages = Math.max(1, Math.ceil(keys.length / eventsPerPage));
   const page = Math.min(pages, Math.max(1, wantedPage));
   const first = (page - 1) * eventsPerPage;

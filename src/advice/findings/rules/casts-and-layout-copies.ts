@@ -58,7 +58,7 @@ export const castsAndLayoutCopies = stageRule(
     );
     const sum = (kernels: Iterable<SequenceKernel>) =>
       ([...kernels].reduce((total, { dur_ns }) => total + dur_ns, 0) * factor) / 1e6;
-    const found: Conversions = {
+    const conversionTimes: Conversions = {
       weights: sum(weights),
       casts: sum(separate.filter(({ role }) => role === 'cast')),
       layouts: sum(separate.filter(({ role }) => role === 'layout')),
@@ -66,11 +66,11 @@ export const castsAndLayoutCopies = stageRule(
       products: weightConversions.length,
       dequantized: [...weights].some(({ class: opClass }) => opClass !== 'copy'),
     };
-    const time = found.weights + found.casts + found.layouts;
+    const time = conversionTimes.weights + conversionTimes.casts + conversionTimes.layouts;
     if (time < minShare * stage.wall_ms) {
       return `separate casts and layout copies take ${part(time, stage.wall_ms)}`;
     }
-    return finding(context, stage, found);
+    return finding(context, stage, conversionTimes);
   },
   conversions,
 );

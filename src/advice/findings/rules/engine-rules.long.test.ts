@@ -55,7 +55,7 @@ async function judge(
     machine: { ...made.machine, busy },
   };
   const result = await firedRules(context, [rule]);
-  const drafts = result.found.map(({ draft }) => draft);
+  const drafts = result.ruleFindings.map(({ draft }) => draft);
   await expectEvidence(session, drafts);
   return { drafts, withheld: result.withheld, outcome: result.rules[0]!.outcome };
 }

@@ -56,13 +56,13 @@ export const gemmShape: Rule = {
     },
   ],
   async find(context) {
-    const found: StageOutcome[] = [];
+    const outcomes: StageOutcome[] = [];
     for (const stage of await stageFacts(context)) {
       const gemms = await gemmsOf(context, stage);
       for (const judge of [misaligned, quantized])
-        found.push([stage.kind, await judge(context, stage, gemms)]);
+        outcomes.push([stage.kind, await judge(context, stage, gemms)]);
     }
-    return outcomeOf(found, noTimeline);
+    return outcomeOf(outcomes, noTimeline);
   },
 };
 

@@ -72,7 +72,7 @@ const betweenSql = `SELECT c.bytes, c.dur_ns, c.exclusive_ns, coalesce(c.src_kin
   WHERE c.phase = 'outside' AND c.kind = 'HtoD' AND c.start_ns >= run.from_ns AND c.start_ns < run.until_ns`;
 
 async function judgeBetween(context: FindingContext): Promise<FoundDraft | string> {
-  const [found] = await context.database.query<{
+  const [between] = await context.database.query<{
     n: number;
     bytes: number;
     pageable: number;
@@ -87,9 +87,10 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
        (SELECT count(*) - 1 FROM windows WHERE kind IN ${stepKindsSql}) AS pauses
      FROM (${betweenSql})`,
   );
-  if (!found || found.n === 0 || found.pauses < 1) return 'nothing is copied to the device between stages';
-  if (found.ms < minShare * found.run_ms)
-    return `exposed copies to the device take ${part(found.ms, found.run_ms)} of the run`;
+  if (!between || between.n === 0 || between.pauses < 1)
+    return 'nothing is copied to the device between stages';
+  if (between.ms < minShare * between.run_ms)
+    return `exposed copies to the device take ${part(between.ms, between.run_ms)} of the run`;
   const { evidence } = await context.evidence<{ memory: string; copies: number; mib: number; ms: number }>(
     `SELECT memory, count(*) AS copies, round(sum(bytes) / 1048576, 3) AS mib, round(sum(dur_ns) / 1e6, 4) AS ms, round(sum(exclusive_ns) / 1e6, 4) AS exposed_ms
      FROM (${betweenSql}) GROUP BY memory ORDER BY exposed_ms DESC`,
@@ -98,16 +99,16 @@ async function judgeBetween(context: FindingContext): Promise<FoundDraft | strin
         .map((row) => `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')}, ${ms(row.ms)}`)
         .join('; '),
   );
-  const pageable = found.pageable > found.bytes / 2;
-  const each = found.ms / found.pauses;
+  const pageable = between.pageable > between.bytes / 2;
+  const each = between.ms / between.pauses;
   const rate = pinnedRate(context);
-  const after = ((found.bytes / found.pauses) * 1e3) / rate;
+  const after = ((between.bytes / between.pauses) * 1e3) / rate;
   return {
     stage: null,
-    title: `Exposed H2D copies between stages: ${mib(found.bytes / found.pauses)} from ${pageable ? 'pageable' : 'pinned'} memory before each, ${part(found.ms, found.run_ms)} of the run`,
+    title: `Exposed H2D copies between stages: ${mib(between.bytes / between.pauses)} from ${pageable ? 'pageable' : 'pinned'} memory before each, ${part(between.ms, between.run_ms)} of the run`,
     at_stake_ms: each,
-    run_ms: found.ms,
-    cause: `Before a stage starts, ${mib(found.bytes / found.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((found.bytes * 1e3) / Math.max(found.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
+    run_ms: between.ms,
+    cause: `Before a stage starts, ${mib(between.bytes / between.pauses)} are copied to the device in ${ms(each)}, at ${formatQuantity((between.bytes * 1e3) / Math.max(between.dur_ms, 1e-9), 'B/s')}, while no kernel runs. ${pageable ? fromPageable : 'The stage waits for them.'}`,
     change: changeOf(pageable),
     gain: {
       expected_ms: each,

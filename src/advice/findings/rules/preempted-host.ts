@@ -38,13 +38,13 @@ export const preemptedHost: Rule = {
   async find(context) {
     const stages = await stageFacts(context);
     if (stages.length === 0) return { outcome: 'not_applicable', why: noTimeline };
-    const found: StageOutcome[] = [];
+    const outcomes: StageOutcome[] = [];
     for (const stage of stages) {
       const result = await preempted(context, stage);
-      if (result !== null) found.push([stage.kind, result]);
+      if (result !== null) outcomes.push([stage.kind, result]);
     }
     return outcomeOf(
-      found,
+      outcomes,
       'The run delay of the launching thread was not sampled during the timeline (inferscope run samples it on Linux).',
     );
   },

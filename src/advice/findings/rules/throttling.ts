@@ -91,7 +91,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
     check: 'inferscope monitor --while -- <command>, then repeat the run',
   };
   const hits = await stagesHit(context, lowered);
-  const found = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
+  const drafts = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
     const waterfall = context.waterfalls.find((candidate) => candidate.kind === kind);
     const measured = waterfall && headlineTime(waterfall).value;
     if (!waterfall || !measured) return [];
@@ -116,7 +116,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
       },
     ];
   });
-  if (found.length > 0) return found;
+  if (drafts.length > 0) return drafts;
   const where =
     hits.length > 0
       ? `, in ${hits.map(({ kind, share }) => `${formatPercent(share)} of ${kind}`).join(' and ')}`

@@ -39,13 +39,13 @@ function marks(
 ): MarkedRange[] {
   const labels = Array.from(shapes['name'] ?? [], (code) => label(code));
   const isWanted = labels.map(isMark);
-  const found: MarkedRange[] = [];
+  const ranges: MarkedRange[] = [];
   for (let row = 0; row < rows; row++) {
     const code = shape[row]!;
     if (!isWanted[code] || Number.isNaN(end[row]!)) continue;
-    found.push({ pid: shapes['pid']![code]!, startNs: start[row]!, endNs: end[row]!, label: labels[code]! });
+    ranges.push({ pid: shapes['pid']![code]!, startNs: start[row]!, endNs: end[row]!, label: labels[code]! });
   }
-  return found;
+  return ranges;
 }
 
 // oxlint-disable-next-line require-await
