@@ -6,6 +6,7 @@ import {
   pipelineOf,
   slowLink,
 } from '../../facts/collectives/job.js';
+import { type KvTransfer, kvTransfersSql } from '../../facts/collectives/transfers.js';
 import { collectiveSource } from '../../facts/trace/collectives.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { capturesOfRanks } from './rank-times.js';
@@ -18,6 +19,8 @@ export interface JobCauses {
   link: LinkUse | null;
   expert: ExpertLoad | null;
   pipeline: Pipeline | null;
+  /** KV caches that the analyzed rank sends or receives. */
+  kvTransfers: KvTransfer[];
 }
 
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<JobCauses | null>>>();
@@ -41,11 +44,18 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<JobCa
     link: await slowLink(database, captures, stage),
     expert: await hotExpert(database, captures, stage),
     pipeline: await pipelineOf(database, captures, { ...stage, ranks }),
+    kvTransfers: (
+      await database.query<KvTransfer>(kvTransfersSql(captures, stage.kind, stage.instances))
+    ).filter(({ rank }) => rank === context.scope?.source.focus.rank),
   };
 }
 
 /** Time affected by uneven experts, ms per instance (mean). */
 export const expertStake = ({ wire_ms, waiting_ms }: ExpertLoad): number => wire_ms + waiting_ms;
+
+/** Exposed time of transfers of KV caches, ms per instance (mean). */
+export const kvExposedMs = ({ kvTransfers }: JobCauses): number =>
+  kvTransfers.reduce((sum, { exposed_ms }) => sum + exposed_ms, 0);
 
 /** Whether a rank is in the communicator of a slow link. */
 export const isMember = ({ members }: LinkUse, rank: number | null): boolean =>

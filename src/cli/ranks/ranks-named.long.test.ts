@@ -134,7 +134,7 @@ test('a slow stage of a pipeline is reported as such, and the bubble is only its
 
 test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, compared with the link', async () => {
   const bytes = 64 * 2 ** 20;
-  const { collectives, findings } = await explained({
+  const { collectives, findings, session } = await explained({
     seed: 4,
     ranks: 4,
     steps: 10,
@@ -159,6 +159,14 @@ test('disaggregated serving: KV cache goes from prefill ranks to decode ranks, c
     expect(receiver_waits_ms).toBeGreaterThan(10 * sender_waits_ms);
   }
   expect(findings.map(({ rule }) => rule)).not.toContain('pipeline_bubbles');
+  const steps = 10;
+  // The rank with the longer stage is analyzed first: a prefill, which sends while its next step starts.
+  expect(findings[0]).toMatchObject({ id: 'kv_transfer:prefill', hidden_by: null });
+  const decode = (await explainSession(session, { rank: 2 })).data.findings;
+  // A receive blocks its decode step: the whole transfer and the waiting before it are exposed.
+  const { wire_ms: wireMs, receiver_waits_ms: waitsMs } = transfers.find(({ receiver }) => receiver === 2)!;
+  expect(decode[0]).toMatchObject({ id: 'kv_transfer:decode', hidden_by: null });
+  expect(decode[0]!.at_stake_ms).toBeCloseTo((wireMs + waitsMs) / steps, 3);
 });
 
 test.each(seeds)('seed %s without a fault: none of the rules fires', async (seed) => {

@@ -1,16 +1,31 @@
 import { sendAndRecv } from '../../model/collectives.js';
 import type { JobTransfer } from '../../model/documents/collectives.js';
 import { type Figure, figure } from '../../model/figure.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { captureList } from '../trace/collectives.js';
+import { callLossesSql } from './job.js';
 
-interface TransferRow extends Omit<JobTransfer, 'bandwidth' | 'of_link' | 'kv_cache'> {
-  sender_kind: string | null;
-  receiver_kind: string | null;
-}
+type TransferRow = Omit<JobTransfer, 'bandwidth' | 'of_link'>;
 
 /**
- * Transfers from each rank of a job to another, by total time. In disaggregated serving a rank that only computes
- * prefills sends the KV cache to one that decodes.
+ * SQL of the pairs of ranks with transfers. In disaggregated serving a rank that only computes prefills sends the KV cache to one that
+ * decodes.
+ * @param where condition on the rows of `stages`
+ */
+export const pairsSql = (where: string): string =>
+  `SELECT p.*, coalesce(s.kind = 'prefill' AND r.kind = 'decode', false) AS kv_cache
+   FROM (SELECT DISTINCT communicator, rank AS sender, peer AS receiver FROM collectives WHERE operation = '${sendAndRecv}' AND peer IS NOT NULL AND received_bytes = 0) p
+   ${['s', 'r']
+     .map(
+       (end) => `LEFT JOIN (
+     SELECT rank, CASE WHEN count_if(kind = 'prefill') = count(*) THEN 'prefill' WHEN bool_or(kind IN ('decode', 'mixed')) THEN 'decode' END AS kind
+     FROM stages WHERE ${where} AND kind IN ('prefill', 'decode', 'mixed') GROUP BY rank) ${end} ON ${end}.rank = ${end === 's' ? 'sender' : 'receiver'}`,
+     )
+     .join(' ')}`;
+
+/**
+ * Transfers from each rank of a job to another, by total time.
  * @param link between the ranks, B/s
  */
 export async function transfersOf(
@@ -19,19 +34,14 @@ export async function transfersOf(
   link: Figure,
 ): Promise<JobTransfer[]> {
   const rows = await database.query<TransferRow>(
-    `WITH kinds AS (
-       SELECT rank, CASE WHEN count_if(kind = 'prefill') = count(*) THEN 'prefill' WHEN bool_or(kind IN ('decode', 'mixed')) THEN 'decode' END AS kind
-       FROM stages WHERE execution_id = '${execution}' AND kind IN ('prefill', 'decode', 'mixed') GROUP BY rank),
-     ends AS (
-       SELECT c.communicator, k.bytes, k.shortest_ns, c.dur_ns - k.shortest_ns AS waiting_ns, c.rank, c.peer, c.received_bytes = 0 AS sends
-       FROM collectives c JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
-       WHERE c.operation = '${sendAndRecv}' AND c.peer IS NOT NULL)
-     SELECT any_value(rank) FILTER (sends) AS sender, any_value(peer) FILTER (sends) AS receiver, count_if(sends) AS transfers, coalesce(sum(bytes) FILTER (sends), 0)::BIGINT AS bytes,
-       sum(shortest_ns) FILTER (sends) / 1e6 AS wire_ms, sum(waiting_ns) FILTER (sends) / 1e6 AS sender_waits_ms, sum(waiting_ns) FILTER (NOT sends) / 1e6 AS receiver_waits_ms,
-       (SELECT kind FROM kinds WHERE rank = any_value(e.rank) FILTER (e.sends)) AS sender_kind, (SELECT kind FROM kinds WHERE rank = any_value(e.peer) FILTER (e.sends)) AS receiver_kind
-     FROM ends e GROUP BY communicator HAVING count_if(sends) > 0 ORDER BY wire_ms DESC, sender, receiver`,
+    `SELECT sender, receiver, count(*) AS transfers, sum(bytes)::BIGINT AS bytes, sum(shortest_ns) / 1e6 AS wire_ms,
+       sum(sender_ns - shortest_ns) / 1e6 AS sender_waits_ms, sum(receiver_ns - shortest_ns) / 1e6 AS receiver_waits_ms, any_value(kv_cache) AS kv_cache
+     FROM (${pairsSql(`execution_id = '${execution}'`)}) JOIN collective_calls k USING (communicator)
+     JOIN (SELECT communicator, operation, sequence, max(dur_ns) FILTER (received_bytes = 0) AS sender_ns, max(dur_ns) FILTER (received_bytes > 0) AS receiver_ns
+       FROM collectives GROUP BY ALL) c ON c.communicator = k.communicator AND c.operation = k.operation AND c.sequence = k.sequence
+     GROUP BY sender, receiver ORDER BY wire_ms DESC, sender, receiver`,
   );
-  return rows.map(({ sender_kind, receiver_kind, ...row }) => {
+  return rows.map((row) => {
     const bandwidth = figure(row.bytes / (row.wire_ms / 1e3), 'B/s', 'bytes over the time of both ends', {
       n: row.transfers,
     });
@@ -42,7 +52,29 @@ export async function transfersOf(
         link.value === null
           ? link
           : figure(bandwidth.value / link.value, 'ratio', `bandwidth over ${link.source}`),
-      kv_cache: sender_kind === 'prefill' && receiver_kind === 'decode',
     };
   });
 }
+
+/** KV caches that a rank sends or receives in a kind of stage, mean per instance. */
+export interface KvTransfer extends Record<string, number> {
+  rank: number;
+  sender: number;
+  receiver: number;
+  transfers: number;
+  bytes: number;
+  /** Time of the shorter end, ms. */
+  wire_ms: number;
+  /** Part of the rank's own end without compute at the same time, ms, including waiting_ms. */
+  exposed_ms: number;
+  /** Exposed time until the other rank is ready, ms. */
+  waiting_ms: number;
+}
+
+/** SQL of KvTransfer, the largest exposed time first. */
+export const kvTransfersSql = (captures: readonly string[], kind: PhaseKind, instances: number): string =>
+  `SELECT l.rank, sender, receiver, count(*) / ${instances} AS transfers, coalesce(sum(k.bytes), 0)::DOUBLE / ${instances} AS bytes,
+     sum(k.shortest_ns) / 1e6 / ${instances} AS wire_ms, sum(l.exposed_ns) / 1e6 / ${instances} AS exposed_ms, sum(l.skew_ns) / 1e6 / ${instances} AS waiting_ms
+   FROM (${callLossesSql(captures, kind)}) l JOIN (${pairsSql(`capture_id IN (${captureList(captures)})`)}) p ON p.communicator = l.communicator AND kv_cache
+   JOIN collective_calls k ON k.communicator = l.communicator AND k.operation = l.operation AND k.sequence = l.sequence
+   GROUP BY l.rank, sender, receiver ORDER BY exposed_ms DESC, l.rank, sender, receiver`;

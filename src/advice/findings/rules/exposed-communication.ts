@@ -1,6 +1,6 @@
 import { gainOf } from '../gain.js';
 import { type CollectiveWaits, collectiveWaits } from '../collective-waits.js';
-import { isMember, type JobCauses, jobCauses } from '../job-causes.js';
+import { isMember, type JobCauses, jobCauses, kvExposedMs } from '../job-causes.js';
 import { programOf } from '../framework.js';
 import { nameOf, type RankTime } from '../rank-times.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
@@ -49,7 +49,7 @@ export const exposedCommunication = stageRule(
     }
     const waits = await collectiveWaits(context, stage);
     const causes = await jobCauses(context, stage);
-    if (waits && (causes?.link || causes?.expert || causes?.pipeline))
+    if (waits && causes && (causes.link || causes.expert || causes.pipeline || kvExposedMs(causes) > 0))
       return remaining(context, stage, waits, causes);
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
     if (!computesLonger(waits)) return waiting(context, stage, waits);
@@ -142,21 +142,24 @@ const waitingText = (rows: RankCollectives[]): string =>
     )
     .join('; ');
 
-/** Exchange time minus what slow_link, expert_imbalance and pipeline_bubbles claim with a cause. */
+/** Exchange time minus what slow_link, expert_imbalance, pipeline_bubbles and kv_transfer claim with a cause. */
 function remaining(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits,
-  { link, expert, pipeline }: JobCauses,
+  causes: JobCauses,
 ): Promise<FoundDraft> | string {
   const { focusWaits } = waits;
-  const lost = (link && isMember(link, focusWaits.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0);
+  const { link, expert, pipeline, kvTransfers } = causes;
+  const kvWireMs = kvExposedMs(causes) - kvTransfers.reduce((sum, { waiting_ms }) => sum + waiting_ms, 0);
+  const lost =
+    (link && isMember(link, focusWaits.rank) ? link.lost_ms : 0) + (expert?.wire_ms ?? 0) + kvWireMs;
   const exchangeMs = Math.max(
     0,
     Math.min(stage.comm_ms, focusWaits.exposed_ms - focusWaits.exposed_waiting_ms - lost),
   );
   return exchangeMs < minShare * stage.wall_ms
-    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
+    ? `beyond ${[link && 'slow_link', expert && 'expert_imbalance', pipeline && 'pipeline_bubbles', kvTransfers.length > 0 && 'kv_transfer'].filter(Boolean).join(' and ')}, ${part(exchangeMs, stage.wall_ms)} is exposed`
     : exchange(context, { ...stage, comm_ms: exchangeMs }, waits);
 }
 

@@ -17,6 +17,7 @@ import { recompilation } from './recompilation.js';
 import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
+import { kvTransfer } from './kv-transfer.js';
 import { pipelineBubbles } from './pipeline-bubbles.js';
 import { expertImbalance } from './expert-imbalance.js';
 import { slowLinkRule } from './slow-link.js';
@@ -62,6 +63,7 @@ export const rules: readonly Rule[] = [
   slowLinkRule,
   expertImbalance,
   pipelineBubbles,
+  kvTransfer,
   exposedCommunication,
   serialisedStreams,
   gpuIdleBetweenRequests,
