@@ -62,9 +62,9 @@ async function finding(
   const total = (column: 'bytes' | 'wire_ms' | 'waiting_ms' | 'transfers') =>
     kvTransfers.reduce((sum, row) => sum + row[column], 0);
   const sends = kvTransfers.every(({ rank, sender }) => rank === sender);
-  const others = [
-    ...new Set(kvTransfers.map(({ sender, receiver }) => (sends ? receiver : sender))),
-  ].toSorted((a, b) => a - b);
+  const others = new Set(kvTransfers.map(({ sender, receiver }) => (sends ? receiver : sender)));
+  const numbers = rankRanges([...others].toSorted((a, b) => a - b));
+  const otherRanks = others.size > 1 ? `ranks ${numbers}` : `rank ${numbers}`;
   const waitingMs = total('waiting_ms');
   const rate = formatQuantity(total('bytes') / (total('wire_ms') / 1e3), 'B/s');
   const { framework } = await programOf(context);
@@ -72,7 +72,7 @@ async function finding(
     stage: kind,
     title: `Exposed transfer of KV caches: ${part(exposed, wall)} of ${everyInstance(kind)} while nothing computes`,
     at_stake_ms: exposed,
-    cause: `In ${instanceWord(kind)} ${plural(total('transfers'), 'KV cache')} of ${formatBytes(total('bytes') / total('transfers'))} ${sends ? 'to' : 'from'} ${others.length === 1 ? 'rank' : 'ranks'} ${rankRanges(others)} at ${rate}.${waitingMs > 0 ? ` ${ms(waitingMs)} of the exposed time is waiting for the other rank.` : ''}`,
+    cause: `In ${instanceWord(kind)} ${plural(total('transfers'), 'KV cache')} of ${formatBytes(total('bytes') / total('transfers'))} ${sends ? 'to' : 'from'} ${otherRanks} at ${rate}.${waitingMs > 0 ? ` ${ms(waitingMs)} of the exposed time is waiting for the other rank.` : ''}`,
     change: {
       kind: 'config',
       text: sends
