@@ -17,6 +17,12 @@ test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the u
   expect(homeFolders({}).cache).toBe(join(homedir(), '.local/share/inferscope/cache'));
 });
 
+test('a URL is rejected instead of becoming a folder of that name', () => {
+  expect(() => homeFolders({ INFERSCOPE_HOME: 's3://bucket/prefix' })).toThrow(
+    expect.objectContaining({ code: 'E_USAGE', message: expect.stringContaining('s3://bucket/prefix') }),
+  );
+});
+
 test('creates a writable home and leaves it empty', () => {
   const home = ensureWritable(testHome());
   expect(readdirSync(home.root).sort()).toEqual(['cache', 'sessions']);

@@ -2,6 +2,7 @@ import { rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
+import { InferscopeError } from '../model/errors.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { probePath } from './temporary-folder.js';
@@ -14,11 +15,22 @@ export interface Home {
   cache: string;
 }
 
-/** $INFERSCOPE_HOME, else $XDG_DATA_HOME/inferscope, else ~/.local/share/inferscope. Creates nothing. */
+/**
+ * $INFERSCOPE_HOME, else $XDG_DATA_HOME/inferscope, else ~/.local/share/inferscope. Creates nothing.
+ * @throws E_USAGE for a URL, which would become a folder of that name
+ */
 export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
   // The XDG base directory specification requires to ignore relative values.
   const xdg = env['XDG_DATA_HOME']?.startsWith('/') ? env['XDG_DATA_HOME'] : null;
   const chosen = env['INFERSCOPE_HOME'];
+  if (chosen && /^\w+:\/\//.test(chosen))
+    throw new InferscopeError('E_USAGE', {
+      what: `INFERSCOPE_HOME is not a folder: ${chosen}`,
+      why: 'Sessions are written and analyzed in a folder of this machine, or of a file system that it mounts.',
+      fix:
+        'Query a session in S3 in place:  inferscope sql --from s3://BUCKET/PREFIX/SESSION --load-extension HTTPFS QUERY\n' +
+        'Or copy it:  aws s3 sync s3://BUCKET/PREFIX/SESSION FOLDER/sessions/SESSION, and set INFERSCOPE_HOME=FOLDER',
+    });
   const root = chosen ? resolve(chosen) : join(xdg ?? join(homedir(), '.local', 'share'), 'inferscope');
   return { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
 }
