@@ -163,6 +163,7 @@ async function fitting(
     const note = noteOf(plan, { windows, level, id: session.id });
     const data = encodeTimeline({
       shown: showTimeline(timeline, 0),
+      names: timeline.names,
       counters,
       steps,
       note,

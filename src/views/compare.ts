@@ -3,7 +3,7 @@ import type { CompareResult, StageValue } from '../model/documents/compare.js';
 import type { Figure } from '../model/figure.js';
 import { formatQuantity } from '../vocabulary/format.js';
 import { kernelChangeLabels } from '../vocabulary/kernel-changes.js';
-import { cutMiddle, kernelLabel } from '../vocabulary/kernel-label.js';
+import { kernelLabel } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import type { Block, Column, Part, Row, Section, Text, View } from './block.js';
@@ -17,7 +17,6 @@ const kernelsInText = 12;
 const tilesInText = 8;
 /** Classes below this share of every session's stage are shown only on the page. */
 const minShare = 0.005;
-const nameWidth = 30;
 
 /** Link to a kernel's own page, on pages that have one. */
 type KernelLink = (session: number, name: string) => string | undefined;
@@ -286,7 +285,7 @@ function kernelBlocks(data: CompareResult, linkTo: KernelLink): Block[] {
     return {
       level: inText.has(kernel) ? 1 : 3,
       cells: [
-        { text: cutMiddle(label, nameWidth), hint: `${classLabels[opClass]}: ${name.slice(0, 400)}` },
+        { text: label, hint: `${classLabels[opClass]}: ${name.slice(0, 400)}` },
         ...values.map((value, index): Text => {
           if (!value) return { missing: none };
           const time = value.mean_ns / 1e6;

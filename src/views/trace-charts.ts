@@ -2,7 +2,7 @@ import { barParts } from '../model/bars.js';
 import { opClasses } from '../model/classes.js';
 import type { TraceResult, TraceTimeline } from '../model/documents/trace.js';
 import { barColor, classColors, phaseColor } from '../vocabulary/colors.js';
-import { idleCauseLabel, idleCauses } from '../vocabulary/idle-causes.js';
+import { idleCauses } from '../vocabulary/idle-causes.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import type { KeyEntry, LinesChart, TimelineChart } from './chart.js';
@@ -10,9 +10,12 @@ import type { KeyEntry, LinesChart, TimelineChart } from './chart.js';
 type Density = TraceTimeline['density'];
 type Kind = TimelineChart['kinds'][number];
 
-/** The program's ranges on top, one line per nesting depth; then the lanes of the document. */
-export function timelineChart(timeline: TraceTimeline): TimelineChart {
-  const { stages, events, lanes, names, dur_ns } = timeline;
+/**
+ * The program's ranges on top, one line per nesting depth; then the lanes of the document.
+ * @param textOf text of an event
+ */
+export function timelineChart(timeline: TraceTimeline, textOf: (event: Event) => string): TimelineChart {
+  const { stages, events, lanes, dur_ns } = timeline;
   const depths = 1 + Math.max(0, ...stages.map(({ depth }) => depth));
   const kinds = new Map<string, { index: number; kind: Kind }>();
   const indexOf = (kind: Kind): number => {
@@ -39,7 +42,7 @@ export function timelineChart(timeline: TraceTimeline): TimelineChart {
           ] as const,
       ),
       ...events.map((event) => {
-        const kind = eventKind(names[event.name] ?? '', event.class, lanes[event.lane]?.what);
+        const kind = eventKind(textOf(event), event, timeline);
         return [depths + event.lane, event.start_ns, event.dur_ns, indexOf(kind)] as const;
       }),
     ],
@@ -49,11 +52,11 @@ export function timelineChart(timeline: TraceTimeline): TimelineChart {
 }
 
 type Event = TraceTimeline['events'][number];
-type What = TraceTimeline['lanes'][number]['what'];
 
-function eventKind(name: string, opClass: Event['class'], what: What | undefined): Kind {
+function eventKind(label: string, event: Event, { lanes, names }: TraceTimeline): Kind {
+  const what = lanes[event.lane]?.what;
   if (what === 'idle') {
-    const label = idleCauseLabel(name);
+    const name = names[event.name] ?? '';
     const meaning = idleCauses[name]?.meaning;
     return {
       label,
@@ -62,8 +65,9 @@ function eventKind(name: string, opClass: Event['class'], what: What | undefined
       notes: meaning === undefined ? [] : [meaning],
     };
   }
-  const named = { label: name, title: name };
-  if (opClass !== null) return { ...named, color: classColors[opClass], notes: [classLabels[opClass]] };
+  const named = { label, title: label };
+  if (event.class !== null)
+    return { ...named, color: classColors[event.class], notes: [classLabels[event.class]] };
   return { ...named, color: what === 'copies' ? classColors.copy : 'serial', notes: [] };
 }
 

@@ -1,6 +1,7 @@
 import { thinned } from '../model/thinned.js';
 import type { TraceResult } from '../model/documents/trace.js';
 import { idleCauseLabel } from '../vocabulary/idle-causes.js';
+import { kernelLabel } from '../vocabulary/kernel-label.js';
 import { classLabels } from '../vocabulary/op-classes.js';
 import { metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
 import { phaseLabel } from '../vocabulary/stages.js';
@@ -19,7 +20,10 @@ const mean = (shares: readonly number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
 
 /** One prefill and a few steps, event by event, and GPU activity over the whole capture. */
-export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Section {
+export function timelineSection({
+  timeline,
+  kernels = [],
+}: Pick<TraceResult, 'timeline'> & Partial<Pick<TraceResult, 'kernels'>>): Section {
   const onCpu = timeline?.lanes.every(({ what }) => what === 'operators') ?? false;
   const section = { id: 'timeline', title: onCpu ? 'Timeline' : 'GPU timeline', level: 3 as const };
   if (!timeline) {
@@ -27,6 +31,13 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
     return { ...section, blocks: [{ t: 'missing', what: 'No timeline.', why }] };
   }
   const { density, events, lanes, names, dropped } = timeline;
+  const tiles = new Map(kernels.map(({ name, tile }) => [name, tile]));
+  const textOf = ({ lane, name: index }: (typeof events)[number]): string => {
+    const name = names[index] ?? '';
+    const what = lanes[lane]?.what;
+    if (what === 'idle') return idleCauseLabel(name);
+    return what === 'kernels' ? kernelLabel(name, tiles.get(name) ?? null) : name;
+  };
   const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, longest);
   return {
     ...section,
@@ -51,7 +62,7 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
       {
         t: 'chart',
         label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
-        chart: timelineChart(timeline),
+        chart: timelineChart(timeline, textOf),
         behind: tableOf(
           events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
           [
@@ -59,10 +70,7 @@ export function timelineSection({ timeline }: Pick<TraceResult, 'timeline'>): Se
             {
               id: 'event',
               head: 'event',
-              of: ({ lane, name }) => {
-                const text = names[name] ?? '';
-                return lanes[lane]?.what === 'idle' ? idleCauseLabel(text) : { code: text };
-              },
+              of: (event) => (lanes[event.lane]?.what === 'idle' ? textOf(event) : { code: textOf(event) }),
             },
             {
               id: 'class',

@@ -84,7 +84,7 @@ describe('an exported file with its timeline', () => {
     const [[kernels]] = sqlRows(
       at,
       name,
-      `SELECT count(*)::INT FROM (SELECT short_name AS name, execution_id FROM kernels UNION ALL SELECT name, execution_id FROM ops UNION ALL SELECT name, execution_id FROM api_calls)
+      `SELECT count(*)::INT FROM (SELECT name, execution_id FROM kernels UNION ALL SELECT name, execution_id FROM ops UNION ALL SELECT name, execution_id FROM api_calls)
        WHERE name ILIKE '%elementwise%' AND execution_id = (SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)`,
     ) as [[number]];
     expect(await page.textContent('#found')).toBe(`${kernels} found`);

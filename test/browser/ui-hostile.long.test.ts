@@ -96,7 +96,7 @@ describe('hostile names', () => {
     await page.mouse.up();
     await page.keyboard.up('Shift');
     await page.waitForSelector('#details table');
-    // Calls are shown with their full names, kernels with their short names.
+    // Calls are shown with their full names, kernels with their labels.
     expect(await page.textContent('#details')).toContain('<img src=x onerror');
     await expectInert(page);
     await page.close();

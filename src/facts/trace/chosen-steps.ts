@@ -22,6 +22,8 @@ export interface ChosenStep {
 
 export interface StepEvent {
   name: string;
+  /** Tile of a GEMM; null if the name does not show it. */
+  tile: string | null;
   /** Null for a call. */
   class: OpClass | null;
   start_ns: number;
@@ -52,15 +54,15 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
   );
   const chosen: ChosenStep[] = [];
   for (const { kind, start_ns, end_ns, nth, n: stepCount } of steps) {
-    const inside = (table: string, name: string, opClass: string): Promise<(StepEvent & { n: number })[]> =>
+    const inside = (table: string, columns: string): Promise<(StepEvent & { n: number })[]> =>
       database.query(
-        `SELECT coalesce(${name}, '') AS name, ${opClass} AS class, greatest(start_ns, $1) - $1 AS start_ns,
+        `SELECT ${columns}, greatest(start_ns, $1) - $1 AS start_ns,
                 least(start_ns + dur_ns, $2) - greatest(start_ns, $1) AS dur_ns, count(*) OVER () AS n
          FROM ${table} WHERE start_ns < $2 AND start_ns + dur_ns > $1 ORDER BY start_ns LIMIT ${eventsShown}`,
         [start_ns, end_ns],
       );
-    const kernels = await inside('own_kernels', 'short_name', 'class');
-    const calls = await inside('own_api', 'name', 'NULL');
+    const kernels = await inside('own_kernels', "coalesce(name, short_name, '') AS name, tile, class");
+    const calls = await inside('own_api', "coalesce(name, '') AS name, NULL AS tile, NULL AS class");
     const leftOut = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
     const left_out = leftOut(kernels) + leftOut(calls);
     chosen.push({ kind, nth, of: stepCount, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });

@@ -42,7 +42,12 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     kinds
       .map((what) => {
         const [rows, lane, name, opClass] = {
-          kernels: ['own_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
+          kernels: [
+            'own_kernels',
+            "'stream ' || coalesce(stream::VARCHAR, '?')",
+            'coalesce(name, short_name)',
+            'class',
+          ],
           copies: ['own_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
           api: ['own_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
           idle: [`(${gapPartRows(inside)})`, "'idle'", 'cause', 'NULL'],

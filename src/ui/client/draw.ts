@@ -19,7 +19,7 @@ export interface Scene {
   tiles: Tiles;
   /** Colors by table and class. */
   colors: Record<string, string[]>;
-  names: readonly string[];
+  labels: readonly string[];
   /** Colors of the light or dark theme. */
   theme: { ink: string; muted: string; line: string; surface: string; raised: string; link: string };
   selected: Mark | null;
@@ -141,7 +141,7 @@ function drawRecord(
       // Once per event: in the tile where the event starts, or in the leftmost visible one.
       if (last - start > 24 && (eventStart >= from || from <= scene.range.start))
         names.push({
-          name: scene.names[record.name[i]!] ?? '',
+          name: scene.labels[record.name[i]!] ?? '',
           left: start,
           top,
           width: Math.min(last, scene.width) - start,

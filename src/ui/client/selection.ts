@@ -7,6 +7,7 @@ import type {
   Span,
   TimelineShown,
 } from '../timeline/shown.js';
+import { safeText } from '../../render/safe-text.js';
 import { byId, element } from './panel.js';
 import type { TimelineSource } from './source.js';
 
@@ -23,8 +24,13 @@ interface Shown {
   failed: (error: unknown) => void;
 }
 
-const button = (text: string, act: () => void): HTMLButtonElement => {
-  const made = element('button', { type: 'button' }, text);
+/** @param title shown on hover if the text is not the whole name */
+const button = (text: string, act: () => void, title = text): HTMLButtonElement => {
+  const made = element(
+    'button',
+    { type: 'button', ...(title === text ? {} : { title: safeText(title) }) },
+    text,
+  );
   made.addEventListener('click', act);
   return made;
 };
@@ -98,9 +104,9 @@ export class SelectionPanel {
         { count, text, share }: { count: number; text: string; share: string },
       ) => tr(name, [formatCount(count), text, share]);
       const choose = (text: string, name: string | null): Node =>
-        button(text, () => this.choose({ group, name, sort: 'time', page: 1 }));
+        button(text, () => this.choose({ group, name, sort: 'time', page: 1 }), name ?? text);
       if (names.length > 1) body.append(row(choose('all', null), all));
-      for (const name of names) body.append(row(choose(name.name || 'without a name', name.name), name));
+      for (const name of names) body.append(row(choose(name.label || 'without a name', name.name), name));
       if (others) body.append(row(plural(others.names, 'other name'), others));
       columns.append(tableOf(label, ['name', 'count', 'time', 'of the selection'], body));
     }
@@ -132,7 +138,7 @@ export class SelectionPanel {
         .timeline()
         .tracks.find(({ firstLane, lanes }) => lane >= firstLane && lane < firstLane + lanes)?.label ?? '';
     const body = element('tbody');
-    for (const { lane, index, name, start, duration, text: part } of rows)
+    for (const { lane, index, label: name, start, duration, text: part } of rows)
       body.append(
         tr(
           button(name || 'without a name', () => this.shown.follow({ lane, index })),
@@ -143,7 +149,7 @@ export class SelectionPanel {
     const sorted = (sort: Listed['sort'], text: string): Node =>
       button(text, () => this.choose({ ...listed, sort, page: 1 }));
     const table = tableOf(
-      `Single events: ${label}${listed.name === null ? '' : `, ${listed.name}`}`,
+      `Single events: ${label}${listed.name === null ? '' : `, ${rows[0]?.label ?? listed.name}`}`,
       ['name', sorted('start', 'start'), 'duration', sorted('time', 'inside the selection'), 'track'],
       body,
     );

@@ -14,8 +14,8 @@ import { bytes, json } from './fetched.js';
 
 /** Where a page gets its timeline data: a server or the exported file itself. Times are ns after the start of the timeline. */
 export interface TimelineSource {
-  /** @param names number of names that the page has already */
-  timeline(names: number): Promise<TimelineShown>;
+  /** @param labels number of labels that the page has already */
+  timeline(labels: number): Promise<TimelineShown>;
   counters(): Promise<Counter[]>;
   steps(): Promise<Steps[]>;
   tile(level: number, tile: number): Promise<LaneRecord[]>;
@@ -45,7 +45,7 @@ export function servedSource(api: string, execution: string): TimelineSource {
   const path = (of: string, query: Record<string, string | number> = {}): string =>
     `${api}/${of}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
   return {
-    timeline: (names) => json(path('timeline', { names })),
+    timeline: (labels) => json(path('timeline', { labels })),
     counters: () => json(path('counters')),
     steps: () => json(path('steps')),
     tile: async (level, tile) => decodeRecords(await bytes(path('tiles', { level, tile }))),

@@ -35,7 +35,7 @@ export const showTimeline = (source: TimelineSource): void => void start(source)
 async function start(source: TimelineSource): Promise<void> {
   let shown = await source.timeline(0);
   const counters = await source.counters();
-  const names = shown.names.map((name) => safeText(name));
+  const labels = shown.labels.map((label) => safeText(label));
   const range = new Range(Math.max(1, shown.span));
   /** Keys of collapsed groups. */
   const closed = new Set<string>();
@@ -48,7 +48,7 @@ async function start(source: TimelineSource): Promise<void> {
     layout: layoutOf(shown, counters, closed),
     tiles,
     colors: {},
-    names,
+    labels,
     theme: themeOf(),
     selected: null,
     event: null,
@@ -319,8 +319,8 @@ async function start(source: TimelineSource): Promise<void> {
       status.textContent = `reading ${shown.reading.replace('_', ' ')} …`;
       await new Promise((resolve) => setTimeout(resolve, 250));
       const before = shown.tracks.length;
-      shown = await source.timeline(names.length);
-      names.push(...shown.names.map((name) => safeText(name)));
+      shown = await source.timeline(labels.length);
+      labels.push(...shown.labels.map((label) => safeText(label)));
       if (shown.tracks.length === before) continue;
       tiles.clear();
       legend();

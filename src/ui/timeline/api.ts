@@ -34,7 +34,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
 
   api.get('/timeline', async (context) => {
     const { timeline } = await of(context);
-    const known = Number(context.req.query('names') ?? 0);
+    const known = Number(context.req.query('labels') ?? 0);
     return context.json(showTimeline(timeline, known));
   });
   api.get('/tiles', async (context) => {

@@ -9,6 +9,7 @@ import { type Timeline, type Track } from './timeline.js';
 
 const hidden = new Set([
   'execution_id',
+  'short_name',
   'capture_id',
   'host',
   'start_ns',
@@ -42,13 +43,13 @@ export async function eventDetails(
   if (!found || index >= found.lane.length) return null;
   const { track, lane } = found;
   const [start, end] = [lane.start[index]!, lane.end[index]!];
-  const name = timeline.names[lane.name[index]!] ?? '';
+  const label = timeline.labels[lane.name[index]!] ?? '';
   const times = { start: start - timeline.from, end: end - timeline.from };
   const row = await rows.rowOf(track, start, end);
   const oneRank = timeline.tracks.every(({ rank }) => rank === track.rank);
   const columns = tables[track.table].columns as Record<string, { doc: string }>;
   const facts = Object.entries(row ?? {})
-    .filter(([column, value]) => value !== null && !hidden.has(column) && value !== name)
+    .filter(([column, value]) => value !== null && !hidden.has(column) && value !== label)
     .filter(([column]) => column !== 'rank' || !oneRank)
     .sort(([a], [b]) => places.indexOf(a) - places.indexOf(b))
     .map(([column, value]) => ({
@@ -57,7 +58,7 @@ export async function eventDetails(
       meaning: columns[column]?.doc ?? '',
     }))
     .sort((a, b) => Number(a.text.length > 60) - Number(b.text.length > 60));
-  const title = track.table === 'gaps' ? `idle: ${idleCauseLabel(gapParts[lane.class[index]!]!)}` : name;
+  const title = track.table === 'gaps' ? `idle: ${idleCauseLabel(gapParts[lane.class[index]!]!)}` : label;
   return {
     table: track.table,
     title,

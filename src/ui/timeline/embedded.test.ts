@@ -32,6 +32,7 @@ test('a timeline in a file gives the same answers as its session', async () => {
     rows[table] = await database.query<Row>(`${rowsWithNames(table)} ORDER BY e.start_ns`);
   const embedded = {
     shown: showTimeline(timeline, 0),
+    names: timeline.names,
     counters: [],
     steps: await stepsOf(database, timeline),
     note: '',
@@ -40,7 +41,8 @@ test('a timeline in a file gives the same answers as its session', async () => {
   };
   const file = decodeTimeline(encodeTimeline(embedded));
   const again = timelineOf(file);
-  expect([again.from, again.to, again.names]).toEqual([timeline.from, timeline.to, timeline.names]);
+  expect([again.from, again.to]).toEqual([timeline.from, timeline.to]);
+  expect([again.names, again.labels]).toEqual([timeline.names, timeline.labels]);
   const [from, to] = [1e6, (timeline.to - timeline.from) / 2];
   expect(selection(again, trackClasses, from, to)).toEqual(selection(timeline, trackClasses, from, to));
   expect(search(again, 'elementwise', 0)).toEqual(search(timeline, 'elementwise', 0));
@@ -58,7 +60,7 @@ test('windows and coarse shares survive the file format; a share above 0 stays a
   const part = partOf(lane, [{ start: middle, end: timeline.to }], timeline.from, 16);
   const shown = { ...showTimeline(timeline, 0), tracks: [] };
   const file = decodeTimeline(
-    encodeTimeline({ shown, counters: [], steps: [], note: 'n', lanes: [part], rows: {} }),
+    encodeTimeline({ shown, names: [], counters: [], steps: [], note: 'n', lanes: [part], rows: {} }),
   );
   const [read] = file.lanes;
   expect([read!.length, read!.windows, file.note]).toEqual([part.length, part.windows, 'n']);

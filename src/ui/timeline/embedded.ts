@@ -6,6 +6,8 @@ import type { Timeline, Track, TrackTable } from './timeline.js';
 /** A timeline as an exported file stores it: what a server would send, the lanes, and the table rows of some events. */
 export interface EmbeddedTimeline {
   shown: TimelineShown;
+  /** Full names, for the search. */
+  names: string[];
   counters: Counter[];
   steps: Steps[];
   /** Note on what the file lacks; empty if it has everything. */
@@ -191,12 +193,13 @@ export function decodeTimeline(all: Uint8Array): EmbeddedTimeline {
 }
 
 /** The events of a file as a timeline of a session. */
-export function timelineOf({ shown, lanes }: EmbeddedTimeline): Timeline {
+export function timelineOf({ shown, names, lanes }: EmbeddedTimeline): Timeline {
   return {
     execution: '',
     from: shown.zero,
     to: shown.zero + shown.span,
-    names: shown.names,
+    names,
+    labels: shown.labels,
     reading: null,
     tracks: shown.tracks.map((track): Track => ({
       ...track,

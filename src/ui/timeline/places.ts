@@ -22,14 +22,14 @@ export function placeOf(
 }
 
 /**
- * Searches events with `text` in their name; times in ns since the start of the timeline.
+ * Searches events with `text` in their name or label; times in ns since the start of the timeline.
  * @returns the number of matches, the first that starts after `at` and the last before it, both wrapping around the ends
  */
 export function search(timeline: Timeline, text: string, at: number): SearchResult {
   const wanted = text.toLowerCase();
   const named = new Set<number>();
   for (const [number, name] of timeline.names.entries())
-    if (name.toLowerCase().includes(wanted)) named.add(number);
+    if ([name, timeline.labels[number]!].some((one) => one.toLowerCase().includes(wanted))) named.add(number);
   let count = 0;
   const matches: Record<'first' | 'next' | 'previous' | 'last', Match | null> = {
     first: null,

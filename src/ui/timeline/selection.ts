@@ -42,10 +42,19 @@ function groupsOf(timeline: Timeline): Group[] {
 /** Ids of the classes of each table's events, by number. */
 type ClassIds = Readonly<Record<string, readonly string[]>>;
 
-const nameOf = (timeline: Timeline, classIds: ClassIds, table: string, lane: Lane, index: number): string =>
-  table === 'gaps'
-    ? idleCauseLabel(classIds[table]![lane.class[index]!]!)
-    : timeline.names[lane.name[index]!]!;
+/** Full name and label of an event; the name of idle time is its cause. */
+const nameOf = (
+  timeline: Timeline,
+  classIds: ClassIds,
+  table: string,
+  lane: Lane,
+  index: number,
+): { name: string; label: string } => {
+  const number = lane.name[index]!;
+  if (table !== 'gaps') return { name: timeline.names[number]!, label: timeline.labels[number]! };
+  const cause = idleCauseLabel(classIds[table]![lane.class[index]!]!);
+  return { name: cause, label: cause };
+};
 
 /** Calls `take` with each event of a group that overlaps a time range, and its time inside. */
 function eachEvent(
@@ -63,12 +72,12 @@ function eachEvent(
 export function selection(timeline: Timeline, classIds: ClassIds, from: number, to: number): Selection {
   const summed = groupsOf(timeline).map((group) => {
     const classes = new Map<string, number>();
-    const names = new Map<string, { id: string; count: number; ns: number }>();
+    const names = new Map<string, { label: string; id: string; count: number; ns: number }>();
     eachEvent(group, timeline.from + from, timeline.from + to, (lane, index, ns) => {
       const id = classIds[group.table]![lane.class[index]!]!;
       classes.set(id, (classes.get(id) ?? 0) + ns);
-      const name = nameOf(timeline, classIds, group.table, lane, index);
-      const one = names.get(name) ?? { id, count: 0, ns: 0 };
+      const { name, label } = nameOf(timeline, classIds, group.table, lane, index);
+      const one = names.get(name) ?? { label, id, count: 0, ns: 0 };
       one.count++;
       one.ns += ns;
       names.set(name, one);
@@ -125,7 +134,7 @@ export function selectedEvents(
   };
   const each = (take: (key: number, ns: number, place: Place, lane: Lane) => void): void =>
     eachEvent(group, timeline.from + start, timeline.from + end, (lane, index, ns, number) => {
-      if (name === null || nameOf(timeline, classIds, group.table, lane, index) === name)
+      if (name === null || nameOf(timeline, classIds, group.table, lane, index).name === name)
         take(sort === 'start' ? lane.start[index]! : -ns, ns, { lane: number, index }, lane);
     });
   let total = 0;
@@ -149,7 +158,7 @@ export function selectedEvents(
       key,
       row: {
         ...place,
-        name: nameOf(timeline, classIds, group.table, lane, place.index),
+        label: nameOf(timeline, classIds, group.table, lane, place.index).label,
         start: from,
         end: to,
         ns,

@@ -9,9 +9,9 @@ import { trackClasses } from './tracks.js';
 
 /**
  * What a page needs to draw a timeline, except its tiles.
- * @param names number of names that the page has already
+ * @param known number of labels that the page has already
  */
-export function showTimeline(timeline: Timeline, names: number): TimelineShown {
+export function showTimeline(timeline: Timeline, known: number): TimelineShown {
   let lane = 0;
   const tracks = timeline.tracks.map((track) => {
     const first = lane;
@@ -39,7 +39,7 @@ export function showTimeline(timeline: Timeline, names: number): TimelineShown {
       trackTables.map((table) => [table, trackClasses[table].map((id) => ({ id, ...look(table, id) }))]),
     ),
     tracks,
-    names: timeline.names.slice(names),
+    labels: timeline.labels.slice(known),
   };
 }
 

@@ -9,8 +9,8 @@ export interface TimelineShown {
   tables: string[];
   classes: Record<string, { id: string; label: string; color: string }[]>;
   tracks: TrackShown[];
-  /** Names that the page does not have yet. */
-  names: string[];
+  /** Labels of names that the page does not have yet. */
+  labels: string[];
 }
 
 export interface TrackShown {
@@ -69,7 +69,15 @@ export interface Selection {
     label: string;
     total_ns: number;
     classes: { id: string; ns: number; text: string; share: string }[];
-    names: { name: string; id: string; count: number; ns: number; text: string; share: string }[];
+    names: {
+      name: string;
+      label: string;
+      id: string;
+      count: number;
+      ns: number;
+      text: string;
+      share: string;
+    }[];
     /** Sum of the names that are not listed; null if all are. */
     others: { names: number; count: number; text: string; share: string } | null;
     all: { count: number; text: string; share: string };
@@ -82,7 +90,7 @@ export interface EventsRequest {
   end: number;
   /** Id of a group of the selection. */
   group: string;
-  /** null: events of all names. */
+  /** Full name; null: events of all names. */
   name: string | null;
   /** time: longest part first; start: earliest first. */
   sort: 'time' | 'start';
@@ -100,7 +108,7 @@ export interface SelectedEvents {
   page: number;
   pages: number;
   /** `ns` and `text`: duration of the part inside the selection. */
-  rows: (Match & { name: string; ns: number; duration: string; text: string })[];
+  rows: (Match & { label: string; ns: number; duration: string; text: string })[];
 }
 
 /** A time range, ns. */

@@ -3,6 +3,7 @@ import { fixture, imported } from '../../facts/trace/test-import.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { testHome } from '../../session/test-folder.js';
+import { kernelLabel } from '../../vocabulary/kernel-label.js';
 import { eventDetails } from './details.js';
 import { recordsOf } from './lane.js';
 import { lanesIn, search } from './places.js';
@@ -134,10 +135,11 @@ describe('a timeline of an nsys capture', () => {
     const [row] = await database.query<{
       start_ns: number;
       api_start_ns: number;
-      short_name: string;
+      name: string;
+      tile: string | null;
       stream: string;
     }>(
-      'SELECT start_ns, api_start_ns, short_name, stream FROM kernels WHERE api_start_ns IS NOT NULL ORDER BY start_ns LIMIT 1 OFFSET 100',
+      'SELECT start_ns, api_start_ns, name, tile, stream FROM kernels WHERE api_start_ns IS NOT NULL ORDER BY start_ns LIMIT 1 OFFSET 100',
     );
     const lanes = lanesIn(timeline);
     const lane = lanes.findIndex(({ track }) => track.table === 'kernels' && track.stream === row!.stream);
@@ -145,7 +147,8 @@ describe('a timeline of an nsys capture', () => {
       lane,
       index: lanes[lane]!.lane.from(row!.start_ns),
     });
-    expect(details?.title).toBe(row!.short_name);
+    expect(details?.title).toBe(kernelLabel(row!.name, row!.tile));
+    expect(details?.named).toEqual({ page: 'kernels', name: row!.name });
     expect(details?.facts.find(({ name }) => name === 'grid')?.text).toMatch(/^\d+,\d+,\d+$/);
     expect(details?.launch?.start).toBe(row!.api_start_ns - timeline.from);
     const back = await eventDetails(storedRows(database, timeline), timeline, details!.launch!.place);
@@ -156,7 +159,7 @@ describe('a timeline of an nsys capture', () => {
 
   test('finds names forwards, backwards and around the ends', async () => {
     const rows = await database.query<{ start_ns: number }>(
-      `SELECT start_ns FROM kernels WHERE short_name ILIKE '%elementwise%' ORDER BY start_ns`,
+      `SELECT start_ns FROM kernels WHERE name ILIKE '%elementwise%' ORDER BY start_ns`,
     );
     const [first, second] = [rows[0]!.start_ns, rows[1]!.start_ns];
     const found = search(timeline, 'ElementWise', first - timeline.from);
@@ -165,6 +168,13 @@ describe('a timeline of an nsys capture', () => {
       second - timeline.from,
       rows.at(-1)!.start_ns - timeline.from,
     ]);
+    const [kernel] = await database.query<{ name: string; tile: string | null; n: number }>(
+      'SELECT name, any_value(tile) AS tile, count(*) AS n FROM kernels GROUP BY 1 ORDER BY length(name) DESC LIMIT 1',
+    );
+    const label = kernelLabel(kernel!.name, kernel!.tile);
+    expect(label).not.toBe(kernel!.name);
+    expect(search(timeline, kernel!.name, 0).count).toBe(kernel!.n);
+    expect(search(timeline, label, 0).count).toBeGreaterThanOrEqual(kernel!.n);
     expect(search(timeline, 'no such name', 0)).toEqual({ count: 0, next: null, previous: null });
   });
 

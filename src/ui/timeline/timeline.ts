@@ -28,8 +28,10 @@ export interface Timeline {
   to: number;
   /** In the order in which they were read. */
   tracks: Track[];
-  /** Names of the events, by number. */
+  /** Full names of the events, by number. */
   names: string[];
+  /** What pages show instead of each name. */
+  labels: string[];
   /** The table that is being loaded; null after all are. */
   reading: TrackTable | null;
 }

@@ -2,6 +2,7 @@ import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { kernelLabel } from '../../vocabulary/kernel-label.js';
 import { Lane, lanesOf } from './lane.js';
 import { type Timeline, type Track, type TrackTable } from './timeline.js';
 
@@ -27,8 +28,9 @@ interface Source {
   table: TrackTable;
   /** Columns that distinguish the tracks of a table. */
   key: readonly ('rank' | 'host' | 'pid' | 'tid' | 'device' | 'stream')[];
-  /** SQL of an event's name and of its class number. */
+  /** SQL of an event's name, of the tile in its label, and of its class number. */
   name: string;
+  tile?: string;
   class: string;
   end: string;
 }
@@ -42,7 +44,14 @@ const sources: readonly Source[] = [
   { table: 'ops', key: threadKey, name: 'name', class: numbered(opClasses, 'class'), end },
   { table: 'api_calls', key: threadKey, name: 'name', class: numbered(apiKinds, apiKind), end },
   { table: 'gaps', key: ['rank', 'host', 'device'], name: "''", class: '0', end },
-  { table: 'kernels', key: streamKey, name: 'short_name', class: numbered(opClasses, 'class'), end },
+  {
+    table: 'kernels',
+    key: streamKey,
+    name: 'coalesce(name, short_name)',
+    tile: 'tile',
+    class: numbered(opClasses, 'class'),
+    end,
+  },
   { table: 'copies', key: streamKey, name: 'kind', class: '0', end },
 ];
 
@@ -60,7 +69,7 @@ export async function startTimeline(database: SessionDatabase, execution: string
     [execution],
   );
   const [from, to] = [found?.start_ns ?? 0, found?.end_ns ?? 0];
-  return { execution, from, to, tracks: [], names: [], reading: readOrder[0] };
+  return { execution, from, to, tracks: [], names: [], labels: [], reading: readOrder[0] };
 }
 
 /** Reads the events of an execution into its timeline, table by table. */
@@ -75,17 +84,17 @@ export async function readTimeline(database: SessionDatabase, timeline: Timeline
 
 async function readTracks(
   database: SessionDatabase,
-  { table, key, name, class: kind, end }: Source,
-  { execution, names }: Timeline,
+  { table, key, name, tile, class: kind, end }: Source,
+  { execution, names, labels }: Timeline,
 ): Promise<Track[]> {
   const parts = table === 'gaps' ? gapParts.map((part) => `${part}_ns`) : [];
-  const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
+  const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${tile ?? 'NULL'} AS event_tile, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
     ${parts.map((part) => `, ${part}`).join('')} FROM ${table} WHERE execution_id = '${execution.replaceAll("'", "''")}'`;
   await database.query(
     `CREATE OR REPLACE TEMP TABLE ui_tracks AS SELECT row_number() OVER () - 1 AS track, * FROM (SELECT DISTINCT ${key.join(', ')} FROM (${rows}) ORDER BY ALL)`,
   );
   await database.query(
-    `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, event_name FROM (SELECT DISTINCT event_name FROM (${rows}) ORDER BY ALL)`,
+    `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, * FROM (SELECT event_name, any_value(event_tile) AS event_tile FROM (${rows}) GROUP BY 1 ORDER BY 1)`,
   );
   const found = await database.query<Partial<Track>>(
     'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
@@ -97,10 +106,13 @@ async function readTracks(
     classes: new Set(),
     lanes: [],
   }));
-  for (const { event_name } of await database.query<{ event_name: string }>(
-    'SELECT event_name FROM ui_names ORDER BY name',
-  ))
+  for (const { event_name, event_tile } of await database.query<{
+    event_name: string;
+    event_tile: string | null;
+  }>('SELECT event_name, event_tile FROM ui_names ORDER BY name')) {
     names.push(event_name);
+    labels.push(table === 'kernels' ? kernelLabel(event_name, event_tile) : event_name);
+  }
   const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
   const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';
   const batches = database.scan(
