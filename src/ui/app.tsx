@@ -25,7 +25,7 @@ import { rankStrip } from '../views/rank-strip.js';
 import { viewOf } from '../views/registry.js';
 import { pagePolicy, securityHeaders, tokenGuard } from './guard.js';
 import { memorySections, noMemory } from './memory-page.js';
-import { requestsOfSession } from './session-requests.js';
+import { loadsOf, requestsOfSession } from './session-requests.js';
 import { alignedSteps, type Side } from './aligned-steps.js';
 import type { Homes } from './homes.js';
 import { gemmsPage } from './found-gemms.js';
@@ -159,7 +159,10 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
   app.get('/s/:id/memory', async (context) => {
     const openSession = await opened.get(context.req.param('id'));
     const series = await once(openSession, 'memory', () => read(openSession.session, memoryOverTime));
-    const sections = series.length > 0 ? memorySections(series, openSession.session.manifest) : [noMemory];
+    const sections =
+      series.length > 0
+        ? memorySections(series, openSession.session.manifest, (await loadsOf(openSession)).names)
+        : [noMemory];
     return page(context, pageOfBlocks(openSession, 'Memory', '/memory', sections));
   });
   app.get('/s/:id/sql', async (context) => {

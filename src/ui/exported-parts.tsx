@@ -91,5 +91,5 @@ export async function exportedRecords(
     );
   }
   const memory = await memoryOverTime(database);
-  return [...sections, ...(memory.length > 0 ? memorySections(memory, manifest) : [])];
+  return [...sections, ...(memory.length > 0 ? memorySections(memory, manifest, names) : [])];
 }

@@ -21,12 +21,20 @@ const kindLabels: Record<string, string> = {
 /**
  * Memory in use over time: one chart per execution and device or host, in the unit of the session's overview: GB next to a memory
  * profile, else GiB.
+ * @param loads label of each load, by execution
  */
-export function memorySections(series: readonly MemoryOverTime[], manifest: ManifestData): Section[] {
+export function memorySections(
+  series: readonly MemoryOverTime[],
+  manifest: ManifestData,
+  loads: ReadonlyMap<string, string>,
+): Section[] {
   const [unit, bytesPerUnit] = hasSubject(manifest, 'memory') ? (['GB', 1e9] as const) : (['B', 1] as const);
   const charts = new Map<string, MemoryOverTime[]>();
+  const several = new Set(series.map(({ execution }) => execution)).size > 1;
   for (const line of series) {
-    const title = `${line.place}, execution ${line.execution}`;
+    const { place, execution } = line;
+    const part = loads.get(execution) ?? (several ? `execution ${execution}` : null);
+    const title = part === null ? place : `${place}, ${part}`;
     charts.set(title, [...(charts.get(title) ?? []), line]);
   }
   const ranks = new Set(series.map(({ rank }) => rank));

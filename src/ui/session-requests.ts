@@ -21,7 +21,7 @@ export async function requestsOfSession(
   const execution = executions.find((load) => load === selection.execution) ?? executions[0];
   if (execution === undefined) return [noRequests];
   const [byLoad, found] = await Promise.all([
-    once(openSession, 'latency by load', () => loadsOf(session)),
+    loadsOf(openSession),
     once(openSession, `requests ${execution}`, () =>
       read(session, (database) => requestsOf(database, execution)),
     ),
@@ -46,7 +46,15 @@ export async function requestsOfSession(
 }
 
 /** The section on latency against load of a load test or of result files, and the label of each load. */
-async function loadsOf(session: Session): Promise<{ sections: Section[]; names: Map<string, string> }> {
+export const loadsOf = (openSession: OpenSession): Promise<Loads> =>
+  once(openSession, 'latency by load', () => computedLoads(openSession.session));
+
+interface Loads {
+  sections: Section[];
+  names: Map<string, string>;
+}
+
+async function computedLoads(session: Session): Promise<Loads> {
   const lead = leadOf(session.manifest);
   if (lead !== 'load' && lead !== 'results') return { sections: [], names: new Map() };
   const analyzed = await analyzeSession(session);

@@ -134,6 +134,18 @@ it('draws sampled memory up to its largest value', async () => {
   await page.close();
 });
 
+it('names loads on the memory page as on the requests page', async () => {
+  const requests = await open('serve', '/requests');
+  const labels = await requests.locator('#requests p').first().locator('a, strong').allInnerTexts();
+  expect(labels.length).toBeGreaterThan(1);
+  const memory = await open('serve', '/memory');
+  const titles = await memory.locator('#memory h3').allInnerTexts();
+  for (const label of labels) expect(titles.filter((title) => title.endsWith(`, ${label}`))).not.toEqual([]);
+  expect(titles.filter((title) => !labels.some((label) => title.endsWith(`, ${label}`)))).toEqual([]);
+  await requests.close();
+  await memory.close();
+});
+
 it('shows how long each rank waited in the calls of a collective, and saves it', async () => {
   const page = await open('job', '/ranks');
   await page.locator('#collective a[href*="of="]').first().click();
