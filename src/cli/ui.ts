@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Hono } from 'hono';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Homes } from '../ui/homes.js';
 import { examples } from './examples.js';
@@ -63,27 +64,28 @@ export function define(command: Command): void {
           fix: `Type for example: inferscope ui --host ${options.host} --token "$(openssl rand -hex 16)"`,
         });
       const token = options.token ?? randomBytes(18).toString('base64url');
-      const [{ uiApp }, { sessionPath }, { listen }] = await Promise.all([
-        import('../ui/app.js'),
+      const [homes, { sessionPath }, { listen }] = await Promise.all([
+        homesOf(options.home),
         import('../ui/session-path.js'),
         import('../model/listen.js'),
       ]);
-      const homes = await homesOf(options.home);
       const key = selector === undefined ? null : homes.select(selector);
       if (key !== null) await homes.open(key);
       const path = key === null ? '/' : sessionPath(key);
-      const server = await listen(
-        uiApp({ homes, host: options.host, token, report: (error) => warn(messageOf(error)) }).fetch,
-        options,
-      );
+      // The pages take longer to load than the server, so the address is printed first.
+      let loading: Promise<Hono> | undefined;
+      const app = (): Promise<Hono> =>
+        (loading ??= import('../ui/app.js').then(({ uiApp }) =>
+          uiApp({ homes, host: options.host, token, report: (error) => warn(messageOf(error)) }),
+        ));
+      const server = await listen(async (request) => (await app()).fetch(request), options);
       const { port } = server.address() as AddressInfo;
       const shown = options.host.includes(':') ? `[${options.host}]` : options.host;
       const url = `http://${shown}:${port}${path}?token=${encodeURIComponent(token)}`;
       if (!local) warn(`${options.host} is reachable from other machines, without TLS`);
       print(url);
       talk('Ctrl-C ends the server.');
-      if (options.open) await openInBrowser(url);
-      await stopped();
+      await Promise.all([stopped(), app(), options.open ? openInBrowser(url) : null]);
       server.close();
       server.closeAllConnections();
     });
