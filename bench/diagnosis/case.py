@@ -22,7 +22,7 @@ class Case:
     begin: Optional[Callable[[], Any]] = None
     whole: Optional[Callable[[Marker], Any]] = None
     synchronize: bool = False
-    """Whether a stage ends with a synchronisation, as where a program measures or streams."""
+    """Whether a stage ends with a synchronization, as where a program measures or streams."""
     batch: Optional[int] = None
     new_tokens: Optional[int] = None
     context: Optional[int] = None

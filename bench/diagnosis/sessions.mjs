@@ -89,10 +89,10 @@ function run(args) {
       cwd: work,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let said = '';
-    child.stdout.on('data', (data) => (said += data));
-    child.stderr.on('data', (data) => (said += data));
-    child.on('close', (code) => done({ code, said }));
+    let output = '';
+    child.stdout.on('data', (data) => (output += data));
+    child.stderr.on('data', (data) => (output += data));
+    child.on('close', (code) => done({ code, output }));
   });
 }
 
@@ -136,7 +136,7 @@ async function one({ fault, variant, report }) {
       : imported;
   if (exported.code === 0) return;
   failed++;
-  console.error(`${name}: ${exported.said.slice(0, 600)}`);
+  console.error(`${name}: ${exported.output.slice(0, 600)}`);
 }
 await Promise.all(
   Array.from({ length: Number(values.jobs) }, async () => {

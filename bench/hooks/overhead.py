@@ -2,7 +2,7 @@
 
 Run below the probe: PYTHONPATH=python/inferscope_probe INFERSCOPE_EVALUATOR=none INFERSCOPE_RECORD=/dev/null python bench/hooks/overhead.py
 Prints, in us of CPU time of the thread that runs the model (preemption by other processes does not count), the medians and the
-median difference of neighbouring steps with its 95 % interval (order statistics, no assumption on the distribution), and whether
+median difference of neighboring steps with its 95 % interval (order statistics, no assumption on the distribution), and whether
 the upper end keeps to 1 % of a step or 10 us.
 """
 

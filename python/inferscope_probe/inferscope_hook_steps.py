@@ -30,9 +30,9 @@ def place(
     before it). `encoded`: a decoder after its encoder ran; `generating`: inside generate, which starts its
     sequence itself.
     """
-    said = _length(cache)
+    cache_length = _length(cache)
     counted = 0 if sequence is None or (encoded and sequence.steps["decode"] == 0) else sequence.counted or 0
-    past = counted if said is None else said
+    past = counted if cache_length is None else cache_length
     fresh = sequence is None or sequence.steps["prefill"] == 0
     # The whole prefix is computed again for one more token: a decode step of a loop without a cache.
     again = not fresh and cache is None and batch == sequence.batch and length == sequence.tokens + 1  # type: ignore[union-attr]
@@ -41,12 +41,12 @@ def place(
         decodes = length == 1 or past > 0 or again
     elif fresh:
         decodes = past > 0 and length == 1 and not generating
-    elif past == 0 or (said is None and length > 1 and not generating):
+    elif past == 0 or (cache_length is None and length > 1 and not generating):
         decodes = again
     else:
         decodes = length == 1 or drafts
-    begins = not decodes and not generating and not encoded and (past == 0 or said is None)
-    return "decode" if decodes else "prefill", begins, (said or 0) if begins else past
+    begins = not decodes and not generating and not encoded and (past == 0 or cache_length is None)
+    return "decode" if decodes else "prefill", begins, (cache_length or 0) if begins else past
 
 
 def place_plain(

@@ -196,8 +196,8 @@ class Bench:
                     case.outcome = "out_of_memory"
                 elif not case.ran and _may_lack(case.spec):
                     # PyTorch reports in warnings why a backend does not accept the case.
-                    said = [_one_line(one.message) for one in heard if issubclass(one.category, UserWarning)]
-                    case.outcome, case.text = "unsupported", " ".join([fault.text] + said)[:2000]
+                    warnings_text = [_one_line(one.message) for one in heard if issubclass(one.category, UserWarning)]
+                    case.outcome, case.text = "unsupported", " ".join([fault.text] + warnings_text)[:2000]
                 else:
                     case.outcome = "failed"
         if case.outcome != "measured" and case.end_ns <= before:

@@ -10,7 +10,7 @@ captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
   max_seconds   the capture ends after this time (default 120; 0: no limit); torch keeps every event in memory until then
   device        "cpu": do not wait for the GPU
 
-On a machine with a GPU the profiler starts when the process initialises CUDA: earlier would initialise it before the
+On a machine with a GPU the profiler starts when the process initializes CUDA: earlier would initialize it before the
 program forks its workers, which would break them.
 """
 

@@ -139,14 +139,14 @@ def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
     return EngineError(
         "E_OUT_OF_MEMORY" if memory else "E_WORKLOAD_FAILED",
         "vLLM could not start with %s" % (order.get("name") or order["model"]),
-        "%s: %s" % (type(error).__name__, said(error)),
+        "%s: %s" % (type(error).__name__, message_of(error)),
         "Try --engine-arg gpu_memory_utilization=0.8 or --engine-arg max_model_len=4096."
         if memory
         else "Its log is kept with the session.",
     )
 
 
-def said(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """One line. pydantic's first line counts its errors: "1 validation error for ModelConfig"."""
     for line in str(error).split("\n")[1:]:
         if line.strip().startswith(("Value error, ", "Assertion failed, ")):

@@ -217,7 +217,7 @@ describe('failures have three parts and a code', () => {
     expect(code).toBe('E_SERVER_RESPONSE');
     expect(parts).toMatchObject({
       what: expect.stringContaining('429') as string,
-      why: 'It said: slow down',
+      why: 'It answered: slow down',
     });
     expect(server!.requests.length).toBe(3);
   });

@@ -46,13 +46,13 @@ export async function modelFailure(
     if (status === 401 || status === 403) {
       return new InferscopeError('E_MODEL_ACCESS', {
         what: `${host} refused the key (HTTP ${status})`,
-        why: `It said: ${message}`,
+        why: `It answered: ${message}`,
         fix: `${apiKey === null ? `Set ${apiKeyEnv}` : `Check the key in ${apiKeyEnv}`} and the model's name, ${model}; ${without}`,
       });
     }
     return new InferscopeError('E_SERVER_RESPONSE', {
       what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
-      why: `It said: ${message}`,
+      why: `It answered: ${message}`,
       fix: tooLong.test(message)
         ? `The question comes with the findings of the session: use a model with a longer context than ${model}; ${without}`
         : status === 404

@@ -19,7 +19,7 @@ export function planOf(
   const each = <T>(of: (prepared: VariantPlan['prepared']) => T): T[] => [
     ...new Set(variants.map(({ prepared }) => of(prepared))),
   ];
-  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.notMeasured)));
+  const notMeasured = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.notMeasured)));
   return {
     parts,
     protocol: {
@@ -35,7 +35,7 @@ export function planOf(
       engine_args,
       points,
     })),
-    cannot: [...cannot].map(([figure, why]) => ({ figure, ...why })),
+    not_measured: [...notMeasured].map(([figure, why]) => ({ figure, ...why })),
   };
 }
 

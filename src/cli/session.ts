@@ -92,7 +92,7 @@ function defineList(command: Command): void {
         import('../render/terminal/view.js'),
       ]);
       print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
-      const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analysed');
+      const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
       if (unread.length > 0)
         talk(
           `${unread.length} without headline (not analyzed on this machine): inferscope explain ${unread.at(-1)!.id}`,

@@ -9,7 +9,7 @@ export interface YamlFault {
   text: string;
   fix: string;
   /** Nearest known key of an unknown key, or the missing key: both may be the same misspelling. */
-  key?: { is: 'misspelt' | 'missing'; path: string };
+  key?: { is: 'misspelled' | 'missing'; path: string };
 }
 
 type Path = readonly (string | number)[];
@@ -70,7 +70,7 @@ function plainValue(parsed: Document): unknown {
 
 /** A misspelled key is one error, not an unknown and a missing key. */
 function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
-  const misspelledKeys = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : [])));
+  const misspelledKeys = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelled' ? [key.path] : [])));
   const remaining = faults.filter(({ key }) => key?.is !== 'missing' || !misspelledKeys.has(key.path));
   return remaining.length > 0 ? remaining : [...faults];
 }
@@ -106,7 +106,7 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked)
         where: at(offsetOf(parsed, [...path, key])),
         text: `unknown key "${pathWords([...path, key])}"`,
         fix: `Did you mean "${nearest}"? Known keys: ${known.join(', ')}.`,
-        key: { is: 'misspelt', path: pathWords([...path, nearest]) },
+        key: { is: 'misspelled', path: pathWords([...path, nearest]) },
       };
     });
   }

@@ -11,10 +11,10 @@ export const issueSchema = z.object({
   severity: z.enum(['info', 'warning', 'error']),
   text: z.string(),
   count: z.number().int().optional(),
-  said: sentenceSchema
+  sentence: sentenceSchema
     .optional()
     .describe(
-      'Of a text with numbers, by which the same notices of several launches or ranks are shown as one.',
+      'Template and arguments of a text with numbers: notices of several launches or ranks that differ only in the numbers are merged.',
     ),
 });
 export type Issue = z.infer<typeof issueSchema>;

@@ -237,7 +237,7 @@ export const issueCodes = {
   moments_unknown: { means: 'the file has no start times: repeats were placed end to end' },
   repeats_unknown: { means: 'the file has means without repeats', fix: 'write the results as JSON' },
   results_local_time: { means: 'the file has local times: the zone of this machine was used' },
-  output_tokens_perhaps_asked: { means: 'the tool may count requested tokens instead of generated ones' },
+  output_tokens_maybe_requested: { means: 'the tool may count requested tokens instead of generated ones' },
   output_throughput_unknown: { means: 'the tool counts prompt and output tokens together' },
 
   // Profile of the embedded engine.

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * A sentence as a template, with {} for each argument or {unit} for one with a unit: equal sentences of several launches are recognized by
- * it.
+ * A sentence as a template, with {} for each argument or {unit} for one with a unit: sentences of several launches that differ only in their
+ * arguments are recognized by it.
  */
 export const sentenceSchema = z.object({
   template: z.string(),
@@ -11,9 +11,9 @@ export const sentenceSchema = z.object({
 export type Sentence = z.infer<typeof sentenceSchema>;
 
 /** Replaces the text of an issue and removes its template, which no longer matches. */
-export function withText<T extends { text: string; said?: Sentence | undefined }>(
-  { said, ...one }: T,
+export function withText<T extends { text: string; sentence?: Sentence | undefined }>(
+  { sentence, ...one }: T,
   text: string,
-): Omit<T, 'said'> & { text: string; said?: Sentence } {
-  return { ...one, text, ...(said && text === one.text ? { said } : {}) };
+): Omit<T, 'sentence'> & { text: string; sentence?: Sentence } {
+  return { ...one, text, ...(sentence && text === one.text ? { sentence } : {}) };
 }

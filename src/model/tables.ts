@@ -153,7 +153,7 @@ export const tables = {
       cause: text('bar id of the waterfall: launch_overhead, synchronization, host.runtime_dispatch, …'),
       stage_id: big('stage of the activity that ends it'),
       before_op_id: big('operator or kernel that ends the gap'),
-      correlation: big('API call held responsible'),
+      correlation: big('API call that the gap is attributed to'),
       synchronization_ns: big(
         'device gaps: part before the API call, launching thread in a synchronizing call',
       ),
@@ -281,8 +281,8 @@ export const tables = {
       warmup_iterations: int('repeats before the timed ones'),
       stable: flag('whether the warm-up settled'),
       interleaved: flag('false when its repeats ran in a row, not in turn with the other points'),
-      memory_bytes: big('most device memory the point needed, model included'),
-      memory_source: text('who said so'),
+      memory_bytes: big('peak device memory of the point, with the model'),
+      memory_source: text('source of memory_bytes'),
     },
   },
   device_work: {

@@ -10,10 +10,10 @@ export function collapsed(issues: readonly Issue[]): Issue[] {
     groups.set(key, [...(groups.get(key) ?? []), issue]);
   }
   return [...groups.values()].map((group): Issue => {
-    const { count: firstCount, said, ...first } = group[0]!;
+    const { count: firstCount, sentence, ...first } = group[0]!;
     const count = group.reduce((sum, issue) => sum + (issue.count ?? 1), 0);
     // A text that states its count has it as an argument.
-    const counted = firstCount !== undefined && said?.args.includes(firstCount);
+    const counted = firstCount !== undefined && sentence?.args.includes(firstCount);
     return { ...first, text: rangedText(group), ...(count < 2 || counted ? {} : { count }) };
   });
 }

@@ -43,7 +43,7 @@ test.each([
   ['terminal', () => terminalView(view([table]), { width: 80 })],
   ['Markdown', () => markdownView(view([table]))],
   ['page', () => pageOfView(view([table]), { clientScript: '' }).replaceAll(/<[^>]+>/g, ' ')],
-])('%s: a column without any value is left out, every reason is said once', (_, text) => {
+])('%s: a column without any value is left out, every reason is stated once', (_, text) => {
   const shown = text().replaceAll('\u00a0', ' ');
   expect(shown).toContain('– MFU, MBU: no roofline');
   expect(shown.match(/MFU/g)).toHaveLength(1);

@@ -16,7 +16,7 @@ test('the list shows the headline of the last analysis, but not one of another s
     const [{ headline, headline_why }] = listSessions(home) as [ListedSession];
     return headline ?? headline_why;
   };
-  expect(listed()).toBe('not_analysed');
+  expect(listed()).toBe('not_analyzed');
   keepHeadline(session, null);
   expect(listed()).toBe('no_time');
   keepHeadline(session, {
@@ -34,10 +34,10 @@ test('the list shows the headline of the last analysis, but not one of another s
     JSON.stringify({ session_sha256: session.sha256 }),
   ]) {
     writeFileSync(path, damaged);
-    expect(listed(), damaged).toBe('not_analysed');
+    expect(listed(), damaged).toBe('not_analyzed');
   }
   rmSync(path);
-  expect(listed()).toBe('not_analysed');
+  expect(listed()).toBe('not_analyzed');
 });
 
 test('recordings without steps have no headline time', async () => {

@@ -21,7 +21,7 @@ export interface ListedSession {
   bytes: number | null;
   /** The headline of its last analysis; null with the reason in headline_why. */
   headline: string | null;
-  headline_why: 'not_analysed' | 'no_time' | null;
+  headline_why: 'not_analyzed' | 'no_time' | null;
   /** Why the session cannot be opened; null if it can. */
   broken: { code: ErrorCode; text: string } | null;
 }
@@ -54,7 +54,7 @@ function programOf({ id, folder }: SessionFolder): ListedProgram {
     // Samples, rooflines, microbenchmarks and a validation have no steps of a program.
     const timed = hasSubject(data, 'profile', 'memory', 'bench', 'load', 'timeline', 'results');
     const headline = timed ? readHeadline(folder, sha256) : null;
-    const headline_why = headline === undefined ? 'not_analysed' : headline === null ? 'no_time' : null;
+    const headline_why = headline === undefined ? 'not_analyzed' : headline === null ? 'no_time' : null;
     const { hardware, command } = data;
     return {
       listed: { ...base, ...described(data), headline: headline?.text ?? null, headline_why, broken: null },

@@ -123,7 +123,7 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
       <td data-head="Headline" class="fits">
         {listed.broken ? (
           safeText(listed.broken.text)
-        ) : listed.headline_why === 'not_analysed' ? (
+        ) : listed.headline_why === 'not_analyzed' ? (
           <span class="spread">not analyzed yet</span>
         ) : (
           safeText(keepUnits(listed.headline ?? ''))

@@ -222,7 +222,13 @@ function answerFigures(answers: readonly BenchAnswer[]): Block[] {
   ];
 }
 
-function environmentSection({ engine, protocol, variants, environment, cannot }: BenchResult): Section {
+function environmentSection({
+  engine,
+  protocol,
+  variants,
+  environment,
+  not_measured: notMeasured,
+}: BenchResult): Section {
   return {
     id: 'environment',
     title: 'Environment',
@@ -260,7 +266,7 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
         level: 3,
         items: (environment ?? []).map(factOf).map(({ name, value }) => ({ name, text: value })),
       },
-      ...(cannot.length > 0
+      ...(notMeasured.length > 0
         ? [
             { t: 'heading', text: 'Not measured' } as const,
             tableOf(
@@ -269,7 +275,7 @@ function environmentSection({ engine, protocol, variants, environment, cannot }:
                 { id: 'figure', head: 'figure', of: ({ figure }) => figure.replaceAll('_', ' ') },
                 { id: 'why', head: 'why', wraps: true, of: ({ text }) => text },
               ],
-              cannot,
+              notMeasured,
             ),
           ]
         : []),

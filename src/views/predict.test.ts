@@ -80,7 +80,7 @@ const result: PredictResult = {
     ],
   },
   assumptions: [{ id: 'fusion', text: 'nothing is fused' }],
-  not_modelled: ['paged KV cache'],
+  not_modeled: ['paged KV cache'],
   stages: [stage, { ...stage, phase: 'decode' }],
   calibration: {
     status: 'recorded',

@@ -43,7 +43,7 @@ export function predictView(document: Document<PredictResult>): View {
             t: 'facts',
             items: [
               ...data.assumptions.map(({ id, text }) => ({ name: id, text })),
-              { name: 'not modeled', text: data.not_modelled.join(', ') },
+              { name: 'not modeled', text: data.not_modeled.join(', ') },
             ],
           },
           { t: 'issues', issues },

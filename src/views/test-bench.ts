@@ -320,7 +320,7 @@ export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResu
                 figures: { tpot_ratio: figure(1.6, 'times', 'test', { ci95: [1.55, 1.66] }) },
               },
             ],
-      cannot: gpu
+      not_measured: gpu
         ? [
             {
               figure: 'kv_occupancy',

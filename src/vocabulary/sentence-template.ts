@@ -9,13 +9,13 @@ export const quantity = (n: number, unit: string) => ({ n, unit });
 export function sentence(
   parts: TemplateStringsArray,
   ...args: (number | string | ReturnType<typeof quantity>)[]
-): { text: string; said: Sentence } {
+): { text: string; sentence: Sentence } {
   const template = parts.reduce((text, part, index) => {
     const arg = args[index - 1];
     return `${text}{${typeof arg === 'object' ? arg.unit : ''}}${part}`;
   });
   const built = { template, args: args.map((arg) => (typeof arg === 'object' ? arg.n : arg)) };
-  return { text: filled(built), said: built };
+  return { text: filled(built), sentence: built };
 }
 
 const filled = ({ template, args }: { template: string; args: readonly (number | string | Range)[] }) => {
@@ -39,23 +39,27 @@ interface Range {
 
 interface IssueText {
   text: string;
-  said?: Sentence | undefined;
+  sentence?: Sentence | undefined;
 }
 
 /** Equal for sentences that differ only in their numbers; for sentences without arguments, their text. */
-export const sentenceKey = ({ text, said }: IssueText): string =>
-  said ? JSON.stringify([said.template, said.args.filter((arg) => typeof arg === 'string')]) : text;
+export const sentenceKey = ({ text, sentence }: IssueText): string =>
+  sentence
+    ? JSON.stringify([sentence.template, sentence.args.filter((arg) => typeof arg === 'string')])
+    : text;
 
 /** One text for sentences with the same key: a number that differs becomes "1.0 % to 1.1 %". */
 export function rangedText(texts: readonly IssueText[]): string {
   const [first] = texts;
-  if (!first?.said) return first?.text ?? '';
-  const args = first.said.args.map((firstArg, index) => {
-    const numbers = texts.map(({ said }) => said?.args[index]).filter((arg) => typeof arg === 'number');
+  if (!first?.sentence) return first?.text ?? '';
+  const args = first.sentence.args.map((firstArg, index) => {
+    const numbers = texts
+      .map(({ sentence }) => sentence?.args[index])
+      .filter((arg) => typeof arg === 'number');
     const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
     return typeof firstArg === 'string' || low === high ? firstArg : { low, high };
   });
-  return filled({ template: first.said.template, args });
+  return filled({ template: first.sentence.template, args });
 }
 
 /** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */

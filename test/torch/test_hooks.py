@@ -223,8 +223,8 @@ class HooksTest(unittest.TestCase):
     def test_a_fault_of_a_hook_is_one_line(self):
         done, lines = self.of("fault")
         self.assertEqual((done["code"], done["stdout"]), (0, self.of("dense", "off")[0]["stdout"]), done["stderr"])
-        said = [line for line in done["stderr"].splitlines() if line.startswith("inferscope:")]
-        self.assertEqual((len(said), steps(lines)), (1, []), said)
+        reported = [line for line in done["stderr"].splitlines() if line.startswith("inferscope:")]
+        self.assertEqual((len(reported), steps(lines)), (1, []), reported)
 
 
 if __name__ == "__main__":

@@ -346,9 +346,9 @@ class Reader(unittest.TestCase):
         )
         child.stdout.readline()
         child.stdout.close()
-        said = child.stderr.read()
+        stderr = child.stderr.read()
         child.stderr.close()
-        self.assertEqual((child.wait(timeout=30), said), (128 + signal.SIGPIPE, ""))
+        self.assertEqual((child.wait(timeout=30), stderr), (128 + signal.SIGPIPE, ""))
 
     def test_a_second_signal_changes_nothing(self):
         child = self.run_child(

@@ -153,7 +153,7 @@ test.each([
   ['Would speculative decoding help?', /accepted/],
   ['would tensor parallelism over 2 GPUs help', /communication/],
   ['should we switch to vLLM', /engine/],
-])('%s: no prediction knows it, which is said', (text, why) => {
+])('%s: no prediction covers it, and the answer states so', (text, why) => {
   const { changes } = read(text);
   expect(changes!.alternatives).toEqual([]);
   expect(changes!.unknown[0]!.what).toMatch(why);

@@ -11,9 +11,9 @@ test.each([
   [
     null,
     'RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu.',
-    'gpu_initialisation',
+    'gpu_initialization',
   ],
-  [null, 'CUDA error: CUDA-capable device(s) is/are busy or unavailable', 'gpu_initialisation'],
+  [null, 'CUDA error: CUDA-capable device(s) is/are busy or unavailable', 'gpu_initialization'],
   [null, 'torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered', 'gpu_lost'],
   [
     'E_WORKLOAD_FAILED',

@@ -46,7 +46,7 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
     words: /Cannot connect to the Docker daemon|error during connect|Docker does not answer/,
   },
   {
-    id: 'gpu_initialisation',
+    id: 'gpu_initialization',
     text: 'the driver could not be initialized',
     words:
       /CUDA driver initialization failed|CUDA error: initialization error|CUDA-capable devices? (?:\(s\) )?(?:is|are|is\/are) busy|CUDA-capable device\(s\) is\/are busy|busy or unavailable|CUDA unknown error/,

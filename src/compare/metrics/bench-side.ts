@@ -27,8 +27,8 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
 /** The engine's notes about its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
   if (!hasSubject(session.manifest, 'bench')) return [];
-  const { cannot } = await benchPlanOf(session);
-  return cannot.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
+  const { not_measured: notMeasured } = await benchPlanOf(session);
+  return notMeasured.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }
 
 async function storedSide(selector: string, home: Home): Promise<SideData> {

@@ -224,9 +224,9 @@ it.each(badConfigs)('rejects a config %s', async (_name, text, code, mention) =>
 });
 
 it('names the nearest preset, or the missing path', async () => {
-  const misspelt = await failure(resolveModel('lama-24m', { cacheDir }));
-  expect(misspelt.code).toBe('E_MODEL_NOT_FOUND');
-  expect(misspelt.parts.fix).toContain('llama-24m');
+  const misspelled = await failure(resolveModel('lama-24m', { cacheDir }));
+  expect(misspelled.code).toBe('E_MODEL_NOT_FOUND');
+  expect(misspelled.parts.fix).toContain('llama-24m');
   const nowhere = await failure(resolveModel('./no/such/config.json', { cacheDir }));
   expect(nowhere.code).toBe('E_MODEL_NOT_FOUND');
   const empty = await failure(resolveTiny(newFolder()));

@@ -48,7 +48,7 @@ export function processFailure(
   }
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `the engine's process died (${signal ?? `exit code ${exitCode}`})`,
-    why: lastLines(end.words) || 'It said nothing.',
+    why: lastLines(end.words) || 'It exited without output.',
     fix: 'Its whole output is the log of the launch, among the artifacts of the session.',
   });
 }

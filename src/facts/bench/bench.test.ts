@@ -138,13 +138,13 @@ describe('a benchmark counted by hand', async () => {
 });
 
 test('takes reasons from the engine, and rejects a session without a plan', async () => {
-  const cannot: BenchPlan['cannot'] = [
+  const notMeasured: BenchPlan['not_measured'] = [
     { figure: 'device_time', code: 'seen_from_outside', text: 'over HTTP only' },
     { figure: 'idle_share', code: 'seen_from_outside', text: 'over HTTP only' },
     { figure: 'launches', code: 'one_server_process', text: 'one server process' },
   ];
   const session = await gpuSession(
-    { artifacts: { 'bench-plan': planOf([b4], { cannot }) } },
+    { artifacts: { 'bench-plan': planOf([b4], { not_measured: notMeasured }) } },
     { ...rows(), device_work: [], stages: [] },
   );
   const { data } = await analyzeBench(session);

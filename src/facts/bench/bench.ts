@@ -69,7 +69,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       protocol: protocolRun(plan, variants),
       variants,
       answers: variantAnswers(variants),
-      cannot: plan.cannot,
+      not_measured: plan.not_measured,
       telemetry: await benchSeries(database),
       environment: environmentFacts(manifest),
     };

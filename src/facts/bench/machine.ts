@@ -17,7 +17,7 @@ export function machineFigures(
   about: { point: string; secondsPerToken: number | null; workload: Workload; plan: BenchPlan },
 ): BenchPointResult['machine'] {
   const { point, workload, secondsPerToken } = about;
-  const because = reasons(about.plan.cannot);
+  const because = reasons(about.plan.not_measured);
   const pointMetrics = telemetry.metrics.filter((row) => row.point === point);
   const energy = telemetry.energy.filter((row) => row.point === point);
   const gpu = gpuFigures(pointMetrics, energy, telemetry.gpus, noGpu(workload, because));

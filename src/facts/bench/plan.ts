@@ -14,9 +14,9 @@ export async function benchPlanOf(session: Session): Promise<BenchPlan> {
 /** Why a figure is missing: the engine's reason under one of these names, else `otherwise`. */
 export type MissingReason = (names: readonly string[], otherwise: MissingFigure) => MissingFigure;
 
-export function reasons(cannot: BenchPlan['cannot']): MissingReason {
+export function reasons(notMeasured: BenchPlan['not_measured']): MissingReason {
   return (names, otherwise) => {
-    const found = cannot.find(({ figure }) => names.includes(figure));
+    const found = notMeasured.find(({ figure }) => names.includes(figure));
     return found ? missing(found.code, found.text) : otherwise;
   };
 }

@@ -35,14 +35,14 @@ export function pointResult(facts: BenchPoint, all: BenchRows, context: PointCon
   const iterations = pointRows(all.iterations);
   const timed = iterations.filter(({ warmup }) => !warmup);
   const outcomes = pointRows(all.points);
-  const because = reasons(plan.cannot);
+  const because = reasons(plan.not_measured);
   const { outcome, text } = outcomeOf(outcomes, timed.length, context);
   const absent = missing('not_measured', text ?? 'no timed repeat was completed');
   const latency = latencies(
     timed,
     { ...all, steps: pointRows(all.steps), prefills: pointRows(all.prefills) },
     absent,
-    plan.cannot,
+    plan.not_measured,
   );
   const ttft = meanOf(latency.ttft_ms);
   const tpot = meanOf(latency.tpot_ms);
@@ -151,11 +151,11 @@ export function latencies(
   timed: readonly RepeatRow[],
   { steps, prefills }: Pick<BenchRows, 'steps' | 'prefills'>,
   absent: MissingFigure,
-  cannot: BenchPlan['cannot'] = [],
+  notMeasured: BenchPlan['not_measured'] = [],
 ): BenchPointResult['latency'] {
   const none = timed.length === 0;
-  const because = reasons(cannot);
-  const processes = !cannot.some((entry) => entry.figure === 'launches');
+  const because = reasons(notMeasured);
+  const processes = !notMeasured.some((entry) => entry.figure === 'launches');
   const spread = (name: string, ns: (row: RepeatRow) => number | null, source: string, otherwise = absent) =>
     benchDistribution(
       timed.flatMap((row): Repeat[] => {

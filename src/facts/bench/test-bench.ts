@@ -11,7 +11,7 @@ export function planOf(points: BenchPoint[], change: Partial<BenchPlan> = {}): B
     parts: ['latency', 'throughput'],
     protocol: { launches: 2, repeats: 2, seed: 0, sampling: 'greedy, no end token', warmup: 'until stable' },
     variants: [{ execution_id: 'clean', label: 'defaults', engine_args: {}, points }],
-    cannot: [],
+    not_measured: [],
     ...change,
   };
 }

@@ -94,7 +94,7 @@ export async function predictDocument(
     },
     table: table && { sessions: tables.map(({ id }) => id), cases: table.length, validation },
     assumptions: assumptionsOf(points, roofs),
-    not_modelled: [...notModelled],
+    not_modeled: [...notModelled],
     stages,
     calibration: calibrationOf(roofs, points[0]!.fusion),
     error,

@@ -192,7 +192,7 @@ test('nodes of a CUDA graph are one launch; a session without kernels reports wh
 test('overlap is the time left out of exclusive time; two streams that take turns are serialized', async () => {
   const turns = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 10, 10, { stream: 2 })] });
   expect((await analyzeTrace(turns)).data.overlap).toMatchObject({
-    serialised: true,
+    serialized: true,
     compute_beside_compute_ns: 0,
   });
   const concurrent = await sessionOf({
@@ -216,7 +216,7 @@ test('overlap is the time left out of exclusive time; two streams that take turn
   });
   const { overlap, copies } = (await analyzeTrace(concurrent)).data;
   expect(overlap).toMatchObject({
-    serialised: false,
+    serialized: false,
     compute_beside_compute_ns: 10 * us,
     comm_hidden_ns: 5 * us,
     copy_hidden_ns: 2 * us,

@@ -36,7 +36,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
   const hiddenComm = Math.max(0, commNs - comm.alone);
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: kernelCount }) => kernelCount > 0);
-  const serialised =
+  const serialized =
     withKernels.length > 1 && computeOverlap + (comm.dur - comm.alone) < minOverlapShare * compute.dur;
   return {
     streams,
@@ -46,7 +46,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
     comm_hidden_ns: hiddenComm,
     copy_ns: copyNs,
     copy_hidden_ns: hiddenCopies,
-    serialised,
+    serialized,
   };
 }
 

@@ -104,7 +104,7 @@ describe('SGLang 0.5.23 bench_serving', () => {
 
   test('token counts that may be requested lengths are reported', async () => {
     const { issues } = await loaded(recorded('oai'));
-    expect(issues.map(({ code }) => code)).toEqual(['output_tokens_perhaps_asked']);
+    expect(issues.map(({ code }) => code)).toEqual(['output_tokens_maybe_requested']);
     expect(issues[0]!.text).toContain('75 output tokens were counted, but the local tokenizer finds 150');
   });
 });

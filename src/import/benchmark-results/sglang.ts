@@ -125,7 +125,7 @@ function requestedTokensIssue(run: JsonObject, label: string): Issue[] {
   const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
   if (typeof counted !== 'number' || typeof again !== 'number' || counted === again) return [];
   const text = `${label}: ${counted} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
-  return [info('output_tokens_perhaps_asked', text)];
+  return [info('output_tokens_maybe_requested', text)];
 }
 
 function totals(run: JsonObject, list: MetricList): void {

@@ -43,7 +43,7 @@ const benchFlagSchema = z.object({
   code: codeSchema<IssueCode>().describe('One of the issue codes, e.g. low_utilization, high_variance.'),
   severity: z.enum(['good', 'info', 'warning']),
   text: z.string(),
-  said: sentenceSchema.optional(),
+  sentence: sentenceSchema.optional(),
 });
 
 /** Expected range from the roofline: its lower bound, and what eager programs commonly reach. */
@@ -199,9 +199,9 @@ export const benchResultSchema = z.object({
   }),
   variants: z.array(benchVariantSchema),
   answers: z.array(benchAnswerSchema).describe('Between variants; empty with one.'),
-  cannot: z
+  not_measured: z
     .array(z.object({ figure: z.string(), code: codeSchema<ReasonCode>(), text: z.string() }))
-    .describe('What the engine could not measure, said once.'),
+    .describe('What the engine could not measure, and why.'),
   telemetry: z
     .array(
       z.object({
@@ -242,7 +242,7 @@ export const benchPlanSchema = z.object({
       ),
     }),
   ),
-  cannot: benchResultSchema.shape.cannot,
+  not_measured: benchResultSchema.shape.not_measured,
 });
 
 export type BenchSpread = z.infer<typeof benchSpreadSchema>;

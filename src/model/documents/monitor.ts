@@ -13,7 +13,7 @@ export const monitorPlanSchema = z.object({
   tool: z.string().nullable().describe('What read the GPUs: NVML, amd-smi, rocm-smi; null without GPUs.'),
   driver: z.string().nullable(),
   files: z.array(z.string()),
-  hz: z.number().nullable().describe('Asked for.'),
+  hz: z.number().nullable().describe('Requested sampling rate.'),
   sample_cost_us: z
     .object({
       gpus: z.object({ mean: z.number(), max: z.number() }).nullable(),

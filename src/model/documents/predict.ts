@@ -142,7 +142,7 @@ const predictResultSchema = z.object({
     })
     .nullable(),
   assumptions: z.array(predictAssumptionSchema),
-  not_modelled: z.array(z.string()),
+  not_modeled: z.array(z.string()),
   stages: z.array(predictStageSchema),
   calibration: predictCalibrationSchema.describe(
     'How far launched_ms has been from measurements; of every stage without a kernel table (1.1).',

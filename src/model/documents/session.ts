@@ -22,9 +22,9 @@ const listedSessionSchema = z.object({
       'The figure of its last analysis, e.g. "decode 13.1 ms/step, 2.10× roofline"; null with the reason below.',
     ),
   headline_why: z
-    .enum(['not_analysed', 'no_time'])
+    .enum(['not_analyzed', 'no_time'])
     .nullable()
-    .describe('not_analysed: `explain` writes it. no_time: the session has no time to lead with.'),
+    .describe('not_analyzed: `explain` writes it. no_time: the session has no time to lead with.'),
   broken: z
     .object({ code: codeSchema<ErrorCode>(), text: z.string() })
     .nullable()

@@ -67,7 +67,7 @@ export const overlapSchema = z.object({
   comm_hidden_ns: z.number().describe('Of it, hidden behind computation.'),
   copy_ns: z.number().describe('Time in which copies ran, each instant once.'),
   copy_hidden_ns: z.number(),
-  serialised: z
+  serialized: z
     .boolean()
     .describe('Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time).'),
 });

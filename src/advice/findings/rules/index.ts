@@ -16,7 +16,7 @@ import { allocatorChurn } from './allocator-churn.js';
 import { recompilation } from './recompilation.js';
 import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
-import { serialisedStreams } from './serialised-streams.js';
+import { serializedStreams } from './serialized-streams.js';
 import { kvTransfer } from './kv-transfer.js';
 import { pipelineBubbles } from './pipeline-bubbles.js';
 import { expertImbalance } from './expert-imbalance.js';
@@ -39,7 +39,7 @@ import { profilerOverhead } from './profiler-overhead.js';
 import { fewRepeats } from './few-repeats.js';
 import { answersNotAsRequested } from './answers-not-as-requested.js';
 import { clientBound } from './client-bound.js';
-import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { prefixCacheArtifact } from './prefix-cache-artifact.js';
 import { kvPoolSmall } from './kv-pool-small.js';
 import { allocatorFragmentation } from './allocator-fragmentation.js';
 import { anotherProcess } from './another-process.js';
@@ -65,7 +65,7 @@ export const rules: readonly Rule[] = [
   pipelineBubbles,
   kvTransfer,
   exposedCommunication,
-  serialisedStreams,
+  serializedStreams,
   gpuIdleBetweenRequests,
   requestsQueue,
   recompilation,
@@ -94,7 +94,7 @@ export const rules: readonly Rule[] = [
   anotherProcess,
   allocatorFragmentation,
   kvPoolSmall,
-  prefixCacheArtefact,
+  prefixCacheArtifact,
   clientBound,
   answersNotAsRequested,
   fewRepeats,

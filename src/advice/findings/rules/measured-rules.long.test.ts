@@ -15,7 +15,7 @@ import { answersNotAsRequested } from './answers-not-as-requested.js';
 import { benchmarkFlags } from './benchmark-flags.js';
 import { clientBound } from './client-bound.js';
 import { fewRepeats } from './few-repeats.js';
-import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { prefixCacheArtifact } from './prefix-cache-artifact.js';
 import { requestsQueue } from './requests-queue.js';
 import { profilerOverhead } from './profiler-overhead.js';
 
@@ -236,12 +236,12 @@ function served(
 test('issues of a load test become findings with the same text', async () => {
   const doubtful = await served(true, 60, 'http_500');
   expect(fired(await outcome(clientBound, doubtful))[0]!.title).toContain('its event loop was 95 % busy');
-  expect(fired(await outcome(prefixCacheArtefact, doubtful))[0]!.title).toContain(
+  expect(fired(await outcome(prefixCacheArtifact, doubtful))[0]!.title).toContain(
     '60 % of the prompt tokens',
   );
   expect(fired(await outcome(answersNotAsRequested, doubtful))[0]!.title).toContain('1 of 2 requests failed');
   const clean = await served(false, 0);
-  for (const rule of [clientBound, prefixCacheArtefact, answersNotAsRequested])
+  for (const rule of [clientBound, prefixCacheArtifact, answersNotAsRequested])
     expect(await outcome(rule, clean)).toMatchObject({ outcome: 'not_fired' });
   const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
   for (const rule of [clientBound, answersNotAsRequested, benchmarkFlags])

@@ -15,7 +15,7 @@ import { anotherProcess } from './another-process.js';
 import { cpuByAccident } from './cpu-by-accident.js';
 import { idleRecording } from './idle-recording.js';
 import { kvPoolSmall } from './kv-pool-small.js';
-import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { prefixCacheArtifact } from './prefix-cache-artifact.js';
 import { throttling } from './throttling.js';
 
 const home = testHome();
@@ -193,11 +193,11 @@ test('prefix cache: more than a twentieth of the prompt tokens were cached', asy
       warmup: false,
     })),
   });
-  expect(fired(await outcomeOf(prefixCacheArtefact, requests(50))).title).toBe(
+  expect(fired(await outcomeOf(prefixCacheArtifact, requests(50))).title).toBe(
     'Prefix cache: 50 % of the prompt tokens were not computed',
   );
-  expect(await outcomeOf(prefixCacheArtefact, requests(2))).toMatchObject({ outcome: 'not_fired' });
-  expect(await outcomeOf(prefixCacheArtefact, requests(null))).toMatchObject({ outcome: 'not_applicable' });
+  expect(await outcomeOf(prefixCacheArtifact, requests(2))).toMatchObject({ outcome: 'not_fired' });
+  expect(await outcomeOf(prefixCacheArtifact, requests(null))).toMatchObject({ outcome: 'not_applicable' });
 });
 
 describe('CPU by accident', () => {

@@ -17,9 +17,9 @@ const smallShare = 0.3;
 const chainsAssumed = 4;
 
 /** Kernels too small to fill the GPU run one after another. */
-export const serialisedStreams = stageRule(
+export const serializedStreams = stageRule(
   {
-    id: 'serialised_streams',
+    id: 'serialized_streams',
     title: 'Small kernels run serially',
     docs: {
       finds: 'Kernels too small to fill the GPU run one after another on it.',

@@ -7,8 +7,8 @@ import { formatPercent } from '../../../vocabulary/format.js';
 const minShare = 0.05;
 
 /** Prompts served from the prefix cache: their prefill was not computed. */
-export const prefixCacheArtefact: Rule = {
-  id: 'prefix_cache_artefact',
+export const prefixCacheArtifact: Rule = {
+  id: 'prefix_cache_artifact',
   title: 'Prefix cache in a benchmark',
   docs: {
     finds: "Prompts came from the server's prefix cache, so the benchmark did not measure their prefill.",
