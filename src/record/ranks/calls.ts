@@ -116,13 +116,13 @@ export async function keepCalls(
   if (kernels === null) return null;
   await workbench.run(recordedCallsSql);
   const [execution] = await workbench.query<CollectiveExecution>(
-    `WITH own AS (
+    `WITH captures_with_kernels AS (
        SELECT execution_id, capture_id, any_value(host) AS host, list(DISTINCT rank) AS ranks FROM ${kernels} ${part ? '' : "WHERE class = 'communication'"} GROUP BY ALL),
      recorded AS (SELECT capture_id, count(*) AS calls, count_if(on_host) AS on_host FROM recorded_calls GROUP BY ALL),
      executions AS (
        SELECT execution_id, coalesce(sum(calls), 0)::INTEGER AS calls, coalesce(sum(on_host), 0)::INTEGER AS on_host, len(list_distinct(flatten(list(ranks)))) AS processes,
-         list({capture_id, host} ORDER BY capture_id) AS captures
-       FROM own LEFT JOIN recorded USING (capture_id) GROUP BY execution_id)
+         list({capture_id: capture_id, host: host} ORDER BY capture_id) AS captures
+       FROM captures_with_kernels LEFT JOIN recorded USING (capture_id) GROUP BY execution_id)
      SELECT * FROM executions ${part ? '' : 'WHERE processes > 1'} ORDER BY calls - on_host DESC, calls DESC, execution_id LIMIT 1`,
   );
   if (!execution) return null;
