@@ -26,9 +26,9 @@ function gpuList(document: Json): Json[] {
 const indexOf = (gpu: Json) => amount(fieldOf(gpu, 'gpu')) ?? 0;
 
 /**
- * `amd-smi metric --json`. Power is that of the socket, as the firmware states it (MI300: current, older: average);
- * temperature that of the hottest point (junction), which every board has and which throttling goes by; the clock that
- * of the fastest die.
+ * Reads `amd-smi metric --json`. Power is the socket power that the firmware reports (MI300: current, older: average).
+ * Temperature is the hotspot (junction) temperature: every board reports it, and throttling depends on it. The clock is
+ * the clock of the fastest die.
  */
 export function amdSmiMetric(document: Json): AmdReading[] {
   return gpuList(document).map((gpu) => {

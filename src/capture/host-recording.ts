@@ -17,20 +17,20 @@ type Keys = Row<'telemetry'>;
 
 /**
  * Rows of one recording, with times as sampled.
- * @param goesOn whether the first sample is the last one of the previous part, so that only rates since then are new
+ * @param continues whether the first sample is the last sample of the previous part: then only the rates after it are new
  */
 export function hostTelemetryRows(
   samples: HostSample[],
   otherProcesses: OtherLoad,
   keys: Keys,
-  goesOn = false,
+  continues = false,
 ): Row<'telemetry'>[] {
   const rows: Row<'telemetry'>[] = [];
   for (const [at, { tNs, reading }] of samples.entries()) {
     const put = (scope: string, metric: string, value: number | null) => {
       if (value !== null && Number.isFinite(value)) rows.push({ ...keys, t_ns: tNs, scope, metric, value });
     };
-    if (at === 0 && goesOn) continue;
+    if (at === 0 && continues) continue;
     reading.clockMhz?.forEach((mhz, index) =>
       put(`cpu${reading.cores[index]?.id ?? index}`, 'clock_mhz', mhz),
     );
@@ -127,12 +127,12 @@ export function otherLoad(all: HostSample[]): OtherLoad {
 }
 
 /** Memory of the tree at each sample, and the kernel's peak of each process once. */
-export function hostMemoryRows(samples: HostSample[], keys: Keys, goesOn = false): Row<'memory'>[] {
+export function hostMemoryRows(samples: HostSample[], keys: Keys, continues = false): Row<'memory'>[] {
   const rows: Row<'memory'>[] = [];
   // Pages shared between processes of the tree are counted once in each: the sum is then an upper bound.
   const source =
     process.platform === 'linux' ? '/proc/<pid>/status, summed over the process tree' : 'process.memoryUsage';
-  for (const { tNs, reading } of goesOn ? samples.slice(1) : samples) {
+  for (const { tNs, reading } of continues ? samples.slice(1) : samples) {
     const memory = reading.tree?.memory;
     if (!memory) continue;
     const put = (kind: string, bytes: number | null) => {

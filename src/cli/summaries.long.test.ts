@@ -32,7 +32,7 @@ test.each(recorded)(
     const { analyzed, explain } = await analyzeAndExplain(session);
     const text = reported(await analyzedText(analyzed, id, explain), 'report.html');
     const lines = stripVTControlCharacters(text).split('\n');
-    // The table that a load test was asked for is as long as it is.
+    // A load test's table is what the user asked for, so it is not shortened.
     const table = lines.indexOf('  Loads');
     expect(table >= 0).toBe(path.includes('bench-serve'));
     expect(table < 0 ? lines.length : table).toBeLessThanOrEqual(30);

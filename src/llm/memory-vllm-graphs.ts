@@ -39,7 +39,7 @@ export function captureSizes({
  * - cuBLAS's workspace for the two streams, but not where layers compute in FP8: those kernels are CUTLASS's, and lm_head is
  *   outside the graphs;
  * - what the driver keeps of a graph: layers + 1 pieces and the whole step for each size, of a size fitted to one run;
- * - where NCCL reduces in a group, the calls: two a layer and one of the embedding, in the pieces and in the whole step, of a
+ * - where NCCL reduces in a group, the calls: two per layer and one of the embedding, in the pieces and in the whole step, of a
  *   size fitted to one run.
  *
  * Elsewhere a constant of public logs.

@@ -13,13 +13,13 @@ const minShare = 0.02;
 /** With fewer steps a slope is not meaningful. */
 const minSteps = 4;
 
-/** Share of the steps in which a launch of the same size occurs for that size to be one that does not depend on the step. */
+/** A launch size that occurs in at least this share of the steps does not depend on the step. */
 const everyStep = 0.9;
 
 /** Copies of one kind per step: a kernel name, or null for the copy engine. */
 export interface ContextCopies {
   name: string | null;
-  /** Sizes of the launches that are meant, in blocks; null: all of the name. */
+  /** Launch sizes that are included, in blocks; null: all launches of the name. */
   sizes: Sizes | null;
   /** A concatenation, by name. */
   cat: boolean;
@@ -118,13 +118,13 @@ async function growingOf(
     mean: number;
     span: number;
   }>(
-    `WITH own AS (
+    `WITH copy_rows AS (
        SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, k.dur_ns, k.exclusive_ns, k.blocks
        FROM (${copies}) k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id WHERE w.kind = '${kind}'),
-     usual AS (SELECT blocks FROM own GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${everyStep * instances}),
+     frequent AS (SELECT blocks FROM copy_rows GROUP BY blocks HAVING count(DISTINCT stage_id) >= ${everyStep * instances}),
      step AS (
-       SELECT usual.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns
-       FROM own LEFT JOIN usual USING (blocks) GROUP BY ALL),
+       SELECT frequent.blocks, stage_id, iteration, start_ns, sum(dur_ns) AS y, count(*) AS n, sum(exclusive_ns) AS ns
+       FROM copy_rows LEFT JOIN frequent USING (blocks) GROUP BY ALL),
      numbered AS (SELECT *, row_number() OVER (PARTITION BY blocks, iteration ORDER BY start_ns) AS x FROM step)
      SELECT blocks, sum(n) / ${instances} AS n, sum(ns) / 1e6 / ${instances} AS ms, regr_slope(y, x) AS slope,
             sqrt(greatest(regr_syy(y, x) - regr_slope(y, x) * regr_sxy(y, x), 0) / greatest(count(*) - 2, 1) / nullif(regr_sxx(y, x), 0)) AS error,

@@ -89,11 +89,11 @@ function kernelsSql(whole: boolean, withUnplaced: boolean): string {
   if (!withUnplaced) return cellKernels('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
-    likely AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
-    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN likely USING (stage_id)),
-    looked AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
+    candidates AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN candidates USING (stage_id)),
+    windowed AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
     SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
-    FROM (${cellKernels('step_kind')} UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
+    FROM (${cellKernels('step_kind')} UNION ALL BY NAME SELECT * FROM windowed) GROUP BY ALL`;
 }
 
 /**
@@ -180,11 +180,11 @@ async function makeWaitCosts({ database }: TraceScope): Promise<void> {
        FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
      pauses AS (SELECT *, end_ns AS from_ns, row_number() OVER thread AS nth, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
        FROM calls WINDOW thread AS (PARTITION BY window_id, tid ORDER BY start_ns)),
-     held AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w
+     waits_in_pauses AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w
        ASOF JOIN pauses p ON p.window_id = w.window_id AND p.tid = w.tid AND w.start_ns >= p.from_ns WHERE w.start_ns < p.until_ns GROUP BY ALL),
      around AS (SELECT p.*, until_ns - from_ns AS pause_ns, waited_ns,
          min(nth) FILTER (waited_ns IS NOT NULL) OVER (PARTITION BY window_id, tid ORDER BY nth ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS wait_nth
-       FROM pauses p LEFT JOIN held USING (window_id, tid, from_ns)),
+       FROM pauses p LEFT JOIN waits_in_pauses USING (window_id, tid, from_ns)),
      usual AS (SELECT kind, median(pause_ns) AS usual_ns FROM around WHERE waited_ns IS NULL AND pause_ns IS NOT NULL GROUP BY kind),
      launched AS (SELECT kind, name, count(*) AS n FROM around GROUP BY ALL),
      values AS (SELECT kind, name, wait_nth - nth AS distance FROM around JOIN launched l USING (kind, name)

@@ -25,7 +25,7 @@ const dimension = (axis: string) =>
   `CAST(max(value) FILTER (WHERE metric = 'launch__grid_dim_${axis}') AS BIGINT)`;
 
 /**
- * SQL of the tables `kernel` (means per kernel and grid over its profiled launches) and `judged` (kernels long enough to be
+ * SQL of the tables `kernel` (means per kernel and grid over its profiled launches) and `with_metrics` (kernels long enough to be
  * worth a change, with the derived columns).
  */
 function judgedSql<M extends string, D extends string>(condition: CounterCondition<M, D>): string {
@@ -41,7 +41,7 @@ function judgedSql<M extends string, D extends string>(condition: CounterConditi
       FROM launch GROUP BY kernel_name, grid),
     ${Object.entries(more)
       .map(([name, sql]) => `${name} AS (${sql}),\n    `)
-      .join('')}judged AS (
+      .join('')}with_metrics AS (
       SELECT kernel.*, ${Object.entries<string>(condition.derived)
         .map(([column, sql]) => `${sql} AS ${column}`)
         .join(', ')}
@@ -51,11 +51,11 @@ function judgedSql<M extends string, D extends string>(condition: CounterConditi
 /** Kernels that meet the condition, longest first. */
 export const faultSql = <M extends string, D extends string>(condition: CounterCondition<M, D>): string =>
   `${judgedSql(condition)}
-    SELECT * FROM judged WHERE ${condition.where} ORDER BY launches * duration_ns DESC, kernel_name, grid`;
+    SELECT * FROM with_metrics WHERE ${condition.where} ORDER BY launches * duration_ns DESC, kernel_name, grid`;
 
 /** Number of kernels that can be judged: those with a known `column`. */
 export const knownSql = <M extends string, D extends string>(
   condition: CounterCondition<M, D>,
   column: D,
 ): string => `${judgedSql(condition)}
-    SELECT count(${column}) AS known FROM judged`;
+    SELECT count(${column}) AS known FROM with_metrics`;

@@ -73,7 +73,7 @@ export interface SlowRank {
   mostMs: number;
 }
 
-/** Minimum ratio of a rank's thread blocks to those of the others for it to have more work. */
+/** A rank has more work if it launches at least this many times the thread blocks of the others. */
 const minMoreWork = 1.1;
 
 /** Null if ranks do not communicate: they are replicas with different loads, and none waits for another. */

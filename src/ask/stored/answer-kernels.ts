@@ -142,13 +142,13 @@ interface ClassRow extends Record<string, unknown> {
 async function operatorShares(facts: StoredFacts, names: readonly OpClass[]): Promise<TopicAnswer> {
   // Stages may be in another capture of the same execution: in the record, with operators in the trace.
   const sql = `WITH marked AS (SELECT DISTINCT execution_id, capture_id, stage_id, kind FROM stages WHERE NOT coalesce(warmup, false)),
-own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
+stage_ops AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
   LEFT JOIN marked s USING (execution_id, capture_id, stage_id)
   LEFT JOIN (SELECT execution_id, stage_id, min(kind) AS kind FROM marked GROUP BY ALL) e
     ON e.execution_id = o.execution_id AND e.stage_id = o.stage_id),
-total AS (SELECT kind, sum(dur_ns) AS all_ns FROM own GROUP BY kind)
+total AS (SELECT kind, sum(dur_ns) AS all_ns FROM stage_ops GROUP BY kind)
 SELECT kind, class, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS share, count(*) AS calls
-FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}'`).join(', ')}) GROUP BY kind, class ORDER BY ms DESC, kind`;
+FROM stage_ops JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}'`).join(', ')}) GROUP BY kind, class ORDER BY ms DESC, kind`;
   const rows = await facts.database.query<ClassRow>(sql);
   const { stages } = facts.question;
   const kindRows = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));

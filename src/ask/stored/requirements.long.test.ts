@@ -130,8 +130,8 @@ test('E3: Is CPU scheduling, kernels or allocation the cost? From torch operator
   const found = await answer('Is CPU scheduling, kernels or allocation the cost?');
   // One stream; the profiler recorded no allocation call of the driver.
   const { share } = await one<{ share: number }>(
-    `WITH own AS (SELECT stage_id, end_ns - start_ns AS ns FROM stages WHERE kind = 'decode' AND NOT coalesce(warmup, false))
-     SELECT (SELECT sum(dur_ns) FROM kernels JOIN own USING (stage_id)) / (SELECT sum(ns) FROM own) AS share`,
+    `WITH decode_stages AS (SELECT stage_id, end_ns - start_ns AS ns FROM stages WHERE kind = 'decode' AND NOT coalesce(warmup, false))
+     SELECT (SELECT sum(dur_ns) FROM kernels JOIN decode_stages USING (stage_id)) / (SELECT sum(ns) FROM decode_stages) AS share`,
   );
   expect(found.answer).toMatch(/^Decode: [^\n]*\(host 97 %, kernels 3\.0 %, allocation 0 %\)/);
   expect(Math.abs(numberIn(found.answer, /kernels and copies ([\d.]+) %/) - 100 * share)).toBeLessThan(0.2);

@@ -255,7 +255,7 @@ test('one program under nsys and under the PyTorch profiler has the same kernels
   expect(data.kernels.map(({ values }) => values[0]!.count)).toEqual(
     data.kernels.map(({ values }) => values[1]!.count),
   );
-  // Nothing is known to differ that only one of the tools records.
+  // Facts that only one of the tools records are not differences.
   expect(data.headlines.at(-1)!.text).toBe('No known difference in workload, software or machine.');
 }, 60_000);
 

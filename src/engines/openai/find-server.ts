@@ -22,7 +22,7 @@ export function baseOf(text: string, typed: string): string {
   }
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw new InferscopeError('E_USAGE', {
-      what: `${text} is no URL of a server`,
+      what: `${text} is not a server URL`,
       why: 'It must be http:// or https:// with a host, and usually ends in /v1.',
       fix: `Type for example: ${typed} http://127.0.0.1:8000/v1`,
     });
@@ -36,8 +36,8 @@ export function keyOfEnvironment(): string | null {
   return process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
 }
 
-interface Asking {
-  /** Headers in addition to that of the key. */
+interface RequestOptions {
+  /** Headers in addition to the authorization header. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
@@ -49,7 +49,7 @@ interface Asking {
 export async function servedModels(
   baseUrl: string,
   apiKey: string | null,
-  { headers = {}, signal }: Asking = {},
+  { headers = {}, signal }: RequestOptions = {},
 ): Promise<ServedModel[] | null> {
   const url = `${baseUrl}/models`;
   let status: number;
@@ -73,7 +73,7 @@ export async function servedModels(
   }
   if (status === 401 || status === 403) {
     throw new InferscopeError('E_SERVER_RESPONSE', {
-      what: `${url} wants a key`,
+      what: `${url} requires a key`,
       why: `It answered ${status}${text === '' ? '' : `: ${text.slice(0, 200)}`}`,
       fix: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key of this server.',
     });
@@ -92,7 +92,7 @@ export async function servedModels(
 
 /**
  * The model to request.
- * @param wanted empty: the first model
+ * @param requested name; empty: the first model
  * @throws E_MODEL_NOT_FOUND, E_SERVER_RESPONSE
  */
 export function chooseModel(requested: string, served: ServedModel[] | null, baseUrl: string): ServedModel {
@@ -100,7 +100,7 @@ export function chooseModel(requested: string, served: ServedModel[] | null, bas
     if (requested !== '') return { id: requested, maxContext: null };
     throw new InferscopeError('E_SERVER_RESPONSE', {
       what: `${baseUrl}/models lists no model`,
-      why: 'So the name to ask for is not known.',
+      why: 'So there is no model name to request.',
       fix: 'Check the URL (it ends in /v1 for most servers), or name the model with --model.',
     });
   }

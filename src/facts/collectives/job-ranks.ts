@@ -109,15 +109,15 @@ function ranksSql({ kind, execution }: { kind: string | null; execution: string 
          JOIN steps p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id`;
   const per = (ns: string) => `${ns} / 1e6 / greatest(n, 1)`;
   return `WITH steps AS (${steps}),
-   counted AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
+   step_counts AS (SELECT rank, ${kind === null ? '0' : 'count(*)'} AS n, avg(ns) / 1e6 AS step_ms FROM steps GROUP BY rank),
    computing AS (SELECT k.rank, sum(k.exclusive_ns) AS ns FROM kernels k ${inSteps('k')} WHERE k.${condition} AND k.class <> 'communication' GROUP BY k.rank),
    idle AS (SELECT g.rank, sum(coalesce(g.host_ns, 0) + coalesce(g.launch_overhead_ns, 0)) AS ns FROM gaps g ${inSteps('g')} WHERE g.${condition} AND g.device IS NOT NULL GROUP BY g.rank),
-   talking AS (
+   communicating AS (
      SELECT c.rank, sum(c.exposed_ns) AS exposed, sum(c.dur_ns - c.exposed_ns) AS overlapped, sum(k.shortest_ns) AS wire, sum(c.dur_ns - k.shortest_ns) FILTER (k.shortest_ns IS NOT NULL) AS skew, sum(c.dur_ns - k.shortest_ns) FILTER (c.operation = '${sendAndRecv}') AS stages,
        count(k.shortest_ns) AS operations, count_if(k.last_rank = c.rank AND k.longest_ns - k.shortest_ns > ${boundNs}) AS last
      FROM collectives c ${inSteps('c')} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      GROUP BY c.rank)
    SELECT rank, n AS steps, step_ms, ${per('computing.ns')} AS compute_ms, coalesce(${per('idle.ns')}, 0) AS host_ms, ${per('exposed')} AS exposed_ms, ${per('overlapped')} AS overlapped_ms,
      ${per('wire')} AS wire_ms, ${per('skew')} AS skew_ms, ${per('stages')} AS stages_ms, coalesce(last, 0) AS last, coalesce(operations, 0) AS operations
-   FROM counted LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN talking USING (rank) ORDER BY rank`;
+   FROM step_counts LEFT JOIN computing USING (rank) LEFT JOIN idle USING (rank) LEFT JOIN communicating USING (rank) ORDER BY rank`;
 }

@@ -95,17 +95,17 @@ export const expertsSql = (
    calls AS (
      SELECT communicator, operation, sequence, any_value(communicator_name) AS name, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
      FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
-   judged AS (
+   exposed_calls AS (
      SELECT c.*, k.shortest_ns, k.longest_ns, k.last_rank, k.ranks, exposed_share
      FROM calls c JOIN collective_calls k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
-   hot AS (
-     SELECT communicator, hottest AS rank, count(*) AS most FROM judged WHERE imbalance >= ${minImbalance}
+   hottest_rank AS (
+     SELECT communicator, hottest AS rank, count(*) AS most FROM exposed_calls WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
    SELECT communicator, any_value(name) AS name, max(ranks) AS ranks, count_if(imbalance >= ${minImbalance}) AS uneven, avg(imbalance) FILTER (imbalance >= ${minImbalance}) AS imbalance,
      any_value(rank) AS rank, any_value(most) AS most,
      coalesce(sum(exposed_share * shortest_ns * (1 - 1 / imbalance)) FILTER (imbalance >= ${minImbalance}), 0) / 1e6 / ${instances} AS wire_ms,
      coalesce(sum(exposed_share * (longest_ns - shortest_ns) * (1 - 1 / ranks)) FILTER (last_rank = rank), 0) / 1e6 / ${instances} AS waiting_ms
-   FROM judged JOIN hot USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
+   FROM exposed_calls JOIN hottest_rank USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
 
 /** Minimum share of uneven calls in which the same rank receives the most. */
 const minMost = 0.6;
@@ -129,7 +129,7 @@ export async function hotExpert(
 export const callLossesSql = (captures: readonly string[], kind: PhaseKind): string => `WITH sizes AS (
      SELECT communicator, operation, sequence, max(received_bytes) / nullif(avg(received_bytes), 0) AS imbalance, arg_max(rank, received_bytes) AS hottest
      FROM collective_rows WHERE operation = 'AllToAll' AND received_bytes IS NOT NULL GROUP BY ALL),
-   hot AS (
+   hottest_rank AS (
      SELECT communicator, hottest AS hot_rank FROM sizes WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
    SELECT rank, operation, communicator, sequence, dur_ns, shortest_ns, exposed_ns,
@@ -140,7 +140,7 @@ export const callLossesSql = (captures: readonly string[], kind: PhaseKind): str
        coalesce(c.operation = 'AllToAll' AND k.last_rank = h.hot_rank, false) AS uneven, s.imbalance
      FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
      LEFT JOIN sizes s ON s.communicator = c.communicator AND s.operation = c.operation AND s.sequence = c.sequence
-     LEFT JOIN hot h ON h.communicator = c.communicator
+     LEFT JOIN hottest_rank h ON h.communicator = c.communicator
      WHERE c.capture_id IN (${captureList(captures)}))`;
 
 /** Time that a pipeline rank waits for other stages in sends and receives, ms, mean per instance of the kind. */

@@ -32,7 +32,7 @@ export function derivedOf(sessions: readonly Session[], options: ScopeOptions = 
 
 /**
  * SQL of the tables and of the tables they need, in dependency order.
- * @throws E_USAGE if the session has no timeline, or none of the rank and device asked for
+ * @throws E_USAGE if the session has no timeline, or none for the requested rank and device
  */
 export async function definitionsOf(
   session: Session,

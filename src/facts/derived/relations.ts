@@ -110,11 +110,11 @@ const placesSql = (source: TraceSource): string => `WITH named AS (
        SELECT p.stage_id, e.stage_id AS step_id FROM phases p
        JOIN named around ON around.stage_id = p.parent_id JOIN phases e ON e.stage_id = around.phase_id
        WHERE e.kind IN ('warmup', 'load') OR (p.kind = 'sampling' AND e.kind IN ${stepKindsSql})),
-     climbed AS (
+     outermost AS (
        SELECT i.stage_id, coalesce(third.step_id, second.step_id, i.step_id) AS step_id FROM inside i
        LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)
      SELECT s.stage_id, coalesce(p.kind, 'outside') AS phase, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
-     FROM named s LEFT JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id
+     FROM named s LEFT JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN outermost c ON c.stage_id = p.stage_id
      UNION ALL SELECT stage_id, 'outside', NULL, NULL FROM stages WHERE ${stagesOf(source, 'capture')} AND (${stagesOf(source, 'rank')}) IS NOT TRUE
      UNION ALL SELECT ${noStage}, 'outside', NULL, NULL`;
 

@@ -36,7 +36,7 @@ function toolRank({ tool, importer }: Capture): number {
  *
  * A phase inside a warm-up, or marked as one, has kind warmup; rows outside phases have `outside`. step_id is the
  * phase, or the prefill or decode step around it: sampling inside a step belongs to the step.
- * @throws E_USAGE if the session has no kernels, or none of the rank and device asked for
+ * @throws E_USAGE if the session has no kernels, or none for the requested rank and device
  */
 export async function traceScope(
   database: SessionDatabase,

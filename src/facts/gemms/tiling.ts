@@ -5,7 +5,7 @@ import type { GemmShape } from './shape.js';
 /**
  * Tiles of the output and how they fill the SMs (NVIDIA, Matrix Multiplication Background User's Guide, sections 3.2
  * and 3.3: tile and wave quantization). The library is column-major: rows of its tile are along our N, columns along
- * our M. An SM runs one tile at a time, as is so for the large tiles of tensor-core kernels.
+ * our M. Assumes that an SM runs one tile at a time, as it does with the large tiles of tensor-core kernels.
  * @param tile MxN or MxNxK as the library writes it
  * @param splits thread blocks that share one tile's K; null if the number is unknown
  */

@@ -24,7 +24,7 @@ export async function behindCases(
   for (const { capture_id, case: only } of traces) {
     const rows = await database.query<TracedRow & { case: string }>(
       `WITH runs AS (${runsSql}),
-       counted AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
+       run_counts AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
        parts AS (
          SELECT "case", 'kernel' AS what, k.short_name AS name, k.class, count(*) AS count, sum(k.dur_ns)::DOUBLE AS ns
          FROM kernels k JOIN runs USING (stage_id) WHERE k.capture_id = $1 GROUP BY ALL
@@ -34,7 +34,7 @@ export async function behindCases(
          WHERE o.capture_id = $1 AND o.op_type IS DISTINCT FROM 'python_function' AND NOT starts_with(o.name, '${rangePrefix}')
          GROUP BY "case", CASE WHEN $2 IS NULL THEN o.name ELSE o.op_type END)
        SELECT p."case", what, name, class, (count / n)::DOUBLE AS count, ns / n AS ns
-       FROM parts p JOIN counted USING ("case") ORDER BY p."case", what, ns DESC, name`,
+       FROM parts p JOIN run_counts USING ("case") ORDER BY p."case", what, ns DESC, name`,
       [capture_id, only],
     );
     for (const { case: name, what, class: opClass, ...row } of rows) {

@@ -20,15 +20,15 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
        UNION ALL
        SELECT 'gpu' || device, 'memory_used_bytes', t_ns, bytes::DOUBLE FROM memory
        WHERE kind = 'used' AND device IS NOT NULL AND bytes IS NOT NULL AND t_ns IS NOT NULL),
-     spaced AS (
+     with_next AS (
        SELECT *, lead(t_ns) OVER (PARTITION BY scope, metric ORDER BY t_ns) - t_ns AS next_ns,
          lead(value) OVER (PARTITION BY scope, metric ORDER BY t_ns) AS next_value FROM all_samples),
-     usual AS (SELECT scope, metric, median(next_ns) AS usual_ns FROM spaced GROUP BY scope, metric)
+     usual AS (SELECT scope, metric, median(next_ns) AS usual_ns FROM with_next GROUP BY scope, metric)
      SELECT scope, metric, t_ns, value, next_value,
        CASE WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${longestHold} * usual_ns) END AS held_ns,
        coalesce(sum(CASE WHEN next_ns > ${longestHold} * usual_ns THEN 1 ELSE 0 END) OVER (
          PARTITION BY scope, metric ORDER BY t_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stretch
-     FROM spaced JOIN usual USING (scope, metric)`,
+     FROM with_next JOIN usual USING (scope, metric)`,
   );
   const named = throttleReasons
     .map(({ bit, name }) => `WHEN metric SIMILAR TO 'clocks_(event|throttle)_reasons_${name}' THEN ${bit}`)

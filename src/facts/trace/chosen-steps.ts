@@ -46,10 +46,10 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
     n: number;
   }>(
     `SELECT kind, start_ns, end_ns, nth, n FROM (
-       SELECT kind, start_ns, end_ns, row_number() OVER own AS place, count(*) OVER (PARTITION BY kind) AS n,
+       SELECT kind, start_ns, end_ns, row_number() OVER by_duration AS place, count(*) OVER (PARTITION BY kind) AS n,
               row_number() OVER (PARTITION BY kind ORDER BY start_ns, end_ns) AS nth
        FROM windows WHERE kind IN ('prefill', 'decode', 'mixed', 'training') AND end_ns > start_ns
-       WINDOW own AS (PARTITION BY kind ORDER BY end_ns - start_ns, start_ns))
+       WINDOW by_duration AS (PARTITION BY kind ORDER BY end_ns - start_ns, start_ns))
      WHERE ${stepCondition} ORDER BY start_ns`,
   );
   const chosen: ChosenStep[] = [];

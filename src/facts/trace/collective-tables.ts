@@ -11,15 +11,15 @@ const key = 'communicator, counted, rank, sequence';
 
 /** SQL of the collective tables, each after the tables that it reads (model/derived-tables.ts). */
 export const collectiveTables = {
-  collective_rows: `WITH judged AS (
+  collective_rows: `WITH sized AS (
      SELECT c.* REPLACE (CASE WHEN c.operation = 'AllToAll' THEN one_size ELSE c.bytes END AS bytes, coalesce(c.nodes, hosts)::INTEGER AS nodes),
        CASE WHEN peer IS NULL THEN c.operation ELSE '${sendAndRecv}' END AS counted, CASE WHEN device IS NULL THEN c.ranks ELSE recorded END AS present
      FROM collectives c
      LEFT JOIN (SELECT communicator, operation, median(bytes)::BIGINT AS one_size FROM collectives GROUP BY ALL) s ON s.communicator = c.communicator AND s.operation = c.operation
      LEFT JOIN (SELECT communicator, count(DISTINCT rank) AS recorded, nullif(count(DISTINCT host), 1) AS hosts FROM collectives GROUP BY ALL) r ON r.communicator = c.communicator),
-   repeated AS (SELECT ${key} FROM judged GROUP BY ALL HAVING count(*) > 1)
-   SELECT * FROM judged ANTI JOIN repeated USING (${key})
-   UNION ALL (SELECT DISTINCT ON (${key}) * FROM judged SEMI JOIN repeated USING (${key}) ORDER BY ${key}, written_ns)`,
+   repeated AS (SELECT ${key} FROM sized GROUP BY ALL HAVING count(*) > 1)
+   SELECT * FROM sized ANTI JOIN repeated USING (${key})
+   UNION ALL (SELECT DISTINCT ON (${key}) * FROM sized SEMI JOIN repeated USING (${key}) ORDER BY ${key}, written_ns)`,
   collective_calls: `WITH times AS (
      SELECT communicator, operation, sequence, any_value(bytes) AS bytes, any_value(ranks) AS ranks, any_value(nodes) AS nodes, count(*) AS among, sum(dur_ns)::BIGINT AS time_ns,
        min({ns: dur_ns, rank: rank, host: host}, 2) AS shortest, max({ns: dur_ns, rank: rank, host: host}, 2) AS longest

@@ -74,19 +74,19 @@ export function collectivesSql(
          CASE WHEN k.shortest_ns IS NULL THEN CASE WHEN c.operation IN ('Send', 'Recv', '${sendAndRecv}') THEN '${sendUnpaired}' ELSE 'not every rank recorded the call' END END AS unpaired
        FROM collectives c ${joinPhases('c', kind)} LEFT JOIN collective_calls k ON k.communicator = c.communicator AND k.operation = c.operation AND k.sequence = c.sequence
        WHERE c.capture_id IN (${captureList(captures)})`
-    : `WITH own AS (
+    : `WITH comm_kernels AS (
          SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${phase} AS phase_id,
            row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
          FROM kernels k ${joinPhases('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
-       together AS (
-         SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
-         FROM own GROUP BY ALL),
+       by_ordinal AS (
+         SELECT kernel, nth, count(*) AS n_kernels, min(dur_ns) AS least_ns, count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS overlap
+         FROM comm_kernels GROUP BY ALL),
        pairs AS (
-         SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(among) < ${ranks} THEN 'the ranks launch it differently often'
-           WHEN count_if(meet) < ${minOverlapShare} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
-         FROM together GROUP BY kernel)
+         SELECT kernel, CASE WHEN regexp_matches(kernel, 'send|recv', 'i') THEN '${sendUnpaired}' WHEN min(n_kernels) < ${ranks} THEN 'the ranks launch it differently often'
+           WHEN count_if(overlap) < ${minOverlapShare} * count(*) THEN 'the n-th of one rank does not overlap with the n-th of another' END AS unpaired
+         FROM by_ordinal GROUP BY kernel)
        SELECT rank, device, kernel, phase_id, dur_ns, exclusive_ns, CASE WHEN unpaired IS NULL THEN least_ns END AS least_ns, unpaired
-       FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel)`;
+       FROM comm_kernels JOIN by_ordinal USING (kernel, nth) JOIN pairs USING (kernel)`;
   return `WITH paired AS (
        ${paired}),
      by_phase AS (

@@ -12,7 +12,7 @@ export async function hotKernels(session: Session): Promise<{ names: string[]; s
   const database = await session.connect();
   try {
     const rows = await database.query<{ kind: string; name: string }>(
-      `WITH hot AS (
+      `WITH stage_kernels AS (
          SELECT coalesce(p.kind, 'other') AS kind, k.name, sum(k.dur_ns) AS ns
          FROM kernels k
          LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
@@ -20,7 +20,7 @@ export async function hotKernels(session: Session): Promise<{ names: string[]; s
          WHERE coalesce(p.kind, 'other') NOT IN ('load', 'warmup') AND k.name IS NOT NULL
          GROUP BY ALL
        )
-       SELECT kind, name FROM hot
+       SELECT kind, name FROM stage_kernels
        QUALIFY row_number() OVER (PARTITION BY kind ORDER BY ns DESC, name) <= ${namesPerStage}
        ORDER BY kind, ns DESC, name`,
     );

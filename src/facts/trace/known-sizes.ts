@@ -37,8 +37,8 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   );
   const stage = 'o.execution_id, o.capture_id, o.stage_id';
   const alike = 't.rank = o.rank AND t.kind = o.kind';
-  const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.among = o.among`;
-  const stepsWithoutSize = `(SELECT * FROM own WHERE ${lacksSize})`;
+  const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.step_count = o.step_count`;
+  const stepsWithoutSize = `(SELECT * FROM steps WHERE ${lacksSize})`;
   const from = (on: string) =>
     `SELECT ${stage}, ${agreed.join(', ')} FROM ${stepsWithoutSize} o JOIN sized t ON ${on} GROUP BY ALL`;
   const first = (size: string) =>
@@ -50,28 +50,28 @@ export async function makeStageSizes(database: SessionDatabase): Promise<void> {
   await database.once(
     'stage_sizes',
     shapes,
-    `WITH own AS (
+    `WITH steps AS (
        SELECT execution_id, capture_id, stage_id, pid, iteration, step_index, ${sizes.join(', ')}, kind, coalesce(rank, 0) AS rank,
-              coalesce(warmup, false) AS warm, row_number() OVER (same ORDER BY start_ns, stage_id) AS nth, count(*) OVER same AS among
+              coalesce(warmup, false) AS warm, row_number() OVER (same_kind ORDER BY start_ns, stage_id) AS nth, count(*) OVER same_kind AS step_count
        FROM stages WHERE kind IN ${kinds}
-       WINDOW same AS (PARTITION BY execution_id, capture_id, coalesce(rank, 0), kind, coalesce(warmup, false))),
+       WINDOW same_kind AS (PARTITION BY execution_id, capture_id, coalesce(rank, 0), kind, coalesce(warmup, false))),
      shape (execution_id, capture_id, stage_id, ${sizes.join(', ')}) AS (${shapes}),
      sized AS (
        SELECT o.* EXCLUDE (${sizes.join(', ')}), ${sizes.map((size) => `coalesce(o.${size}, p.${size}) AS ${size}`).join(', ')}
-       FROM own o ${join('shape', 'p')}),
+       FROM steps o ${join('shape', 'p')}),
      record AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${alike}
        AND t.pid = o.pid AND t.iteration = o.iteration AND t.step_index = o.step_index`)}),
-     counted AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
-     elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
-     uneven AS (
-       SELECT ${stage}, min(t.among) AS steps_elsewhere FROM ${stepsWithoutSize} o
-       JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, among FROM sized WHERE ${anySize}) t
-         ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.among <> o.among
+     same_execution AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
+     other_execution AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)}),
+     different_count AS (
+       SELECT ${stage}, min(t.step_count) AS steps_elsewhere FROM ${stepsWithoutSize} o
+       JOIN (SELECT DISTINCT execution_id, capture_id, rank, kind, warm, step_count FROM sized WHERE ${anySize}) t
+         ON (t.execution_id, t.capture_id) <> (o.execution_id, o.capture_id) AND ${alike} AND t.warm = o.warm AND t.step_count <> o.step_count
        GROUP BY ALL)
      SELECT execution_id, capture_id, stage_id, ${sizes.map(first).join(', ')},
             array_to_string(list_distinct([${sizes.map(origin).join(', ')}]), ', ') AS sizes_from,
-            o.among AS steps_here, steps_elsewhere
-     FROM own o ${join('record', 'r')} ${join('shape', 'p')} ${join('counted', 'e')} ${join('elsewhere', 'x')} ${join('uneven', 'u')}`,
+            o.step_count AS steps_here, steps_elsewhere
+     FROM steps o ${join('record', 'r')} ${join('shape', 'p')} ${join('same_execution', 'e')} ${join('other_execution', 'x')} ${join('different_count', 'u')}`,
   );
 }
 

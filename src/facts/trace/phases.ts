@@ -188,9 +188,9 @@ const windowsOf = (level: string, table: string): string =>
 function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, because grouping millions of rows by two takes twice as long. Gaps of a device do
   // not overlap and equal the sum of their parts, so the start identifies a gap.
-  return `WITH likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
+  return `WITH candidates AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
       SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sumsOfParts}
-      FROM own_gaps g JOIN likely ON likely.stage_id = ${placeKey('g')} GROUP BY key`;
+      FROM own_gaps g JOIN candidates ON candidates.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
 /**
@@ -215,16 +215,16 @@ export function gapsOfWindows(
     known AS MATERIALIZED (
       SELECT key, CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} END AS g_start,
         CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} + ${gapParts.join(' + ')} END AS g_end, ${gapParts.join(', ')} FROM grouped),
-    looked AS MATERIALIZED (SELECT k.*, CASE WHEN g_end <= w_end THEN window_id END AS inside
+    first_window AS MATERIALIZED (SELECT k.*, CASE WHEN g_end <= w_end THEN window_id END AS inside
       FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, -${beginKey}, -${beginKey}, 0, 0) begun ON k.g_start >= begun.w_start),
-    reached AS (SELECT l.*, unnest(range(first.nth, last.nth + 1)) AS nth
-      FROM (SELECT * FROM looked WHERE inside IS NULL) l ASOF JOIN (SELECT reach, min(nth) AS nth FROM w GROUP BY reach) first ON l.g_start < first.reach
+    overlapping AS (SELECT l.*, unnest(range(first.nth, last.nth + 1)) AS nth
+      FROM (SELECT * FROM first_window WHERE inside IS NULL) l ASOF JOIN (SELECT reach, min(nth) AS nth FROM w GROUP BY reach) first ON l.g_start < first.reach
       ASOF JOIN (SELECT w_start, max(nth) AS nth FROM w GROUP BY w_start) last ON l.g_end > last.w_start)
     SELECT key AS stage_id, ${gapParts.join(', ')} FROM known JOIN w ON w.window_id = key
     UNION ALL
-    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM looked WHERE inside IS NOT NULL
+    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM first_window WHERE inside IS NOT NULL
     UNION ALL
-    SELECT w.window_id AS stage_id, ${clipped.join(', ')} FROM reached JOIN w USING (nth)
+    SELECT w.window_id AS stage_id, ${clipped.join(', ')} FROM overlapping JOIN w USING (nth)
     WHERE g_start < w_end AND g_end > w_start GROUP BY w.window_id`;
 }
 

@@ -30,12 +30,12 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const span = await detailSpan(scope);
   const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;
   const marked = await database.query<TraceTimeline['stages'][number]>(
-    `WITH own AS (SELECT s.*, s.phase AS kind FROM focus_stages s
+    `WITH shown_stages AS (SELECT s.*, s.phase AS kind FROM focus_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
      SELECT ${label} AS label, coalesce(kind, 'outside') AS kind,
             CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
             start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
-     FROM own ORDER BY start_ns, dur_ns DESC LIMIT 400`,
+     FROM shown_stages ORDER BY start_ns, dur_ns DESC LIMIT 400`,
   );
   const kinds = source.gpu_used ? (['kernels', 'copies', 'api', 'idle'] as const) : (['operators'] as const);
   const events = await database.query<EventRow & { beyond: number }>(
@@ -100,10 +100,10 @@ const label =
 
 /** SQL of operators with their lane. Callees are in lower lanes. */
 const nestedOperators = (inside: string): string =>
-  `WITH RECURSIVE own AS (SELECT * FROM own_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
+  `WITH RECURSIVE shown_ops AS (SELECT * FROM own_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
    nested AS (
-     SELECT *, 0 AS depth FROM own WHERE NOT EXISTS (SELECT 1 FROM own around WHERE around.op_id = own.parent_op_id)
-     UNION ALL SELECT own.*, depth + 1 FROM own JOIN nested ON nested.op_id = own.parent_op_id)
+     SELECT *, 0 AS depth FROM shown_ops WHERE NOT EXISTS (SELECT 1 FROM shown_ops parents WHERE parents.op_id = shown_ops.parent_op_id)
+     UNION ALL SELECT shown_ops.*, depth + 1 FROM shown_ops JOIN nested ON nested.op_id = shown_ops.parent_op_id)
    SELECT *, concat('operators, thread ', tid, CASE WHEN depth > 0 THEN ', depth ' || depth END) AS lane FROM nested`;
 
 /** SQL of gap parts in time order, one row each. */

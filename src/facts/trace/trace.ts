@@ -26,7 +26,7 @@ import { sessionIdentity } from '../session-identity.js';
 
 /**
  * Analyzes a GPU timeline: one rank and device of one capture and execution, never a sum over several.
- * @throws E_USAGE if the session has no kernels, or none of the rank and device asked for
+ * @throws E_USAGE if the session has no kernels, or none for the requested rank and device
  */
 export async function analyzeTrace(
   session: Session,
@@ -49,7 +49,7 @@ export async function analyzeTrace(
 async function documentOf(
   session: Session,
   scope: TraceScope,
-  whenSpread: () => Promise<Spreads>,
+  loadSpreads: () => Promise<Spreads>,
 ): Promise<Document<TraceResult>> {
   const { manifest } = session;
   const clocks = await windowClocks(scope);
@@ -69,7 +69,7 @@ async function documentOf(
     environment: environmentFacts(manifest),
     utilization,
   };
-  const spreads = await whenSpread();
+  const spreads = await loadSpreads();
   const result: TraceResult = {
     session: identity,
     workload: manifest.workload,

@@ -18,7 +18,7 @@ const steps: readonly PhaseKind[] = [...stepKinds, 'training', 'other'];
 export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        SELECT pid, iteration, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = ${literal(source.attribution.execution_id)} AND capture_id = ${literal(source.attribution.stages_capture_id ?? null)} GROUP BY ALL),
-     own AS (
+     first_stages AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
               s.device_start_ns, s.device_end_ns
@@ -31,14 +31,14 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
      steps AS (
        SELECT stage_id, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS device_next_ns,
               lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
-       FROM own WHERE kind IN ${kindsSql(steps)} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
-     SELECT own.* EXCLUDE (next_ns, device_next_ns, followed, repeat_end_ns),
+       FROM first_stages WHERE kind IN ${kindsSql(steps)} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
+     SELECT first_stages.* EXCLUDE (next_ns, device_next_ns, followed, repeat_end_ns),
             CASE WHEN followed THEN next_ns WHEN kind = 'decode' THEN coalesce(repeat_end_ns, end_ns) ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
-     FROM (SELECT own.*, next_ns, device_next_ns,
+     FROM (SELECT first_stages.*, next_ns, device_next_ns,
                   coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind IN ('training', 'other') AND next_kind = kind)
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
-           FROM own LEFT JOIN steps USING (stage_id)) own`;
+           FROM first_stages LEFT JOIN steps USING (stage_id)) first_stages`;
 
 /** Windows of `instances`, by the clock of their kind. A capture without phases is one window, `outside`. */
 export function windowsSql(clocks: readonly PhaseClock[], { start_ns, end_ns }: TraceSource): string {

@@ -55,7 +55,7 @@ export async function recordedSteps(
 ): Promise<RecordedStep[]> {
   await makeStageSizes(database);
   return database.query<RecordedStep>(
-    `WITH own AS (
+    `WITH step_rows AS (
        SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
               lead(iteration) OVER thread AS next_iteration, lead(device_start_ns) OVER thread AS next_device_ns,
               device_start_ns IS NOT NULL AND device_dur_ns IS NOT NULL AS by_device
@@ -67,7 +67,7 @@ export async function recordedSteps(
                  WHEN ${followed} THEN next_ns - s.start_ns
                  WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns) - s.start_ns
                  ELSE s.end_ns - s.start_ns END AS wall_ns
-     FROM own s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
+     FROM step_rows s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
      LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, any_value(launch) AS launch, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = $1 GROUP BY ALL) i ON i.pid = s.pid AND i.iteration = s.iteration
      ORDER BY s.pid, s.start_ns`,

@@ -70,8 +70,8 @@ export function hostGapsSql(unmarked: boolean): string {
   return `WITH op AS (SELECT op_id, parent_op_id FROM own_ops WHERE ${python}),
     around AS (SELECT * FROM op SEMI JOIN (SELECT parent_op_id AS op_id FROM op) p USING (op_id)),
     launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM own_gaps WHERE host_ns > 0) g USING (op_id)),
-    climbed AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
-    root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM climbed c JOIN own_ops r ON r.op_id = c.root_id)
+    roots AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
+    root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN own_ops r ON r.op_id = c.root_id)
     SELECT ${unmarked ? '0::BIGINT' : 'p.step_id'} AS step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
       sum(coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0))::DOUBLE AS inside_ns, count(*) AS n
     FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;

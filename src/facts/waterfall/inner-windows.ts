@@ -67,13 +67,13 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
   const { database, source } = scope;
   const wholeNs = Math.max(1, source.end_ns - source.start_ns);
   const rows = await database.query<NameRow>(
-    `WITH own AS (
+    `WITH by_name AS (
        SELECT kind, raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns, count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent,
          min(start_ns) AS first_ns, max(start_ns) AS last_ns
        FROM (${rangesSql(source)}) GROUP BY kind, raw_name)
      SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${named} END AS grp, count(*) AS names, any_value(raw_name) AS raw_name, sum(n)::DOUBLE AS n,
        sum(total_ns) AS total_ns, sum(ahead)::DOUBLE AS ahead, sum(silent)::DOUBLE AS silent, min(first_ns) AS first_ns, max(last_ns) AS last_ns
-     FROM own WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
+     FROM by_name WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
   const sampling = (await windowClocks(scope)).some(({ kind }) => kind === 'sampling');
   const chosen = [

@@ -54,7 +54,7 @@ const mostRanks = 64;
  */
 const mostOfJob = 8;
 
-/** The timeline that every document and page shows: the rank asked for, else the one that the others wait for. */
+/** The timeline that every document and page shows: the requested rank, else the rank that the others wait for. */
 export async function timelineScope(
   session: Session,
   database: SessionDatabase,
@@ -177,8 +177,8 @@ async function ranksOf(session: Session, options: ScopeOptions) {
       `WITH busy AS (
          SELECT rank, device, sum(dur_ns) AS busy_ns, ${recorded ? '(SELECT sum(c.dur_ns) FROM collectives c WHERE c.rank = k.rank AND c.device = k.device)' : '0'} AS shared_ns FROM kernel_streams k
          WHERE execution_id = ${literal(execution_id)} AND capture_id IN (${captureList(captures)}) GROUP BY ALL),
-       placed AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS most, row_number() OVER (ORDER BY shared_ns, rank, device) AS least FROM busy)
-       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM placed WHERE ${ofJob ? `most <= ${mostOfJob} OR least <= ${mostOfJob}` : `most <= ${mostRanks}`} ORDER BY rank, device`,
+       ranked AS (SELECT *, row_number() OVER (ORDER BY busy_ns DESC, rank, device) AS busy_order, row_number() OVER (ORDER BY shared_ns, rank, device) AS shared_order FROM busy)
+       SELECT rank, device, (SELECT count(*) FROM busy) AS recorded FROM ranked WHERE ${ofJob ? `busy_order <= ${mostOfJob} OR shared_order <= ${mostOfJob}` : `busy_order <= ${mostRanks}`} ORDER BY rank, device`,
     );
     return { found: devices, captures, recorded: devices[0]?.recorded ?? 0 };
   } finally {

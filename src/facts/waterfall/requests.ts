@@ -22,11 +22,11 @@ const requestsSql = `WITH step AS (
 
 /** The same, and the time between two steps as a separate window, with the negative id of the later step. */
 const requestPartsSql = `WITH of_request AS (${requestsSql}),
-     until AS (
+     with_previous AS (
        SELECT *, max(end_ns) OVER (PARTITION BY request_id ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until_ns
        FROM of_request)
      SELECT request_id, stage_id, start_ns, end_ns FROM of_request
-     UNION ALL SELECT request_id, -stage_id, until_ns, start_ns FROM until WHERE start_ns > until_ns`;
+     UNION ALL SELECT request_id, -stage_id, until_ns, start_ns FROM with_previous WHERE start_ns > until_ns`;
 
 /** Rows of request_parts; empty if the timeline has no single requests. */
 export const requestPartsOf = async (scope: TraceScope): Promise<string> =>

@@ -64,10 +64,10 @@ export async function windowRows(scope: TraceScope, facts: SumFacts): Promise<Gr
   );
   const bySpan = (steps: string, insides: string, columns: string, sums: string) =>
     database.query<SumRow>(
-      `WITH own AS (SELECT m.grp, m.instance, ${columns}${sums}
+      `WITH instance_sums AS (SELECT m.grp, m.instance, ${columns}${sums}
          FROM (${steps}${inner ? ` UNION ALL BY NAME ${insides}` : ''}) JOIN members m USING (stage_id) GROUP BY ALL)
-       SELECT grp, NULL::BIGINT AS instance, ${columns}${sums} FROM own GROUP BY ALL
-       UNION ALL BY NAME SELECT own.* FROM own SEMI JOIN shown_spans USING (grp, instance) ORDER BY ALL`,
+       SELECT grp, NULL::BIGINT AS instance, ${columns}${sums} FROM instance_sums GROUP BY ALL
+       UNION ALL BY NAME SELECT instance_sums.* FROM instance_sums SEMI JOIN shown_spans USING (grp, instance) ORDER BY ALL`,
     );
   const kernels = await bySpan(
     'SELECT stage_id, class, ns, n FROM window_kernels',

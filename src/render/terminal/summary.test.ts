@@ -36,7 +36,7 @@ test.each(shown)('a summary of $kind fits 30 lines at 80 columns and takes those
   explain.data.machine = { busy: true, usable_cores: 2, signs: [] };
   for (const width of [80, 120]) {
     const lines = stripVTControlCharacters(terminalView(view, { width, explain })).split('\n');
-    // A line is left for the session or the report; the table that was asked for is as long as it is.
+    // One line remains for the session or the report. The requested table is not shortened.
     const table = view.sections.find(({ requested: asked }) => asked);
     const end = table ? lines.indexOf(`  ${table.title}`) : lines.length;
     expect(end).toBeGreaterThan(0);

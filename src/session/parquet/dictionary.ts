@@ -43,7 +43,7 @@ export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
 /**
  * A column with values looked up by an index: always written as a dictionary, at the cost of one table lookup per row. Not for flags, for
  * which Parquet has no dictionary.
- * @param column without values of its own, the index is that of the text
+ * @param column if it has no `values`, the index is the index of its text
  */
 export function lookedUpChunk(
   { out, codes: compact }: Scratch,

@@ -11,7 +11,7 @@ export const stepTimesSql = (
   executions: readonly string[],
   rank: number | null,
 ): string =>
-  `WITH own AS (
+  `WITH step_rows AS (
      SELECT *, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS next_device_ns,
        kind IN ('decode', 'mixed') AND lead(kind) OVER thread IN ('decode', 'mixed') AND lead(iteration) OVER thread IS NOT DISTINCT FROM iteration AS followed
      FROM stages WHERE execution_id IN (${executions.map((id) => literal(id)).join(', ')}) AND kind IN ${stepKindsSql}
@@ -21,7 +21,7 @@ export const stepTimesSql = (
      SELECT execution_id, capture_id, kind, (CASE WHEN device_start_ns IS NOT NULL AND device_dur_ns IS NOT NULL
        THEN CASE WHEN followed THEN coalesce(next_device_ns - device_start_ns, device_dur_ns) ELSE device_dur_ns END
        ELSE CASE WHEN followed THEN next_ns ELSE end_ns END - start_ns END) / 1e6 AS ms
-     FROM own WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
+     FROM step_rows WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('execution_id, capture_id, kind', 'timed')}`;
 
 /** W of the instances of a kind on the analyzed timeline. */

@@ -60,7 +60,7 @@ export const promptLogits: Rule = {
  * (1.36 of 1.98 GHz on an H200), and a single product runs at the full clock.
  */
 const minAllRowsShare = 0.65;
-/** Maximum multiple of it: a slower product did something else. */
+/** Maximum multiple of that time: a slower product did something else. */
 const maxAllRowsFactor = 2;
 /**
  * Minimum multiple of the roofline time of the needed rows: no product of so few rows is this slow if the step's others

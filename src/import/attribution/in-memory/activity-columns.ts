@@ -8,7 +8,7 @@ import type { InMemoryEvents } from './events.js';
 
 interface ActivitiesInput {
   events: InMemoryEvents;
-  /** By code. */
+  /** Indexed by name code. */
   names: readonly string[];
 }
 

@@ -5,7 +5,7 @@ import type { InMemoryEvents } from './events.js';
 
 interface CallsInput {
   calls: InMemoryEvents;
-  /** By code. */
+  /** Indexed by name code. */
   names: readonly string[];
 }
 

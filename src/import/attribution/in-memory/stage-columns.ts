@@ -6,7 +6,7 @@ import type { StageWork } from './stage-work.js';
 interface StagesInput {
   stages: InMemoryStages;
   work: StageWork;
-  /** By code. */
+  /** Indexed by name code. */
   names: readonly string[];
   /** Texts of the column `kind`. */
   kinds: readonly string[];
