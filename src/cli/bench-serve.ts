@@ -8,6 +8,7 @@ import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 
 interface Typed extends Omit<ServingCommandOptions, 'slo'> {
+  url?: string;
   slo?: string;
   sloShare: number;
   csv?: string;
@@ -71,6 +72,8 @@ export function defineServe(command: Command): void {
     .description(
       'load-test an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve',
     )
+    .argument('[url]', 'URL of the server; usually ends in /v1')
+    .option('--url <url>', 'same as the argument')
     .option('--model <name>', 'model to request (default: the first that the server lists)')
     .addOption(new Option('--api <api>', 'endpoint').choices(['completions', 'chat']).default('completions'))
     .option(
@@ -161,7 +164,14 @@ export function defineServe(command: Command): void {
         ],
       ),
     )
-    .action(async (url: string, typed: Typed) => {
+    .action(async (argument: string | undefined, typed: Typed) => {
+      const url = argument ?? typed.url;
+      if (url === undefined)
+        throw new InferscopeError('E_USAGE', {
+          what: 'bench serve needs the URL of a server',
+          why: 'It sends requests to an OpenAI-compatible server that runs already.',
+          fix: 'Type for example: inferscope bench serve http://127.0.0.1:8000/v1\nTo start a server to try: inferscope serve',
+        });
       const slo = typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
       const { measuring } = await import('./progress.js');
       const { runServing } = await import('./bench-serve-run.js');

@@ -12,7 +12,7 @@ export function define(command: Command): void {
   defineThroughput(command.command('throughput'));
   defineSequence(command.command('sequence'));
   defineSuite(command.command('suite'));
-  defineServe(command.command('serve <url>'));
+  defineServe(command.command('serve'));
   defineCompare(command.command('compare <base> <new>'));
   command.addHelpText(
     'after',

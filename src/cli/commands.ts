@@ -117,7 +117,7 @@ export const commands: CommandEntry[] = [
     name: 'sweep',
     group: 'Plan',
     summary: 'measure memory and latency of many configurations, or run any command over a grid',
-    load: () => import('./sweep.js'),
+    load: async () => ({ define: (await import('./sweep.js')).defineSweep(commands) }),
   },
   {
     name: 'validate',

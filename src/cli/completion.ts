@@ -3,7 +3,7 @@ import { examples } from './examples.js';
 import { print } from './output.js';
 
 /** A command of main.ts before it is loaded. */
-interface LoadableCommand {
+export interface LoadableCommand {
   name: string;
   alias?: string;
   summary: string;

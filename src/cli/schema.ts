@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { nearest } from '../model/nearest.js';
+import { nearest, nearestNames } from '../model/nearest.js';
 import { jsonSchema, publishedNames } from '../model/published.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
@@ -34,11 +34,11 @@ export function define(command: Command): void {
         const suggestion = nearest(name, publishedNames);
         throw new InferscopeError('E_USAGE', {
           what: `unknown document "${name}"`,
-          why: `inferscope writes: ${publishedNames.join(', ')}.`,
-          fix:
+          why:
             suggestion === null
-              ? 'inferscope schema lists them.'
-              : `Did you mean: inferscope schema ${suggestion}`,
+              ? `inferscope writes ${publishedNames.length} documents: ${nearestNames(publishedNames, name)}.`
+              : `Did you mean ${suggestion}?`,
+          fix: suggestion === null ? 'inferscope schema lists all.' : `inferscope schema ${suggestion}`,
         });
       }
       print(jsonSchema(known));

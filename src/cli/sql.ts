@@ -5,7 +5,7 @@ import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { ScopeOptions } from '../facts/trace/scope.js';
 import { childEntry } from '../model/installation.js';
-import { nearest } from '../model/nearest.js';
+import { nearest, nearestNames } from '../model/nearest.js';
 import type { Session } from '../session/open.js';
 import type { SqlResult } from '../session/sql-run.js';
 import { duration } from './durations.js';
@@ -170,9 +170,12 @@ async function printSchema(table: string | undefined, chosen: SqlOptions['format
     const names = all.map(({ name }) => name);
     const near = nearest(table ?? '', names);
     throw new InferscopeError('E_USAGE', {
-      what: `unknown table ${table}`,
-      why: `Tables: ${names.join(', ')}.`,
-      fix: near === null ? 'inferscope sql --schema' : `inferscope sql --schema ${near}`,
+      what: `unknown table "${table}"`,
+      why:
+        near === null
+          ? `Sessions have ${names.length} tables: ${nearestNames(names, table ?? '')}.`
+          : `Did you mean ${near}?`,
+      fix: near === null ? 'inferscope sql --schema lists all.' : `inferscope sql --schema ${near}`,
     });
   }
   const { csvText } = await import('../export/csv.js');

@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import process from 'node:process';
+import type { Command } from 'commander';
 import type { SweepContext } from '../capture/sweep/expected.js';
 import { isLeft, type Journal } from '../capture/sweep/journal.js';
 import type { ExecuteRun } from '../capture/sweep/execute-run.js';
@@ -19,13 +20,18 @@ import { shellCommand, shellWords } from '../model/shell.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
+import type { LoadableCommand } from './completion.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
 import { checkSbatch } from './slurm-options.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
-export async function sweepCommand(command: readonly string[], typed: SweepTyped): Promise<void> {
+export async function sweepCommand(
+  command: readonly string[],
+  typed: SweepTyped,
+  program: { sweep: Command; commands: readonly LoadableCommand[] },
+): Promise<void> {
   if (typed.init !== undefined) {
     await writeTemplate(typed.init === true ? 'models.yaml' : typed.init);
     return;
@@ -40,6 +46,10 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
   const { requestedSweep } = await import('./sweep-plan.js');
   const requested = requestedSweep(command, typed);
   if (requested === null && typed.resume === undefined) throw nothingToRun();
+  if (requested?.plan.kind === 'grid') {
+    const { checkCommandOptions } = await import('./sweep-command-options.js');
+    await checkCommandOptions(requested.plan.runs, program);
+  }
   const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');

@@ -10,12 +10,12 @@ import { packageRoot } from '../model/installation.js';
 import { findPreset } from '../llm/presets.js';
 import { testFolder } from '../session/test-folder.js';
 import { requestedSweep, type SweepTyped } from './sweep-plan.js';
-import { define } from './sweep.js';
+import { defineSweep } from './sweep.js';
 
 /** These words as parsed by commander. */
 function typed(...words: string[]): SweepTyped {
   const command = new Command('sweep').exitOverride();
-  define(command);
+  defineSweep([])(command);
   command.parseOptions(words);
   return command.opts();
 }

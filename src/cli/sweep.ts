@@ -6,6 +6,7 @@ import { modelOptions } from './memory-options.js';
 import { byteSize, wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
 import { onOption, sbatchOption } from './slurm-options.js';
+import type { LoadableCommand } from './completion.js';
 import type { SweepTyped } from './sweep-plan.js';
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
@@ -13,74 +14,80 @@ const sizes = (flag: string, what: string) =>
   new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
 const words = (flag: string, what: string) => new Option(`${flag} <name...>`, what).argParser(wordList);
 
-export function define(command: Command): void {
-  command
-    .description(
-      'measure memory and latency of many configurations, each in its own process; or run any inferscope command over a grid; resumable',
-    )
-    .argument('[command...]', 'with --grid: the inferscope command after --')
-    .option('--config <file>', 'YAML with models: (or command: and grid:)')
-    .option('--init [file]', 'write a commented template (default: models.yaml)')
-    .addOption(
-      new Option('--grid <name=values>', 'grid axis, e.g. batch-size=1,8,32; repeatable')
-        .argParser(collect)
-        .default([], 'none'),
-    )
-    .addOption(words('--model', 'models: preset, config.json, folder or hub id'))
-    .addOption(sizes('--input-len', 'prompt tokens per sequence'))
-    .addOption(sizes('--output-len', 'generated tokens per sequence'))
-    .addOption(sizes('--batch-size', 'sequences per batch'))
-    .addOption(words('--dtype', 'dtype of weights and activations (default: float16)'))
-    .addOption(sizes('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
-  modelOptions(command)
-    .addOption(
-      new Option(
-        '--engine <name>',
-        'transformers, vllm or onnx (default: as in inferscope memory)',
-      ).argParser(engineName),
-    )
-    .option('--engine-arg <key=value>', 'argument for the engine', collect)
-    .option('--device <device>', 'cpu, cuda, cuda:1, …')
-    .option('--weights <kind>', 'random, trained or load')
-    .option('--python <path>', 'Python for engines in Python')
-    .option('--container [name]', 'run in running containers (name: for entries without container_name)')
-    .option('--url <url>', 'URL of the server to measure')
-    .option('--dry-run', 'show commands, number of runs, estimated time and what does not fit; run nothing')
-    .option('--resume [journal]', 'resume a stopped sweep (default: the newest in --output)')
-    .option('--retry-failed', 'with --resume: also retry failed runs')
-    .option('--timeout <duration>', 'timeout per run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
-    .option(
-      '--retries <n>',
-      'retries after machine faults, not model errors (default: 1)',
-      wholeNumber('--retries', 0, 2),
-    )
-    .option(
-      '--min-free-disk <size>',
-      'minimum free disk space to start a run (default: 1GiB)',
-      byteSize('--min-free-disk'),
-    )
-    .addOption(onOption('where runs execute, one at a time on this machine; on Slurm one per task'))
-    .addOption(sbatchOption())
-    .option('--jobs <n>', 'with --on slurm: runs at the same time', wholeNumber('--jobs', 1, 4))
-    .option('--output <folder>', 'folder for profiles, CSV and reports', './results')
-    .option('--name <name>', 'name the sweep')
-    .option('--json', 'print one inferscope/sweep document')
-    .option('--quiet', 'no progress on stderr')
-    .addHelpText(
-      'after',
-      examples(
-        [
-          'inferscope sweep --config models.yaml --dry-run',
-          'show what would run, how long it takes and what does not fit',
-        ],
-        ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'run two benchmarks into one table'],
-      ),
-    )
-    .action(async (command: string[], typed: SweepTyped) => {
-      const { sweepCommand } = await import('./sweep-command.js');
-      await sweepCommand(command, typed);
-    });
-}
+/** @param commands all commands, which a grid can run */
+export const defineSweep =
+  (commands: readonly LoadableCommand[]) =>
+  (command: Command): void => {
+    command
+      .description(
+        'measure memory and latency of many configurations, each in its own process; or run any inferscope command over a grid; resumable',
+      )
+      .argument('[command...]', 'with --grid: the inferscope command after --')
+      .option('--config <file>', 'YAML with models: (or command: and grid:)')
+      .option('--init [file]', 'write a commented template (default: models.yaml)')
+      .addOption(
+        new Option('--grid <name=values>', 'grid axis, e.g. batch-size=1,8,32; repeatable')
+          .argParser(collect)
+          .default([], 'none'),
+      )
+      .addOption(words('--model', 'models: preset, config.json, folder or hub id'))
+      .addOption(sizes('--input-len', 'prompt tokens per sequence'))
+      .addOption(sizes('--output-len', 'generated tokens per sequence'))
+      .addOption(sizes('--batch-size', 'sequences per batch'))
+      .addOption(words('--dtype', 'dtype of weights and activations (default: float16)'))
+      .addOption(sizes('--tensor-parallel-size', 'GPUs that each layer is split over (default: 1)'));
+    modelOptions(command)
+      .addOption(
+        new Option(
+          '--engine <name>',
+          'transformers, vllm or onnx (default: as in inferscope memory)',
+        ).argParser(engineName),
+      )
+      .option('--engine-arg <key=value>', 'argument for the engine', collect)
+      .option('--device <device>', 'cpu, cuda, cuda:1, …')
+      .option('--weights <kind>', 'random, trained or load')
+      .option('--python <path>', 'Python for engines in Python')
+      .option('--container [name]', 'run in running containers (name: for entries without container_name)')
+      .option('--url <url>', 'URL of the server to measure')
+      .option('--dry-run', 'show commands, number of runs, estimated time and what does not fit; run nothing')
+      .option('--resume [journal]', 'resume a stopped sweep (default: the newest in --output)')
+      .option('--retry-failed', 'with --resume: also retry failed runs')
+      .option('--timeout <duration>', 'timeout per run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
+      .option(
+        '--retries <n>',
+        'retries after machine faults, not model errors (default: 1)',
+        wholeNumber('--retries', 0, 2),
+      )
+      .option(
+        '--min-free-disk <size>',
+        'minimum free disk space to start a run (default: 1GiB)',
+        byteSize('--min-free-disk'),
+      )
+      .addOption(onOption('where runs execute, one at a time on this machine; on Slurm one per task'))
+      .addOption(sbatchOption())
+      .option('--jobs <n>', 'with --on slurm: runs at the same time', wholeNumber('--jobs', 1, 4))
+      .option('--output <folder>', 'folder for profiles, CSV and reports', './results')
+      .option('--name <name>', 'name the sweep')
+      .option('--json', 'print one inferscope/sweep document')
+      .option('--quiet', 'no progress on stderr')
+      .addHelpText(
+        'after',
+        examples(
+          [
+            'inferscope sweep --config models.yaml --dry-run',
+            'show what would run, how long it takes and what does not fit',
+          ],
+          [
+            'inferscope sweep --grid dtype=float32,int4 -- bench latency',
+            'run two benchmarks into one table',
+          ],
+        ),
+      )
+      .action(async (command: string[], typed: SweepTyped, sweep: Command) => {
+        const { sweepCommand } = await import('./sweep-command.js');
+        await sweepCommand(command, typed, { sweep, commands });
+      });
+  };
 
 /** `a,b`, `a b` or repeated; each once. */
 function wordList(text: string, before: string[] = []): string[] {

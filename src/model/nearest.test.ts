@@ -10,6 +10,7 @@ test.each([
   ['memory-porfile', 'memory-profile'],
   // Three changes in three letters are another word.
   ['foo', null],
+  ['nope', null],
   ['quantization', null],
 ])('%s means %s', (word, suggestion) => {
   expect(nearest(word, names)).toBe(suggestion);

@@ -66,7 +66,7 @@ export async function remoteTables(
 function secretOf({ key, secret, token, region, endpoint }: S3Access): string {
   if (endpoint !== null && !URL.canParse(endpoint))
     throw new InferscopeError('E_USAGE', {
-      what: `AWS_ENDPOINT_URL is no URL: ${endpoint}`,
+      what: `AWS_ENDPOINT_URL is not a URL: ${endpoint}`,
       why: 'It names the server that holds the sessions.',
       fix: 'For example: export AWS_ENDPOINT_URL=http://127.0.0.1:9000',
     });

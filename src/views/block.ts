@@ -69,6 +69,8 @@ export interface BarSide {
   /** Bars of a summary: the largest ones, and the others as one bar; all if absent. */
   brief?: readonly Bar[];
   totals: readonly { name: string; ms: number }[];
+  /** Half width of the interval of the first total, ms, which limits the digits of all bars; null or absent without one. */
+  half?: number | null;
   /** Drawn on a page; Markdown has the table behind it instead. */
   drawn: LabeledChart;
 }

@@ -83,6 +83,8 @@ export interface WaterfallChart {
   unit: string;
   bars: readonly WaterfallBar[];
   total?: { name?: string; value: number; meaning: string; whole: string };
+  /** Half width of the total's interval, which limits the digits of all bars. */
+  half?: number | null;
   /** Value of the full width, for charts next to each other; these also keep bars too small to see. */
   longest?: number;
   /** Bars after the first are signed changes of it. */

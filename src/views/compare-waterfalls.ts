@@ -1,3 +1,4 @@
+import { halfInterval } from '../model/half-interval.js';
 import type { ComparedWaterfall, CompareResult } from '../model/documents/compare.js';
 import type { Bars, BarSide, Block, Column, Row, Text } from './block.js';
 import {
@@ -57,6 +58,7 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
         label: named.short[index]!,
         bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
         totals: [{ name: 'measured', ms: time.value ?? 0 }],
+        half: halfInterval(time),
         drawn: {
           label: named.long[index]!,
           chart: sideChart(waterfall, index),
@@ -145,8 +147,13 @@ function sideChart(waterfall: Compared, index: number): WaterfallChart {
       meaning: label,
     })),
     total: measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
+    half: widestHalf(waterfall),
   };
 }
+
+/** All sides have the same digits. */
+const widestHalf = ({ times_ms: times }: Compared): number =>
+  Math.max(0, ...times.map((time) => (time && halfInterval(time)) ?? 0));
 
 /** The first side's time, each bar's change, and the second side's time. */
 function differenceChart(waterfall: Compared, { short }: Sides): WaterfallChart {
@@ -163,5 +170,6 @@ function differenceChart(waterfall: Compared, { short }: Sides): WaterfallChart 
       })),
     ],
     total: { name: short[1]!, value: to, meaning: 'measured', whole: 'the measured time' },
+    half: widestHalf(waterfall),
   };
 }

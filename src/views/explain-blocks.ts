@@ -1,6 +1,7 @@
 import { plural } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barParts } from '../model/bars.js';
+import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
 import { barWords, countedIn } from '../vocabulary/bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
@@ -107,6 +108,7 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
         bars: shownBars(stage).map((bar) => barOf(bar, onCpu(stage))),
         brief: briefBars(stage, barsInSummary).map((bar) => barOf(bar, onCpu(stage))),
         totals: timeLines(stage),
+        half: halfInterval(headlineTime(stage)),
         drawn: {
           label: 'Bars from the roofline to the measured time',
           chart: waterfallChart(stage, (bar) => places?.get(barPlace(stage.kind, bar))?.link),

@@ -1,5 +1,6 @@
 import { stepKinds } from '../model/documents/trace-phase.js';
 import { isBarOf } from '../model/bars.js';
+import { halfInterval } from '../model/half-interval.js';
 import type {
   ExplainResult,
   Finding,
@@ -172,6 +173,7 @@ export function waterfallChart(
       ...linked(linkOf(bar.id)),
     })),
     total: measuredTotal(headlineTime(stage).value ?? 0, isProfiled(stage)),
+    half: halfInterval(headlineTime(stage)),
   };
 }
 

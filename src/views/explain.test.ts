@@ -28,11 +28,12 @@ describe('explain in the terminal', () => {
     const sum = shown
       .filter(([id]) => id !== 'measured')
       .reduce((total, [, ms]) => total + (ms as number), 0);
-    expect(sum).toBeCloseTo(measured, 2);
+    // Each is rounded to the digits that ± 0.3 supports.
+    expect(Math.abs(sum - measured)).toBeLessThan(0.05 * shown.length);
     // serial and the embedding are below 1 %.
-    expect(text).toMatch(/2 smaller +0\.02 ms/);
-    expect(text).toMatch(/launch call +9\.80 ms +42 % {2}█+ +924 gaps/);
-    expect(text).toMatch(/synchronization +0\.42 ms .*\n +cudaStreamSynchronize\n/);
+    expect(text).toMatch(/2 smaller +0\.0 ms/);
+    expect(text).toMatch(/launch call +9\.8 ms +42 % {2}█+ +924 gaps/);
+    expect(text).toMatch(/synchronization +0\.4 ms .*\n +cudaStreamSynchronize\n/);
   });
 
   test('findings have their evidence, the number of their query, change, gain and check', () => {

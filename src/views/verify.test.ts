@@ -140,7 +140,7 @@ test('explain --what-if as a page: summary, changed bars and assumptions; the re
   const html = pageOfView(whatIfView(whatIf, explain), { clientScript });
   for (const text of [
     'What if: cudagraph',
-    '3.20× as fast',
+    '3.2× as fast',
     'one launch a stage',
     'every kernel is captured',
     'nothing marks it',

@@ -1,7 +1,7 @@
 import { explainedBars, isProfiled } from '../model/headline-time.js';
 import type { StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barWords } from '../vocabulary/bars.js';
-import { formatFactor } from '../vocabulary/format.js';
+import { formatNumber, formatWithRange } from '../vocabulary/format.js';
 import type { Block, Part } from './block.js';
 import { sidesOf } from './compare-waterfalls.js';
 import { stageHead } from './explain-series.js';
@@ -68,25 +68,23 @@ const reasons = ({ bars }: Stage): string[] =>
         .join(', ')}: ${why}.`,
   );
 
-/** "Decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.41× as fast." */
+/** "Decode step: 9.14 ms → 2.7 ms (2.2 to 3.8 ms), 3.4× as fast." */
 export function whatIfHead({ before_ms: before, after_ms: after, ...stage }: Stage): Part[] {
   const name = stageHead({ ...stage, name: null });
   if (after.value === null) return [`${name}: no prediction: ${after.reason.text}.`];
   const from = before.value ?? 0;
   const ratio = after.value > 0 ? from / after.value : 1;
+  const factor = formatNumber(Math.max(ratio, 1 / ratio), 2);
   const words =
-    Math.abs(ratio - 1) < 0.005
-      ? 'no change'
-      : ratio > 1
-        ? `${formatFactor(ratio)} as fast`
-        : `${formatFactor(1 / ratio)} as long`;
+    Math.abs(ratio - 1) < 0.005 ? 'no change' : ratio > 1 ? `${factor}× as fast` : `${factor}× as long`;
   const ms = (n: number): Part => ({ n, unit: 'ms' });
+  const predicted = after.ci95 ? formatWithRange(after.value, ...after.ci95, 'ms') : null;
   return [
     `${name}: `,
     ms(from),
     ' → ',
-    ms(after.value),
-    ...(after.ci95 ? [' (', ms(after.ci95[0]), ' to ', ms(after.ci95[1]), ')'] : []),
+    predicted?.value ?? ms(after.value),
+    ...(predicted?.range ? [` (${predicted.range})`] : []),
     `, ${words}`,
     ...(stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
       ? ['; a token ', ms(stage.per_token_before_ms), ' → ', ms(stage.per_token_after_ms)]

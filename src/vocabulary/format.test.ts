@@ -5,9 +5,9 @@ import {
   formatCount,
   formatFigure,
   formatFigureWithInterval,
+  formatColumn,
   formatFigureWithSpread,
   formatMs,
-  formatMsColumn,
   formatNs,
   formatNumber,
   formatPart,
@@ -52,7 +52,7 @@ describe('any number in a file becomes a short text', () => {
           formatQuantity(-size, unit),
           formatSigned(size, unit),
           formatFigureWithSpread(measured),
-          ...formatMsColumn([size, size / 2]),
+          ...formatColumn([size, size / 2], unit, size).texts,
         ];
         for (const text of texts) expect(text.length, text).toBeLessThan(100);
       }
@@ -105,15 +105,21 @@ it('a part is below 0.1 % however small it is, and none or what rounding left is
   ]);
 });
 
-it('a column of times has one number of decimals, set by the largest', () => {
-  expect(formatMsColumn([4.0031, 0.4961, 8.9e-16, -0.02]).map(plain)).toEqual([
-    '4.003',
-    '0.496',
-    '0.000',
-    '−0.020',
-  ]);
-  expect(formatMsColumn([12_345.6, 1]).map(plain)).toEqual(['12 346', '1']);
-  expect(formatMsColumn([0.06, 0.0213])).toEqual(['0.0600', '0.0213']);
+it('a column of times has one number of decimals, set by the total', () => {
+  const column = (values: number[]) => formatColumn(values, 'ms', values[0]!);
+  expect(column([4.0031, 0.4961, 8.9e-16, -0.02])).toEqual({
+    texts: ['4.00', '0.50', '0.00', '−0.02'],
+    unit: 'ms',
+  });
+  expect(column([12_345.6, 100])).toEqual({ texts: ['12.3', '0.1'], unit: 's' });
+  expect(column([0.06, 0.0213])).toEqual({ texts: ['60.0', '21.3'], unit: 'µs' });
+});
+
+it('a column of times has no more digits than the interval of the total supports', () => {
+  const texts = (half: number) => formatColumn([5.881, 1.116, 0.222], 'ms', 5.881, half).texts;
+  expect(texts(0.05)).toEqual(['5.88', '1.12', '0.22']);
+  expect(texts(1.8)).toEqual(['5.9', '1.1', '0.2']);
+  expect(formatColumn([149.1, 11.4], 'ms', 149.1, 116).texts).toEqual(['149', '11']);
 });
 
 it('a time has the same text whatever unit its document uses', () => {
@@ -152,7 +158,7 @@ it('a range has one unit, and one value if both ends have the same text', () => 
 
 it('a value has the unit of its range, and no range if the range is the value', () => {
   expect(formatWithRange(0.0573, 0.0229, 0.773, 'ms')).toEqual({
-    value: '0.057 ms',
+    value: '0.06 ms',
     range: '0.02 to 0.77 ms',
   });
   expect(formatWithRange(4.04, 3.32, 4.31, 'ms')).toEqual({ value: '4.0 ms', range: '3.3 to 4.3 ms' });

@@ -213,9 +213,17 @@ export function formatWithRange(
 ): { value: string; range: string | null } {
   const rung = rungOf(Math.max(Math.abs(low), Math.abs(high)), unitNames[unit] ?? unit);
   const half = (high - low) / 2 / rung.factor;
-  const text = `${numberWithin(value / rung.factor, half, rung)} ${rung.unit}`;
+  const number = value / rung.factor;
   const range = formatRange(low, high, unit);
-  return { value: text, range: range.includes(' to ') ? range : null };
+  if (!range.includes(' to '))
+    return { value: `${numberWithin(number, half, rung)} ${rung.unit}`, range: null };
+  // As many decimals as the range, and at least one significant digit.
+  const decimals = decimalsWithin(
+    Math.max(Math.abs(low), Math.abs(high)) / rung.factor,
+    half,
+    digitsOf(rung, 3),
+  );
+  return { value: `${fixed(number, Math.max(decimals, decimalsFor(number, 1)))} ${rung.unit}`, range };
 }
 
 /** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
@@ -230,11 +238,19 @@ export const formatGb = (bytes: number): string => formatQuantity(bytes / 1e9, '
 export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 export const formatNs = (ns: number): string => formatQuantity(ns, 'ns');
 
-/** Times for one column or row of bars, all in ms with the decimals for the largest: 4.003, 0.496, 0.002. */
-export function formatMsColumn(values: readonly number[]): string[] {
-  const largest = Math.max(...values.map(Math.abs), 0);
-  const decimals = decimalsFor(largest, largest < 1 ? 3 : 4);
-  return values.map((value) => fixed(value, decimals));
+/**
+ * Numbers for one column or row of bars, in the unit of their total and with its decimals: 4.00, 0.50, 0.00 ms.
+ * @param half half width of the total's interval, which limits the digits; null without one
+ */
+export function formatColumn(
+  values: readonly number[],
+  unit: string,
+  total: number,
+  half: number | null = null,
+): { texts: string[]; unit: string } {
+  const rung = rungOf(total, unitNames[unit] ?? unit);
+  const decimals = decimalsWithin(total / rung.factor, (half ?? 0) / rung.factor, digitsOf(rung, 3));
+  return { texts: values.map((value) => fixed(value / rung.factor, decimals)), unit: rung.unit };
 }
 
 /** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0. */

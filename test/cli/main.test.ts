@@ -54,7 +54,7 @@ describe('invalid command lines', () => {
     expect(expectFailure(inferscope(at, ['session', 'lst', '--json']), 2, 'E_USAGE').why).toContain('list');
     const schema = inferscope(at, ['schema', 'profil']);
     expect([schema.status, schema.stdout]).toEqual([2, '']);
-    expect(schema.stderr).toContain('Did you mean: inferscope schema profile');
+    expect(schema.stderr).toContain('Did you mean profile?\n  inferscope schema profile');
   });
 
   test('an unknown flag before the command', () => {

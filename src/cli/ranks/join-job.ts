@@ -30,7 +30,7 @@ export async function joinJob(
   if (ranked.length === 0)
     throw new InferscopeError('E_USAGE', {
       what: `${folder} has no recorded rank`,
-      why: 'It is no folder that inferscope run, started by srun, torchrun or mpirun, recorded ranks into.',
+      why: 'inferscope run, started by srun, torchrun or mpirun, recorded no ranks into this folder.',
       fix: "Name the folder that rank 0 printed. For files of profilers: inferscope import 'traces/**' --ranks",
     });
   const plan = {

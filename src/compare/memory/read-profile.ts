@@ -71,7 +71,7 @@ export function readComparedProfile(
   try {
     raw = fill(parseJson(content));
   } catch (error) {
-    throw unreadable(path, `it is no JSON: ${(error as Error).message}`);
+    throw unreadable(path, `it is not JSON: ${(error as Error).message}`);
   }
   return checkComparedProfile(raw, path);
 }

@@ -116,7 +116,7 @@ async function hubConfig(id: string, env: NodeJS.ProcessEnv): Promise<Record<str
   const config: unknown = await response.json().catch(() => null);
   if (typeof config === 'object' && config !== null && !Array.isArray(config)) return { ...config };
   throw new InferscopeError('E_MODEL_CONFIG', {
-    what: `the config.json of ${id} is no JSON object`,
+    what: `the config.json of ${id} is not a JSON object`,
     why: `It came from ${url}.`,
     fix: 'Give a config.json of your own.',
   });

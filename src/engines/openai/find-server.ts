@@ -65,7 +65,7 @@ export async function servedModels(
       'E_SERVER_UNREACHABLE',
       {
         what: `no answer from ${url}`,
-        why: messageOf(error) || String((error as { code?: string }).code ?? error),
+        why: reasonOf(error),
         fix: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
       },
       { cause: error },
@@ -88,6 +88,18 @@ export async function servedModels(
   } catch {
     return null;
   }
+}
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: 'Nothing listens on this host and port (ECONNREFUSED).',
+  ENOTFOUND: 'The host name is not known (ENOTFOUND).',
+  EAI_AGAIN: 'The name server did not answer (EAI_AGAIN).',
+};
+
+function reasonOf(error: unknown): string {
+  const { code = '', name } = error as { code?: string; name?: string };
+  if (name === 'TimeoutError') return 'It did not answer within 10 s.';
+  return reasons[code] ?? (messageOf(error) || code || String(error));
 }
 
 /**

@@ -102,14 +102,14 @@ export function noteOf(
 export const profilerNote =
   'mean under the profiler minus mean of the clean execution; removed from host and launch bars first';
 
-/** Explains how much of `unattributed` only makes the bars sum to the clean time; null if almost none. */
+/** Explains a part of `unattributed` that only makes the bars sum to the clean time; null if almost none. */
 export function cleanTimeNote(raw: readonly Part[], parts: readonly Part[]): string | null {
   const unattributedMs = (list: readonly Part[]) => list.find(({ id }) => id === 'unattributed')?.ms ?? 0;
   const ms = unattributedMs(parts) - unattributedMs(raw);
   if (Math.abs(ms) < 1e-6) return null;
   return ms < 0
-    ? `the clean execution took ${formatMs(-ms)} less than the other bars, by more than the host bars contain`
-    : `the clean execution took ${formatMs(ms)} longer than the one under the profiler`;
+    ? 'the clean execution was shorter than the other bars, by more than the host bars contain'
+    : 'the clean execution took longer than the one under the profiler';
 }
 
 function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {

@@ -240,9 +240,9 @@ it('charts next to each other show all their bars, and changes their sign', () =
       signed,
       ...(longest === undefined ? {} : { longest }),
     }).map(({ text }) => text);
-  expect(texts()).toEqual(['2.000 ms', '0.500 ms']);
-  expect(texts(3)).toEqual(['2.000 ms', '0.000 ms', '0.500 ms']);
-  expect(texts(undefined, true)).toEqual(['2.000 ms', '+0.500 ms']);
+  expect(texts()).toEqual(['2.00 ms', '0.50 ms']);
+  expect(texts(3)).toEqual(['2.00 ms', '0.00 ms', '0.50 ms']);
+  expect(texts(undefined, true)).toEqual(['2.00 ms', '+0.50 ms']);
 });
 
 describe('batch', () => {

@@ -1,5 +1,5 @@
 import type { EChartsOption } from 'echarts';
-import { formatMsColumn, formatPercent } from '../../vocabulary/format.js';
+import { formatColumn, formatPercent } from '../../vocabulary/format.js';
 import type { WaterfallBar, WaterfallChart } from '../../views/chart.js';
 import { painted } from '../palette.js';
 import { base, grid, isNarrow, type Place, rowAxis, tipOf } from './chart.js';
@@ -12,10 +12,17 @@ type Placed = WaterfallBar & {
 };
 
 /** Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. */
-export function placedBars({ bars, total, unit, longest, signed = false }: WaterfallChart): Placed[] {
-  const texts = formatMsColumn([...bars.map(({ value }) => value), ...(total ? [total.value] : [])]);
+export function placedBars({ bars, total, half, unit, longest, signed = false }: WaterfallChart): Placed[] {
+  const largest = Math.max(...bars.map(({ value }) => Math.abs(value)), 0);
+  const values = [...bars.map(({ value }) => value), ...(total ? [total.value] : [])];
+  const { texts, unit: shownUnit } = formatColumn(
+    values,
+    unit,
+    signed ? Math.max(largest, total?.value ?? 0) : (total?.value ?? largest),
+    half,
+  );
   const sign = (index: number) => (signed && index > 0 && (bars[index]?.value ?? 0) > 0 ? '+' : '');
-  const text = (index: number): string => `${sign(index)}${texts[index]!} ${unit}`;
+  const text = (index: number): string => `${sign(index)}${texts[index]!} ${shownUnit}`;
   let reached = 0;
   // Charts next to each other have aligned rows.
   const aligned = longest !== undefined;

@@ -1,5 +1,5 @@
 import type { Bars, BarSide, Block } from '../../views/block.js';
-import { formatMs, formatMsColumn, formatPart, nbsp } from '../../vocabulary/format.js';
+import { formatColumn, formatMs, formatPart, nbsp } from '../../vocabulary/format.js';
 import { plainText } from '../value.js';
 import { color } from './color.js';
 import type { Detail } from './less.js';
@@ -41,12 +41,7 @@ function sideLines({ totals, ...all }: BarSide, width: number, level: Detail): s
   const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
   // A narrow terminal first drops the gap before the numbers, then the bars, then the notes.
   const beforeMs = 4 + nameWidth;
-  const shown = [...bars, ...totals].map(({ ms }) => ({ ms }));
-  // As formatMs: below 0.1 ms in µs.
-  const [unit, perMs] =
-    Math.max(...shown.map(({ ms }) => ms)) < 0.1 ? (['µs', 1e3] as const) : (['ms', 1] as const);
-  const plain = plainMs(shown.map(({ ms }) => ({ ms: perMs * ms })));
-  const text = (ms: number) => plain(perMs * ms);
+  const { text, unit } = timeColumn(totals[0]?.ms ?? full, all.half);
   const msWidth = Math.max(
     ...[...bars, ...totals].map(({ ms }) => textWidth(text(ms))),
     Math.min(9, width - beforeMs - 3),
@@ -94,7 +89,9 @@ function totalLines(
 function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const bars = [...first.bars, ...second.bars];
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
-  const text = plainMs([...bars, ...first.totals, ...second.totals]);
+  const half = Math.max(first.half ?? 0, second.half ?? 0);
+  const total = Math.max(first.totals[0]?.ms ?? 0, second.totals[0]?.ms ?? 0);
+  const { text, unit } = timeColumn(total, half);
   const change = (ms: number) => (ms > 0 && /[1-9]/.test(text(ms)) ? `+${text(ms)}` : text(ms));
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
@@ -105,7 +102,7 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const right = (head: string) => ({ head, align: 'right' as const });
   return textTable(
     [
-      { head: 'ms', flexible: true },
+      { head: unit, flexible: true },
       right(inert(first.label)),
       { head: '', leaveOut: 0 },
       right(inert(second.label)),
@@ -117,8 +114,8 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   ).split('\n');
 }
 
-/** Milliseconds without unit, all with the decimals for the largest of `shown`. */
-const plainMs =
-  (shown: readonly { ms: number }[]) =>
-  (ms: number): string =>
-    formatMsColumn([ms, ...shown.map((shownBar) => shownBar.ms)])[0]!;
+/** The unit of all times of a waterfall, and their text without it. */
+function timeColumn(totalMs: number, half: number | null = null) {
+  const text = (ms: number): string => formatColumn([ms], 'ms', totalMs, half).texts[0]!;
+  return { text, unit: formatColumn([], 'ms', totalMs).unit };
+}
