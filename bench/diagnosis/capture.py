@@ -196,18 +196,22 @@ def untraced(case: Case, device: str) -> Run:
     device.
     """
     starts: List[Any] = []
+    # Made before the run and recorded once, because only recording creates an event.
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(case.stages + 2)] if device != "cpu" else []
+    for event in events:
+        event.record()
 
     @contextlib.contextmanager
     def mark(kind: str, index: int) -> Iterator[None]:
         if kind == case.kind:
-            event = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
+            event = events.pop() if events else None
             if event is not None:
                 event.record()
             starts.append((time.monotonic_ns(), event))
         yield
 
     wait(device)
-    ends = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
+    ends = [events.pop(), events.pop()] if events else []
     start_ns = time.monotonic_ns()
     if ends:
         ends[0].record()
@@ -219,8 +223,8 @@ def untraced(case: Case, device: str) -> Run:
         return start_ns, end_ns, [at for at, _ in starts] + [end_ns], False
     ends[1].record()
     ends[1].synchronize()
-    events = [event for _, event in starts] + [ends[1]]
-    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in events], True
+    borders = [event for _, event in starts] + [ends[1]]
+    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in borders], True
 
 
 @contextlib.contextmanager

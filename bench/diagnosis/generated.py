@@ -83,22 +83,25 @@ class Experts(Decoder):
         self.experts = [[(weight(2 * shape.inner, shape.hidden), weight(shape.hidden, shape.inner)) for _ in range(count)] for _ in self.layers]
         for layer in self.layers:
             layer.gate_up = layer.down = torch.empty(0, device=self.device, dtype=self.dtype)
-        self.count = count
-        self.ready = [(torch.arange(tokens, device=self.device)[expert % 2 :: 2]) for expert in range(count)]
+        token = torch.arange(tokens, device=self.device)
+        self.assigned = torch.stack([token % count, (3 * token + 1) % count], 1)
+        hits = [(self.assigned == expert).any(-1).nonzero().flatten() for expert in range(count)]
+        self.ready = [rows if len(rows) > 0 else None for rows in hits]
 
     def mlp(self, index: int, x: torch.Tensor) -> torch.Tensor:
         flat = x.reshape(-1, x.shape[-1])
-        weights, chosen = torch.topk(F.softmax(F.linear(flat, self.routers[index]), -1), 2)
+        weights, _ = torch.topk(F.softmax(F.linear(flat, self.routers[index]), -1), 2)
         out = torch.zeros_like(flat)
         for expert, (gate_up, down) in enumerate(self.experts[index]):
             if self.loop:
-                hit = (chosen == expert).any(-1)
+                hit = (self.assigned == expert).any(-1)
                 if not hit.any():
                     continue
                 rows = hit.nonzero().flatten()
             else:
-                # The number of rows that a balanced router sends, which is known in advance.
-                rows = self.ready[expert][: max(1, 2 * flat.shape[0] // self.count)]
+                rows = self.ready[expert]
+                if rows is None:
+                    continue
             y = F.linear(gated(F.linear(flat[rows], gate_up)), down)
             out.index_add_(0, rows, y * weights[rows, :1])
         return out.view_as(x)

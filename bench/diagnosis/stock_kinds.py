@@ -352,7 +352,7 @@ KINDS = [
     Kind("offloaded", "decode", "weights are copied from the host's memory at every use (accelerate's cpu_offload); repaired: on the GPU", ["host_copies"], decodes(offloaded), {**wide, "hidden": [1024, 1536]}, host=True),
     Kind("scored", "prefill", "logits of every prompt token; repaired: logits_to_keep=1", ["prompt_logits"], scored, {**long, "vocab": [128256], "layers": [2], "length": [2048]}),
     Kind("adapters", "prefill", "LoRA adapters are applied next to every product; repaired: merged", ["unmerged_adapters"], prefills(adapted), {**long, "length": [1024]}, issue=github + "huggingface/peft/issues/217"),
-    Kind("padded", "prefill", "one long prompt among short ones in a batch; repaired: two batches", ["padding"], padded, {**long, "batch": [8, 16], "length": [2048]}),
+    Kind("padded", "prefill", "one long prompt among short ones in a batch; repaired: two batches", ["padding"], padded, {**long, "batch": [16, 32], "length": [2048]}),
     Kind("padded_encoder", "prefill", "texts padded to 512 tokens; repaired: to their own length", ["padding"], padded_encoder, {**long, "batch": [32, 64], "length": [512], "hidden": [1024, 2048]}, families=["bert"]),
     Kind("experts", "decode", "experts_implementation='eager': a loop that reads which experts are hit; repaired: grouped_mm", ["synchronization_every_step"], decodes(experts), {**wide, "hidden": [2048]}, host=True, families=["mixtral"]),
     Kind("sampled", "decode", "top-p over the whole vocabulary is sorted; repaired: top-k of 50", ["vocabulary_sort"], sampled, {**wide, "vocab": [128256], "batch": [128, 192], "layers": [2], "hidden": [2048]}),
