@@ -8,7 +8,6 @@ import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 
 interface Typed extends Omit<ServingCommandOptions, 'slo'> {
-  url?: string;
   slo?: string;
   sloShare: number;
   csv?: string;
@@ -73,7 +72,6 @@ export function defineServe(command: Command): void {
       'load-test an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve',
     )
     .argument('[url]', 'URL of the server; usually ends in /v1')
-    .option('--url <url>', 'same as the argument')
     .option('--model <name>', 'model to request (default: the first that the server lists)')
     .addOption(new Option('--api <api>', 'endpoint').choices(['completions', 'chat']).default('completions'))
     .option(
@@ -164,8 +162,7 @@ export function defineServe(command: Command): void {
         ],
       ),
     )
-    .action(async (argument: string | undefined, typed: Typed) => {
-      const url = argument ?? typed.url;
+    .action(async (url: string | undefined, typed: Typed) => {
       if (url === undefined)
         throw new InferscopeError('E_USAGE', {
           what: 'bench serve needs the URL of a server',

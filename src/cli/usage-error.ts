@@ -14,6 +14,9 @@ const parentsOf = new Map<string, readonly string[]>([
   ['compare', ['session', 'bench', 'memory']],
 ]);
 
+/** Maximum number of options that an error message lists. */
+const mostListed = 8;
+
 interface Typed {
   /** The typed command word, if any. */
   typed: string | undefined;
@@ -76,7 +79,9 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
   const suggestion = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
   if (code === 'commander.unknownOption' && suggestion !== null) return `Did you mean ${suggestion}?`;
-  return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
+  return flags.length > 0 && flags.length <= mostListed
+    ? `It takes ${flags.join(', ')}.`
+    : `Usage: ${usageLine}`;
 }
 
 function notKnown(
