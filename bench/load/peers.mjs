@@ -131,9 +131,9 @@ async function aiperf(url, streams) {
 const quantile = (sorted, share) => sorted[Math.floor((sorted.length - 1) * share)];
 /** p50 and p99 of the times that the server logged, without the warm-up (the first request of each stream). */
 function written(entries, streams) {
-  const counted = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
+  const streamed = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
   const both = (value) => {
-    const sorted = counted.map(value).sort((x, y) => x - y);
+    const sorted = streamed.map(value).sort((x, y) => x - y);
     return [quantile(sorted, 0.5), quantile(sorted, 0.99)];
   };
   return {

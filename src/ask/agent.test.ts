@@ -147,9 +147,9 @@ describe('limits that hold for any reply of the server', () => {
     const notes: string[] = [];
     const context = contextOf(session);
     let running = 0;
-    let most = 0;
+    let peak = 0;
     const query: typeof context.query = async (text) => {
-      most = Math.max(most, ++running);
+      peak = Math.max(peak, ++running);
       const rows = await context.query(text);
       running--;
       return rows;
@@ -158,7 +158,7 @@ describe('limits that hold for any reply of the server', () => {
       context: { ...context, query },
       onNote: (note) => notes.push(note),
     });
-    expect([answer, queries.length, most, notes.length]).toEqual(['Done.', 1 + 8, 2, 1]);
+    expect([answer, queries.length, peak, notes.length]).toEqual(['Done.', 1 + 8, 2, 1]);
     expect(notes[0]).toContain('1992');
     // Neither the dropped calls nor their results are in the conversation.
     expect(requests[1]!.body.messages.filter(({ role }) => role === 'tool').length).toBe(8);

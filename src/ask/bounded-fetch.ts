@@ -32,11 +32,11 @@ export function boundedFetch(send: Fetch, timeoutMs: number, budget: AskBudget):
       throw redirected(new URL(input instanceof Request ? input.url : input), headers.get('location'));
     }
     if (body === null) return reply;
-    return new Response(body.pipeThrough(counted(budget)), { status, headers });
+    return new Response(body.pipeThrough(limitedStream(budget)), { status, headers });
   };
 }
 
-function counted(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
+function limitedStream(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
   const { replyBytes } = budget.limits;
   let remainingBytes = replyBytes;
   return new TransformStream({

@@ -91,12 +91,12 @@ export function agreesWith(value: number, known: ValueIndex, question: readonly 
     lists.some((list) => anyWithin(list, ...span(value, rounding * slack, scale))),
   );
   if (near.length === 0) return false;
-  const most = byChance.elsewhere;
+  const limit = byChance.elsewhere;
   const steps = scaled.reduce(
-    (sum, { scale, lists }) => sum + takenNearby(lists, value, rounding, scale, most),
+    (sum, { scale, lists }) => sum + takenNearby(lists, value, rounding, scale, limit),
     0,
   );
-  return steps / stepsNearby(value, rounding) <= most;
+  return steps / stepsNearby(value, rounding) <= limit;
 }
 
 /** Whether it is "1." or "2)" at the start of a line. */

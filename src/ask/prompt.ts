@@ -76,16 +76,16 @@ function withoutConfig(workload: NonNullable<ManifestData['workload']>) {
 }
 
 /** Maximum entries in the prompt for a large benchmark or comparison; the model's tools can read the rest. */
-const most = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10, environment: 40 };
+const limits = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10, environment: 40 };
 
 /** Data sent with the question: [q0]. */
 export function openingData(session: Session, explained: ExplainResult) {
   const { stages, findings } = explained;
-  const omitted = { stages: stages.length - most.stages, findings: findings.length - most.findings };
+  const omitted = { stages: stages.length - limits.stages, findings: findings.length - limits.findings };
   return {
     session: sessionFacts(session),
-    ...briefFindings({ ...explained, findings: findings.slice(0, most.findings) }),
-    stages: stages.slice(0, most.stages).map((stage) => briefStage(stage)),
+    ...briefFindings({ ...explained, findings: findings.slice(0, limits.findings) }),
+    stages: stages.slice(0, limits.stages).map((stage) => briefStage(stage)),
     ...(omitted.stages > 0 || omitted.findings > 0
       ? { more: 'the tools findings and waterfall return the omitted ones' }
       : {}),
@@ -96,10 +96,10 @@ export function openingData(session: Session, explained: ExplainResult) {
 export function comparisonData(found: CompareResult) {
   return {
     ...found,
-    environment: found.environment.slice(0, most.environment),
-    classes: found.classes.slice(0, most.classes),
-    kernels: found.kernels.slice(0, most.kernels),
-    gemm_tiles: found.gemm_tiles.slice(0, most.gemm_tiles),
+    environment: found.environment.slice(0, limits.environment),
+    classes: found.classes.slice(0, limits.classes),
+    kernels: found.kernels.slice(0, limits.kernels),
+    gemm_tiles: found.gemm_tiles.slice(0, limits.gemm_tiles),
   };
 }
 

@@ -99,11 +99,11 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
         if (answer.value === null) return refuse(field, answer.code);
         return answer.bits === 32 ? null : rates[at](answer.value, now);
       };
-      const counted = called === nvmlSuccess && wide(fields.at(0)) && wide(fields.at(1));
-      result.pcieTxMbPerS = counted ? rate(0, 'pcieTxMbPerS') : await throughput('pcieTxMbPerS', pcieTx);
-      result.pcieRxMbPerS = counted ? rate(1, 'pcieRxMbPerS') : await throughput('pcieRxMbPerS', pcieRx);
+      const isSupported = called === nvmlSuccess && wide(fields.at(0)) && wide(fields.at(1));
+      result.pcieTxMbPerS = isSupported ? rate(0, 'pcieTxMbPerS') : await throughput('pcieTxMbPerS', pcieTx);
+      result.pcieRxMbPerS = isSupported ? rate(1, 'pcieRxMbPerS') : await throughput('pcieRxMbPerS', pcieRx);
       if (result.pcieTxMbPerS !== null || result.pcieRxMbPerS !== null)
-        result.pcieWindow = counted ? 'between_readings' : 'ms_20';
+        result.pcieWindow = isSupported ? 'between_readings' : 'ms_20';
       result.nvlinkTxMbPerS = rate(2, 'nvlinkTxMbPerS');
       result.nvlinkRxMbPerS = rate(3, 'nvlinkRxMbPerS');
       const hot = called === nvmlSuccess ? fields.at(4) : { value: null, code: called };

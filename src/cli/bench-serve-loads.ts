@@ -107,7 +107,7 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
     const whole = options.rate === undefined;
     const from = options.rate?.[0] ?? options.concurrency?.[0] ?? 1;
     const next: LoadSequence['next'] = (measured) => {
-      const level = nextLevel(measured, { from, most: options.sweepMax, whole, slo });
+      const level = nextLevel(measured, { from, max: options.sweepMax, whole, slo });
       if (level === null) return null;
       return whole ? closed(level, options) : rateLoad(level);
     };

@@ -17,12 +17,12 @@ export function wholeNumber(flag: string, min: number, example: number): (text: 
 /** Parses --threads for compute threads. */
 export function threadCount(text: string): number {
   const threads = wholeNumber('--threads', 1, 2)(text);
-  const most = maxThreads();
-  if (threads <= most) return threads;
+  const max = maxThreads();
+  if (threads <= max) return threads;
   throw new InferscopeError('E_USAGE', {
     what: `--threads ${text} is too high for this machine`,
-    why: `It has ${most / 4} logical cores; the limit is four threads per core.`,
-    fix: `Type for example: --threads ${Math.max(1, most / 4 - 1)}`,
+    why: `It has ${max / 4} logical cores; the limit is four threads per core.`,
+    fix: `Type for example: --threads ${Math.max(1, max / 4 - 1)}`,
   });
 }
 

@@ -203,7 +203,7 @@ async function executorOf(
   const execute = executorOnSlurm({
     folder: join(folder, `sweep-${sweep.stamp}`, 'slurm'),
     options: shellWords(sbatch) ?? [],
-    most: jobs ?? null,
+    maxTasks: jobs ?? null,
     onQueue,
   });
   return { execute, lanes: sweep.runs.length };

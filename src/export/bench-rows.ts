@@ -31,7 +31,7 @@ function statistic(of: BenchDistribution, name: (typeof spreadColumns)[number]):
 
 const plain = (value: number): Figure => figure(value, '', 'bench');
 
-const counted = (of: BenchDistribution, name: 'n' | 'launches'): Figure =>
+const countFigure = (of: BenchDistribution, name: 'n' | 'launches'): Figure =>
   'value' in of ? of : plain(of[name]);
 
 function expected(of: BenchExpectation, end: 'low' | 'high'): Figure {
@@ -83,8 +83,8 @@ function cellsOf(point: BenchPointResult, points: readonly BenchPointResult[]): 
   );
   const { prefill_bound: _prefill, decode_bound: _decode, ...utilization } = model;
   return {
-    n: counted(latency.e2e_ms, 'n'),
-    launches: counted(latency.e2e_ms, 'launches'),
+    n: countFigure(latency.e2e_ms, 'n'),
+    launches: countFigure(latency.e2e_ms, 'launches'),
     ...(spreads as Pick<Cells, BaselineColumn & `${(typeof latencies)[number]}_${string}`>),
     prefill_device_ms_mean: statistic(latency.prefill_device_ms, 'mean'),
     decode_device_ms_mean: statistic(latency.decode_device_ms, 'mean'),

@@ -16,8 +16,8 @@ export async function* rowsOf<T extends object>(
   const table = `export_${materialized++}`;
   await database.query(`CREATE TEMP TABLE ${table} AS ${select}`);
   try {
-    const [counted] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM ${table}`);
-    for (let from = 0; from < (counted?.n ?? 0); from += pageRows) {
+    const [total] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM ${table}`);
+    for (let from = 0; from < (total?.n ?? 0); from += pageRows) {
       yield* await database.query<T>(
         `SELECT * FROM ${table} WHERE rowid >= ${from} AND rowid < ${from + pageRows} ORDER BY rowid`,
       );

@@ -153,10 +153,10 @@ describe('active parameters', () => {
     ['jamba-mini', 12, 'nothing'],
   ] as const)('of %s equal the published %d B', (id, billions, leftOut) => {
     const { active, embedding, lm_head } = countParameters(presetArchitecture(id));
-    const counted = active - { nothing: 0, embedding, both: embedding + lm_head }[leftOut];
+    const activeCount = active - { nothing: 0, embedding, both: embedding + lm_head }[leftOut];
     // gpt-oss publishes two decimals; the names of the others are rounded.
     const within = Number.isInteger(billions) ? 0.08 * billions + 0.45 : 0.005;
-    expect(Math.abs(counted / 1e9 - billions)).toBeLessThanOrEqual(within);
+    expect(Math.abs(activeCount / 1e9 - billions)).toBeLessThanOrEqual(within);
   });
 });
 

@@ -80,7 +80,7 @@ export function transformersStep(
   // The previous step's logits are referenced until the new ones exist.
   if (cachedTokens > 0) memory.malloc(forward.sequences * a.vocabSize * forward.b);
   forwardTensors(forward, layers);
-  const { bytes, at } = memory.most();
+  const { bytes, at } = memory.peak();
   return {
     bytes: bytes - kv,
     at,

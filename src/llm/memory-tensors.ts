@@ -9,18 +9,18 @@ export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
 /** The peak, and its position in a layer. */
 interface TensorSum extends TensorMemory<number> {
   at(place: Place): void;
-  most(): { bytes: number; at: Place };
+  peak(): { bytes: number; at: Place };
 }
 
 /** Counts only bytes; a tensor is its size. */
 export function tensorSum(): TensorSum {
   let now = 0;
   let place: Place = 'norm';
-  let most: { bytes: number; at: Place } = { bytes: 0, at: place };
+  let peak: { bytes: number; at: Place } = { bytes: 0, at: place };
   return {
     malloc(bytes) {
       now += bytes;
-      if (now > most.bytes) most = { bytes: now, at: place };
+      if (now > peak.bytes) peak = { bytes: now, at: place };
       return bytes;
     },
     free(bytes) {
@@ -29,7 +29,7 @@ export function tensorSum(): TensorSum {
     at(next) {
       place = next;
     },
-    most: () => most,
+    peak: () => peak,
   };
 }
 

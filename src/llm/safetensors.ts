@@ -99,7 +99,7 @@ export function weightsOfFiles(
   const byDtype: Record<string, number> = {};
   let bytes = 0;
   let parameters = 0;
-  let counted = 0;
+  let parameterCount = 0;
   let quantized = false;
   for (const tensor of tensors) {
     const why = whyLeftOut(tensor, embedding, layers, tied);
@@ -108,7 +108,7 @@ export function weightsOfFiles(
       continue;
     }
     bytes += tensor.bytes;
-    counted += 1;
+    parameterCount += 1;
     byDtype[tensor.dtype] = (byDtype[tensor.dtype] ?? 0) + tensor.bytes;
     parameters += tensor.shape.reduce((n, size) => n * size, 1);
     quantized ||= !floats.has(tensor.dtype);
@@ -116,9 +116,9 @@ export function weightsOfFiles(
   return {
     bytes,
     parameters: quantized ? null : parameters,
-    tensors: counted,
+    tensors: parameterCount,
     byDtype,
-    leftOut: [...excluded].map(([what, bytes]) => ({ what, bytes: bytes })),
+    leftOut: [...excluded].map(([what, bytes]) => ({ what, bytes })),
   };
 }
 

@@ -36,11 +36,11 @@ export function clientVerdict(
   sendLags: readonly number[],
   medianTtftMs: number | null,
 ): ClientVerdict {
-  const most = (pick: (thread: ThreadHealth) => number) => Math.max(0, ...threads.map(pick));
+  const maxOf = (pick: (thread: ThreadHealth) => number) => Math.max(0, ...threads.map(pick));
   const at = (share: number) =>
     sendLags[Math.min(sendLags.length - 1, Math.floor(sendLags.length * share))] ?? null;
-  const delay = most((thread) => thread.event_loop_delay_p99_ms);
-  const busy = most((thread) => thread.event_loop_utilization);
+  const delay = maxOf((thread) => thread.event_loop_delay_p99_ms);
+  const busy = maxOf((thread) => thread.event_loop_utilization);
   const allowed = Math.max(clientLimits.least_ms, clientLimits.share_of_ttft * (medianTtftMs ?? 0));
   const lag = at(0.99);
   const reasons: string[] = [];
@@ -61,9 +61,9 @@ export function clientVerdict(
     send_lag_p50_ms: at(0.5),
     send_lag_p99_ms: lag,
     event_loop_delay_p99_ms: delay,
-    event_loop_delay_max_ms: most((thread) => thread.event_loop_delay_max_ms),
+    event_loop_delay_max_ms: maxOf((thread) => thread.event_loop_delay_max_ms),
     event_loop_utilization: busy,
-    process_cores: most((thread) => thread.process_cores),
+    process_cores: maxOf((thread) => thread.process_cores),
     bound: reasons.length > 0,
     reasons,
   };

@@ -35,17 +35,18 @@ export function sweepPoint(
   slo: Slo | null,
   stopped: boolean,
 ): SweepPoint {
-  const counted = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
-  const ok = counted.filter((row) => row.status === 'ok');
-  const begin = Math.min(...counted.map((row) => row.sent_ns ?? row.scheduled_ns ?? 0));
-  const end = Math.max(...counted.map((row) => row.end_ns ?? 0));
+  const measuredRequests = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
+  const ok = measuredRequests.filter((row) => row.status === 'ok');
+  const begin = Math.min(...measuredRequests.map((row) => row.sent_ns ?? row.scheduled_ns ?? 0));
+  const end = Math.max(...measuredRequests.map((row) => row.end_ns ?? 0));
   const tokens = ok.reduce((sum, row) => sum + (row.output_tokens ?? row.chunks ?? 0), 0);
   const good = ok.filter((row) => slo !== null && keepsSlo(row, slo, load.shape.kind !== 'closed'));
   return {
     level: loadLevel(load.shape),
     output_rate: end > begin ? tokens / ((end - begin) / 1e9) : 0,
-    failed_share: counted.length === 0 ? 1 : 1 - ok.length / counted.length,
-    meets_slo: slo === null ? null : counted.length > 0 && good.length / counted.length >= slo.share,
+    failed_share: measuredRequests.length === 0 ? 1 : 1 - ok.length / measuredRequests.length,
+    meets_slo:
+      slo === null ? null : measuredRequests.length > 0 && good.length / measuredRequests.length >= slo.share,
     stopped: stopped || outcome.exchanges.length === 0,
   };
 }

@@ -7,7 +7,7 @@ function sweep(
   options: Partial<Parameters<typeof nextLevel>[1]> = {},
 ): number[] {
   const points: SweepPoint[] = [];
-  const settings = { from: 1, most: 256, whole: true, slo: false, ...options };
+  const settings = { from: 1, max: 256, whole: true, slo: false, ...options };
   for (let level = nextLevel(points, settings); level !== null; level = nextLevel(points, settings)) {
     const answer = { output_rate: 0, failed_share: 0, meets_slo: null, stopped: false };
     points.push({ level, ...answer, ...server(level) });
@@ -18,7 +18,7 @@ function sweep(
 test('loads double until doubling gives nothing', () => {
   // A server that is full at 10 users: the load after 16 gives no more.
   expect(sweep((level) => ({ output_rate: Math.min(level, 10) * 100 }))).toEqual([1, 2, 4, 8, 16, 32]);
-  expect(sweep((level) => ({ output_rate: level }), { most: 20 })).toEqual([1, 2, 4, 8, 16]);
+  expect(sweep((level) => ({ output_rate: level }), { max: 20 })).toEqual([1, 2, 4, 8, 16]);
   expect(sweep((level) => ({ output_rate: level, failed_share: level > 3 ? 0.2 : 0 }))).toEqual([1, 2, 4]);
   expect(sweep((level) => ({ output_rate: level, stopped: level === 2 }))).toEqual([1, 2]);
 });

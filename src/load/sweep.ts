@@ -16,17 +16,17 @@ const maxPoints = 16;
 
 /**
  * The next load of a sweep to saturation, or null at its end. Loads double until doubling gives less than 5 % more,
- * more than 5 % of requests fail, or `most` is reached. With an SLO, they double until it is missed, and the gap
+ * more than 5 % of requests fail, or `max` is reached. With an SLO, they double until it is missed, and the gap
  * between the highest load that met it and the lowest that missed it is halved, whole numbers for users.
  */
 export function nextLevel(
   points: readonly SweepPoint[],
-  sweep: { from: number; most: number; whole: boolean; slo: boolean },
+  sweep: { from: number; max: number; whole: boolean; slo: boolean },
 ): number | null {
   const last = points.at(-1);
   if (!last) return sweep.from;
   if (last.stopped || points.length >= maxPoints) return null;
-  const doubled = (level: number) => (level * 2 > sweep.most ? null : level * 2);
+  const doubled = (level: number) => (level * 2 > sweep.max ? null : level * 2);
   if (!sweep.slo) return isSaturated(points) ? null : doubled(last.level);
   const met = points.filter((point) => point.meets_slo === true).map(({ level }) => level);
   const missed = points.filter((point) => point.meets_slo === false).map(({ level }) => level);

@@ -4,15 +4,15 @@ import { inLanes } from './lanes.js';
 
 test('runs at most as many items at a time as there are lanes, and every item once', async () => {
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   const done: number[] = [];
   await inLanes([5, 6, 7, 8, 9], 2, async (item, at) => {
-    most = Math.max(most, ++running);
+    maxRunning = Math.max(maxRunning, ++running);
     await sleep(1);
     running--;
     done[at] = item;
   });
-  expect([most, done]).toEqual([2, [5, 6, 7, 8, 9]]);
+  expect([maxRunning, done]).toEqual([2, [5, 6, 7, 8, 9]]);
 });
 
 test('after a failure starts no item and waits for running ones', async () => {

@@ -1,5 +1,5 @@
 /** Larger sizes are impossible, in bytes as in GB. */
-const most = 1e18;
+const maxBytes = 1e18;
 
 interface Sizes {
   memory_measurements: unknown;
@@ -9,7 +9,7 @@ interface Sizes {
 /** The first impossible size of a memory profile: negative at a point, or larger than any machine's memory. Null without one. */
 export function impossibleSize({ memory_measurements, memory_breakdown }: Sizes): string | null {
   for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
-    if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
+    if (Math.abs(value) > maxBytes || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
       return `${where} is ${value}: memory does not have such a size.`;
   return null;
 }

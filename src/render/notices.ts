@@ -13,8 +13,8 @@ export function collapsed(issues: readonly Issue[]): Issue[] {
     const { count: firstCount, sentence, ...first } = group[0]!;
     const count = group.reduce((sum, issue) => sum + (issue.count ?? 1), 0);
     // A text that states its count has it as an argument.
-    const counted = firstCount !== undefined && sentence?.args.includes(firstCount);
-    return { ...first, text: rangedText(group), ...(count < 2 || counted ? {} : { count }) };
+    const statesCount = firstCount !== undefined && sentence?.args.includes(firstCount);
+    return { ...first, text: rangedText(group), ...(count < 2 || statesCount ? {} : { count }) };
   });
 }
 

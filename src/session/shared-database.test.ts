@@ -6,16 +6,16 @@ import { keepSession } from './test-session.js';
 const home = testHome();
 
 /** nextval counts how often a statement's rows are computed. */
-const counted = "SELECT op_id, nextval('computed') AS nth FROM ops WHERE op_id = 1";
+const numberedSql = "SELECT op_id, nextval('computed') AS nth FROM ops WHERE op_id = 1";
 
 test('connections share the tables of one database; temporary tables are per connection', async () => {
   const { id } = await keepSession(home);
   const session = await openSession(id, home);
   const [one, two] = [await session.connect(), await session.connect()];
   await one.query('CREATE SEQUENCE computed');
-  await one.once('first', 'key', counted);
-  await two.once('first', 'key', counted);
-  await two.once('other', 'another key', counted);
+  await one.once('first', 'key', numberedSql);
+  await two.once('first', 'key', numberedSql);
+  await two.once('other', 'another key', numberedSql);
   expect(await one.query('FROM first')).toEqual([{ op_id: 1, nth: 1 }]);
   expect(await two.query('FROM first')).toEqual([{ op_id: 1, nth: 1 }]);
   expect(await two.query('FROM other')).toEqual([{ op_id: 1, nth: 2 }]);

@@ -80,8 +80,8 @@ const bufferBytes = 1_000_000;
 
 /** @throws DuckDB's error if a statement had more rows than it returned */
 async function checkWhole(connection: DuckDBConnection, sql: string, rows: number): Promise<void> {
-  const counted = await connection.runAndReadAll(`SELECT count(*) FROM query(${quote(sql)})`);
-  if (Number(counted.getRowsJS()[0]![0]) === rows) return;
+  const rowCount = await connection.runAndReadAll(`SELECT count(*) FROM query(${quote(sql)})`);
+  if (Number(rowCount.getRowsJS()[0]![0]) === rows) return;
   await connection.run(`SELECT max(COLUMNS(*)) FROM query(${quote(sql)})`);
   throw new Error('its rows ended before the last');
 }

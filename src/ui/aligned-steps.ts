@@ -41,9 +41,9 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
     return Math.min(of, ...counts) > 0 ? [Math.min(of, ...counts)] : [];
   });
   if (common.length === 0) return null;
-  const most = Math.max(...common);
+  const longestCommon = Math.max(...common);
   const offered: StepChoice[] = ['median', 'slowest'];
-  for (let nth = 1; nth <= Math.min(most, stepsOffered); nth++) offered.push(nth);
+  for (let nth = 1; nth <= Math.min(longestCommon, stepsOffered); nth++) offered.push(nth);
   if (!offered.includes(choice)) offered.push(choice);
   const lead: Block[] = [
     {
@@ -56,7 +56,7 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
             ? { text: `${stepChoice}`, tone: 'strong' }
             : { link: choose(stepChoice), text: `${stepChoice}` },
         ]),
-        most > stepsOffered ? ` … ${most} (step=N in the address)` : '',
+        longestCommon > stepsOffered ? ` … ${longestCommon} (step=N in the address)` : '',
       ].flat(),
     },
     {

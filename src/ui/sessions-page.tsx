@@ -159,10 +159,10 @@ const height = 20;
 
 /** A sparkline from zero up, so that a small change looks small. */
 const Sparkline: FC<{ values: readonly number[]; at: number; label: string }> = ({ values, at, label }) => {
-  const most = Math.max(...values);
+  const max = Math.max(...values);
   const place = (index: number): [x: number, y: number] => [
     3 + ((width - 6) * index) / (values.length - 1),
-    height - 3 - (most > 0 ? ((height - 6) * values[index]!) / most : 0),
+    height - 3 - (max > 0 ? ((height - 6) * values[index]!) / max : 0),
   ];
   const [x, y] = place(at);
   return (

@@ -55,7 +55,7 @@ describe('explain in the terminal', () => {
     expect(widest(badText)).toBeLessThanOrEqual(80);
   });
 
-  test('of many ranks the first are listed, with a range of the others', () => {
+  test('lists the first of many ranks and a range of the others', () => {
     const ranksOf = (count: number, recorded?: number): string => {
       const explain = testExplain();
       const [stage] = explain.data.stages;

@@ -150,7 +150,7 @@ const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
 /** Case labels are cut, since long kernel names follow on the same line. */
 const shortened = (label: string): string => (label.length <= 26 ? label : `${label.slice(0, 25)}…`);
 /** Maximum parts of a case in a summary. */
-const most = 3;
+const maxShown = 3;
 
 /** Parts of a run of each traced case: kernels if there are any, and the operators on the page. */
 function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
@@ -158,7 +158,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
     const { behind } = result;
     if (!behind?.length) return [];
     const kernels = behind.filter(({ what }) => what === 'kernel');
-    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, most));
+    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, maxShown));
     return behind.map((part) => ({
       level: shown.has(part) ? 1 : 3,
       cells: [

@@ -70,13 +70,13 @@ const sideText = ({ label, model, engine, status }: MemorySide): string =>
   [label, model, engine, status === 'partial' ? 'partial' : null].filter((part) => part !== null).join(' · ');
 
 /** Maximum labels in a summary; the table has the values. */
-const most = 5;
+const maxShown = 5;
 
 function differing({ differences: rows }: MemoryCompareResult): Text {
   if (rows.length === 0) return 'no difference in the configurations';
-  const more = rows.length > most ? `, and ${rows.length - most} more` : '';
+  const more = rows.length > maxShown ? `, and ${rows.length - maxShown} more` : '';
   return `${rows
-    .slice(0, most)
+    .slice(0, maxShown)
     .map(({ label }) => label)
     .join(', ')}${more}`;
 }

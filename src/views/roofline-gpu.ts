@@ -229,7 +229,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
       ],
       // The largest sizes are last, and give the rates that count.
       rows: points.map((point, index) => ({
-        level: points.length - index <= most ? 1 : 2,
+        level: points.length - index <= maxShown ? 1 : 2,
         cells: [
           { n: point.bytes, unit: 'B' },
           { n: point.median_ns, unit: 'ns' },
@@ -252,7 +252,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
   ],
 });
 /** Maximum sizes of collectives in a summary. */
-const most = 4;
+const maxShown = 4;
 
 const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
   id: 'search',

@@ -132,10 +132,10 @@ export function formatDuration(seconds: number): string {
   return plural(Math.floor(hours / 24), 'day');
 }
 
-/** An axis tick for values up to `most`: all ticks in the unit of `most`, without unneeded digits: 0.5 GiB, 20 ms. */
-export function formatTick(value: number, unit: string, most: number): string {
+/** An axis tick for values up to `max`: all ticks in the unit of `max`, without unneeded digits: 0.5 GiB, 20 ms. */
+export function formatTick(value: number, unit: string, max: number): string {
   const name = unitNames[unit] ?? unit;
-  const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(most, name);
+  const { factor, unit: shown } = name === 'ratio' ? { factor: 0.01, unit: '%' } : rungOf(max, name);
   const tick = Number((value / factor).toPrecision(6));
   const text = fixed(tick, String(tick).split('.')[1]?.length ?? 0);
   return shown === '×' ? `${text}×` : shown === '' ? text : `${text}${nbsp}${shown}`;

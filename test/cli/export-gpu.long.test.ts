@@ -79,7 +79,9 @@ describe.each([
   ['kineto', captures.kineto, kinetoOracle],
 ] as const)('%s', (name, file, oracleOf) => {
   const oracle = oracleOf();
-  const counted = (['kernels', 'copies', 'api_calls', 'ops'] as const).filter((table) => oracle[table] > 0);
+  const exportedTables = (['kernels', 'copies', 'api_calls', 'ops'] as const).filter(
+    (table) => oracle[table] > 0,
+  );
 
   beforeAll(() => {
     const ran = inferscope(at, ['import', '--quiet', file, '--name', name]);
@@ -102,7 +104,7 @@ describe.each([
     const { traceEvents } = JSON.parse(exported('chrome-trace')) as { traceEvents: Event[] };
     expect(traceEvents.filter((event) => breaksTheRules(event))).toEqual([]);
     const spans = traceEvents.filter(({ ph }) => ph === 'X');
-    for (const table of counted) {
+    for (const table of exportedTables) {
       expect(spans.filter(({ cat }) => cat === table).length, table).toBe(oracle[table]);
     }
     const ns = spans
@@ -151,7 +153,7 @@ describe.each([
     const database = await (await DuckDBInstance.create(':memory:')).connect();
     const queryNumber = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
     const tables = readdirSync(csv).map((path) => path.replace(/\.csv$/, ''));
-    expect(tables).toEqual(expect.arrayContaining([...counted, 'stages', 'gaps']));
+    expect(tables).toEqual(expect.arrayContaining([...exportedTables, 'stages', 'gaps']));
     for (const table of tables) {
       const fromCsv = `read_csv('${join(csv, `${table}.csv`)}', header = true, all_varchar = true)`;
       const fromParquet = `read_parquet('${join(parquet, table, '*.parquet')}', union_by_name = true)`;

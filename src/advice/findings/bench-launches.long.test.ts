@@ -68,7 +68,7 @@ const bigger = benchPoint(['latency'], 8, 128, 5);
 /** Two timed repeats of the recorded eager step at batch 1, 0.12 ms of it around the engine's call. */
 function bench(change: Case = {}): Promise<Session> {
   const { step_ms: step = 9.31, busy_ms: busy = 2.2344, cores = 1, args = {}, workload = {} } = change;
-  const counted = change.kernels === undefined ? kernels : change.kernels;
+  const kernelCount = change.kernels === undefined ? kernels : change.kernels;
   const repeat = (repeatedPoint: typeof point, iteration: number, execution = 'clean') => ({
     execution,
     point: repeatedPoint.point,
@@ -97,7 +97,7 @@ function bench(change: Case = {}): Promise<Session> {
         value: cores,
       })),
       device_work:
-        counted === null
+        kernelCount === null
           ? []
           : [
               {
@@ -105,7 +105,7 @@ function bench(change: Case = {}): Promise<Session> {
                 launch: 0,
                 kind: 'decode',
                 stages: 4,
-                kernels: 4 * counted,
+                kernels: 4 * kernelCount,
                 kernel_ns: 4e6 * busy,
                 copies: 0,
                 copy_ns: 0,
@@ -186,7 +186,7 @@ test('finds a launch-bound decode step from a benchmark alone, with its evidence
   expect(Math.abs(saved - first!.gain!.expected_ms)).toBeLessThan(0.02 * saved);
 });
 
-test('--verify against the recorded graph: the finding is gone, and the achieved gain is within its interval', async () => {
+test('--verify against the recorded graph reports the finding as gone, with an achieved gain inside its interval', async () => {
   const eager = await bench();
   // 12.6 % of the graph's step is idle (docs/tours/gpu.md).
   const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });

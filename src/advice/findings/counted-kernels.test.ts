@@ -14,7 +14,7 @@ const total = (duration_ns: number) =>
   ({ kernels: [{ total_duration_ns: { value: 1000 * duration_ns } }] }) as unknown as CountersResult;
 const noTimeline = { scope: null, waterfalls: [] } as unknown as FindingContext;
 
-test('more blocks cannot make a kernel shorter than a launch: 6.4 µs save at most 1.4 µs, 100 µs save their share', async () => {
+test('more blocks cannot make a kernel shorter than a launch: 6.4 µs save at most 1.4 µs, 100 µs save in proportion', async () => {
   const short = await savingsByStage(noTimeline, total(6400), [kernel(6400)]);
   expect(short[0]!.expected_ms).toBeCloseTo((6400 - minKernelNs) / 1e3, 9);
   expect(short[0]!.high_ms).toBeCloseTo((6400 - minKernelNs) / 1e3, 9);

@@ -93,12 +93,12 @@ const nothing = (stage: PhaseKind | null, whole_ms: number): StageSaving => ({
 
 /** A change inside a kernel cannot make it shorter than an empty launch. */
 function add(to: StageSaving, kernel: CountedKernel, ms: number): void {
-  const most = Math.max(0, 1 - minKernelNs / kernel.duration_ns);
+  const maxShare = Math.max(0, 1 - minKernelNs / kernel.duration_ns);
   to.kernels.push(kernel);
   to.kernel_ms += ms;
-  to.low_ms += ms * Math.min(kernel.saving.low, most);
-  to.expected_ms += ms * Math.min(kernel.saving.expected, most);
-  to.high_ms += ms * Math.min(kernel.saving.high, most);
+  to.low_ms += ms * Math.min(kernel.saving.low, maxShare);
+  to.expected_ms += ms * Math.min(kernel.saving.expected, maxShare);
+  to.high_ms += ms * Math.min(kernel.saving.high, maxShare);
 }
 
 function worthALine(all: StageSaving[]): StageSaving[] {

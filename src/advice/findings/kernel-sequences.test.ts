@@ -53,7 +53,7 @@ describe('tables of positions', () => {
     expect(namesOf(found)).toEqual([table.map(([name]) => name), table.map(([name]) => name)]);
   });
 
-  test('positions of the batch are not constants', () => {
+  test('does not report positions that depend on the batch', () => {
     // Hugging Face multiplies the frequencies by the positions of each sequence.
     expect(
       tablesOfPositions(sequence(['arange', 2], ['gemm', 3], ['cos_kernel', 2], ['sin_kernel', 2])),
@@ -123,7 +123,7 @@ describe('low-rank products', () => {
     expect(lowRankProducts(sequence(...layer, ...layer, ...layer))).toEqual([]);
   });
 
-  test('a single one may belong to the model', () => {
+  test('does not report a single low-rank product, which may belong to the model', () => {
     expect(lowRankProducts(sequence(...adapted))).toEqual([]);
   });
 });
@@ -156,7 +156,7 @@ describe('conversions of weights', () => {
     expect(conversionsOfWeights(sequence(['norm', 4], ...attention), 'decode')).toEqual([]);
   });
 
-  test('in a prefill, activations are as large as weights', () => {
+  test('reports nothing in a prefill, where activations are as large as weights', () => {
     expect(conversionsOfWeights(sequence(...dequantized), 'prefill')).toEqual([]);
   });
 

@@ -17,7 +17,7 @@ test('the 95 % interval of a median of 12 is from the 3rd to the 10th value', ()
   expect(medianOf([1, 2, 3, 4, 5])).toEqual({ median: 3, low: 1, high: 5 });
 });
 
-test('planted faults: the fault is the first finding, the fixed program lacks it, and the gain is as expected', async () => {
+test('each planted fault is the first finding, is absent in the fixed program, and has the expected gain', async () => {
   const [rows, notes] = await graded(faults, 'test/fixtures/diagnosis');
   const score = publish(rows, notes, 'table');
   if (!allPrograms) return;

@@ -144,12 +144,12 @@ function untilHost(
 ): NonNullable<Finding['gain']> {
   if (removes !== 'busy' || gain.per === 'token' || gain.what_if !== null || !stage) return gain;
   const host_ms = launchingWithout(stage.launching_ms, stage.launches, launches);
-  const most = Math.max(0, stage.time_ms - host_ms);
-  if (gain.expected_ms <= most) return gain;
+  const maxMs = Math.max(0, stage.time_ms - host_ms);
+  if (gain.expected_ms <= maxMs) return gain;
   return {
     ...gain,
-    expected_ms: most,
-    low_ms: Math.min(gain.low_ms, most),
+    expected_ms: maxMs,
+    low_ms: Math.min(gain.low_ms, maxMs),
     assumption: `${gain.assumption} The host needs ${formatMs(host_ms)} for the launches that remain, which limits the gain.`,
   };
 }

@@ -11,9 +11,9 @@ import { classOfBar } from '../../model/bars.js';
  * sequence take 2 to 11 µs each on an H200 and little more for many (test/fixtures/diagnosis, small_batch_decode); expected,
  * min and max.
  */
-const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
+const latencyMs = { expected: 12e-3, min: 6e-3, max: 25e-3 };
 /** The same for kernels with unknown bytes (layout copies and casts): their time above a launch may be data movement. */
-const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
+const unknownLatencyMs = { expected: 2.5e-3, min: 1.5e-3, max: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
 /** Ratio of the mean size's roofline to the mean of the steps' rooflines: above it, bars cannot be split. */
@@ -82,9 +82,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
       const fixed = Math.min(aboveNeed, count * latency);
       return fixed + (ms - fixed) * factor;
     };
-    const { expected, least, most } = from === null ? unknownLatencyMs : latencyMs;
+    const { expected, min, max } = from === null ? unknownLatencyMs : latencyMs;
     const scaled = withLatency(expected);
-    const bounds = [scaled, withLatency(least), withLatency(most)];
+    const bounds = [scaled, withLatency(min), withLatency(max)];
     // Different work reaches a different share of the roof.
     const otherError = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
     lessMs += scaled - Math.min(...bounds) + otherError;
@@ -108,7 +108,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
       ...scaling.assumptions,
       state.onCpu
         ? 'every operator class scales with its roofline limit, at the share of it that was reached'
-        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.least)} to ${formatMs(latencyMs.most)}); the rest scales with its class's roofline limit`,
+        : `up to ${formatMs(latencyMs.expected)} per kernel above its roofline time is latency and stays (interval: ${formatMs(latencyMs.min)} to ${formatMs(latencyMs.max)}); the rest scales with its class's roofline limit`,
     ],
   };
 }

@@ -95,7 +95,7 @@ function timelineCosts(facts: StoredFacts): StoredPart[] {
     .filter(({ source, measured_ms: time }) => source === 'trace' && time.value)
     .map((stage) => {
       const { time, busy, idle } = idleOf(stage);
-      const [most, least] =
+      const [highest, lowest] =
         idle > busy
           ? ([
               ['the host costs', idle],
@@ -107,7 +107,7 @@ function timelineCosts(facts: StoredFacts): StoredPart[] {
             ] as const);
       return partFrom(
         'waterfall',
-        `${most[0]} most of ${instanceOf(stage)}: ${formatPercent(most[1] / time)} (${formatMs(most[1])} of ${formatMs(time)}), ${least[0]} ${formatPercent(least[1] / time)}.`,
+        `${highest[0]} most of ${instanceOf(stage)}: ${formatPercent(highest[1] / time)} (${formatMs(highest[1])} of ${formatMs(time)}), ${lowest[0]} ${formatPercent(lowest[1] / time)}.`,
         stage.bars.length,
       );
     });

@@ -61,10 +61,10 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
       `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${row.calls} calls`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
-  const most = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
+  const sentenceStart = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
   const answer = known(
     part(
-      `${most} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
+      `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );

@@ -85,8 +85,8 @@ export function startCountEta(
   let began: { ms: number; done: number; total: number } | null = null;
   return (done, total) => {
     if (began === null || done < began.done || total !== began.total) began = { ms: nowMs(), done, total };
-    const counted = done - began.done;
-    return counted === 0 ? null : ((nowMs() - began.ms) / counted / 1000) * (total - done);
+    const doneSinceStart = done - began.done;
+    return doneSinceStart === 0 ? null : ((nowMs() - began.ms) / doneSinceStart / 1000) * (total - done);
   };
 }
 

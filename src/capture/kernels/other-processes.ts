@@ -64,11 +64,11 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
 
 /** Processes that appeared during a measurement; a collective has several ranks, one per GPU. */
 export function usedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
-  const most = new Map<string, number>();
+  const maxByPid = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
     if (metric === 'compute_processes' && scope && typeof value === 'number')
-      most.set(scope, Math.max(most.get(scope) ?? 0, value));
-  return [...most]
+      maxByPid.set(scope, Math.max(maxByPid.get(scope) ?? 0, value));
+  return [...maxByPid]
     .filter(([, count]) => count > 1)
     .map(([scope, count]) => shared(`Up to ${count} processes used ${scope} during the measurement.`));
 }

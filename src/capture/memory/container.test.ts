@@ -225,7 +225,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
 
     test('transformers runs with weights that match the dimensions, seen from both sides', async () => {
       const pids = new Set<number>();
-      let most = 0;
+      let maxBytes = 0;
       const {
         target: place,
         launched,
@@ -235,7 +235,7 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
         // Its pid is known a moment after its start.
         if (launched.pid === null) return;
         const hwm = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${launched.pid}/status`, 'utf8'));
-        most = Number(hwm![1]) * 1024;
+        maxBytes = Number(hwm![1]) * 1024;
       });
       expect(place).toMatchObject({ where: 'container', containerName: container, samplesHere: true });
       expect(place.prepared.workload.engine.options).toMatchObject({ torch: expect.any(String) });
@@ -251,8 +251,8 @@ describe.skipIf(container === '')('a container of a real Docker engine', { timeo
       const rss = lines
         .filter(({ kind }) => String(kind).startsWith('rss:'))
         .map(({ bytes }) => Number(bytes));
-      expect(most / Math.max(...rss)).toBeGreaterThan(0.9);
-      expect(most / Math.max(...rss)).toBeLessThan(1.3);
+      expect(maxBytes / Math.max(...rss)).toBeGreaterThan(0.9);
+      expect(maxBytes / Math.max(...rss)).toBeLessThan(1.3);
       const leftovers = await place.leftBehind();
       expect(leftovers[0]).toMatchObject({ kind: 'container-inspect' });
       expect(JSON.parse(leftovers[0]!.text)).toMatchObject({ name: container });

@@ -96,8 +96,8 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const timeout = new AbortController();
   const timer =
     options.timeoutS === null ? undefined : setTimeout(() => timeout.abort(), options.timeoutS * 1000);
-  const counted = [{ execution_id: memoryExecution, points: [options.point] }];
-  const eta = startEta(counted, { launches: 1, repeats: options.runs });
+  const expectedPoints = [{ execution_id: memoryExecution, points: [options.point] }];
+  const eta = startEta(expectedPoints, { launches: 1, repeats: options.runs });
   eta.launched(memoryExecution, 0);
   const launchNs = monotonicNs();
   const launched = await start(options, recordPath, AbortSignal.any([signal, timeout.signal]), (progress) => {

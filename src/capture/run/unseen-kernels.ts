@@ -46,14 +46,14 @@ Or run it in the process of the program: export VLLM_ENABLE_V1_MULTIPROCESSING=0
  * The GPU with the largest increase of used memory since the program started; null if none increased by more than other programs allocate.
  */
 function maxRisen(memory: RunExecution['memory']): { device: number; bytes: number } | null {
-  const spans = new Map<number, { first: number; most: number }>();
+  const spans = new Map<number, { first: number; max: number }>();
   for (const { kind, device, bytes } of memory) {
     if (kind !== 'used' || typeof device !== 'number' || typeof bytes !== 'number') continue;
     const span = spans.get(device);
-    if (span) span.most = Math.max(span.most, bytes);
-    else spans.set(device, { first: bytes, most: bytes });
+    if (span) span.max = Math.max(span.max, bytes);
+    else spans.set(device, { first: bytes, max: bytes });
   }
-  const risen = [...spans].map(([device, { first, most }]) => ({ device, bytes: most - first }));
+  const risen = [...spans].map(([device, { first, max }]) => ({ device, bytes: max - first }));
   const [top] = risen.sort((a, b) => b.bytes - a.bytes);
   return top && top.bytes >= minBytes ? top : null;
 }

@@ -52,17 +52,17 @@ interface Waiting {
  * time) is a failure of the machine. Ctrl-C cancels the tasks and waits until they have saved their results.
  * @param folder of scripts and logs, visible to all hosts under the same path
  * @param options of sbatch
- * @param most tasks at the same time; null: as many as Slurm starts
+ * @param maxTasks tasks at the same time; null: as many as Slurm starts
  */
 export function executorOnSlurm({
   folder,
   options,
-  most,
+  maxTasks,
   onQueue,
 }: {
   folder: string;
   options: readonly string[];
-  most: number | null;
+  maxTasks: number | null;
   onQueue: (queued: QueuedJobs | null) => void;
 }): ExecuteRun {
   let queue: Waiting[] = [];
@@ -71,7 +71,7 @@ export function executorOnSlurm({
     const waiting = queue;
     queue = [];
     try {
-      await runArray(waiting, { folder, options, most, onQueue, name: `sweep-${++arrays}` });
+      await runArray(waiting, { folder, options, maxTasks, onQueue, name: `sweep-${++arrays}` });
     } catch (error) {
       for (const { failed } of waiting) failed(error);
     }
@@ -88,13 +88,13 @@ async function runArray(
   {
     folder,
     options,
-    most,
+    maxTasks,
     onQueue,
     name,
   }: {
     folder: string;
     options: readonly string[];
-    most: number | null;
+    maxTasks: number | null;
     onQueue: (queued: QueuedJobs | null) => void;
     name: string;
   },
@@ -104,7 +104,7 @@ async function runArray(
     rmSync(endPath(logs), { force: true });
     return { arguments: words, logs, timeoutMs };
   });
-  const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, most);
+  const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, maxTasks);
   waiting.forEach(({ request }, at) => request.onStart({ pid: null, job: array.taskOf(at) }));
   const { signal, kill } = waiting[0]!.request;
   const remaining = new Map(waiting.entries());

@@ -89,10 +89,10 @@ function rateTexts(from: Stage, to: Stage, within: boolean): string[] | null {
 
 /** Number of GEMMs per instance, and their tiles. */
 function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult['headlines'] {
-  const counted = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
-  const phases = [...new Set([...counted, ...gemm_tiles].map(({ phase }) => phase))];
+  const gemmRows = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
+  const phases = [...new Set([...gemmRows, ...gemm_tiles].map(({ phase }) => phase))];
   return phases.flatMap((phase) => {
-    const counts = counted.find((row) => row.phase === phase)?.values;
+    const counts = gemmRows.find((row) => row.phase === phase)?.values;
     const [from, to] = [counts?.[0]?.count, counts?.[last]?.count];
     const rows = gemm_tiles.filter((row) => row.phase === phase);
     const invoked =

@@ -45,8 +45,9 @@ function valuesOf(sides: readonly ScalingSide[], kind: string): ScalingValue[] {
     return { ranks, time, tokens, communication: exposed.reduce((sum, { ms }) => sum + ms, 0) / time };
   });
   const base = values.find((stage) => stage !== null);
-  const counted = values.every((stage) => stage === null || stage.tokens !== null);
-  const rate = ({ time, tokens }: { time: number; tokens: number | null }) => (counted ? tokens! : 1) / time;
+  const hasTokens = values.every((stage) => stage === null || stage.tokens !== null);
+  const rate = ({ time, tokens }: { time: number; tokens: number | null }) =>
+    (hasTokens ? tokens! : 1) / time;
   return values.map((stage) => {
     if (stage === null || !base) return null;
     const speedup = rate(stage) / rate(base);

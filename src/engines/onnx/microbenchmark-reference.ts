@@ -80,11 +80,11 @@ export function softmax(x: HostArray): Element {
   const n = columnsOf(x);
   return (index) => {
     const from = index - (index % n);
-    let most = -Infinity;
-    for (let i = 0; i < n; i++) most = Math.max(most, at(x, from + i));
+    let max = -Infinity;
+    for (let i = 0; i < n; i++) max = Math.max(max, at(x, from + i));
     let sum = 0;
-    for (let i = 0; i < n; i++) sum += Math.exp(at(x, from + i) - most);
-    return Math.exp(at(x, index) - most) / sum;
+    for (let i = 0; i < n; i++) sum += Math.exp(at(x, from + i) - max);
+    return Math.exp(at(x, index) - max) / sum;
   };
 }
 
@@ -175,10 +175,10 @@ export function attention(
           find(arrays.keys, arrays.key, b, group, key, i);
       return score / Math.sqrt(dim);
     });
-    const most = Math.max(...scores);
+    const max = Math.max(...scores);
     let [sum, weighted] = [0, 0];
     for (const [key, score] of scores.entries()) {
-      const weight = Math.exp(score - most);
+      const weight = Math.exp(score - max);
       sum += weight;
       weighted += weight * find(arrays.values, arrays.val, b, group, key, d);
     }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { endWithUs } from '../../model/end-with-us.js';
 import { InferscopeError } from '../../model/errors.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
+import { formatSetting } from '../../vocabulary/format.js';
 
 /** Python facts for an engine, as a short process reported them. */
 export interface PythonEnvironment {
@@ -77,7 +78,6 @@ if hub_id and answer['torch'] and answer['torch']['failed'] is None and answer['
 print()
 print(json.dumps(answer))
 `;
-import { formatSetting } from '../../vocabulary/format.js';
 
 const answerSchema = z.object({
   version: z.string(),
@@ -189,7 +189,7 @@ function incomplete({ command, packages, torch }: PythonEnvironment, needed: rea
     return new InferscopeError('E_ENGINE_MISSING', {
       what: `${command} cannot import torch ${packages['torch']}`,
       why: torch?.failed ?? 'It did not say why.',
-      fix: `${command} -c "import torch"   shows the whole message; another Python is taken with --python PATH.`,
+      fix: `${command} -c "import torch"   shows the whole message; --python PATH selects another Python.`,
     });
   }
   return new InferscopeError('E_ENGINE_MISSING', {

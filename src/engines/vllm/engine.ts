@@ -102,10 +102,12 @@ const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
 
 /** A batch beyond max_num_seqs is not one batch: its last sequences start only after the first have ended. */
 function waiting(points: readonly BenchPoint[], args: Record<string, string>): Issue[] {
-  const most = Number(args['max_num_seqs'] ?? args['max-num-seqs'] ?? Number.NaN);
-  const sizes = [...new Set(points.map(({ batch_size }) => batch_size).filter((size) => size > most))];
+  const maxSequences = Number(args['max_num_seqs'] ?? args['max-num-seqs'] ?? Number.NaN);
+  const sizes = [
+    ...new Set(points.map(({ batch_size }) => batch_size).filter((size) => size > maxSequences)),
+  ];
   if (sizes.length === 0) return [];
-  const text = `max_num_seqs=${most} runs ${most} sequences at once: of batch ${sizes.join(', ')} the others wait, and TTFT has their wait in it.`;
+  const text = `max_num_seqs=${maxSequences} runs ${maxSequences} sequences at once: of batch ${sizes.join(', ')} the others wait, and TTFT has their wait in it.`;
   return [{ code: 'batch_waits', severity: 'info', text }];
 }
 

@@ -187,11 +187,11 @@ function memoryFigure(
 ): Figure {
   const known = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
   if (known.length > 0) {
-    const most = known.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
+    const largest = known.reduce((x, y) => (y.memory_bytes! > x.memory_bytes! ? y : x));
     return figure(
-      most.memory_bytes!,
+      largest.memory_bytes!,
       'B',
-      `points.memory_bytes: ${most.memory_source ?? 'the engine'}, largest of the launches`,
+      `points.memory_bytes: ${largest.memory_source ?? 'the engine'}, largest of the launches`,
       {
         n: known.length,
       },

@@ -124,19 +124,19 @@ function warmupOf(
   outcomes: readonly PointRow[],
   because: MissingReason,
 ): BenchPointResult['warmup'] {
-  const counted = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
+  const withWarmup = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
   const launches = new Set(iterations.map(({ launch }) => launch)).size;
   const warmups = iterations.filter(({ warmup }) => warmup).length;
   const withVerdict = outcomes.filter(({ stable }) => stable !== null);
   return {
     iterations:
-      counted.length > 0
+      withWarmup.length > 0
         ? figure(
-            mean(counted.map((row) => row.warmup_iterations!)),
+            mean(withWarmup.map((row) => row.warmup_iterations!)),
             'repeats',
             'points.warmup_iterations, mean of the launches',
             {
-              n: counted.length,
+              n: withWarmup.length,
             },
           )
         : launches > 0

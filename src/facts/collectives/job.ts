@@ -15,15 +15,13 @@ export interface LinkUse extends Record<string, string | number | null> {
   calls: number;
   /** Median of the shortest time over ranks, µs. */
   wire_us: number;
-  /**
-   * The smallest of the other communicators that call the same operation with equal bytes and ranks; null without one.
-   */
+  /** Smallest `wire_us` of the other communicators with the same operation, bytes and ranks; null without one. */
   other_us: number | null;
-  /** Exposed time beyond that of the others, ms, mean per instance of the kind. */
+  /** Exposed time above `other_us`, ms, mean per instance of the kind. */
   lost_ms: number;
 }
 
-/** Minimum factor to the other communicators; smaller differences are noise. */
+/** A communicator is slow from this multiple of `other_us` on; smaller differences are noise. */
 const slowFactor = 1.5;
 /** Minimum calls of a communicator for its median to be used. */
 const minCalls = 8;
@@ -60,9 +58,9 @@ export async function slowLink(
   captures: readonly string[],
   { kind, instances }: { kind: PhaseKind; instances: number },
 ): Promise<LinkUse | null> {
-  const [most] = await database.query<LinkUse>(linksSql(captures, kind, instances));
-  if (!most || most.other_us === null || most.calls < minCalls) return null;
-  return most.wire_us >= slowFactor * most.other_us ? most : null;
+  const [slowest] = await database.query<LinkUse>(linksSql(captures, kind, instances));
+  if (!slowest || slowest.other_us === null || slowest.calls < minCalls) return null;
+  return slowest.wire_us >= slowFactor * slowest.other_us ? slowest : null;
 }
 
 /** Imbalance of what the ranks of a communicator receive in all-to-all calls, in a kind of stage of a job. */
@@ -76,7 +74,7 @@ export interface ExpertLoad extends Record<string, string | number | null> {
   imbalance: number;
   /** The rank that receives the most in most calls, and the number of these calls. */
   rank: number;
-  most: number;
+  rank_calls: number;
   /** Exchange time of the largest part beyond the mean part, ms, mean per instance. */
   wire_ms: number;
   /** Time that other ranks wait in all-to-all calls for that rank, beyond balanced work, ms, mean per instance. */
@@ -99,10 +97,10 @@ export const expertsSql = (
      SELECT c.*, k.shortest_ns, k.longest_ns, k.last_rank, k.ranks, exposed_share
      FROM calls c JOIN collective_calls k USING (communicator, operation, sequence) JOIN in_kind USING (communicator, operation, sequence)),
    hottest_rank AS (
-     SELECT communicator, hottest AS rank, count(*) AS most FROM exposed_calls WHERE imbalance >= ${minImbalance}
+     SELECT communicator, hottest AS rank, count(*) AS rank_calls FROM exposed_calls WHERE imbalance >= ${minImbalance}
      GROUP BY communicator, hottest QUALIFY row_number() OVER (PARTITION BY communicator ORDER BY count(*) DESC, hottest) = 1)
    SELECT communicator, any_value(name) AS name, max(ranks) AS ranks, count_if(imbalance >= ${minImbalance}) AS uneven, avg(imbalance) FILTER (imbalance >= ${minImbalance}) AS imbalance,
-     any_value(rank) AS rank, any_value(most) AS most,
+     any_value(rank) AS rank, any_value(rank_calls) AS rank_calls,
      coalesce(sum(exposed_share * shortest_ns * (1 - 1 / imbalance)) FILTER (imbalance >= ${minImbalance}), 0) / 1e6 / ${instances} AS wire_ms,
      coalesce(sum(exposed_share * (longest_ns - shortest_ns) * (1 - 1 / ranks)) FILTER (last_rank = rank), 0) / 1e6 / ${instances} AS waiting_ms
    FROM exposed_calls JOIN hottest_rank USING (communicator) GROUP BY communicator ORDER BY wire_ms + waiting_ms DESC, communicator`;
@@ -116,9 +114,9 @@ export async function hotExpert(
   captures: readonly string[],
   { kind, instances }: { kind: PhaseKind; instances: number },
 ): Promise<ExpertLoad | null> {
-  const [most] = await database.query<ExpertLoad>(expertsSql(captures, kind, instances));
-  if (!most || most.uneven < minCalls || most.most < minMost * most.uneven) return null;
-  return most;
+  const [largest] = await database.query<ExpertLoad>(expertsSql(captures, kind, instances));
+  if (!largest || largest.uneven < minCalls || largest.rank_calls < minMost * largest.uneven) return null;
+  return largest;
 }
 
 /**
@@ -158,9 +156,9 @@ export const pipelineSql = (
   instances: number,
 ): string => `WITH ends AS (
      SELECT * FROM (${callLossesSql(captures, kind)}) WHERE operation = '${sendAndRecv}' AND shortest_ns IS NOT NULL),
-   whole AS (SELECT communicator FROM ends GROUP BY communicator HAVING count(DISTINCT rank) = 2)
+   two_ended AS (SELECT communicator FROM ends GROUP BY communicator HAVING count(DISTINCT rank) = 2)
    SELECT rank, sum(skew_ns) / 1e6 / ${instances} AS waiting_ms, max(n) / ${instances} AS micro_batches
-   FROM (SELECT rank, communicator, sum(skew_ns) AS skew_ns, count(*) AS n FROM ends SEMI JOIN whole USING (communicator) GROUP BY ALL)
+   FROM (SELECT rank, communicator, sum(skew_ns) AS skew_ns, count(*) AS n FROM ends SEMI JOIN two_ended USING (communicator) GROUP BY ALL)
    GROUP BY rank ORDER BY waiting_ms, rank`;
 
 /** The bubble of a pipeline: the wait of the rank that waits least. */

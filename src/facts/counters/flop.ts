@@ -68,15 +68,15 @@ function tensorFlop(metrics: Metrics): Figure {
   }
   // …_tensor_src_fp16 is the sum over instructions (…_op_hgmma_src_fp16_sparsity_off). fp8 and fp64 have only the sum.
   const split = new Set(sums.filter((sum) => sum.byInstruction).map(({ type }) => type));
-  const counted = sums.filter(({ byInstruction, type }) => byInstruction || !split.has(type));
-  const flop = counted.reduce((total, { value }) => total + value, 0);
+  const usedSums = sums.filter(({ byInstruction, type }) => byInstruction || !split.has(type));
+  const flop = usedSums.reduce((total, { value }) => total + value, 0);
   if (flop === 0 && pipe !== null && pipe >= busyPercent) {
     return missing(
       'tensor_not_counted',
       `the tensor pipe was busy ${formatQuantity(pipe, '%')} and no operation was counted: its type or instruction has no counter here`,
     );
   }
-  const used = counted.filter(({ value }) => value > 0).map(({ name }) => name);
+  const used = usedSums.filter(({ value }) => value > 0).map(({ name }) => name);
   return figure(flop, 'FLOP', used.length > 0 ? used.join(' + ') : 'sm__ops_path_tensor_*');
 }
 

@@ -65,10 +65,10 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
 function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
   const tensor = units.find(({ unit }) => unit === 'tensor')?.flop.value ?? 0;
   const known = units.filter(({ flop }) => flop.value !== null);
-  const counted = tensor > 0 ? known : units;
-  const source = `${counted.map(({ unit }) => unit).join(' + ')} instructions${counted.length < units.length ? '; others not collected' : ''}`;
+  const usedUnits = tensor > 0 ? known : units;
+  const source = `${usedUnits.map(({ unit }) => unit).join(' + ')} instructions${usedUnits.length < units.length ? '; others not collected' : ''}`;
   return combine(
-    counted.map(({ flop }) => flop),
+    usedUnits.map(({ flop }) => flop),
     'FLOP',
     source,
     (values) => values.reduce((sum, value) => sum + value, 0),

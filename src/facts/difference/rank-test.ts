@@ -74,13 +74,13 @@ function midranks(values: readonly number[]): { doubled: number[]; tieTerm: numb
 
 /** Number of subsets of `size` with each sum, by dynamic programming over the values. */
 function subsetCounts(values: readonly number[], size: number): Float64Array {
-  const most = values.reduce((sum, value) => sum + value, 0);
-  const counts = Array.from({ length: size + 1 }, () => new Float64Array(most + 1));
+  const maxSum = values.reduce((sum, value) => sum + value, 0);
+  const counts = Array.from({ length: size + 1 }, () => new Float64Array(maxSum + 1));
   counts[0]![0] = 1;
   for (const value of values) {
     for (let picked = size; picked >= 1; picked--) {
       const [current, fewer] = [counts[picked]!, counts[picked - 1]!];
-      for (let sum = most; sum >= value; sum--) current[sum]! += fewer[sum - value]!;
+      for (let sum = maxSum; sum >= value; sum--) current[sum]! += fewer[sum - value]!;
     }
   }
   return counts[size]!;

@@ -27,12 +27,12 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
   });
   const warm = post_warmup.t_s! * 1e9;
   const idle = bytesOf('model_weights') + bytesOf('framework_overhead');
-  const most = idle + bytesOf('kv_cache') + bytesOf('activations');
-  const reserved = most + bytesOf('allocator_reserve');
+  const maxBytes = idle + bytesOf('kv_cache') + bytesOf('activations');
+  const reserved = maxBytes + bytesOf('allocator_reserve');
   const lines: [string, number][] = [
     ['weights:load:float16', bytesOf('model_weights')],
     ['kv_cache:prefill:float16', bytesOf('kv_cache')],
-    ['max_allocated:prefill', most],
+    ['max_allocated:prefill', maxBytes],
     ['allocated:post_warmup', idle],
     ['reserved:post_warmup', reserved],
     ['max_reserved', reserved],

@@ -106,15 +106,16 @@ function parametersOf(
   { given, config_source }: MemoryPlan,
   { sources, issues }: { sources: Record<string, string>; issues: Issue[] },
 ): number | null {
-  const counted = workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
+  const parameterCount =
+    workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
   const { num_parameters: typed } = given;
   // A typed count like 7B is rounded, so only larger differences contradict it.
-  if (typed !== null && counted !== null && Math.abs(typed - counted) > 0.1 * counted)
-    issues.push(disagreement(`--model-params ${typed}`, `${counted} parameters by its dimensions`));
+  if (typed !== null && parameterCount !== null && Math.abs(typed - parameterCount) > 0.1 * parameterCount)
+    issues.push(disagreement(`--model-params ${typed}`, `${parameterCount} parameters by its dimensions`));
   if (typed !== null) sources['num_parameters'] = 'flag';
-  else if (counted !== null)
+  else if (parameterCount !== null)
     sources['num_parameters'] = `counted from ${config_source === 'preset' ? 'preset' : 'config'}`;
-  return typed ?? counted;
+  return typed ?? parameterCount;
 }
 
 function disagreement(typed: string, configured: string): Issue {

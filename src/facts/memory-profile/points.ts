@@ -34,8 +34,8 @@ export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: Readon
   if (named.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
-      const most = highest(within(samples, plan))?.bytes ?? 0;
-      if (most - before >= grownBytes || (plan.where === 'url' && before >= servedBytes)) named.add(gpu);
+      const peakBytes = highest(within(samples, plan))?.bytes ?? 0;
+      if (peakBytes - before >= grownBytes || (plan.where === 'url' && before >= servedBytes)) named.add(gpu);
     }
   }
   const reachable = plan.reachable_gpus;
@@ -95,14 +95,14 @@ function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): nu
     .sort((a, b) => a.t_ns - b.t_ns);
   const now = new Map<number, number>();
   for (const gpu of gpus) now.set(gpu, sampleAt(rows.used.get(gpu) ?? [], plan.launch_ns)?.bytes ?? 0);
-  let most = -1;
+  let maxBytes = -1;
   let at: number | null = null;
   for (const { gpu, t_ns, bytes } of events) {
     now.set(gpu, bytes);
     const sum = [...now.values()].reduce((total, value) => total + value, 0);
     // GPUs are sampled in turn, so the last of several equal sums includes all of them.
-    if (sum >= most) {
-      most = sum;
+    if (sum >= maxBytes) {
+      maxBytes = sum;
       at = t_ns;
     }
   }
@@ -183,7 +183,7 @@ function spread(
 export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const warm = warmNs(rows, plan);
   const samples = within(rows.rss, plan);
-  const most = highest(samples);
+  const peakSample = highest(samples);
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(samples, t_ns));
   const recorded = (point: PointName) => byRank(rows.recorded.filter((row) => row.point === point));
   const recordedPeak = recorded('peak');
@@ -192,7 +192,7 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const peak =
     recordedPeak && plan.failure === null
       ? recordedPeak
-      : most && { ...most, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
+      : peakSample && { ...peakSample, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
   const first = samples[0] ?? null;
   const baseline =
     recorded('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
@@ -215,10 +215,10 @@ type Reading = (Sample & { source: string }) | null;
 
 /** Ranks are separate processes, so their memory is summed. */
 function byRank(recorded: readonly RecordedRow[]): Reading {
-  const most = new Map<number, number>();
-  for (const { rank, bytes } of recorded) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
-  if (most.size === 0) return null;
-  const bytes = [...most.values()].reduce((sum, value) => sum + value, 0);
+  const maxByGpu = new Map<number, number>();
+  for (const { rank, bytes } of recorded) maxByGpu.set(rank, Math.max(maxByGpu.get(rank) ?? 0, bytes));
+  if (maxByGpu.size === 0) return null;
+  const bytes = [...maxByGpu.values()].reduce((sum, value) => sum + value, 0);
   return { bytes, t_ns: Math.max(...recorded.map(({ t_ns }) => t_ns)), source: recorded[0]!.source };
 }
 

@@ -160,12 +160,12 @@ export function maxRecorded(recorded: readonly RecordedRow[], filter: RowFilter)
 export function tensorBytes(recorded: readonly RecordedRow[], filter: RowFilter): number | null {
   const found = recordedRows(recorded, filter);
   if (found.length === 0) return null;
-  const most = new Map<string, number>();
+  const maxByKind = new Map<string, number>();
   for (const { rank, device, detail, bytes } of found) {
     const key = `${rank} ${device} ${detail}`;
-    most.set(key, Math.max(most.get(key) ?? 0, bytes));
+    maxByKind.set(key, Math.max(maxByKind.get(key) ?? 0, bytes));
   }
-  return [...most.values()].reduce((sum, bytes) => sum + bytes, 0);
+  return [...maxByKind.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /**
@@ -173,9 +173,9 @@ export function tensorBytes(recorded: readonly RecordedRow[], filter: RowFilter)
  * call.
  */
 export function highest(samples: readonly Sample[]): Sample | null {
-  let most: Sample | null = null;
-  for (const sample of samples) if (!most || sample.bytes > most.bytes) most = sample;
-  return most;
+  let peak: Sample | null = null;
+  for (const sample of samples) if (!peak || sample.bytes > peak.bytes) peak = sample;
+  return peak;
 }
 
 /** Delay of the driver's count behind an allocation: one sample at 20 Hz. */

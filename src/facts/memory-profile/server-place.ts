@@ -3,7 +3,7 @@ import { weakest, type Part, type Place } from './part.js';
 import type { KvPool } from './kv-pool.js';
 import { plural } from '../../vocabulary/format.js';
 
-const counted = new Set(['model_weights', 'kv_cache', 'activations']);
+const computedComponents = new Set(['model_weights', 'kv_cache', 'activations']);
 
 /**
  * A running server reports at most the tokens of its KV pool. Other components are computed from the options, and the
@@ -11,7 +11,7 @@ const counted = new Set(['model_weights', 'kv_cache', 'activations']);
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
   const recorded = pool?.bytes ?? null;
-  const lines = (estimate?.lines ?? []).filter(({ component }) => counted.has(component));
+  const lines = (estimate?.lines ?? []).filter(({ component }) => computedComponents.has(component));
   const parts: Part[] = lines
     .filter(({ component }) => component !== 'kv_cache' || recorded === null)
     .map(({ component, bytes, formula, confidence }) => {

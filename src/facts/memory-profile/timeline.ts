@@ -86,8 +86,8 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
     const weights = tensorBytes(rankRows, { what: 'weights', device });
     const kv = tensorBytes(rankRows, { what: 'kv_cache', stage: stage!, device });
     const allocated = bytesOf('allocated');
-    const most = bytesOf('max_allocated');
-    const allocatedBytes = most ?? allocated;
+    const peakBytes = bytesOf('max_allocated');
+    const allocatedBytes = peakBytes ?? allocated;
     return {
       gpu: device,
       rank,
@@ -95,7 +95,7 @@ export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
       t_s: t_ns / 1e9,
       allocated_bytes: allocated,
       reserved_bytes: bytesOf('reserved'),
-      max_allocated_bytes: most,
+      max_allocated_bytes: peakBytes,
       weights_bytes: weights,
       kv_cache_bytes: kv,
       rest_bytes: allocatedBytes === null ? null : allocatedBytes - (weights ?? 0) - (kv ?? 0),

@@ -209,11 +209,11 @@ export function recordedDtypes(
   what: string,
   device?: number | null,
 ): string[] {
-  const most = new Map<string, number>();
+  const maxByStage = new Map<string, number>();
   for (const { detail, bytes } of recordedRows(recorded, {
     what,
     ...(device === undefined ? {} : { device }),
   }))
-    if (detail !== null) most.set(detail, Math.max(most.get(detail) ?? 0, bytes));
-  return [...most].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
+    if (detail !== null) maxByStage.set(detail, Math.max(maxByStage.get(detail) ?? 0, bytes));
+  return [...maxByStage].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
 }

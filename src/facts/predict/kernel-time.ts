@@ -193,9 +193,9 @@ function elementwiseTime(table: readonly MeasuredKernel[], requested: Wanted, ro
   const fit = affineFit(points);
   if (!fit) return null;
   const minX = Math.min(...points.map(({ x }) => x));
-  const most = Math.max(...points.map(({ x }) => x));
+  const maxX = Math.max(...points.map(({ x }) => x));
   // Below the smallest case only the fixed part remains.
-  const inside = requested.bytes <= most && (requested.bytes >= minX || minX < 1e6);
+  const inside = requested.bytes <= maxX && (requested.bytes >= minX || minX < 1e6);
   const how = inside ? 'interpolated' : 'extrapolated';
   return { ns: Math.max(floor, value(fit, requested.bytes)), how };
 }

@@ -14,27 +14,27 @@ export function servingPoint(
   slo: Slo | null,
   server: ReadonlyMap<string, { max: number; grown: number }>,
 ): ServingPoint {
-  const counted = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
-  const ok = counted.filter((row) => row.status === 'ok');
-  const begin = Math.min(...counted.map((row) => row.sent_ns ?? row.scheduled_ns));
-  const end = Math.max(...counted.map((row) => row.end_ns ?? row.sent_ns ?? row.scheduled_ns));
-  const seconds = counted.length === 0 ? 0 : (end - begin) / 1e9;
+  const measuredRequests = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
+  const ok = measuredRequests.filter((row) => row.status === 'ok');
+  const begin = Math.min(...measuredRequests.map((row) => row.sent_ns ?? row.scheduled_ns));
+  const end = Math.max(...measuredRequests.map((row) => row.end_ns ?? row.sent_ns ?? row.scheduled_ns));
+  const seconds = measuredRequests.length === 0 ? 0 : (end - begin) / 1e9;
   return {
     execution_id: id,
     load,
     seconds,
     requests: {
-      counted: counted.length,
+      counted: measuredRequests.length,
       ok: ok.length,
-      failed: counted.length - ok.length,
+      failed: measuredRequests.length - ok.length,
       cancelled: rows.filter((row) => row.status === 'cancelled').length,
       warmup: rows.filter((row) => row.warmup === true).length,
-      failures: failures(counted),
+      failures: failures(measuredRequests),
     },
     tokens: tokens(ok),
     latency: latency(ok),
-    throughput: { offered_requests_per_s: offered(counted, load.kind), ...throughput(ok, seconds) },
-    goodput: goodput(counted, slo, seconds, load.kind !== 'closed'),
+    throughput: { offered_requests_per_s: offered(measuredRequests, load.kind), ...throughput(ok, seconds) },
+    goodput: goodput(measuredRequests, slo, seconds, load.kind !== 'closed'),
     server: serverFigures(server),
     client,
   };

@@ -133,6 +133,6 @@ async function callNames(
 function mostFrequent(names: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);
-  return most?.[0] ?? null;
+  const [frequent] = [...counts].toSorted((a, b) => b[1] - a[1]);
+  return frequent?.[0] ?? null;
 }

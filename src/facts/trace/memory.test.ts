@@ -21,7 +21,7 @@ test('an H200 under torch with profile_memory: peaks equal the raw events, and t
     traceEvents: MemoryEvent[];
   };
   const raw = traceEvents.filter(({ name, args }) => name === '[memory]' && args['Device Type'] === 1);
-  const most = (key: 'Total Allocated' | 'Total Reserved') =>
+  const peakOf = (key: 'Total Allocated' | 'Total Reserved') =>
     raw.reduce((high, { args }) => Math.max(high, args[key] ?? 0), 0);
   expect(raw.length).toBeGreaterThan(100);
 
@@ -33,10 +33,10 @@ test('an H200 under torch with profile_memory: peaks equal the raw events, and t
     capture_id: 'kineto',
     device: 0,
     source: 'torch CUDA caching allocator',
-    max_reserved_bytes: most('Total Reserved'),
-    peak: { allocated_bytes: most('Total Allocated') },
+    max_reserved_bytes: peakOf('Total Reserved'),
+    peak: { allocated_bytes: peakOf('Total Allocated') },
   });
-  expect(memory.unused_share).toBeCloseTo(1 - most('Total Allocated') / most('Total Reserved'), 9);
+  expect(memory.unused_share).toBeCloseTo(1 - peakOf('Total Allocated') / peakOf('Total Reserved'), 9);
   expect(memory.allocated.length).toBeLessThanOrEqual(1001);
   const sessionInfo = { id: 'memory', kind: 'import', title: 'memory', started_at: '' };
   const view = capturesView({ session: sessionInfo, trace, counters: null, gemms: null });

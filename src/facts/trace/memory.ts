@@ -42,7 +42,8 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
        AND ${literal(attribution.capture_id)} = ${literal(recorded.capture_id)} ORDER BY end_ns - start_ns LIMIT 1`,
     [peak[0]],
   );
-  const most = reserved.length === 0 ? null : reserved.reduce((high, [, bytes]) => Math.max(high, bytes), 0);
+  const maxReserved =
+    reserved.length === 0 ? null : reserved.reduce((high, [, bytes]) => Math.max(high, bytes), 0);
   return {
     ...recorded,
     allocated,
@@ -52,7 +53,7 @@ export async function memory(scope: TraceScope): Promise<TraceMemory | null> {
       allocated_bytes: peak[1],
       phase: phase && phase.kind !== 'outside' ? phase.kind : null,
     },
-    max_reserved_bytes: most,
-    unused_share: most ? (most - peak[1]) / most : null,
+    max_reserved_bytes: maxReserved,
+    unused_share: maxReserved ? (maxReserved - peak[1]) / maxReserved : null,
   };
 }

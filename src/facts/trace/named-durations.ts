@@ -26,13 +26,13 @@ export async function namedDurations(database: SessionDatabase, events: string):
       `SELECT name, ${spreadColumns('dur_ns', '', type)}, quantile_cont(dur_ns, 0.95)::DOUBLE AS p95_ns, arg_max(start_ns, (dur_ns, -start_ns)) AS start_ns
        FROM ${events} GROUP BY name ORDER BY total_ns DESC, name`,
   );
-  const counted = await database.query<{ name: string; bin: number; count: number }>(
+  const binCounts = await database.query<{ name: string; bin: number; count: number }>(
     `SELECT name, least(n - 1, floor((dur_ns - low) / greatest((high - low) / n, 1e-9)))::INTEGER AS bin, count(*) AS count
      FROM ${events} JOIN (SELECT name, min(dur_ns) AS low, max(dur_ns) AS high, least(${binsShown}, greatest(1, max(dur_ns) - min(dur_ns))) AS n FROM ${events} GROUP BY name) USING (name)
      GROUP BY 1, 2`,
   );
   const bins = new Map<string, { bin: number; count: number }[]>();
-  for (const { name, ...durations } of counted) {
+  for (const { name, ...durations } of binCounts) {
     const known = bins.get(name);
     if (known) known.push(durations);
     else bins.set(name, [durations]);

@@ -53,10 +53,10 @@ async function dtypeOf(
 ): Promise<[DType | null, string]> {
   const recordedDtype = dtypes.find((dtype) => dtype === recorded);
   if (recordedDtype) return [recordedDtype, "the workload's record"];
-  const [most] = await database.query<{ dtype: string }>(
+  const [longest] = await database.query<{ dtype: string }>(
     `SELECT dtype FROM kernels WHERE class = 'gemm' AND dtype IS NOT NULL GROUP BY dtype ORDER BY sum(dur_ns) DESC LIMIT 1`,
   );
-  const kernelDtype = most ? dtypeNamed(most.dtype) : null;
+  const kernelDtype = longest ? dtypeNamed(longest.dtype) : null;
   if (kernelDtype) return [kernelDtype, 'most of the GEMM time'];
   const [called] = await database.query<{ name: string; input_types: string }>(
     `SELECT name, input_types FROM ops WHERE input_types IS NOT NULL AND list_contains(string_split($1, ','), name)

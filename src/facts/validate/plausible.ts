@@ -149,14 +149,14 @@ export function doubts(profile: ProfileFields, architecture: Architecture): stri
 /** Dimensions of the profile that differ from its config, so that it is unknown which ran. */
 export function contradictions({ model_info: model }: ProfileFields, architecture: Architecture): string[] {
   const { num_layers: layers, num_parameters: parameters } = model;
-  const counted = countParameters(architecture).total;
+  const parameterCount = countParameters(architecture).total;
   const problems: string[] = [];
   if (typeof layers === 'number' && layers !== architecture.layers.length) {
     problems.push(`It states ${layers} layers, its config ${architecture.layers.length}.`);
   }
-  if (typeof parameters === 'number' && Math.abs(parameters / counted - 1) > parameterTolerance) {
+  if (typeof parameters === 'number' && Math.abs(parameters / parameterCount - 1) > parameterTolerance) {
     problems.push(
-      `It states ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(counted, 'parameters')}.`,
+      `It states ${formatQuantity(parameters, 'parameters')}, its config has ${formatQuantity(parameterCount, 'parameters')}.`,
     );
   }
   return problems;

@@ -170,14 +170,14 @@ function explained(
   totalError: number,
   { residualBytes }: MeasuredMemory,
 ): string | null {
-  const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
-  if (!most) return null;
-  if (rest && Math.abs(rest.error_bytes) > Math.abs(most.error_bytes))
+  const [largest] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
+  if (!largest) return null;
+  if (rest && Math.abs(rest.error_bytes) > Math.abs(largest.error_bytes))
     return `Largest difference in memory without a measured component: ${formatGb(rest.estimated_bytes)} against ${formatGb(rest.measured_bytes)} measured.`;
-  const share = most.error_share === null ? '' : ` (${formatSigned(most.error_share, 'ratio')})`;
-  const text = `Largest difference in ${words[most.component]}: ${formatGb(most.estimated_bytes)} against ${formatGb(most.measured_bytes)} measured${share}, from ${most.formula}.`;
+  const share = largest.error_share === null ? '' : ` (${formatSigned(largest.error_share, 'ratio')})`;
+  const text = `Largest difference in ${words[largest.component]}: ${formatGb(largest.estimated_bytes)} against ${formatGb(largest.measured_bytes)} measured${share}, from ${largest.formula}.`;
   const unassigned = residualBytes ?? 0;
-  return Math.abs(unassigned) > Math.abs(most.error_bytes) &&
+  return Math.abs(unassigned) > Math.abs(largest.error_bytes) &&
     Math.abs(unassigned) > 0.5 * Math.abs(totalError)
     ? `${formatGb(unassigned)} of the measured memory is in no component. ${text}`
     : text;

@@ -129,10 +129,15 @@ function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string
 /** Splits an inefficiency bar by hardware counters. Confidence is high when ncu counted most of the class. */
 export function byCounters(
   id: string,
-  { counted, key, mean, ms }: { counted: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
+  {
+    counters: counterFacts,
+    key,
+    mean,
+    ms,
+  }: { counters: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
 ): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
   const { head, tail } = barParts(id);
-  const counters = counted.get(countedKey(key, tail));
+  const counters = counterFacts.get(countedKey(key, tail));
   const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
   if (head !== 'inefficiency' || !counters || !(ms > 0)) return {};
   const parts = inefficiencyParts(counters, classMs, classMs - ms);

@@ -32,7 +32,7 @@ export async function waitShares(
   const source = await collectiveSource(scope.database, captures);
   if (source.ranks < 2 || focus.rank === null) return sharesByStage;
   for (const kind of kinds) {
-    if (!waiting.has(kind)) continue;
+    if (!stepKindSet.has(kind)) continue;
     const shares = source.recorded
       ? await byCalls(scope, captures, kind as PhaseKind)
       : await byNames(scope, captures, { kind: kind as PhaseKind, ranks: source.ranks });
@@ -68,7 +68,7 @@ async function byNames(
   return { skew: rankWaits.exposed_waiting_ms / rankWaits.exposed_ms, imbalance: 0 };
 }
 
-const waiting: ReadonlySet<string> = new Set(stepKinds);
+const stepKindSet: ReadonlySet<string> = new Set(stepKinds);
 
 /**
  * The same parts, with exposed communication split into exchange, waiting for late ranks and waiting for uneven

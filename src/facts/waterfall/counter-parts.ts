@@ -55,8 +55,8 @@ export async function countedClasses(
   );
   for (const row of rows) {
     const named = kernels.filter(({ name }) => name === row.name || name === row.short_name);
-    const counted = named.find(({ grid }) => grid === row.grid) ?? named[0];
-    if (counted) add(classesByStage, row, counted, roofs);
+    const counters = named.find(({ grid }) => grid === row.grid) ?? named[0];
+    if (counters) add(classesByStage, row, counters, roofs);
   }
   return classesByStage;
 }

@@ -74,10 +74,10 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
     [executionId],
   );
   const metricRow = (metric: string) => rows.find((row) => row.metric === metric);
-  const counted = new Map<string, Counted | null>();
+  const countedByName = new Map<string, Counted | null>();
   for (const name of ['queue', 'prefill', 'e2e'])
-    counted.set(name, await countedByServer(database, executionId, name));
-  const histogram = (name: string) => counted.get(name)?.meanMs ?? null;
+    countedByName.set(name, await countedByServer(database, executionId, name));
+  const histogram = (name: string) => countedByName.get(name)?.meanMs ?? null;
   const queue = histogram('queue');
   const waiting = metricRow('requests_waiting');
   const little = queue === null && waiting !== undefined && waiting.n >= minSamples;
@@ -98,7 +98,7 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
           : null,
     prefillMs: histogram('prefill'),
     e2eMs: histogram('e2e'),
-    clientE2eMs: await clientMean(database, executionId, counted.get('e2e') ?? null),
+    clientE2eMs: await clientMean(database, executionId, countedByName.get('e2e') ?? null),
   };
 }
 

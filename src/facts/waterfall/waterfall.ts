@@ -76,7 +76,7 @@ export async function timelineWaterfalls(
   const waits = await waitingParts(scope, unmarked, recorded);
   const once = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
   const loading = await loadingCode(scope, once);
-  const counted = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
+  const counters = await countedClasses(session, scope, unmarked, peaksOfModel(model, roofs));
   const sums = await windowRows(scope, {
     groups,
     framework: host.framework,
@@ -95,7 +95,7 @@ export async function timelineWaterfalls(
         ...need,
         host,
         waits,
-        counted,
+        counters,
         waitShares: shares,
       }),
     );
@@ -114,7 +114,7 @@ interface StageContext extends NeedFacts {
   waitShares: Awaited<ReturnType<typeof waitShares>>;
   host: HostSplit;
   waits: Waits;
-  counted: CountedClasses;
+  counters: CountedClasses;
 }
 
 /** Peaks for the dtype that the model computes in. Counters do not show which kernel used which dtype. */
@@ -173,7 +173,7 @@ async function waterfallOf(
       }),
       note: noteOf(id, ms, { sums, raw, parts, need }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
-      ...byCounters(id, { counted: context.counted, key: group.key, mean, ms }),
+      ...byCounters(id, { counters: context.counters, key: group.key, mean, ms }),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);

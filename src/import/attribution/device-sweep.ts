@@ -32,7 +32,7 @@ interface Running {
 export function deviceSweep(events: DeviceEvents): DeviceSweep {
   /** In order of start. */
   const running: Running[] = [];
-  const counted: Running[] = [];
+  const sharing: Running[] = [];
   /** Ended entries for reuse: allocating one object per activity would dominate garbage collection. */
   const spare: Running[] = [];
   let nowNs = Number.NEGATIVE_INFINITY;
@@ -48,16 +48,16 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
     }
     let best = Number.POSITIVE_INFINITY;
     for (const activity of running) if (activity.priority < best) best = activity.priority;
-    counted.length = 0;
+    sharing.length = 0;
     for (const activity of running)
-      if (activity.priority === best && !counts(activity.stream)) counted.push(activity);
-    const each = Math.floor(time / counted.length);
-    let rest = time - each * counted.length;
-    for (const activity of counted) activity.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
+      if (activity.priority === best && !counts(activity.stream)) sharing.push(activity);
+    const each = Math.floor(time / sharing.length);
+    let rest = time - each * sharing.length;
+    for (const activity of sharing) activity.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
   }
 
   function counts(stream: number): boolean {
-    for (const activity of counted) if (activity.stream === stream) return true;
+    for (const activity of sharing) if (activity.stream === stream) return true;
     return false;
   }
 

@@ -44,8 +44,8 @@ export function splitGaps(
     parts[3]![i] = Math.min(start - end, latencyNs);
     parts[4]![i] = Math.max(start - end - latencyNs, 0);
     parts[5]![i] = from - idle;
-    let most = 0;
-    for (let part = 1; part < 6; part++) if (parts[part]![i]! > parts[most]![i]!) most = part;
-    cause[i] = most;
+    let max = 0;
+    for (let part = 1; part < 6; part++) if (parts[part]![i]! > parts[max]![i]!) max = part;
+    cause[i] = max;
   }
 }

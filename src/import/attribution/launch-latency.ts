@@ -34,10 +34,10 @@ function latencySamples(): LatencySamples {
     estimate() {
       if (launches === 0) return { latencyNs: highestLatencyNs, launches };
       const percentile = (share: number) => {
-        let counted = 0;
+        let n = 0;
         for (let bin = 0; bin < bins; bin++) {
-          counted += counts[bin]!;
-          if (counted >= share * launches) return (bin + 1) * binNs;
+          n += counts[bin]!;
+          if (n >= share * launches) return (bin + 1) * binNs;
         }
         return bins * binNs;
       };

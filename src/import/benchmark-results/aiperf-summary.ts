@@ -97,8 +97,8 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
       warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers cover only part of the benchmark.'),
     );
   }
-  const counted = numberOf(objectOf(file['total_osl'])?.['avg']);
-  issues.push(...otherCounts(counted, numberOf(objectOf(file['total_usage_completion_tokens'])?.['avg'])));
+  const ownCount = numberOf(objectOf(file['total_osl'])?.['avg']);
+  issues.push(...otherCounts(ownCount, numberOf(objectOf(file['total_usage_completion_tokens'])?.['avg'])));
   gpuTelemetry(file, list);
   const start = Date.parse(textOf(file['start_time']) ?? '');
   return {

@@ -122,9 +122,11 @@ function retokenized(run: JsonObject): boolean {
  * output lengths are counted.
  */
 function requestedTokensIssue(run: JsonObject, label: string): Issue[] {
-  const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
-  if (typeof counted !== 'number' || typeof again !== 'number' || counted === again) return [];
-  const text = `${label}: ${counted} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
+  const [reportedTokens, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(
+    numberOf,
+  );
+  if (typeof reportedTokens !== 'number' || typeof again !== 'number' || reportedTokens === again) return [];
+  const text = `${label}: ${reportedTokens} output tokens were counted, but the local tokenizer finds ${again} in the texts: with this backend the tool counts requested tokens unless the server sends usage with each chunk.`;
   return [info('output_tokens_maybe_requested', text)];
 }
 

@@ -229,7 +229,7 @@ test('counts impossible times and missing names, and reads the other rows', asyn
 });
 
 /** Count of each issue code of a capture. */
-async function counted(path: string): Promise<Record<string, number | undefined>> {
+async function issueCounts(path: string): Promise<Record<string, number | undefined>> {
   const { issues } = await load(path);
   return Object.fromEntries(issues.map(({ code, count }) => [code, count]));
 }
@@ -249,39 +249,43 @@ test('counts launches without kernels, duplicate kernels, kernels before their l
   const launches = answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
     WHERE value LIKE '%LaunchKernel%'`);
   expect(launches).toBeGreaterThan(900);
-  expect(await counted(edited('nokernels.sqlite', `DELETE FROM ${kernel}`))).toMatchObject({
+  expect(await issueCounts(edited('nokernels.sqlite', `DELETE FROM ${kernel}`))).toMatchObject({
     no_kernels: launches,
   });
   expect(
-    await counted(edited('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
+    await issueCounts(edited('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
   ).toMatchObject({ activities_repeated: 922 });
   const devices = `UPDATE ${kernel} SET deviceId = CASE rowid % 3 WHEN 0 THEN -1 WHEN 1 THEN 1099511627776 ELSE 0 END
     WHERE rowid <= 30`;
-  expect(await counted(edited('devices.sqlite', devices))).toMatchObject({ activities_without_device: 20 });
+  expect(await issueCounts(edited('devices.sqlite', devices))).toMatchObject({
+    activities_without_device: 20,
+  });
   const ids = ['CUPTI_ACTIVITY_KIND_RUNTIME', kernel].map(
     (table) =>
       `UPDATE ${table} SET correlationId = CASE rowid WHEN 4 THEN 9223372036854775807 WHEN 5 THEN 1e300 ELSE correlationId END`,
   );
-  expect((await counted(edited('ids.sqlite', ids.join(';'))))['orphans']).toBeGreaterThanOrEqual(2);
+  expect((await issueCounts(edited('ids.sqlite', ids.join(';'))))['orphans']).toBeGreaterThanOrEqual(2);
   const early = edited(
     'early.sqlite',
     `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,
   );
-  expect(await counted(early)).toMatchObject({ activities_before_launch: launchedKernels('rowid % 2 = 0') });
+  expect(await issueCounts(early)).toMatchObject({
+    activities_before_launch: launchedKernels('rowid % 2 = 0'),
+  });
   const calls = edited(
     'calls.sqlite',
     'UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = start - 3600000000000, end = end - 3600000000000',
   );
-  const { activities_after_launch: late } = await counted(calls);
+  const { activities_after_launch: late } = await issueCounts(calls);
   expect(late).toBeGreaterThanOrEqual(launchedKernels('true'));
   const copies = answer('SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_MEMCPY');
   expect(
-    await counted(
+    await issueCounts(
       edited('bytes.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 9223372036854775807'),
     ),
   ).toMatchObject({ copy_bytes_impossible: copies });
   const junk = changed('junk.sqlite', (path) => appendFileSync(path, 'x'.repeat(5000)));
-  expect(await counted(junk)).toMatchObject({ trailing_bytes: 5000 });
+  expect(await issueCounts(junk)).toMatchObject({ trailing_bytes: 5000 });
 });
 
 test('a capture with neither kernels nor NVTX is an empty capture', async () => {

@@ -41,10 +41,8 @@ export async function readRanges(
     'shape, CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid',
   );
   await workbench.run(`CREATE TABLE nsys_range_texts AS ${names}`);
-  const [counted] = await workbench.query<{ n: number }>(
-    `SELECT count(*) AS n FROM ${rows.nvtx ?? noEvents}`,
-  );
-  const capacity = counted!.n;
+  const [total] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${rows.nvtx ?? noEvents}`);
+  const capacity = total!.n;
   const read: RangeRows = {
     rows: 0,
     start_ns: new Float64Array(capacity),

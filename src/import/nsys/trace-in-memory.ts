@@ -96,8 +96,8 @@ async function readTable(
   losses: Losses,
 ): Promise<TableRows> {
   const kinds = eventKinds.filter((kind) => fromShape[kind].table === table && tables.shapes[kind]);
-  const counted = kinds.reduce((sum, kind) => sum + tables.counts[kind], 0);
-  const arrays = eventArrays(counted, table === 'trace_copies');
+  const totalRows = kinds.reduce((sum, kind) => sum + tables.counts[kind], 0);
+  const arrays = eventArrays(totalRows, table === 'trace_copies');
   const tableRows: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
   let first_code = 0;
   for (const kind of kinds) {

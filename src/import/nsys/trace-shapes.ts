@@ -117,8 +117,8 @@ export async function createShapes(
     `SELECT ${names.map((name) => `max(abs(${name}))::DOUBLE AS ${name}`).join(', ')} FROM nsys_${kind}_trace`,
   );
   for (const name of names) {
-    const most = range![name] ?? 0;
-    const type = most < 2 ** 7 ? 'TINYINT' : most < 2 ** 15 ? 'SMALLINT' : most < 2 ** 31 ? 'INTEGER' : null;
+    const max = range![name] ?? 0;
+    const type = max < 2 ** 7 ? 'TINYINT' : max < 2 ** 15 ? 'SMALLINT' : max < 2 ** 31 ? 'INTEGER' : null;
     if (type) await workbench.run(`ALTER TABLE nsys_${kind}_trace ALTER ${name} TYPE ${type}`);
   }
 }

@@ -17,7 +17,7 @@ const integer = (text: string) => (/^\d+$/.test(text) ? Number(text) : undefined
 const fraction = (text: string) => (/^(?:1(?:\.0*)?|0?\.\d+)$/.test(text) ? Number(text) : undefined);
 const truth = (text: string) => (text === 'True' ? true : text === 'False' ? false : undefined);
 const word = (text: string) => (text === '' || text === 'None' ? undefined : text);
-const counted = (text: string) => integer(text.replaceAll(',', ''));
+const groupedInteger = (text: string) => integer(text.replaceAll(',', ''));
 const typeName = (text: string) => word(text.replace(/^torch\./, ''));
 
 /** Parses a value as vLLM prints it; undefined if it carries no information. */
@@ -31,16 +31,16 @@ const readers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
   tensor_parallel_size: integer,
   pipeline_parallel_size: integer,
   data_parallel_size: integer,
-  max_model_len: counted,
+  max_model_len: groupedInteger,
   gpu_memory_utilization: fraction,
-  max_num_batched_tokens: counted,
+  max_num_batched_tokens: groupedInteger,
   max_num_seqs: integer,
   enforce_eager: truth,
   enable_prefix_caching: truth,
   block_size: integer,
-  kv_cache_blocks: counted,
-  cpu_blocks: counted,
-  kv_cache_tokens: counted,
+  kv_cache_blocks: groupedInteger,
+  cpu_blocks: groupedInteger,
+  kv_cache_tokens: groupedInteger,
   max_concurrency(text) {
     const match = /^([\d,]+) tokens per request: ([\d.]+)x$/.exec(text);
     return match ? { tokens: Number(match[1]!.replaceAll(',', '')), requests: Number(match[2]) } : undefined;

@@ -167,15 +167,15 @@ function engineMetrics(facts: VllmLogFacts): Metric[] {
     fact === null
       ? []
       : [{ point: 0, label: 'engine', name, value: fact.value, unit, definition, source: fact.line }];
-  const most = facts.max_concurrency;
+  const maxConcurrency = facts.max_concurrency;
   return [
     ...metricRow('vllm.kv_cache_tokens', 'tokens', 'tokens that the KV cache holds', facts.kv_cache_tokens),
     ...metricRow('vllm.kv_cache_blocks', 'blocks', 'blocks of the KV cache', facts.kv_cache_blocks),
     ...metricRow(
       'vllm.max_concurrency',
       'requests',
-      `requests of ${plural(most?.value.tokens ?? 0, 'token')} that fit concurrently`,
-      most && { ...most, value: most.value.requests },
+      `requests of ${plural(maxConcurrency?.value.tokens ?? 0, 'token')} that fit concurrently`,
+      maxConcurrency && { ...maxConcurrency, value: maxConcurrency.value.requests },
     ),
     ...metricRow('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),
   ];

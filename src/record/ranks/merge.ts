@@ -63,11 +63,11 @@ export async function mergeParts(
   const shiftOf = ({ zeroNs: partZeroNs }: RankPart) =>
     partZeroNs === null || zeroNs === null ? 0 : Number(partZeroNs - zeroNs);
   const paired = await makeCalls(workbench, parts, shiftOf);
-  const most = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
+  const maxCalls = Math.max(1, ...parts.map(({ calls }) => calls.calls / calls.processes));
   const clocks = await alignClocks(
     workbench,
     parts.map(({ rank }) => rank),
-    Math.ceil(most / mostEnds),
+    Math.ceil(maxCalls / mostEnds),
   );
   const windows = await windowsOf(workbench);
   const moved = parts.map((part, at) => shiftOf(part) - clocks[at]!.offset_ns);

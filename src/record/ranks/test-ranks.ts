@@ -218,8 +218,8 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
       const hot = hotExpert?.factor ?? 1;
       const cold = (ranks - hot) / (ranks - 1);
       const share = (rank: number) => (hotExpert ? (rank === hotExpert.rank ? hot : cold) : 1);
-      const most = Math.max(...all.map(share));
-      const wire = (most * tokenBytes * (ranks - 1)) / ranks / (busBytesPerS / 1e9) + latencyNs;
+      const largestShare = Math.max(...all.map(share));
+      const wire = (largestShare * tokenBytes * (ranks - 1)) / ranks / (busBytesPerS / 1e9) + latencyNs;
       const tokens = (rank: number) => Math.round((share(rank) * tokenBytes) / 2) * 2;
       const call = { name: 'all_to_allv', group: 'ep', text: 'ep' };
       exchange(all, call, wire, (rank) => [tokenBytes, tokens(rank)], {

@@ -19,25 +19,25 @@ export interface GroupIndexes {
   indexes: Int32Array;
   /** Distinct indexes in order of first use. */
   used: readonly number[];
-  most: number;
+  maxIndex: number;
 }
 
 /** @param indexes −1: null */
 export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
   const used: number[] = [];
-  let most = -1;
+  let maxIndex = -1;
   for (let i = 0; i < count; i++) {
     const index = indexes[i]!;
-    if (index > most) most = index;
+    if (index > maxIndex) maxIndex = index;
   }
-  const seen = new Uint8Array(most + 2);
+  const seen = new Uint8Array(maxIndex + 2);
   for (let i = 0; i < count; i++) {
     const index = indexes[i]!;
     if (seen[index + 1] === 1) continue;
     seen[index + 1] = 1;
     used.push(index);
   }
-  return { indexes, used, most };
+  return { indexes, used, maxIndex };
 }
 
 /**
@@ -48,12 +48,12 @@ export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
 export function lookedUpChunk(
   { out, codes: compact }: Scratch,
   { type, texts, values }: FileColumn,
-  { indexes, used, most }: GroupIndexes,
+  { indexes, used, maxIndex }: GroupIndexes,
   count: number,
 ): ColumnChunk {
   const codeOf = new Map<number, number>();
-  const table = new Int32Array(most + 2);
-  const isValue = new Int32Array(most + 2);
+  const table = new Int32Array(maxIndex + 2);
+  const isValue = new Int32Array(maxIndex + 2);
   for (const index of used) {
     const value = index < 0 ? Number.NaN : values ? (values[index] ?? Number.NaN) : index;
     if (Number.isNaN(value)) continue;

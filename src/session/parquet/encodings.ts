@@ -28,17 +28,17 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
   for (let from = 1; from < count; from += blockValues) {
     const to = Math.min(from + blockValues, count);
     let min = Number.POSITIVE_INFINITY;
-    let most = Number.NEGATIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
     for (let i = from; i < to; i++) {
       const delta = values[i]! - values[i - 1]!;
       if (delta >= min) {
-        if (delta > most) most = delta;
+        if (delta > max) max = delta;
       } else {
         min = delta;
-        if (delta > most) most = delta;
+        if (delta > max) max = delta;
       }
     }
-    const width = bitWidth(most - min);
+    const width = bitWidth(max - min);
     at = signedVarint(out, at, min);
     out.bytes[at++] = width;
     if (width === 0) continue;

@@ -77,9 +77,9 @@ function drawCounter(
   { top, counter: { t, v } }: Layout['counters'][number],
 ): void {
   const { range, theme } = scene;
-  const most = v.reduce((largest, value) => Math.max(largest, value), Number.MIN_VALUE);
+  const max = v.reduce((largest, value) => Math.max(largest, value), Number.MIN_VALUE);
   const yOf = (value: number): number =>
-    top + counterHeight - 1 - (Math.max(0, value) / most) * (counterHeight - 3);
+    top + counterHeight - 1 - (Math.max(0, value) / max) * (counterHeight - 3);
   canvas.strokeStyle = theme.link;
   canvas.beginPath();
   for (let i = 0; i < t.length; i++) {
@@ -285,8 +285,8 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   for (const { top, track, first } of layout.lanes)
     if (first) canvas.fillText(fitting(canvas, track.label, gutter - 12), 8, top + laneHeight / 2 - 1);
   for (const { top, counter } of layout.counters) {
-    const most = counter.v.reduce((largest, value) => Math.max(largest, value), 0);
-    const limit = `up to ${formatQuantity(most, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
+    const max = counter.v.reduce((largest, value) => Math.max(largest, value), 0);
+    const limit = `up to ${formatQuantity(max, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
     canvas.fillText(fitting(canvas, limit, gutter - 12), 8, top + 22);
     const isNarrow = canvas.measureText(counter.label).width > gutter - 12;
     // A long name overlaps the curve, so its letters get an outline.

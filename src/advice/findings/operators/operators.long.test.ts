@@ -80,7 +80,7 @@ async function firing(context: FindingContext): Promise<string[]> {
   return names;
 }
 
-test('a cache that is concatenated or reallocated: calls that write more in every step, by their sizes', async () => {
+test('reports a cache that is concatenated or reallocated by calls that write more in every step', async () => {
   const cat = (step: number): Call => ({
     name: 'aten::cat',
     takes: 300,
@@ -119,7 +119,7 @@ test('a cache that is concatenated or reallocated: calls that write more in ever
   expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
 });
 
-test('weights converted at every use', async () => {
+test('reports weights that are converted at every use', async () => {
   const cast: Call = {
     name: 'aten::copy_',
     takes: 200,
@@ -134,7 +134,7 @@ test('weights converted at every use', async () => {
   expect(await firing(context)).toEqual(['casts_and_layout_copies']);
 });
 
-test('unfused attention: operators between two products that share a score matrix, including a reduction', async () => {
+test('recognizes unfused attention by two products that share a score matrix with a reduction between them', async () => {
   const between: Call[] = [
     { name: 'aten::mul', takes: 100, class: 'elementwise' },
     { name: 'aten::sum', takes: 50, class: 'norm' },
@@ -156,7 +156,7 @@ test('unfused attention: operators between two products that share a score matri
   expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
 });
 
-test('attention in one operator: rotary embeddings of two steps share no scores', async () => {
+test('does not report attention in one operator: rotary embeddings of two steps share no scores', async () => {
   const rotary = product(100, [
     [8, 64, 1],
     [8, 1, 1],
@@ -183,7 +183,7 @@ test('attention in one operator: rotary embeddings of two steps share no scores'
     expect(await firing(await stepsOf(6, () => [scores, norm, operators, values]))).toEqual([]);
 });
 
-test('a program that computes at the same place in every step, but not one that was delayed once', async () => {
+test('reports host work at the same place in every step, but not a single delay', async () => {
   const steps = (waits: (step: number) => number) =>
     stepsOf(6, (step) => [
       product(500),
@@ -206,7 +206,7 @@ test('a program that computes at the same place in every step, but not one that 
   expect(outcomes.find(({ rule }) => rule === 'host_bound')!.outcome).toBe('withheld');
 });
 
-test('code compiled in most steps, not only in the first', async () => {
+test('reports code that is compiled in most steps, but not in the first step only', async () => {
   const steps = (compiles: (step: number) => boolean) =>
     stepsOf(6, (step) => [
       ...(compiles(step)
@@ -231,7 +231,7 @@ const weighted = (takes: number, rows: number, outer = 512): Call => ({
   ],
 });
 
-test("a mask that is created in every step and is larger than the step's tensors", async () => {
+test("reports a mask that is created in every step and is larger than the step's tensors", async () => {
   const mask = (name: string, elements: number): Call => ({
     name,
     takes: 400,
@@ -255,7 +255,7 @@ test("a mask that is created in every step and is larger than the step's tensors
   expect((await rebuiltTensors.find(activations)).outcome).toBe('not_fired');
 });
 
-test('steps that recompute all tokens: their rows grow by the new ones', async () => {
+test('reports steps that recompute all tokens, because their rows grow by the new tokens', async () => {
   const context = await stepsOf(6, (step) => [
     weighted(4000, 400 + 2 * step),
     weighted(1000, 400 + 2 * step),
@@ -270,7 +270,7 @@ test('steps that recompute all tokens: their rows grow by the new ones', async (
   }
 });
 
-test('logits of every prompt token, although only one row is sampled', async () => {
+test('reports logits of every prompt token when only one row is sampled', async () => {
   const stages = [stage(0, 'prefill', 0, 1200), stage(1, 'decode', 1200, 1400, { step_index: 0 })];
   const call = (id: number, stageId: number, start: number, takes: number, shapes: number[][]) => ({
     op_id: id,

@@ -9,7 +9,7 @@ import { firing, gemm, names, run } from './test-device-rules.js';
 afterAll(closeAll);
 
 describe('copies of the KV cache', () => {
-  test('long concatenations, each reduced to a write of 2 µs', async () => {
+  test('reports long concatenations, each of which a write of 2 µs can replace', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
     );
@@ -18,7 +18,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(context)).toEqual(['kv_cache_concat']);
   });
 
-  test('short ones that grow with the steps, but not those of constant time', async () => {
+  test('reports short concatenations that grow with the steps, but not those of constant time', async () => {
     const steps = (us: (step: number) => number) =>
       contextOf(stepRows('decode', 16, (step) => repeated(8, [gemm(30), run(us(step), 'copy', names.cat)])));
     expect(await firing(await steps((step) => 5 + step * 0.1))).toEqual(['kv_cache_concat']);
@@ -46,7 +46,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(await steady(() => 27.5))).toEqual(['casts_and_layout_copies']);
   });
 
-  test('a kernel that copies the context and converts weights: launches of one size in every step are not the context', async () => {
+  test('launches of one size in every step do not count as copies of the context', async () => {
     const sizes = (blocks: number): Row<'kernels'> => ({ grid: `${blocks},1,1` });
     const context = await contextOf(
       stepRows('decode', 16, (step) =>
@@ -64,7 +64,7 @@ describe('copies of the KV cache', () => {
     expect(fired(await castsAndLayoutCopies.find(context)).gain!.expected_ms).toBeCloseTo(0.8, 2);
   });
 
-  test('concatenations that append no token by shape, such as halves of rotary embeddings, are not the cache', async () => {
+  test('does not report concatenations that append no token, such as halves of rotary embeddings', async () => {
     const withShapes = (input_shapes: string) => {
       const rows = stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)]));
       return contextOf({
@@ -76,7 +76,7 @@ describe('copies of the KV cache', () => {
     expect(await firing(await withShapes('[[[1,32,700,128],[1,32,1,128]],[]]'))).toEqual(['kv_cache_concat']);
   });
 
-  test('a prefill has no finding', async () => {
+  test('reports nothing for a prefill', async () => {
     const context = await contextOf(
       stepRows('prefill', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
     );
@@ -85,7 +85,7 @@ describe('copies of the KV cache', () => {
 });
 
 describe('attention', () => {
-  test('unfused: from the product before the softmax to the one after it', async () => {
+  test('counts unfused attention from the product before the softmax to the product after it', async () => {
     const attention = [
       gemm(60),
       run(100, 'elementwise', names.mul),
@@ -174,7 +174,7 @@ describe('attention', () => {
     expect('why' in outcome && outcome.why).toContain('4 fused attention kernels run');
   });
 
-  test('products of rotary embeddings have no scores', async () => {
+  test('does not report products of rotary embeddings, which have no scores', async () => {
     const rotary: [number[][], number[][]] = [
       [
         [2, 64, 1],
@@ -188,7 +188,7 @@ describe('attention', () => {
     expect((await eagerAttention.find(await writtenOut(rotary, true))).outcome).toBe('not_fired');
   });
 
-  test('scores written by the math backend: the program already calls the fused operator', async () => {
+  test('suggests another backend if the math backend writes the scores', async () => {
     const context = await writtenOut(scores, true, 'aten::_scaled_dot_product_attention_math');
     expect(fired(await eagerAttention.find(context)).change.text).toContain('its unfused math backend');
   });

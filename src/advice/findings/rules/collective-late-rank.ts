@@ -69,8 +69,8 @@ export const collectiveLateRank: Rule = {
         .join('; '),
     );
     const enough = rows.filter(({ operations }) => operations >= minOperations);
-    const [most] = enough;
-    if (!most) {
+    const [latest] = enough;
+    if (!latest) {
       const complete = rows.reduce((sum, { operations }) => Math.max(sum, operations), 0);
       return {
         outcome: 'not_applicable',
@@ -85,7 +85,7 @@ export const collectiveLateRank: Rule = {
       ? { outcome: 'fired', findings: [{ ...finding(late), evidence: [evidence] }] }
       : {
           outcome: 'not_fired',
-          why: `Rank ${most.rank} is last in ${percent(most.last / most.operations)} of ${most.operations} ${most.operation}s and would save ${part(most.saved_ms, most.time_ms)} of their time.`,
+          why: `Rank ${latest.rank} is last in ${percent(latest.last / latest.operations)} of ${latest.operations} ${latest.operation}s and would save ${part(latest.saved_ms, latest.time_ms)} of their time.`,
         };
   },
 };

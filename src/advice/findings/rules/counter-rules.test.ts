@@ -54,7 +54,7 @@ async function context(counters: Row<'counters'>[], inUse: number | null) {
 
 const kind = ({ outcome }: RuleOutcome) => outcome;
 
-test("L2: reading four times the program's memory is a finding, by hand", async () => {
+test("reports L2 misses when a kernel reads four times the program's memory", async () => {
   const found = await l2HitRate.find(await context(launch('rereads', 4 * gib, 80), gib));
   if (found.outcome !== 'fired') throw new Error(found.why);
   const [finding] = found.findings;
@@ -69,7 +69,7 @@ test("L2: reading four times the program's memory is a finding, by hand", async 
   });
 });
 
-test('L2: a low hit rate alone, an idle DRAM, or an unknown amount of data is not a finding', async () => {
+test('does not report L2 misses for a low hit rate alone, an idle DRAM, or an unknown amount of data', async () => {
   expect(kind(await l2HitRate.find(await context(launch('streams', gib, 90), gib)))).toBe('not_fired');
   expect(kind(await l2HitRate.find(await context(launch('computes', 4 * gib, 20), gib)))).toBe('not_fired');
   expect(kind(await l2HitRate.find(await context(launch('unknown', 4 * gib, 80), null)))).toBe(

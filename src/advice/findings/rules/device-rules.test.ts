@@ -11,7 +11,7 @@ import { firing, gemm, names, run } from './test-device-rules.js';
 afterAll(closeAll);
 
 describe('conversions', () => {
-  test('casts of weights before every product: all of their time', async () => {
+  test('reports all of the time of casts of weights before every product', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () =>
         repeated(8, [run(8, 'norm', names.norm), run(160, 'copy', names.cast), gemm(100)]),
@@ -32,7 +32,7 @@ describe('conversions', () => {
 });
 
 describe('chains of elementwise kernels', () => {
-  test('six kernels become one that takes three quarters of the longest, if they convert', async () => {
+  test('replaces six kernels that convert by one that takes three quarters of the longest', async () => {
     const chain = [
       run(10, 'copy', names.cast),
       ...repeated(4, [run(20, 'elementwise', names.mul)]),
@@ -56,18 +56,18 @@ describe('chains of elementwise kernels', () => {
 
 describe('products', () => {
   const wide = { name: 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8', dtype: 'fp32' };
-  test('in float32: half of a memory-bound step remains', async () => {
+  test('expects half of the time of a memory-bound float32 step to remain', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(250, wide)])));
     expect(fired(await halfPrecision.find(context)).gain!.expected_ms).toBeCloseTo(0.5, 6);
     expect(await firing(context)).toEqual(['half_precision']);
   });
 
-  test('a small one in float32 among others is not reported', async () => {
+  test('does not report one small float32 product among others', async () => {
     const context = await contextOf(stepRows('decode', 4, () => [gemm(1000), gemm(20, wide)]));
     expect(await firing(context)).toEqual([]);
   });
 
-  test('those that load 2 bytes at once take 2.5 times as long; those that load 16 are aligned', async () => {
+  test('products that load 2 bytes at once take 2.5 times as long as those that load 16', async () => {
     const named = (align: number) => ({
       name: `cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align${align}`,
     });
@@ -80,7 +80,7 @@ describe('products', () => {
 
 describe('several devices', () => {
   const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
-  test('an all-reduce after every product: half of its exposed time', async () => {
+  test('expects half of the exposed time of an all-reduce after every product', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
     const found = fired(await exposedCommunication.find(context));
     expect(found.at_stake_ms).toBeCloseTo(0.16, 6);
@@ -115,7 +115,7 @@ describe('several devices', () => {
     };
   };
 
-  test('a late rank: the others wait inside their collectives, and fewer GPUs would not help', async () => {
+  test('separates waiting for a late rank, which fewer GPUs would not reduce', async () => {
     // 4 times: rank 0 arrives after 100 µs, rank 1 after 150; both finish after 160.
     const reduces = (rank: number) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10));
     const context = await contextOf(twoRanks([0, 50], reduces));
@@ -136,7 +136,7 @@ describe('several devices', () => {
     ]);
   });
 
-  test('a rank that is late once, at the start: the exchange is measured without that wait', async () => {
+  test('measures the exchange without the wait for a rank that is late once, at the start', async () => {
     const rows = twoRanks([0, 0], () => [40, 40, 40, 40]);
     const first = rows.kernels.find(({ rank, class: opClass }) => rank === 0 && opClass === 'communication')!;
     const once = rows.kernels.map((row) =>
@@ -151,7 +151,7 @@ describe('several devices', () => {
     expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
   });
 
-  test('different numbers of collectives, or pairs that do not match: the waiting time is unknown', async () => {
+  test('reports unknown waiting time if the ranks have different numbers of collectives, or pairs do not match', async () => {
     const matching = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
     const fewer = { ...matching, kernels: matching.kernels.slice(0, -1) };
     const disjoint = {

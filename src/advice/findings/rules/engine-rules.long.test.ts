@@ -62,7 +62,7 @@ async function judge(
 
 const bars = { roofline: 5, 'host.runtime_call': 1.5, 'host.runtime_dispatch': 1, unattributed: 0.25 };
 
-test('time in the runtime outside of operators: a finding for each bar of at least 5 %', async () => {
+test('reports each bar of at least 5 % for time in the runtime outside of operators', async () => {
   const { drafts } = await judge(runtimeOverhead, { bars });
   const decode = drafts.filter(({ stage }) => stage === 'decode');
   expect(decode.map((draft) => [draft.bars, draft.at_stake_ms, draft.gain?.expected_ms])).toEqual([
@@ -74,7 +74,7 @@ test('time in the runtime outside of operators: a finding for each bar of at lea
   expect(none.drafts.filter(({ stage }) => stage === 'decode')).toEqual([]);
 });
 
-test('withheld if the two passes differ, a part exceeds the whole, or the machine is busy', async () => {
+test('withholds findings if the two passes differ, a part exceeds the whole, or the machine is busy', async () => {
   for (const [change, code] of [
     [{ bars: { ...bars, unattributed: 2 } }, 'passes_differ'],
     [{ bars: { ...bars, 'host.runtime_call': 9, 'host.runtime_dispatch': 0 } }, 'not_a_share'],
@@ -104,7 +104,7 @@ test('copies count as a growing KV cache only if the engine says so and they are
   expect(await judgeDecode({ bars: { roofline: 7, 'nonessential.copy': 0.3 } })).toBeUndefined();
 });
 
-test('idle cores only if fewer threads than usable cores compute', async () => {
+test('reports idle cores only if fewer threads than usable cores compute', async () => {
   const { workload } = (await sessionOf(home, wholeRows())).manifest;
   const threads = workload!.threads!;
   for (const [cores, outcome] of [
@@ -114,7 +114,7 @@ test('idle cores only if fewer threads than usable cores compute', async () => {
     expect((await judge(idleCores, { hardware: { cpu_usable_cores: cores } })).outcome).toBe(outcome);
 });
 
-test('not applicable to sessions of other engines', async () => {
+test('does not apply to sessions of other engines', async () => {
   const session = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
   const database = await session.connect();
   open.push(database);

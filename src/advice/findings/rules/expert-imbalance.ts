@@ -52,17 +52,25 @@ async function finding(
       .slice(0, 3)
       .map(
         (row) =>
-          `${row.communicator}: rank ${row.rank} receives most in ${row.most} of ${row.uneven} uneven calls`,
+          `${row.communicator}: rank ${row.rank} receives most in ${row.rank_calls} of ${row.uneven} uneven calls`,
       )
       .join('; '),
   );
-  const { rank, most, uneven, imbalance, wire_ms: wire, waiting_ms: waiting, ranks } = expert;
+  const {
+    rank,
+    rank_calls: rankCalls,
+    uneven,
+    imbalance,
+    wire_ms: wire,
+    waiting_ms: waiting,
+    ranks,
+  } = expert;
   const stake = expertStake(expert);
   return {
     stage: kind,
     title: `Uneven experts: rank ${rank} receives ${factor(imbalance)} the mean, which costs ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${percent(most / uneven)} of ${uneven} all-to-all calls with uneven parts rank ${rank} receives most, ${factor(imbalance)} the mean of ${ranks} ranks. In ${instanceWord(kind)} the largest part takes ${ms(wire)} longer than a mean one, and the others wait ${ms(waiting)} for that rank.`,
+    cause: `In ${percent(rankCalls / uneven)} of ${uneven} all-to-all calls with uneven parts rank ${rank} receives most, ${factor(imbalance)} the mean of ${ranks} ranks. In ${instanceWord(kind)} the largest part takes ${ms(wire)} longer than a mean one, and the others wait ${ms(waiting)} for that rank.`,
     change: {
       kind: 'config',
       text: 'Replicate the hot experts or place them on other ranks (expert load balancing), or add a balancing term to the router; check whether the measured requests are those of production.',

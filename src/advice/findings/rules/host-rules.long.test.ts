@@ -33,7 +33,7 @@ async function firing(context: FindingContext): Promise<string[]> {
 const launch: Part = { idle: { host: 8, launch_overhead: 4, launch_latency: 2 } };
 
 describe('launch-bound', () => {
-  test('100 launches with 14 µs of idle time each, of which 0.45 µs remain in a graph', async () => {
+  test('expects 0.45 µs of 14 µs of idle time per launch to remain in a graph', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(100, [launch, { kernel: 3 }])));
     const found = fired(await launchBound.find(context));
     // W = 100 × 17 µs. The gain is 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
@@ -44,7 +44,7 @@ describe('launch-bound', () => {
     expect(await firing(context)).toEqual(['launch_bound']);
   });
 
-  test('no finding for a graph of 100 nodes, or a device that the host stays ahead of', async () => {
+  test('does not report a graph of 100 nodes, or a host that stays ahead of the device', async () => {
     const node = { graph_node: 1, graph_id: 1, correlation: 5 };
     const graph = await contextOf(
       stepRows('decode', 4, () =>
@@ -71,13 +71,13 @@ describe('long host gaps between two launches of a launch-bound step', () => {
   /** 400 launches of 14 µs and one call of 6 µs, less 0.45 µs for each of 401 nodes. */
   const launches = (400 * 14 + 6 - 401 * 0.45) / 1e3;
 
-  test('5 ms of Python in the middle are not a launch: a graph cannot do that work', async () => {
+  test('does not count 5 ms of Python inside the step as launches, because a graph cannot do that work', async () => {
     const found = fired(await launchBound.find(await contextOf(steps())));
     expect(found.gain!.expected_ms).toBeCloseTo(launches, 6);
     expect(await firing(await contextOf(steps()))).toEqual(['launch_bound', 'host_bound']);
   });
 
-  test('5 ms inside an operator are reported, and the cause names the operator', async () => {
+  test('reports 5 ms inside an operator, and the cause names the operator', async () => {
     const rows = steps();
     const within = 1701;
     const operators = [0, 1, 2, 3].map((step) => ({
@@ -172,7 +172,7 @@ describe('synchronization', () => {
 
 describe("the program's own host time", () => {
   const steps = (idle: Record<string, number>) => stepRows('decode', 4, () => [{ idle }, { kernel: 1000 }]);
-  test('a gap of 3 ms before a step of 1 ms', async () => {
+  test('reports a gap of 3 ms before a step of 1 ms', async () => {
     const context = await contextOf(steps({ host: 3000, launch_overhead: 5, launch_latency: 5 }));
     const found = fired(await hostBound.find(context));
     expect(found.gain!.expected_ms).toBeCloseTo(3, 6);
@@ -220,14 +220,14 @@ describe("the program's own host time", () => {
     else expect(fired(found).gain!.expected_ms).toBeCloseTo(gain, 6);
   });
 
-  test('in a first step far above the others it is first-use cost', async () => {
+  test('counts host time of a first step far above the others as first-use cost', async () => {
     const context = await contextOf(
       stepRows('decode', 4, (step) => [{ idle: { host: step === 0 ? 20_000 : 20 } }, { kernel: 1000 }]),
     );
     expect(await firing(context)).toEqual([]);
   });
 
-  test('between two requests, outside all stages', async () => {
+  test('reports host time between two requests, outside all stages', async () => {
     const rows = stepRows('decode', 4, () => [{ idle: { host: 20 } }, { kernel: 1000 }]);
     // 10 ms without requests, then the same again.
     const later = 14_080 * 1000;
@@ -284,7 +284,7 @@ describe('memory and copies', () => {
   });
 
   const toDevice = { kind: 'HtoD', src_kind: 'pageable', dst_kind: 'device', bytes: 64 * 2 ** 20 };
-  test('64 MiB from pageable memory overlap with 5 ms of kernels once they are pinned', async () => {
+  test('expects 64 MiB from pageable memory to overlap with 5 ms of kernels after pinning', async () => {
     const context = await contextOf(
       stepRows('prefill', 3, () => [
         { copy: 8000, more: toDevice },
@@ -301,7 +301,7 @@ describe('memory and copies', () => {
   });
 
   const logits = { kind: 'DtoH', src_kind: 'device', dst_kind: 'pageable' };
-  test('logits of 16 MiB, and host work on them', async () => {
+  test('reports logits of 16 MiB that are copied to the host, and host work on them', async () => {
     const context = await contextOf(
       stepRows('decode', 4, () => [
         { idle: { host: 900, launch_overhead: 5 } },

@@ -49,8 +49,8 @@ export const kvPoolSmall: Rule = {
         (preempted ?? 0) > 0 || ((fullest ?? 0) >= full && (waiting ?? 0) > 0),
     );
     if (!worst) {
-      const most = Math.max(...rows.map(({ fullest }) => fullest ?? 0));
-      return { outcome: 'not_fired', why: `No preemptions; the KV cache was ${percent(most)} full at most.` };
+      const peak = Math.max(...rows.map(({ fullest }) => fullest ?? 0));
+      return { outcome: 'not_fired', why: `No preemptions; the KV cache was ${percent(peak)} full at most.` };
     }
     const preempted = worst.preempted ?? 0;
     const why =

@@ -69,7 +69,7 @@ function bench(decode: number[]): Promise<Session> {
   });
 }
 
-test("few repeats: launches that differ, by the benchmark's flags, but not launches that agree", async () => {
+test('reports few repeats if launches of a benchmark differ, but not if they agree', async () => {
   const [found] = fired(await outcome(fewRepeats, await bench([4, 8])));
   expect(found!.title).toMatch(/^High variance: at batch 2, 4 in \+ 3 out: launches differ by \d+ %/);
   expect(await outcome(fewRepeats, await bench([4, 4]))).toMatchObject({ outcome: 'not_fired' });
@@ -109,7 +109,7 @@ const steps = ['profiled', 'clean'].map((execution_id, i) => ({
   warmup: false,
 }));
 
-test('few repeats of a timeline: one instance, a wide interval', async () => {
+test('reports few repeats of a timeline for one instance or a wide interval', async () => {
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const outcomeWith = (change: Partial<StageWaterfall>) => outcome(fewRepeats, session, [stage(change)]);
   expect(await outcomeWith({})).toMatchObject({ outcome: 'not_fired' });
@@ -124,7 +124,7 @@ test('few repeats of a timeline: one instance, a wide interval', async () => {
   expect(await outcome(fewRepeats, session)).toMatchObject({ outcome: 'not_applicable' });
 });
 
-test('profiler overhead: from a quarter of the clean time', async () => {
+test('reports profiler overhead from a quarter of the clean time on', async () => {
   const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const overheadOf = (clean: number) =>
     outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
@@ -136,7 +136,7 @@ test('profiler overhead: from a quarter of the clean time', async () => {
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });
 
-test('a benchmark with throughput that does not scale', async () => {
+test('reports a benchmark with throughput that does not scale', async () => {
   const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
   const rows = repetitions(
     points.map(({ point, batch_size: batch }, i) => ({
@@ -248,7 +248,7 @@ test('issues of a load test become findings with the same text', async () => {
     expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
 });
 
-test('an overloaded server is a finding: queue time of requests, or no load that met the SLO', async () => {
+test('reports an overloaded server by queue time of requests, or if no load met the SLO', async () => {
   // 30 s to the first token, where a single request takes 40 ms; sent at 0 and 1 ms.
   const overloaded = await served(false, 0, 'ok', { ttftMs: 30_000 });
   const [queue] = fired(await outcome(requestsQueue, overloaded));

@@ -26,7 +26,7 @@ const waits = (percent: number, more: Row<'telemetry'> = {}, untilMs = 400): Row
 const context = (kernel: number, telemetry: Row<'telemetry'>[], more?: Row<'kernels'>) =>
   contextOf({ ...stepRows('decode', 40, () => steps(kernel, more)), telemetry });
 
-test('half of a host-bound step: 5 of 10 ms; the remainder stays host time', async () => {
+test('claims half of a host-bound step, 5 of 10 ms, and leaves the remainder as host time', async () => {
   // The device works 2 ms and waits 8; the thread waits for a core for 5 of 10 ms.
   const found = await context(2000, waits(50));
   const { gain, at_stake_ms } = fired(await preemptedHost.find(found));

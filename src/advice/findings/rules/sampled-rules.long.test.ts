@@ -98,7 +98,7 @@ describe('throttling', () => {
     expect(await outcomeOf(throttling, { telemetry: silent })).toMatchObject({ outcome: 'not_applicable' });
   });
 
-  test('the power cap and the pause of a recorded H200', async () => {
+  test('reports the power cap and the pause of a recorded H200', async () => {
     const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
     const session = await openSession(id, home);
     // ORIGIN.md: products for 4 s and 3 s, with nothing in the 3 s between.
@@ -108,11 +108,11 @@ describe('throttling', () => {
 });
 
 describe('another process', () => {
-  const counted = (most: number) =>
+  const processRows = (most: number) =>
     Array.from({ length: 20 }, (_, i) => sample(i / 10, 'compute_processes', i < 10 ? most : 1));
 
-  test("found by the driver's process count, or by memory in use before the program starts", async () => {
-    expect(fired(await outcomeOf(anotherProcess, { telemetry: counted(3) })).title).toContain(
+  test("is reported by the driver's process count, or by memory in use before the program starts", async () => {
+    expect(fired(await outcomeOf(anotherProcess, { telemetry: processRows(3) })).title).toContain(
       'up to 3 compute processes',
     );
     const memory = [bytes(0, 'used', 30), bytes(2, 'used', 50)];
@@ -122,8 +122,8 @@ describe('another process', () => {
     );
   });
 
-  test("not found for one process, its own context, or the program's memory", async () => {
-    expect(await outcomeOf(anotherProcess, { telemetry: counted(1) })).toMatchObject({
+  test("is not reported for one process, its own context, or the program's memory", async () => {
+    expect(await outcomeOf(anotherProcess, { telemetry: processRows(1) })).toMatchObject({
       outcome: 'not_fired',
     });
     const memory = [bytes(0, 'used', 0.6), bytes(2, 'used', 50)];
@@ -143,7 +143,7 @@ describe('allocator fragmentation', () => {
       bytes(1, 'reserved', reserved, { point: 'peak' }),
     ],
   });
-  test('reported from a fifth of the reserved memory and half a gibibyte', async () => {
+  test('is reported from a fifth of the reserved memory and half a gibibyte on', async () => {
     expect(fired(await outcomeOf(allocatorFragmentation, reservedMemory(6, 10))).title).toBe(
       'Fragmented memory: 4.00 GiB of 10.0 GiB reserved on gpu0 is unused (40 %)',
     );
@@ -168,7 +168,7 @@ describe('KV cache too small', () => {
       sample(t, 'requests_waiting', waiting, 'server'),
     ]),
   });
-  test('reported for preemptions, or for a full cache while requests wait', async () => {
+  test('is reported for preemptions, or for a full cache while requests wait', async () => {
     expect(fired(await outcomeOf(kvPoolSmall, server(0.9, 3, 0))).title).toBe(
       'KV cache too small: 3 requests were preempted',
     );
@@ -176,14 +176,14 @@ describe('KV cache too small', () => {
       '99 % full while up to 5 requests waited',
     );
   });
-  test('not reported for a full cache without waiting requests, or without records', async () => {
+  test('is not reported for a full cache without waiting requests, or without records', async () => {
     expect(await outcomeOf(kvPoolSmall, server(0.99, 0, 0))).toMatchObject({ outcome: 'not_fired' });
     expect(await outcomeOf(kvPoolSmall, server(0.4, 0, 9))).toMatchObject({ outcome: 'not_fired' });
     expect(await outcomeOf(kvPoolSmall, {})).toMatchObject({ outcome: 'not_applicable' });
   });
 });
 
-test('prefix cache: more than a twentieth of the prompt tokens were cached', async () => {
+test('reports the prefix cache if it held more than a twentieth of the prompt tokens', async () => {
   const requests = (cached: number | null) => ({
     requests: [0, 1].map((i) => ({
       request_id: String(i),
@@ -203,12 +203,12 @@ test('prefix cache: more than a twentieth of the prompt tokens were cached', asy
 describe('CPU by accident', () => {
   const onCpu = tinyWorkload({ engine: { name: 'transformers', version: '5', options: {} } });
   const gpu = { hardware: { gpu_name: 'NVIDIA H200' } };
-  test('reported if the machine has a GPU and the command does not request the CPU', async () => {
+  test('is reported if the machine has a GPU and the command does not request the CPU', async () => {
     expect(fired(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: gpu })).title).toContain(
       'although this machine has NVIDIA H200',
     );
   });
-  test('not reported if the CPU was requested, without a GPU, or for the embedded engine', async () => {
+  test('is not reported if the CPU was requested, without a GPU, or for the embedded engine', async () => {
     const requestedCpu = { ...gpu, command: ['python', 'infer.py', '--device', 'cpu'] };
     expect(await outcomeOf(cpuByAccident, {}, { workload: onCpu, manifest: requestedCpu })).toMatchObject({
       outcome: 'not_fired',

@@ -19,7 +19,7 @@ const sized = (rows: ReturnType<typeof stepRows>, sizes: (step: number) => Row<'
   stages: rows.stages.map((row, step) => ({ ...row, ...sizes(step) })),
 });
 
-test('padding: the time of the kernels in proportion to the padded positions', async () => {
+test('reports padding as kernel time in proportion to the padded positions', async () => {
   const prefills = (padded: number) =>
     contextOf(
       sized(
@@ -33,7 +33,7 @@ test('padding: the time of the kernels in proportion to the padded positions', a
   expect(await padding.find(await prefills(0))).toMatchObject({ outcome: 'not_fired' });
 });
 
-test('copies before every stage belong to no stage and are a finding of the run', async () => {
+test('reports copies between stages as a finding of the whole run', async () => {
   const rows = stepRows('prefill', 3, () => [
     gemm(600),
     { copy: 300, more: { kind: 'HtoD', src_kind: 'pageable', bytes: 3e6 } },
@@ -55,7 +55,7 @@ test('copies before every stage belong to no stage and are a finding of the run'
   expect(found.gain!.expected_ms).toBeCloseTo(0.3, 6);
 });
 
-test('no cache: the recorded sizes of a step grow by the batch', async () => {
+test('reports a missing KV cache if the recorded sizes of a step grow by the batch', async () => {
   const steps = (tokens: (step: number) => number) =>
     contextOf(
       sized(
@@ -78,7 +78,7 @@ const llama = readArchitecture({
   num_attention_heads: 32,
 });
 
-test('logits sequence by sequence: the last product takes as long as 16 reads of its weights', async () => {
+test('reports logits computed sequence by sequence if the last product takes as long as 16 reads of its weights', async () => {
   const roofs = gpuRoofs('NVIDIA H200', null);
   const readUs = (32_000 * 4096 * 2 * 1e6) / roofs.roofBandwidth.value!;
   const prefills = async (us: number): Promise<FindingContext> => ({

@@ -45,10 +45,10 @@ export function stageWork(
   };
   for (let stage = 1; stage <= stages; stage++) {
     if (last[stage] === Number.NEGATIVE_INFINITY) continue;
-    let most = -1;
+    let maxId = -1;
     for (let d = 0; d < busy.length; d++) {
-      if (busy[d]![stage]! <= most) continue;
-      most = busy[d]![stage]!;
+      if (busy[d]![stage]! <= maxId) continue;
+      maxId = busy[d]![stage]!;
       work.device[stage - 1] = devices[d]!;
     }
     work.device_start_ns[stage - 1] = first[stage]!;

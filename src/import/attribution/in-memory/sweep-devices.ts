@@ -55,14 +55,14 @@ export function sweepDevicesInMemory(
   copies: LaunchedActivities,
   priority: Uint8Array,
 ): InMemoryDeviceTimes {
-  const most = kernels.events.rows + copies.events.rows;
+  const maxRows = kernels.events.rows + copies.events.rows;
   // Pages of a fresh array take no memory until they are written.
   const gaps: GapArrays = {
     count: 0,
-    activity: sharedInts(most),
-    idle_ns: sharedFloats(most),
-    waiting_ns: sharedFloats(most),
-    inGraph: sharedBytes(most),
+    activity: sharedInts(maxRows),
+    idle_ns: sharedFloats(maxRows),
+    waiting_ns: sharedFloats(maxRows),
+    inGraph: sharedBytes(maxRows),
   };
   const exclusive: ExclusiveTimes = { kernels: null, copies: null };
   const samples = gapSamples();
