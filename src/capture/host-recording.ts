@@ -169,6 +169,8 @@ interface Circumstances {
   samples?: number;
 }
 
+const tenths = (cores: number): number => Number(cores.toFixed(1));
+
 /** Reasons to doubt the figures of this recording. */
 export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
   const issues: Issue[] = [];
@@ -179,7 +181,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     issues.push({
       code: 'machine_not_idle',
       severity: 'warning',
-      ...sentence`The machine was not idle: other processes used ${mean} of ${cores} cores (peak ${Math.max(mean, max!)}).`,
+      ...sentence`The machine was not idle: other processes used ${tenths(mean)} of ${cores} cores (peak ${tenths(Math.max(mean, max!))}).`,
     });
   }
   const first = samples[0];

@@ -177,7 +177,7 @@ export function defineServe(command: Command): void {
       );
       if (typed.csv !== undefined) {
         const { servingCsv } = await import('../export/serving-csv.js');
-        await servingCsv(document.data, typed.csv);
+        servingCsv(document.data, typed.csv);
       }
       const { id } = document.data.session;
       const { showMeasured } = await import('./show-measured.js');

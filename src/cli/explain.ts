@@ -124,7 +124,20 @@ async function explanationOf(
           ...(rank === undefined ? {} : { rank }),
           ...(device === undefined ? {} : { device }),
         });
-  return stage === undefined ? explanation : { ...explanation, data: withStage(explanation.data, stage) };
+  if (stage === undefined) return explanation;
+  const data = withStage(explanation.data, stage);
+  if (data.stages.length === 0 && data.without_waterfall.every((why) => why.stage !== stage))
+    throw noSuchStage(stage, explanation.data);
+  return { ...explanation, data };
+}
+
+function noSuchStage(stage: string, { stages }: ExplainResult): InferscopeError {
+  const kinds = [...new Set(stages.map(({ kind }) => kind))];
+  return new InferscopeError('E_USAGE', {
+    what: `the session has no stage ${stage}`,
+    why: kinds.length === 0 ? 'It has no stages.' : `Its stages are: ${kinds.join(', ')}.`,
+    fix: kinds.length === 0 ? 'Leave out --stage.' : `Type for example: --stage ${kinds[0]}`,
+  });
 }
 
 function withStage(data: ExplainResult, kind: string): ExplainResult {

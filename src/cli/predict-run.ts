@@ -1,5 +1,4 @@
 import { measuredKernels, predictDocument, type PredictedModel } from '../facts/predict/document.js';
-import { writeFile } from 'node:fs/promises';
 import type { DeviceRoofs } from '../facts/predict/device-roofs.js';
 import { workloadModel } from '../facts/model-work.js';
 import type { Architecture } from '../llm/architecture.js';
@@ -12,6 +11,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { openSession, type Session } from '../session/open.js';
 import { withRows } from '../session/select.js';
+import { writeWhole } from '../model/whole-file.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
@@ -23,9 +23,11 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
   const made = await predicted(typed);
   if (typed.csv !== undefined) {
     const path = typed.csv;
-    await writeFile(path, predictCsv(made.data)).catch((error: unknown) => {
+    try {
+      writeWhole(path, predictCsv(made.data));
+    } catch (error) {
       throw asStorageFailure(error, { path, doing: 'write the CSV' });
-    });
+    }
   }
   if (typed.json) printDocument(made);
   else {

@@ -8,6 +8,7 @@ import { shellWord } from '../model/shell.js';
 import type { SessionFolder } from '../session/folders.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
+import { plural } from '../vocabulary/format.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
 import { defineJoin } from './session-join.js';
@@ -91,7 +92,8 @@ function defineList(command: Command): void {
         import('../views/session.js'),
         import('../render/terminal/view.js'),
       ]);
-      print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
+      if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
+      else talk(`no such session in ${home.sessions}; inferscope profile makes one`);
       const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
       if (unread.length > 0)
         talk(
@@ -207,7 +209,7 @@ async function editing(selector: string, options: JsonOption, edit: Edit): Promi
     return;
   }
   const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';
-  const notes = user.notes.length > 0 ? `, ${user.notes.length} notes` : '';
+  const notes = user.notes.length > 0 ? `, ${plural(user.notes.length, 'note')}` : '';
   print(`${session.id}: ${user.name ? `name ${user.name}` : 'no name'}${tags}${notes}`);
 }
 

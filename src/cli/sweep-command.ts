@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import process from 'node:process';
 import type { Command } from 'commander';
 import type { SweepContext } from '../capture/sweep/expected.js';
@@ -17,6 +17,7 @@ import {
 import { exitCodeOf, InferscopeError, type ErrorCode } from '../model/errors.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { shellCommand, shellWords } from '../model/shell.js';
+import { makeFolder } from '../model/whole-file.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
@@ -89,6 +90,7 @@ async function writeTemplate(path: string): Promise<void> {
   }
   const { sweepTemplate } = await import('../capture/sweep/template.js');
   try {
+    makeFolder(dirname(resolve(path)));
     writeFileSync(path, sweepTemplate, { flag: 'wx' });
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the template' });

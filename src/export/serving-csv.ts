@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises';
 import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
 import { csvRows } from './csv.js';
+import { writeWhole } from '../model/whole-file.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
 
 type Cell = string | number | boolean | null;
@@ -36,8 +36,10 @@ function cells(point: ServingPoint): Record<string, Cell> {
 }
 
 /** One row per load; missing values are empty. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
-export async function servingCsv({ points }: ServingResult, path: string): Promise<void> {
-  await writeFile(path, csvRows(points.map(cells))).catch((error: unknown) => {
+export function servingCsv({ points }: ServingResult, path: string): void {
+  try {
+    writeWhole(path, csvRows(points.map(cells)));
+  } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the CSV' });
-  });
+  }
 }

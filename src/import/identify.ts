@@ -23,7 +23,8 @@ export async function identify(path: string): Promise<Importer> {
   if (isSession(head)) throw exportedSession(path);
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} has an unknown format`,
-    why: `It starts with ${JSON.stringify(head.slice(0, 40))}.`,
+    // Without the padding of a tar header.
+    why: `It starts with ${JSON.stringify(head.slice(0, 40).replace(/\0+$/, ''))}.`,
     fix: whatToGive(head),
   });
 }

@@ -1,3 +1,13 @@
+/** Things by the `kernelKey` of their kernel's name. */
+export function byKernelKey<T>(things: readonly T[], nameOf: (thing: T) => string): Map<string, T[]> {
+  const found = new Map<string, T[]>();
+  for (const thing of things) {
+    const key = kernelKey(nameOf(thing));
+    found.set(key, [...(found.get(key) ?? []), thing]);
+  }
+  return found;
+}
+
 /** A demangled name without "void", anonymous namespaces, template arguments and parameters. */
 export function bareKernelName(name: string): string {
   let depth = 0;

@@ -19,6 +19,7 @@ import {
 } from './manifest-file.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
+import { makeFolder } from '../model/whole-file.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 
@@ -85,6 +86,7 @@ export async function exportSession(
     ? whole.data.artifacts.filter((artifact) => !isRaw(artifact))
     : whole.data.artifacts;
   const files = archivedFiles(session, { ...whole.data, artifacts }, options.derived ?? false);
+  makeFolder(dirname(resolve(path)));
   removeAbandoned(dirname(path), partPrefix);
   const partial = join(dirname(path), scratchName(partPrefix));
   const staging = without ? createScratchFolder() : null;

@@ -133,7 +133,9 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [singular, several] = countedIn(bar.id, cpu);
   return [
     { count, unit: count === 1 ? singular : several },
-    ...(bar.id === 'launch_overhead' ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']] : []),
+    ...(bar.id === 'launch_overhead' && count > 1
+      ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']]
+      : []),
   ];
 }
 
@@ -194,6 +196,8 @@ const maxRanks = 8;
 
 function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const { ranks, ranks_recorded: recorded } = stage;
+  // The headline is then the time without the profiler.
+  const profiled = stage.source === 'trace' && stage.clean_ms.value !== null ? ' under the profiler' : '';
   if (ranks.length < 2) return [];
   const listed = ranks.length <= maxRanks ? ranks : ranks.slice(0, maxRanks / 2);
   const unlistedMs = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
@@ -204,7 +208,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
       t: 'text',
       level,
       text: [
-        `Time by rank${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
+        `Time by rank${profiled}${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
         ...listed.flatMap(({ rank, device, measured_ms: ms }, index): Part[] => [
           `${index === 0 ? '' : ', '}rank ${rank ?? '–'} (GPU ${device ?? '–'}) `,
           { n: ms, unit: 'ms' },

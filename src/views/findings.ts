@@ -7,9 +7,10 @@ import {
   type WhatIfResult,
 } from '../model/documents/explain.js';
 import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain-words.js';
+import { gapParts, isBarOf } from '../model/bars.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
-import { leadingStages, numberedQueries } from './explain-series.js';
+import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
 import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
 
@@ -164,6 +165,10 @@ function nothingSignificant(
 ): Text {
   if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
+  const [largest] = leadingStages({ stages }).full.flatMap((stage) => largestBars(stage, 1));
+  // An idle device is not "nothing significant".
+  if (unexplainedTime === null && largest && largest.share > 0.5 && isBarOf(largest.id, ...gapParts))
+    return `No rule explains the largest bar: ${largest.label}.`;
   return unexplainedTime === null
     ? 'Nothing significant to change.'
     : [

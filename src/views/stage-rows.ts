@@ -1,6 +1,6 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
 import { busyMs, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
-import { formatFactor, formatMs } from '../vocabulary/format.js';
+import { formatFactor, formatMs, formatPart } from '../vocabulary/format.js';
 import type { Text, Value } from './block.js';
 import { leadingStages, stageName } from './explain-series.js';
 
@@ -51,7 +51,7 @@ function limitOf(stage: StageWaterfall): Text {
 function holdsBack(stage: StageWaterfall): Text {
   const ms = headlineTime(stage).value;
   if (stage.source === 'trace' && ms !== null)
-    return ['GPU idle ', { n: idleIn(ms, busyMs(stage)).share * 100, unit: '%' }];
+    return `GPU idle ${formatPart(idleIn(ms, busyMs(stage)).share, 1)}`;
   return stage.bound === null ? '' : `${stage.bound}-bound`;
 }
 

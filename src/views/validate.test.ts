@@ -40,7 +40,7 @@ test('shows errors by component and in total, with a sign', () => {
   const signed = plainText({ n: 0.042, unit: 'ratio', signed: true });
   expect([signed, plainText({ n: 0.000_01, unit: 'ratio', signed: true })]).toEqual([
     '+4.2\u00a0%',
-    '+0.0010\u00a0%',
+    '<0.01\u00a0%',
   ]);
 });
 

@@ -87,7 +87,8 @@ export function barWords(id: string): BarWords {
   const meaning = head === null ? null : barMeanings[head];
   const opClass = classOfBar(id);
   if (opClass !== null) {
-    const name = classLabel(opClass);
+    // "other, as measured" does not say other than what.
+    const name = opClass === 'other' ? 'other operations' : classLabel(opClass);
     if (head === 'inefficiency') return { label: `${name} above roofline`, meaning };
     return { label: head === 'nonessential' ? `avoidable ${name}` : `${name}, as measured`, meaning };
   }

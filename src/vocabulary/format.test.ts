@@ -143,7 +143,8 @@ it('a time has the same text whatever unit its document uses', () => {
 it('a difference has its sign unless it rounds to 0', () => {
   expect(formatSigned(0.042, 'ratio')).toBe('+4.2 %');
   expect(formatSigned(-0.12, 'ratio')).toBe('−12 %');
-  expect(formatSigned(0.000_068, 'ratio')).toBe('+0.0068 %');
+  expect(formatSigned(0.000_68, 'ratio')).toBe('+0.068 %');
+  expect(formatSigned(0.000_068, 'ratio')).toBe('<0.01 %');
   expect(formatSigned(-0.0006, 'ratio')).toBe('−0.060 %');
   expect(formatSigned(1e-9, 'ratio')).toBe('0 %');
   expect(formatSigned(3.2, 'ms')).toBe('+3.20 ms');

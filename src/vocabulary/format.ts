@@ -169,7 +169,7 @@ const digitsOf = (rung: Rung, digits: number): number => (rung.unit === 'ns' ? M
 
 /** Whether a value is an integer count: bytes, operations and parameters below the first prefix. */
 const isCounted = ({ factor, unit }: Rung, value: number): boolean =>
-  factor === 1 && ['B', 'FLOP', 'parameters'].includes(unit) && Number.isInteger(value);
+  ['B', 'FLOP', 'parameters'].includes(unit) && Math.abs(value / factor - Math.round(value / factor)) < 1e-6;
 
 /** Rates are not accurate to five digits: 34 013 becomes 34 000. */
 const isRate = ({ unit }: Rung): boolean => unit === 'tok/s' || unit === 'req/s';
@@ -184,7 +184,7 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   const rung = rungOf(value, name, digits);
   // A rounding error of a sum.
   if (rung.unit === 'ns' && Math.abs(value / rung.factor) < 1) return `0 ${name}`;
-  if (isCounted(rung, value)) return `${fixed(value, 0)} ${rung.unit}`;
+  if (isCounted(rung, value)) return `${fixed(value / rung.factor, 0)} ${rung.unit}`;
   const number = isRate(rung) ? Number(value.toPrecision(digits)) : value / rung.factor;
   return `${formatNumber(number, digitsOf(rung, digits))} ${rung.unit}`;
 }
@@ -229,7 +229,7 @@ export function formatWithRange(
 /** A difference with its sign: +4.2 %, −12 ms. One that rounds to 0 has no sign. */
 export function formatSigned(value: number, unit: string, digits = 3): string {
   const text = formatQuantity(value, unit, digits);
-  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+  return value > 0 && /^[^<]*[1-9]/.test(text) ? `+${text}` : text;
 }
 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
@@ -253,7 +253,7 @@ export function formatColumn(
   return { texts: values.map((value) => fixed(value / rung.factor, decimals)), unit: rung.unit };
 }
 
-/** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0. */
+/** A share (1 = 100 %) in percent: integer from 10 % on, one decimal below, two digits below 0.1 %, so that a measured share is never 0, and "<0.01 %". */
 export function formatPercent(share: number): string {
   return Number.isFinite(share) ? `${percentNumber(share * 100)} %` : noValue;
 }
@@ -267,6 +267,7 @@ export function formatPart(of: number, whole: number): string {
 function percentNumber(percent: number): string {
   const size = Math.abs(percent);
   if (size >= 9.95 || size < 1e-6) return fixed(percent, 0);
+  if (size < 0.01) return '<0.01';
   return size < 0.095 ? formatNumber(percent, 2) : fixed(percent, 1);
 }
 

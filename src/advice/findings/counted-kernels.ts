@@ -1,4 +1,4 @@
-import { bareKernelName } from '../../model/kernel-name.js';
+import { bareKernelName, byKernelKey, kernelKey } from '../../model/kernel-name.js';
 import type { CountersResult, KernelCounters } from '../../model/documents/counters.js';
 import { headlineTime } from '../../model/headline-time.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
@@ -59,9 +59,10 @@ export async function savingsByStage(
   kernels: readonly CountedKernel[],
 ): Promise<StageSaving[]> {
   const savings = new Map<PhaseKind, StageSaving>();
+  const namesOf = await timelineNames(context);
   let placed = false;
   for (const kernel of kernels) {
-    for (const { phase, class: className, ns } of await phaseTimes(context, kernel)) {
+    for (const { phase, class: className, ns } of await phaseTimes(context, kernel, namesOf(kernel.name))) {
       placed = true;
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
       const whole = waterfall && headlineTime(waterfall).value;
@@ -110,13 +111,28 @@ function worthALine(all: StageSaving[]): StageSaving[] {
 const profiledMs = (kernels: readonly KernelCounters[]) =>
   kernels.reduce((sum, { total_duration_ns: total }) => sum + (total.value ?? 0), 0) / 1e6;
 
+/** The timeline's names of a kernel of ncu: the tools demangle differently. */
+async function timelineNames({ scope, waterfalls }: FindingContext): Promise<(name: string) => string[]> {
+  if (!scope || waterfalls.length === 0) return () => [];
+  const rows = await scope.database.query<{ name: string; short_name: string | null }>(
+    'SELECT DISTINCT name, short_name FROM focus_kernels',
+  );
+  const byName = byKernelKey(rows, ({ name }) => name);
+  const byShortName = byKernelKey(rows, ({ short_name }) => short_name ?? '');
+  return (name) => {
+    const key = kernelKey(name);
+    return (byName.get(key) ?? byShortName.get(key) ?? []).map((row) => row.name);
+  };
+}
+
 /** Time of a kernel in each phase of the timeline: launches with the same grid, else with the same name. */
 async function phaseTimes(
-  { scope, waterfalls }: FindingContext,
+  { scope }: FindingContext,
   kernel: CountedKernel,
+  names: readonly string[],
 ): Promise<PhaseTime[]> {
-  if (!scope || waterfalls.length === 0) return [];
-  const named = `(name = ${literal(kernel.name)} OR short_name = ${literal(kernel.name)})`;
+  if (!scope || names.length === 0) return [];
+  const named = `name IN (${names.map(literal).join(', ')})`;
   const withSameGrid = await inPhases(scope.database, `${named} AND grid = ${literal(kernel.grid)}`);
   return withSameGrid.length > 0 ? withSameGrid : inPhases(scope.database, named);
 }

@@ -64,7 +64,7 @@ function spread(gpu: MeasuredGpu): Issue[] {
     {
       code: 'wide_spread',
       severity: 'warning',
-      text: `${place(gpu)}: runs of one operation vary strongly (standard deviation: ${each}).`,
+      text: `Roofline of ${place(gpu)}: repeated runs of one operation differ strongly (standard deviation: ${each}).`,
       count: wide.length,
     },
   ];

@@ -313,11 +313,16 @@ function attentionRows(sides: readonly Side[]): CompareResult['attention'] {
     .flatMap((phase) => {
       const implementations = sides.map((side) => attentionOf(side, phase));
       if (implementations.every((names) => names.length === 0)) return [];
-      const found = implementations.map((names) => names.join(' + ') || 'none recognized');
-      const switched = new Set(found).size > 1;
+      const hasPhase = sides.map(({ kernels }) => kernels.some((kernel) => kernel.phase === phase));
+      const found = implementations.map((names, index) =>
+        hasPhase[index] ? names.join(' + ') || 'none recognized' : `no ${phase}`,
+      );
+      const inPhase = found.filter((_, index) => hasPhase[index]);
+      if (inPhase.length < 2) return [];
+      const switched = new Set(inPhase).size > 1;
       const text = switched
         ? `Attention in ${phase} switched: ${found.join(' → ')}.`
-        : `Attention in ${phase} is ${found[0]} in all of them.`;
+        : `Attention in ${phase} is ${inPhase[0]} in all that have it.`;
       return [{ phase, implementations, switched, text }];
     });
 }

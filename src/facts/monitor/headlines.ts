@@ -1,5 +1,5 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
-import { formatBytes, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
+import { formatBytes, formatPart, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
   return metrics.find((series) => series.metric === metric)?.mean ?? null;
@@ -14,7 +14,7 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
   const utilization = meanOf(device.metrics, 'utilization_percent');
   if (utilization !== null)
     parts.push(
-      `${formatQuantity(utilization, '%')} busy on average${durationS === null ? '' : ` over ${formatQuantity(durationS, 's')}`}`,
+      `${formatPart(utilization, 100)} busy on average${durationS === null ? '' : ` over ${formatQuantity(durationS, 's')}`}`,
     );
   const { share, count } = device.idle;
   if (share.value !== null && count > 0)

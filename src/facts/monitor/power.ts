@@ -82,5 +82,5 @@ async function energyOf(database: SessionDatabase, scope: string): Promise<Figur
     [scope, metric],
   );
   if (!integral || integral.j === null) return noPower;
-  return figure(integral.j, 'J', `integral of ${metric} (trapezoids between samples)`, { n: integral.n });
+  return figure(integral.j, 'J', `integral of ${metric}, trapezoids between samples`, { n: integral.n });
 }

@@ -75,3 +75,19 @@ test('parts sum to the bar: excess traffic, causes, and kernels that ncu did not
   expect(less.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(0.08, 12);
   expect(inefficiencyParts(counted, 0.1, 0.2)).toEqual([]);
 });
+
+test('a kernel is found though nsys and ncu demangle its name differently', async () => {
+  const nsys = 'void vectorized_elementwise_kernel<(int)4, add<float>, (bool)1>(int, T2, T3)';
+  const ncu = 'void vectorized_elementwise_kernel<4, add<float>, true>(int, T2, T3)';
+  const session = await sessionOf({
+    ...rows,
+    kernels: [kernel(1, 10, 100, { name: nsys, short_name: 'vectorized_elementwise_kernel' })],
+    counters: rows.counters!.map((row) => ({ ...row, kernel_name: ncu })),
+  });
+  const database = await session.connect();
+  const scope = await traceScope(database, session.manifest);
+  await stageGroups(scope);
+  const found = await countedClasses(session, scope, false, { flops: null, bandwidth: 4.8e12 });
+  await database.close();
+  expect([...found.values()].map(({ ms }) => Number(ms.toFixed(9)))).toEqual([0.1]);
+});

@@ -1,9 +1,10 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
+import { byKernelKey, kernelKey } from '../../model/kernel-name.js';
 import { hasSubject } from '../../model/subjects.js';
 import type { Session } from '../../session/open.js';
 import { analyzeCounters } from '../counters/counters.js';
-import { literal, type TraceScope } from '../trace/scope.js';
+import type { TraceScope } from '../trace/scope.js';
 
 /** Time of those kernels of a class that ncu counted, split by cause. Times and counts are per mean instance, in ms. */
 interface CountedClass {
@@ -30,7 +31,8 @@ interface KernelRow {
 }
 
 /**
- * Matches kernels of the timeline with ncu's by name, and by grid where recorded, and sums the counters per class.
+ * Matches kernels of the timeline with ncu's by name, which the tools demangle differently, and by grid where recorded, and sums the
+ * counters per class.
  * Empty without counters.
  * @param roofs FLOP/s and B/s of the necessary times; null if unknown
  */
@@ -43,18 +45,19 @@ export async function countedClasses(
   const classesByStage = new Map<string, CountedClass>();
   if (!hasSubject(session.manifest, 'counters')) return classesByStage;
   const { kernels } = (await analyzeCounters(session)).data;
-  const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
-  if (names === '') return classesByStage;
+  if (kernels.length === 0) return classesByStage;
+  const countedByKey = byKernelKey(kernels, ({ name }) => name);
   await scope.need('spans', 'members');
   const rows = await scope.database.query<KernelRow>(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
      SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
        SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
-       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'}
-       WHERE name IN (${names}) OR short_name IN (${names})) JOIN total USING (grp) GROUP BY ALL`,
+       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
+       JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {
-    const named = kernels.filter(({ name }) => name === row.name || name === row.short_name);
+    const named =
+      countedByKey.get(kernelKey(row.name)) ?? countedByKey.get(kernelKey(row.short_name ?? '')) ?? [];
     const counters = named.find(({ grid }) => grid === row.grid) ?? named[0];
     if (counters) add(classesByStage, row, counters, roofs);
   }

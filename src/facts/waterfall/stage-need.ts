@@ -27,10 +27,10 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
   const { model, peaks, steps, roofs } = facts;
   if (group.kind === 'load') return loading(facts);
   if (group.kind === 'other') {
-    return missing('own_range', 'a user range: its necessary work is not known');
+    return missing('own_range', 'the necessary work of a user range is not known');
   }
   if (group.kind === 'training') {
-    return missing('training', 'a training step: only the necessary work of inference is known');
+    return missing('training', 'only the necessary work of inference is known, not of training');
   }
   if ('reason' in model) return model;
   switch (group.kind) {

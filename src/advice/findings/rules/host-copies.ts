@@ -176,7 +176,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Exposed H2D copies: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory delay ${part(stake, wall)} of ${everyInstance(kind)}`,
+    title: `Exposed H2D copies: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${formatQuantity((bytes * 1e3) / Math.max(dur, 1e-9), 'B/s')}, and ${ms(exposed)} of it is exposed. ${pageable ? fromPageable : 'The copy precedes the kernels in the same stream.'}`,
     change: changeOf(pageable),

@@ -147,7 +147,7 @@ async function finding(
   const gain = Math.max(0, stake - onDeviceMs);
   return {
     stage: kind,
-    title: `Logits copied to the host: ${mib(bytes)} in ${everyInstance(kind)}, which delays it by ${part(stake, wall)}`,
+    title: `Logits copied to the host: ${mib(bytes)} take ${part(stake, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: stake,
     cause: `${instanceWord(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} exposed)${after > 0 ? `; the host then works on them for ${ms(after)} while the device waits` : ''}${back ? `; ${mib(back.bytes)} are copied back (${ms(back.ms)})` : ''}. Token ids would take 8 bytes per sequence.`,
     change: {
