@@ -36,7 +36,7 @@ export interface ImportOptions {
   /** Save the raw files in addition to the tables. */
   keepRaw: boolean;
   /** Ids used by earlier captures of the same session. */
-  usedIds?: readonly string[];
+  usedCaptureIds?: readonly string[];
   /** The captures are of one rank of a job, or of the ranks of one of its hosts. */
   part?: boolean;
   /** Continue after a bad file (`run`); otherwise the first bad file fails the import. */
@@ -132,7 +132,7 @@ export async function importCaptures(
     if (found) known.push(found);
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
-  ensureAlone(known, files.length + (options.usedIds?.length ?? 0));
+  ensureAlone(known, files.length + (options.usedCaptureIds?.length ?? 0));
   for (const capture of known) imported.issues.push(...clockIssues(capture));
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
@@ -151,7 +151,7 @@ export async function importCaptures(
   const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
   // A partially read capture keeps its id.
-  const usedIds = [...(options.usedIds ?? [])];
+  const usedIds = [...(options.usedCaptureIds ?? [])];
   for (const capture of known) {
     const execution = executionOf(capture, timeline ?? capture, secrets);
     const captureId = freeId(capture, usedIds);
@@ -199,7 +199,7 @@ export async function importCaptures(
     }
   }
   // Captures added to an existing session are not compared with its earlier ones. A library that recorded its own calls has better data.
-  if (options.usedIds === undefined && session.rows('collectives') === 0)
+  if (options.usedCaptureIds === undefined && session.rows('collectives') === 0)
     await keepRanks(session, imported, options);
   return imported;
 }
