@@ -1,4 +1,5 @@
 import type { ExplainResult, StageWaterfall } from '../model/documents/explain.js';
+import { halfInterval } from '../model/half-interval.js';
 import { busyMs, headlineTime, idleIn, isProfiled } from '../model/headline-time.js';
 import { formatFactor, formatMs, formatPart } from '../vocabulary/format.js';
 import type { Text, Value } from './block.js';
@@ -40,12 +41,16 @@ function throughputOf(stage: StageWaterfall): Text {
 }
 
 function limitOf(stage: StageWaterfall): Text {
-  const ms = headlineTime(stage).value;
+  const time = headlineTime(stage);
+  const ms = time.value;
+  const half = halfInterval(time) ?? 0;
   const roofline = stage.roofline_ms;
   if (roofline.value === null || ms === null) return 'roofline unknown';
   const limit: Value = { n: roofline.value, unit: 'ms' };
   const times = ms / roofline.value;
-  return times < 1.05 ? ['at its roofline (', limit, ')'] : [`${formatFactor(times)} roofline (`, limit, ')'];
+  return times < 1.05
+    ? ['at its roofline (', limit, ')']
+    : [`${formatFactor(times, half / roofline.value)} roofline (`, limit, ')'];
 }
 
 function holdsBack(stage: StageWaterfall): Text {

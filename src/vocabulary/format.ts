@@ -147,9 +147,9 @@ export function formatTimeTick(ns: number, stepNs: number): string {
   return `${fixed(ns / factor, Math.max(0, Math.ceil(-Math.log10(stepNs / factor) - 1e-9)))}${nbsp}${unit}`;
 }
 
-/** A factor: 26.0×, 1.85×, 0.990×. */
-export const formatFactor = (factor: number): string =>
-  Number.isFinite(factor) ? `${formatNumber(factor)}×` : noValue;
+/** A factor: 26.0×, 1.85×, 0.990×; with the digits that an uncertainty of ± `half` supports. */
+export const formatFactor = (factor: number, half = 0): string =>
+  Number.isFinite(factor) ? `${numberWithin(factor, half, { from: 0, factor: 1, unit: '' })}×` : noValue;
 
 /** The unit for a value as displayed: 999.9 ms become 1.00 s, 1023.9 MiB become 1.00 GiB. */
 function rungOf(value: number, unit: string, digits = 3): Rung {

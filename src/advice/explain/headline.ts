@@ -1,5 +1,6 @@
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
+import { halfInterval } from '../../model/half-interval.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import type { Headline } from '../../session/headline.js';
 import { leadStage } from './sentences.js';
@@ -19,7 +20,9 @@ export function headlineOf(
   const time = headlineTime(stage);
   const ms = time.value;
   if (ms === null) return null;
-  const times = roofline.value ? `, ${formatFactor(ms / roofline.value)} roofline` : '';
+  const times = roofline.value
+    ? `, ${formatFactor(ms / roofline.value, (halfInterval(time) ?? 0) / roofline.value)} roofline`
+    : '';
   const name = kind === 'outside' ? 'capture' : kind;
   return {
     text: `${name} ${formatFigure(time)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`,
