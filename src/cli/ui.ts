@@ -76,7 +76,13 @@ export function define(command: Command): void {
       let loading: Promise<Hono> | undefined;
       const app = (): Promise<Hono> =>
         (loading ??= import('../ui/app.js').then(({ uiApp }) =>
-          uiApp({ homes, host: options.host, token, report: (error) => warn(messageOf(error)) }),
+          uiApp({
+            homes,
+            host: options.host,
+            token,
+            first: key,
+            report: (error) => warn(messageOf(error)),
+          }),
         ));
       const server = await listen(async (request) => (await app()).fetch(request), options);
       const { port } = server.address() as AddressInfo;

@@ -14,6 +14,7 @@ const homes = new Homes([mine, team]);
 
 beforeAll(() => {
   app = uiApp({
+    first: null,
     homes,
     host: '127.0.0.1',
     token,

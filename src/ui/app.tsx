@@ -51,12 +51,14 @@ export interface UiOptions {
   /** Host name that the server listens on, as typed. */
   host: string;
   token: string;
+  /** Key of the session that is opened first: its overview is computed while the browser starts. */
+  first: string | null;
   /** Logs errors for which there is no error page. */
   report: (error: unknown) => void;
 }
 
 /** The pages of `inferscope ui`: read-only; a session is addressed by its id, never by a path. */
-export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
+export function uiApp({ homes, host, token, first, report: log }: UiOptions): Hono {
   const app = new Hono();
   const opened = new OpenSessions(homes);
   app.use(securityHeaders);
@@ -178,6 +180,12 @@ export function uiApp({ homes, host, token, report: log }: UiOptions): Hono {
     );
   });
   app.route('/s/:id/api', timelineApi(opened, log));
+  // A failure is shown by the page, which computes it again.
+  if (first !== null)
+    opened
+      .get(first)
+      .then(explained)
+      .catch(() => {});
   return app;
 }
 
@@ -272,9 +280,10 @@ async function scripts() {
   return { clientScript: await text('report-client'), readingScript: await text('report-reading') };
 }
 
-async function overview(openSession: OpenSession, typed: string | undefined): Promise<string> {
-  const { session, executions } = openSession;
-  const { analyzed, explain, places } = await once(openSession, 'overview', async () => {
+/** The analysis of a session, with the place of each finding and bar in its timeline. */
+const explained = (openSession: OpenSession) =>
+  once(openSession, 'overview', async () => {
+    const { session, executions } = openSession;
     openSession.doing = 'summing up times';
     try {
       const found = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
@@ -284,6 +293,10 @@ async function overview(openSession: OpenSession, typed: string | undefined): Pr
       openSession.doing = null;
     }
   });
+
+async function overview(openSession: OpenSession, typed: string | undefined): Promise<string> {
+  const { session } = openSession;
+  const { analyzed, explain, places } = await explained(openSession);
   const path = sessionPath(openSession.key);
   const chosen = (typed ?? '').split(',').filter((change) => change !== '');
   const offered = offeredFor(session, explain?.data);

@@ -32,11 +32,11 @@ export function timelineSection({
   }
   const { density, events, lanes, names, dropped } = timeline;
   const tiles = new Map(kernels.map(({ name, tile }) => [name, tile]));
-  const textOf = ({ lane, name: index }: (typeof events)[number]): string => {
-    const name = names[index] ?? '';
+  const labels = names.map((name) => kernelLabel(name, tiles.get(name) ?? null));
+  const textOf = ({ lane, name }: (typeof events)[number]): string => {
     const what = lanes[lane]?.what;
-    if (what === 'idle') return idleCauseLabel(name);
-    return what === 'kernels' ? kernelLabel(name, tiles.get(name) ?? null) : name;
+    if (what === 'idle') return idleCauseLabel(names[name] ?? '');
+    return (what === 'kernels' ? labels : names)[name] ?? '';
   };
   const shown = events.toSorted((a, b) => b.dur_ns - a.dur_ns).slice(0, longest);
   return {

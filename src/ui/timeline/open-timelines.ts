@@ -10,6 +10,8 @@ export interface OpenSession {
   /** Key in URLs. */
   key: string;
   session: Session;
+  /** Keeps the session's database open between requests: opening it takes longer than most pages. */
+  database: SessionDatabase;
   executions: string[];
   timelines: Map<string, Promise<LoadedTimeline>>;
   /** Earlier results by name: a session never changes. */
@@ -51,7 +53,10 @@ export class OpenSessions {
     // Moves the session to the end: the least recently used one is dropped first.
     this.sessions.delete(state);
     this.sessions.set(state, known);
-    for (const old of [...this.sessions.keys()].slice(0, -maxOpen)) this.sessions.delete(old);
+    for (const [old, openSession] of [...this.sessions].slice(0, -maxOpen)) {
+      this.sessions.delete(old);
+      openSession.then(({ database }) => database.close()).catch(() => {});
+    }
     return known;
   }
 
@@ -65,18 +70,15 @@ export class OpenSessions {
 
 async function openedOf(key: string, session: Session): Promise<OpenSession> {
   const database = await session.connect();
-  try {
-    return {
-      key,
-      session,
-      executions: await executionsOf(database),
-      timelines: new Map(),
-      answers: new Map(),
-      doing: null,
-    };
-  } finally {
-    await database.close();
-  }
+  return {
+    key,
+    session,
+    database,
+    executions: await executionsOf(database),
+    timelines: new Map(),
+    answers: new Map(),
+    doing: null,
+  };
 }
 
 /** Executions with events, most GPU work first; in a session without a GPU those with operators. */
