@@ -7,8 +7,10 @@ import { latencyLabels } from '../vocabulary/loads.js';
 import { formatCount, formatQuantity, plural } from '../vocabulary/format.js';
 import { ganttRequests, requestGantt } from './requests-gantt.js';
 
-/** Maximum requests in charts over the send time. */
-const mostDrawn = 5000;
+/** Charts with more requests draw points that cover each other once. */
+const allDrawn = 5000;
+/** Columns and rows of a chart over the send time in which points cover each other: smaller than a symbol. */
+const cells = { columns: 600, rows: 60 };
 const mostListed = 500;
 /** Maximum requests in flight drawn in one file, which has no links to further ones. */
 const mostInFlight = 1000;
@@ -23,16 +25,15 @@ type Latency = (typeof latencies)[number][0];
 /** Single requests of a load: when each was sent and finished, latencies over that time, and the slowest requests. */
 export function requestSections(requests: readonly TimedRequest[], loads: Loads): Section[] {
   const { execution, executions, linkTo, nameOf, pages = 1, others } = loads;
-  const drawn = Math.ceil(mostDrawn / pages);
   const listed = Math.ceil(mostListed / pages);
   const timed = requests.every(({ sent_s }) => sent_s !== null);
   const slowest = requests.toSorted((a, b) => (b.e2e_ms ?? -1) - (a.e2e_ms ?? -1));
-  const shownRequests = new Set(slowest.slice(0, drawn));
-  const shown = requests.filter((request) => shownRequests.has(request));
+  const covered = requests.length > allDrawn / pages;
+  const columns = covered ? Math.ceil(cells.columns / pages) : null;
   const failed = requests.filter(({ status }) => status !== null && status !== 'ok').length;
   const panels = latencies
-    .filter(([id]) => shown.some((request) => request[id] !== null))
-    .map(([id, title]): Panel => ({ title, unit: 'ms', series: seriesOf(shown, id, timed) }));
+    .filter(([id]) => requests.some((request) => request[id] !== null))
+    .map(([id, title]): Panel => ({ title, unit: 'ms', series: seriesOf(requests, id, timed, columns) }));
   const choice: Block[] =
     executions.length < 2
       ? []
@@ -68,7 +69,7 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
         {
           t: 'text',
           text: `${plural(requests.length, 'request')}, ${failed} failed. Circles are measured requests, squares warm-up, triangles failures.${
-            shownRequests.size < requests.length ? ` Charts have the ${drawn} slowest.` : ''
+            covered ? ' Points that cover each other are drawn once.' : ''
           }${requests.length > listed ? ` The table has the ${listed} slowest; all: ${others}` : ''}`,
         },
         ...(panels.length > 0
@@ -190,11 +191,30 @@ const requestTable = (
 const quantity = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'not recorded' } : { n, unit };
 
-function seriesOf(requests: readonly TimedRequest[], id: Latency, timed: boolean): Series[] {
-  const points = (of: (request: TimedRequest) => boolean): Point[] =>
-    requests.flatMap((request, index): Point[] =>
-      of(request) && request[id] !== null ? [[timed ? request.sent_s! : index, request[id]]] : [],
-    );
+/** @param columns of the cells in which one point is drawn; null draws every point */
+function seriesOf(
+  requests: readonly TimedRequest[],
+  id: Latency,
+  timed: boolean,
+  columns: number | null,
+): Series[] {
+  const at = (request: TimedRequest, index: number): number => (timed ? request.sent_s! : index);
+  const width = requests.reduce((most, request, index) => Math.max(most, at(request, index)), 0) || 1;
+  const height = requests.reduce((most, request) => Math.max(most, request[id] ?? 0), 0) || 1;
+  const points = (of: (request: TimedRequest) => boolean): Point[] => {
+    const highest = new Map<string, Point>();
+    for (const [index, request] of requests.entries()) {
+      const y = request[id];
+      if (!of(request) || y === null) continue;
+      const x = at(request, index);
+      const cell =
+        columns === null
+          ? String(index)
+          : `${Math.floor((x / width) * columns)} ${Math.floor((y / height) * cells.rows)}`;
+      if (y > (highest.get(cell)?.[1] ?? -1)) highest.set(cell, [x, y]);
+    }
+    return [...highest.values()];
+  };
   const series: Series[] = [
     {
       name: 'measured',
