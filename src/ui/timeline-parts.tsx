@@ -74,7 +74,7 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
       id="timeline"
       tabindex={0}
       role="application"
-      aria-label="Timeline: W and S zoom, A and D move, F fits, V sums up what is seen, M measures, C closes"
+      aria-label="Timeline: W and S zoom, A and D move, F fits, V sums up what is seen, M measures, C closes all but one group, Up and Down choose a group, Enter closes or opens it"
     >
       <canvas></canvas>
     </div>
@@ -85,8 +85,8 @@ export const TimelineParts: FC<{ executions: readonly string[]; execution: strin
         <p class="hint">
           Wheel or <kbd>W</kbd> <kbd>S</kbd> zoom, drag or <kbd>A</kbd> <kbd>D</kbd> move, <kbd>Shift</kbd>{' '}
           and drag sums up and lists what is inside, <kbd>V</kbd> what is seen, a click shows an event and
-          what launched it, <kbd>/</kbd> searches. A click on a rank or GPU closes it, <kbd>C</kbd> all
-          others.
+          what launched it, <kbd>/</kbd> searches. A click on a rank or GPU closes it, <kbd>↑</kbd>{' '}
+          <kbd>↓</kbd> <kbd>Enter</kbd> too, <kbd>C</kbd> all others.
         </p>
       </div>
       <div id="selection"></div>

@@ -171,6 +171,23 @@ it('collapses ranks and expands them again, by click and key, and for an event i
   await expect.poll(height).toBe(open);
   await page.keyboard.press('c');
   await expect.poll(height).toBeLessThan(open);
+  await page.keyboard.press('c');
+  await expect.poll(height).toBe(open);
+  // Without a mouse: the second group is the stages of rank 0.
+  await page.focus('#timeline');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  expect(await page.textContent('#status')).toBe('Stages, open');
+  await page.keyboard.press('Enter');
+  await expect.poll(height).toBeLessThan(open);
+  expect(await page.textContent('#status')).toMatch(/^Stages, closed: \d+ lanes?$/);
+  await expect.poll(() => new URL(page.url()).searchParams.get('closed')).toBe('rank 0 Stages');
+  await page.keyboard.press('Space');
+  await expect.poll(height).toBe(open);
+  await page.keyboard.press('Tab');
+  expect(await page.textContent('#status')).toBe('');
+  await page.keyboard.press('c');
+  await expect.poll(height).toBeLessThan(open);
   await page.keyboard.press('/');
   await page.keyboard.type('nccl');
   await page.keyboard.press('Enter');

@@ -1,6 +1,6 @@
 import { formatQuantity, formatTimeTick, plural } from '../../vocabulary/format.js';
 import { binsPerTile, type LaneRecord } from '../timeline/tile-format.js';
-import { axisHeight, counterHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
+import { axisHeight, counterHeight, headHeight, laneHeight, type LaneRow, type Layout } from './rows.js';
 import type { Range } from './range.js';
 import { drawShares } from './shares.js';
 import { Tiles } from './tiles.js';
@@ -25,6 +25,8 @@ export interface Scene {
   selected: Mark | null;
   event: { lane: number; start: number; end: number } | null;
   launch: { lane: number; start: number; end: number } | null;
+  /** Key of the group that the keyboard acts on. */
+  head: string | null;
 }
 
 /** An event under a point of the picture: its lane and index, as its tile has them. */
@@ -263,7 +265,7 @@ function overlays(canvas: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout }: Scene): void {
+function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layout, head }: Scene): void {
   canvas.fillStyle = theme.surface;
   canvas.fillRect(0, 0, gutter, height);
   canvas.strokeStyle = theme.line;
@@ -271,7 +273,13 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   canvas.moveTo(gutter - 0.5, 0);
   canvas.lineTo(gutter - 0.5, height);
   canvas.stroke();
-  for (const { top, label, depth, hidden } of layout.heads) {
+  for (const { top, label, depth, hidden, key } of layout.heads) {
+    if (key === head) {
+      canvas.strokeStyle = theme.link;
+      canvas.lineWidth = 2;
+      canvas.strokeRect(1, top + 1, gutter - 3, headHeight - 2);
+      canvas.lineWidth = 1;
+    }
     canvas.fillStyle = theme.ink;
     canvas.font = `600 ${font}`;
     canvas.fillText(`${hidden > 0 ? '▸' : '▾'} ${label}`, 4 + 8 * depth, top + 11, gutter - 8 - 8 * depth);

@@ -4,7 +4,7 @@ import type { Counter, TimelineShown, TrackShown } from '../timeline/shown.js';
 export const axisHeight = 22;
 export const laneHeight = 16;
 const trackGap = 6;
-const headHeight = 20;
+export const headHeight = 20;
 export const counterHeight = 30;
 
 /** A row of the picture that shows one lane. */

@@ -1,6 +1,7 @@
 import { formatTimeTick } from '../../vocabulary/format.js';
 import { safeText } from '../../render/safe-text.js';
 import { draw, type Scene } from './draw.js';
+import { groupKeys } from './groups.js';
 import { keys } from './keys.js';
 import { byId, element, eventPanel } from './panel.js';
 import { pointers } from './pointers.js';
@@ -53,6 +54,7 @@ async function start(source: TimelineSource): Promise<void> {
     selected: null,
     event: null,
     launch: null,
+    head: null,
   };
 
   let waiting = 0;
@@ -235,6 +237,14 @@ async function start(source: TimelineSource): Promise<void> {
       sumUp();
     },
     toggle,
+  });
+
+  groupKeys({
+    box,
+    scene,
+    toggle,
+    redraw,
+    report: (text) => (status.textContent = text === '' ? source.note : text),
   });
 
   const search = byId<HTMLInputElement>('search');

@@ -1,0 +1,56 @@
+import { plural } from '../../vocabulary/format.js';
+import type { Scene } from './draw.js';
+
+/** What the keys of a timeline's groups act on. */
+interface Grouped {
+  /** The scrolling element: the keys work while it has the focus. */
+  box: HTMLElement;
+  scene: Scene;
+  /** Collapses or expands the rows of a group. */
+  toggle: (key: string) => void;
+  redraw: () => void;
+  /** Reports the chosen group to who does not see it. */
+  report: (text: string) => void;
+}
+
+/** Up and Down choose a group of rows, Enter or Space collapses or expands it. Elsewhere on the page these keys do what they always do. */
+export function groupKeys({ box, scene, toggle, redraw, report }: Grouped): void {
+  const choose = (step: number): void => {
+    const { heads } = scene.layout;
+    const at = heads.findIndex(({ key }) => key === scene.head);
+    const chosen = heads[at === -1 ? (step > 0 ? 0 : heads.length - 1) : at + step];
+    if (chosen) scene.head = chosen.key;
+    show();
+  };
+  const show = (): void => {
+    const head = scene.layout.heads.find(({ key }) => key === scene.head);
+    if (!head) return;
+    const { top, label, hidden } = head;
+    if (top < box.scrollTop + 20 || top > box.scrollTop + box.clientHeight - 40)
+      box.scrollTop = Math.max(0, top - box.clientHeight / 3);
+    report(`${label}, ${hidden > 0 ? `closed: ${plural(hidden, 'lane')}` : 'open'}`);
+    redraw();
+  };
+  const actions: Record<string, () => void> = {
+    ArrowDown: () => choose(1),
+    ArrowUp: () => choose(-1),
+  };
+  for (const key of ['Enter', ' '])
+    actions[key] = () => {
+      if (scene.head === null) return choose(1);
+      toggle(scene.head);
+      show();
+    };
+  box.addEventListener('keydown', (key) => {
+    const action = actions[key.key];
+    if (!action || key.ctrlKey || key.metaKey || key.altKey || key.shiftKey) return;
+    key.preventDefault();
+    action();
+  });
+  box.addEventListener('blur', () => {
+    if (scene.head === null) return;
+    scene.head = null;
+    report('');
+    redraw();
+  });
+}
