@@ -21,6 +21,8 @@ interface ChosenProps {
   /** The execution with these events in its timeline; null if there is none. */
   execution: string | null;
   title: string;
+  /** Full name, shown if the title differs. */
+  name?: string;
   row: NamedDurations & { class: OpClass };
   /** Noun for the events, singular and plural. */
   counted: readonly [string, string];
@@ -31,6 +33,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   session,
   execution,
   title,
+  name = title,
   row,
   counted,
   children,
@@ -57,6 +60,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   return (
     <section id="chosen">
       <h2>{safeText(title)}</h2>
+      {name !== '' && name !== title && <p class="spread">{safeText(name)}</p>}
       <dl class="figures">
         {figures.map(([label, text]) => (
           <div>

@@ -157,7 +157,8 @@ export function namedPage<T extends NamedRow>({
           <ChosenEvents
             session={session}
             execution={shown.execution}
-            title={row.name || 'without a name'}
+            title={nameOf(row) || 'without a name'}
+            name={row.name}
             row={row}
             counted={counted}
           >

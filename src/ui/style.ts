@@ -19,14 +19,17 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 #editor .cm-content { caret-color: var(--ink); } #editor .cm-tooltip { background: var(--surface); color: var(--ink); border: 1px solid var(--line); } #editor .cm-tooltip li[aria-selected] { background: var(--link); color: var(--surface); }
 #editor .cm-completionInfo { max-width: min(24rem, 80vw); padding: .25rem .5rem; white-space: normal; } #editor .cm-completionDetail { color: inherit; opacity: .8; }
 .tok-keyword { color: var(--link); font-weight: 600; } .tok-string, .tok-number { color: var(--good, inherit); } .tok-comment { color: var(--muted); font-style: italic; }
-#timeline { position: relative; background: var(--surface); border: 1px solid var(--line); border-radius: 4px; overflow-x: hidden;
+/* The overview has a section with this id. */
+div#timeline { position: relative; background: var(--surface); border: 1px solid var(--line); border-radius: 4px; overflow-x: hidden;
   overflow-y: auto; max-height: 62vh; min-height: 8rem; }
-#timeline canvas { display: block; touch-action: none; cursor: default; }
+div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #status { margin: .25rem 0; min-height: 1.2em; }
 #details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
-#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 2rem; align-items: start; } #details .columns .scroll { margin-top: 0; }
+#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .75rem 2rem; align-items: start; } #details .columns .scroll { margin-top: 0; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
+/* One long text does not push the other columns out of sight. */
+#answer td { max-width: 34rem; overflow: hidden; text-overflow: ellipsis; }
 #legend { display: flex; flex-wrap: wrap; gap: .125rem 1.5rem; font-size: .8125rem; color: var(--muted); padding: 0 .25rem; }
 #legend p { display: flex; flex-wrap: wrap; gap: .125rem .75rem; margin: 0; max-width: none; }
 #filter { min-width: 14rem; } table.sessions td { vertical-align: middle; } table.sessions .wraps { min-width: 13rem; overflow-wrap: anywhere; } table.sessions .fits { white-space: normal; overflow-wrap: break-word; } table.sessions [data-head=Headline] { min-width: 10rem; }
@@ -34,11 +37,11 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
 .whole { max-height: none; }
 .histogram { display: block; width: 100%; height: 7rem; border-bottom: 1px solid var(--line); }
 .icicle { position: relative; overflow: hidden; } .icicle > * { position: absolute; height: 1.5rem; padding: .125rem 0; overflow: hidden;
-  white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; }
+  white-space: nowrap; text-indent: 4px; font-size: .75rem; text-decoration: none; color: var(--ink); border: solid var(--surface); border-width: 0 1px 1px 0; text-overflow: ellipsis; }
 .icicle > :not([class*=c-]) { background: var(--raised); } .icicle > [class*=c-] { color: #fff; text-shadow: 0 0 2px #000, 0 0 2px #000; }
 .icicle a:hover, .icicle a:focus-visible { border-color: var(--ink); outline-offset: -2px; }
 .ends { display: flex; justify-content: space-between; gap: 1rem; max-width: none; }
-#chosen h2 { font-size: 1.0625rem; overflow-wrap: anywhere; } tr[aria-current] { background: var(--raised); }
+#chosen :is(h2, p) { overflow-wrap: anywhere; } #chosen h2 { font-size: 1.0625rem; } tr[aria-current] { background: var(--raised); }
 .figures { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: .5rem 0 1rem; } .figures dt { color: var(--muted); font-size: .8125rem; }
 .figures dd { margin: 0; font-variant-numeric: tabular-nums; }
 @media screen and (max-width: 600px) {
@@ -48,6 +51,7 @@ main.narrow { max-width: 1360px; margin: 0 auto; padding: 1rem; } main.wide { pa
   /* The values of a row are inline, so that a page of hundreds of names stays short. */
   :is(#named, #selected) tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } :is(#named, #selected) td { padding: 0; gap: .25rem; } :is(#named, #selected) td:first-child { flex-basis: 100%; font-size: .875rem; }
   :is(#named, #selected) td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
+  #details .columns table { width: 100%; } #answer td { max-width: 14rem; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
 import { inferscope } from '../cli/profile-cli.js';
 import { fixture, UiPages } from './ui-pages.js';
 import { timelineReady as ready } from './ui-server.js';
@@ -168,6 +169,16 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.close();
   });
 
+  it('shows every section of the overview whole', async () => {
+    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
+    const sections = await page.$$eval('main section', (found) =>
+      found.map(({ id, scrollHeight, clientHeight }) => ({ id, cut: scrollHeight - clientHeight })),
+    );
+    expect(sections.length).toBeGreaterThan(10);
+    expect(sections.filter(({ cut }) => cut > 1)).toEqual([]);
+    await page.close();
+  });
+
   it('runs SQL, reports errors in it, and saves CSV', async () => {
     const page = await ui.open(
       `/s/${ui.idOf('launch_bound_decode-fault')}/sql?q=SELECT%20count(*)%20AS%20n%20FROM%20kernels`,
@@ -218,7 +229,8 @@ describe('every page of inferscope ui in Chromium', () => {
     await first.locator('a').focus();
     await page.keyboard.press('Enter');
     await page.waitForSelector('#chosen');
-    expect(await page.textContent('#chosen h2')).toBe(name);
+    expect(await page.textContent('#chosen h2')).toBe(kernelLabel(name));
+    expect(await page.textContent('#chosen')).toContain(name);
     const bars = await page.locator('.histogram title').allTextContents();
     const counted = bars.map((text) => Number(/: (.*) launch/.exec(text)![1]!.replaceAll(/\D/g, '')));
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(launches);

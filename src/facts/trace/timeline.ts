@@ -32,7 +32,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const marked = await database.query<TraceTimeline['stages'][number]>(
     `WITH shown_stages AS (SELECT s.*, s.phase AS kind FROM focus_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
-     SELECT ${label} AS label, coalesce(kind, 'outside') AS kind,
+     SELECT ${stageLabel} AS label, coalesce(kind, 'outside') AS kind,
             CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
             start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
      FROM shown_stages ORDER BY start_ns, dur_ns DESC LIMIT 400`,
@@ -94,8 +94,8 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   };
 }
 
-/** Ranges of inferscope (inferscope:decode:1:0) are labeled with their stage. */
-const label =
+/** SQL of the label of a stage: ranges of inferscope (inferscope:decode:1:0) are labeled with their stage. */
+export const stageLabel =
   "CASE WHEN raw_name IS NULL OR starts_with(raw_name, 'inferscope:') THEN concat_ws(' ', kind, step_index) ELSE raw_name END";
 
 /** SQL of operators with their lane. Callees are in lower lanes. */

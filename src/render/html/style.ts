@@ -121,8 +121,10 @@ summary { cursor: pointer; color: var(--link); padding: .25rem 0; width: fit-con
 /* A shadow at an edge behind which the table goes on: the surface that covers it scrolls along. */
 .scroll { background: linear-gradient(to right, var(--surface) 40%, transparent) left / 2.5rem 100% no-repeat local,
   linear-gradient(to left, var(--surface) 40%, transparent) right / 2.5rem 100% no-repeat local,
+  linear-gradient(to top, var(--surface) 40%, transparent) bottom / 100% 2.5rem no-repeat local,
   linear-gradient(to right, var(--edge), transparent) left / .875rem 100% no-repeat scroll,
-  linear-gradient(to left, var(--edge), transparent) right / .875rem 100% no-repeat scroll; }
+  linear-gradient(to left, var(--edge), transparent) right / .875rem 100% no-repeat scroll,
+  linear-gradient(to top, var(--edge), transparent) bottom / 100% .875rem no-repeat scroll; }
 .scroll + .scroll, .notes + .scroll, p + .scroll { margin-top: .75rem; }
 table { border-collapse: collapse; font-size: .875rem; min-width: min(100%, 30rem); }
 caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .25rem 0; position: sticky; left: 0; }

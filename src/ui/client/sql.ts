@@ -1,3 +1,4 @@
+import { safeText } from '../../render/safe-text.js';
 import { json } from './fetched.js';
 import { element } from './panel.js';
 import { sqlEditor, type TableDescribed } from './sql-editor.js';
@@ -23,6 +24,9 @@ const editor = sqlEditor(
   () => void ask(),
 );
 
+/** Longer cells may be cut, so they show their text on hover. */
+const hintLength = 20;
+
 async function ask(): Promise<void> {
   answered.textContent = 'running …';
   save.disabled = true;
@@ -35,7 +39,20 @@ async function ask(): Promise<void> {
     answered.textContent = `${rows.length} rows${truncated ? ', more were left out' : ''}${rows.length > rowsShown ? `, ${rowsShown} shown` : ''}`;
     const numeric = columns.map(({ type }) => /INT|DOUBLE|FLOAT|DECIMAL/.test(type));
     const row = (cells: (Node | string)[], tag: 'td' | 'th'): HTMLElement =>
-      element('tr', {}, ...cells.map((cell, i) => element(tag, numeric[i] ? { class: 'number' } : {}, cell)));
+      element(
+        'tr',
+        {},
+        ...cells.map((cell, i) =>
+          element(
+            tag,
+            {
+              ...(numeric[i] ? { class: 'number' } : {}),
+              ...(typeof cell === 'string' && cell.length > hintLength ? { title: safeText(cell) } : {}),
+            },
+            cell,
+          ),
+        ),
+      );
     answer.append(
       element(
         'table',

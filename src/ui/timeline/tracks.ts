@@ -1,3 +1,4 @@
+import { stageLabel } from '../../facts/trace/timeline.js';
 import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
@@ -28,11 +29,12 @@ interface Source {
   table: TrackTable;
   /** Columns that distinguish the tracks of a table. */
   key: readonly ('rank' | 'host' | 'pid' | 'tid' | 'device' | 'stream')[];
-  /** SQL of an event's name, of the tile in its label, and of its class number. */
+  /** SQL of an event's name and of its class number. */
   name: string;
-  tile?: string;
   class: string;
   end: string;
+  /** What pages show instead of the name, from the name and a further SQL text of the event. */
+  label?: { from: string; of: (name: string, text: string | null) => string };
 }
 
 const threadKey = ['rank', 'host', 'pid', 'tid'] as const;
@@ -40,7 +42,14 @@ const streamKey = ['rank', 'host', 'device', 'stream'] as const;
 const end = 'start_ns + dur_ns';
 
 const sources: readonly Source[] = [
-  { table: 'stages', key: threadKey, name: 'raw_name', class: numbered(stageKinds, 'kind'), end: 'end_ns' },
+  {
+    table: 'stages',
+    key: threadKey,
+    name: `coalesce(raw_name, ${stageLabel})`,
+    class: numbered(stageKinds, 'kind'),
+    end: 'end_ns',
+    label: { from: stageLabel, of: (name, label) => label ?? name },
+  },
   { table: 'ops', key: threadKey, name: 'name', class: numbered(opClasses, 'class'), end },
   { table: 'api_calls', key: threadKey, name: 'name', class: numbered(apiKinds, apiKind), end },
   { table: 'gaps', key: ['rank', 'host', 'device'], name: "''", class: '0', end },
@@ -48,9 +57,9 @@ const sources: readonly Source[] = [
     table: 'kernels',
     key: streamKey,
     name: 'coalesce(name, short_name)',
-    tile: 'tile',
     class: numbered(opClasses, 'class'),
     end,
+    label: { from: 'tile', of: kernelLabel },
   },
   { table: 'copies', key: streamKey, name: 'kind', class: '0', end },
 ];
@@ -84,17 +93,17 @@ export async function readTimeline(database: SessionDatabase, timeline: Timeline
 
 async function readTracks(
   database: SessionDatabase,
-  { table, key, name, tile, class: kind, end }: Source,
+  { table, key, name, class: kind, end, label }: Source,
   { execution, names, labels }: Timeline,
 ): Promise<Track[]> {
   const parts = table === 'gaps' ? gapParts.map((part) => `${part}_ns`) : [];
-  const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${tile ?? 'NULL'} AS event_tile, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
+  const rows = `SELECT ${key.join(', ')}, coalesce(${name}, '') AS event_name, ${label?.from ?? 'NULL'} AS event_text, ${kind} AS event_class, start_ns, ${end} AS event_end_ns
     ${parts.map((part) => `, ${part}`).join('')} FROM ${table} WHERE execution_id = '${execution.replaceAll("'", "''")}'`;
   await database.query(
     `CREATE OR REPLACE TEMP TABLE ui_tracks AS SELECT row_number() OVER () - 1 AS track, * FROM (SELECT DISTINCT ${key.join(', ')} FROM (${rows}) ORDER BY ALL)`,
   );
   await database.query(
-    `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, * FROM (SELECT event_name, any_value(event_tile) AS event_tile FROM (${rows}) GROUP BY 1 ORDER BY 1)`,
+    `CREATE OR REPLACE TEMP TABLE ui_names AS SELECT row_number() OVER () - 1 + ${names.length} AS name, * FROM (SELECT event_name, any_value(event_text) AS event_text FROM (${rows}) GROUP BY 1 ORDER BY 1)`,
   );
   const found = await database.query<Partial<Track>>(
     'SELECT * EXCLUDE (track) FROM ui_tracks ORDER BY track',
@@ -106,12 +115,12 @@ async function readTracks(
     classes: new Set(),
     lanes: [],
   }));
-  for (const { event_name, event_tile } of await database.query<{
+  for (const { event_name, event_text } of await database.query<{
     event_name: string;
-    event_tile: string | null;
-  }>('SELECT event_name, event_tile FROM ui_names ORDER BY name')) {
+    event_text: string | null;
+  }>('SELECT event_name, event_text FROM ui_names ORDER BY name')) {
     names.push(event_name);
-    labels.push(table === 'kernels' ? kernelLabel(event_name, event_tile) : event_name);
+    labels.push(label ? label.of(event_name, event_text) : event_name);
   }
   const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
   const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';
