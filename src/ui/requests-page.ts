@@ -210,7 +210,7 @@ function seriesOf(
       const cell =
         columns === null
           ? String(index)
-          : `${Math.floor((x / width) * columns)} ${Math.floor((y / height) * cells.rows)}`;
+          : [Math.floor((x / width) * columns), Math.floor((y / height) * cells.rows)].join(' ');
       if (y > (highest.get(cell)?.[1] ?? -1)) highest.set(cell, [x, y]);
     }
     return [...highest.values()];
