@@ -1,5 +1,7 @@
 /** Helpers for sentences. */
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** With a capital first letter; vLLM and cuBLAS keep theirs. */
+export const capital = (text: string): string =>
+  /^[a-z]+[A-Z]/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
 export const uncapital = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
