@@ -25,13 +25,13 @@ async function providerModel({ provider, baseUrl: baseURL, apiKey, model }: Mode
     return createAnthropic({ baseURL, apiKey: apiKey ?? '', fetch })(model);
   }
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-  const named = createOpenAICompatible({
+  const namedProvider = createOpenAICompatible({
     name: 'server',
     baseURL,
     fetch: async (input, init) => withoutWrongCounts(await fetch(input, init)),
     ...(apiKey === null ? {} : { apiKey }),
   });
-  return named.chatModel(model);
+  return namedProvider.chatModel(model);
 }
 
 /** The SDK rejects a reply with token counts that are not numbers: removes them, so that the answer can be used. */

@@ -12,7 +12,7 @@ const maxNames = 5000;
  * inside another one is removed with it.
  */
 export async function programNames({ manifest, user, connect }: Session): Promise<string[]> {
-  const stated = [manifest.title, user.name ?? ''];
+  const texts = [manifest.title, user.name ?? ''];
   const filled = Object.entries(manifest.tables)
     .filter(([, files]) => files.some(({ rows }) => rows > 0))
     .map(([name]) => name);
@@ -28,10 +28,10 @@ export async function programNames({ manifest, user, connect }: Session): Promis
         `SELECT DISTINCT name FROM (${parts.join(' UNION ALL ')})
          WHERE regexp_matches(name, '(^|[^A-Za-z0-9_.])[0-9]') ORDER BY length(name) DESC LIMIT ${maxNames}`,
       );
-      stated.push(...rows.map(({ name }) => name));
+      texts.push(...rows.map(({ name }) => name));
     } finally {
       await database.close();
     }
   }
-  return stated.filter((name) => numbersIn(name).length > 0).toSorted((a, b) => b.length - a.length);
+  return texts.filter((name) => numbersIn(name).length > 0).toSorted((a, b) => b.length - a.length);
 }

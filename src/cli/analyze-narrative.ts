@@ -12,7 +12,7 @@ import type { Session } from '../session/open.js';
 import { abortable } from './interrupt.js';
 import { howToSet } from './analyze-run.js';
 import { configuredModel } from './analyze-settings.js';
-import { talk, terminalWidth, warn } from './output.js';
+import { notify, terminalWidth, warn } from './output.js';
 
 /**
  * Asks the configured model for a narrative of a new session's findings, as terminal text. Null without a model, and
@@ -27,7 +27,7 @@ export async function narrativeText(
     const settings = await configuredModel();
     if (settings === null) return null;
     if (!mayAskUnasked(settings)) {
-      talk(
+      notify(
         `no narrative: ${settings.baseUrl} comes from this project's inferscope.yaml; inferscope analyze asks it; set INFERSCOPE_AI_URL to use it here too`,
       );
       return null;
@@ -83,7 +83,7 @@ async function narrated(
   const nothing = new Set<never>();
   const context = sessionContext(sessions, childEntry('sql-child'), nothing, randomBytes(8).toString('hex'));
   const redact = redactor(await surroundingsOf(sessions, process.env), nothing);
-  talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} for a narrative`);
+  notify(`asking ${settings.model} at ${new URL(settings.baseUrl).host} for a narrative`);
   const question = defaultQuestion(mode);
   const answer = await abortable((signal) =>
     ask({
@@ -95,7 +95,7 @@ async function narrated(
       context,
       redact,
       signal,
-      onNote: talk,
+      onNote: notify,
     }),
   );
   return modelAnswer(sessions[0]!, settings, null, answer);

@@ -8,7 +8,7 @@ import { childEntry } from '../model/installation.js';
 import type { Session } from '../session/open.js';
 import { abortable } from './interrupt.js';
 import { configuredModel } from './analyze-settings.js';
-import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { print, printDocument, notify, terminalWidth, warn } from './output.js';
 import type { AllowedData } from '../ask/allowable.js';
 
 export interface AnalyzeOptions {
@@ -39,7 +39,8 @@ export async function analyzeCommand(selector: string, typed: AnalyzeOptions): P
     const { storedAnswer } = await import('../ask/stored/stored-answer.js');
     const result = await storedAnswer(session, options.question ?? null);
     await show(document('analyze', analyzeVersion, result), options);
-    if (options.deeper) talk('--deeper needs a model, and none is configured: see inferscope analyze --help');
+    if (options.deeper)
+      notify('--deeper needs a model, and none is configured: see inferscope analyze --help');
     return;
   }
   if (options.dryRun) return dryRun(session, settings, options);
@@ -98,15 +99,15 @@ async function askModel(
   const { requireKey } = await import('../ask/model-settings.js');
   requireKey(settings);
   const what = await prepared(session, options);
-  talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
+  notify(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
   const { ask, modelAnswer } = await import('../ask/agent.js');
   const answer = await ask({
     ...what,
     settings,
     signal,
-    onNote: talk,
+    onNote: notify,
     onQuery: ({ id, tool, input, error }) =>
-      talk(
+      notify(
         `  [${id}] ${tool}${input === null ? '' : ` ${brief(input)}`}${error === null ? '' : ' (failed)'}`,
       ),
   });
@@ -137,15 +138,15 @@ const brief = (text: string): string => {
 async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {
   const { firstRequest } = await import('../ask/first-request.js');
   const request = await firstRequest({ ...(await prepared(session, options)), settings });
-  const made = document('analyze-request', analyzeVersion, request);
+  const requestDocument = document('analyze-request', analyzeVersion, request);
   if (options.json) {
-    printDocument(made);
+    printDocument(requestDocument);
     return;
   }
   const { requestView } = await import('../views/analyze.js');
   const { terminalView } = await import('../render/terminal/view.js');
-  print(terminalView(requestView(made), { width: terminalWidth() }));
-  talk('nothing was sent');
+  print(terminalView(requestView(requestDocument), { width: terminalWidth() }));
+  notify('nothing was sent');
 }
 
 /** @throws E_USAGE when there is no such query, or it is not SQL */

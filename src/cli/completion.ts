@@ -67,10 +67,11 @@ async function sessionLines(): Promise<string> {
   const { sessionFolders } = await import('../session/folders.js');
   const { readUser } = await import('../session/user-file.js');
   const sessions = sessionFolders(homeFolders()).toReversed();
-  const named = sessions.map(({ id, folder }) => ({ id, name: readUser(folder).user.name }));
+  const sessionNames = sessions.map(({ id, folder }) => ({ id, name: readUser(folder).user.name }));
   const lines = sessions.length > 0 ? [`@last\t${sessions[0]!.id}`] : [];
-  for (const { id, name } of named)
+  for (const { id, name } of sessionNames)
     if (name !== null && !/[\s\p{C}]/u.test(name)) lines.push(`${name}\t${id}`);
-  for (const { id, name } of named) lines.push(`${id}\t${name?.replaceAll(/[\s\p{C}]/gu, ' ') ?? 'session'}`);
+  for (const { id, name } of sessionNames)
+    lines.push(`${id}\t${name?.replaceAll(/[\s\p{C}]/gu, ' ') ?? 'session'}`);
   return lines.join('\n');
 }

@@ -9,7 +9,7 @@ import { nearest } from '../model/nearest.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { doctorView } from '../views/doctor.js';
-import { talk } from './output.js';
+import { notify } from './output.js';
 import { showView } from './show-view.js';
 
 export function define(command: Command): void {
@@ -29,7 +29,7 @@ export function define(command: Command): void {
     )
     .action(async (options: { require?: string[]; json?: boolean }) => {
       const required = requiredIds(options.require ?? []);
-      if (process.stderr.isTTY && !options.json) talk('checking this machine …');
+      if (process.stderr.isTTY && !options.json) notify('checking this machine …');
       const data = judge(await probeMachine(homeFolders().root), required);
       await showView(doctorView(document('doctor', doctorVersion, data)), {
         format: options.json ? 'json' : 'text',

@@ -4,7 +4,7 @@ import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
 import type { KnownGpu } from '../facts/estimate/known-gpu.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest, nearestNames } from '../model/nearest.js';
-import { talk } from './output.js';
+import { notify } from './output.js';
 import type { GpuSheet } from '../hardware/gpu-sheet.js';
 import { formatSetting, formatPercent } from '../vocabulary/format.js';
 
@@ -24,7 +24,7 @@ export function findGpu(typed: string): KnownGpu {
   const found = findGpuSheet(typed);
   if (Array.isArray(found)) throw found.length > 0 ? ambiguous(typed, found) : unknown(typed);
   const chosen = chosenGpuWords(typed, found);
-  if (chosen !== null) talk(`--gpu ${chosen}`);
+  if (chosen !== null) notify(`--gpu ${chosen}`);
   return roomOf(found.sheet, found.name);
 }
 

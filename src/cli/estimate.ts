@@ -143,11 +143,11 @@ async function run(typed: Typed, command: Command): Promise<void> {
       '--model llama-3.1-8b, or --gpu A10G --fits for all bundled models',
     );
   }
-  const made = await estimated({ ...options, model });
-  if (json) return printDocument(made);
+  const estimate = await estimated({ ...options, model });
+  if (json) return printDocument(estimate);
   const { terminalView } = await import('../render/terminal/view.js');
   const { viewOf } = await import('../views/registry.js');
-  print(terminalView(await viewOf({ kind: 'estimate', document: made }), { width: terminalWidth() }));
+  print(terminalView(await viewOf({ kind: 'estimate', document: estimate }), { width: terminalWidth() }));
 }
 
 /**

@@ -10,7 +10,7 @@ import type { TextExport } from '../export/exporter.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import { examples } from './examples.js';
-import { print, talk, warn } from './output.js';
+import { print, notify, warn } from './output.js';
 import { makeFolder } from '../model/whole-file.js';
 
 const textFormats: Record<string, () => Promise<TextExport>> = {
@@ -83,7 +83,7 @@ export function define(command: Command): void {
           await database.close();
         }
         if (target !== null) {
-          talk(
+          notify(
             `${format} of ${session.id} written${format === 'chrome-trace' ? ': open it at ui.perfetto.dev' : ''}`,
           );
           print(target);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import process from 'node:process';
-import { talk } from './output.js';
+import { notify } from './output.js';
 
 /** Bit of SIGHUP in a signal mask. */
 const hangup = 1n << BigInt(system.signals.SIGHUP - 1);
@@ -69,7 +69,7 @@ export async function abortable<T>(
 
 /** The same for work that saves partial results. */
 export const interruptible = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  abortable(work, () => talk('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));
+  abortable(work, () => notify('\nstopping; saving what was measured (Ctrl-C again to exit at once)'));
 
 /** Ctrl-C is the normal way to stop a server, not a failure. */
 export async function stopped(): Promise<void> {
@@ -104,19 +104,19 @@ export async function interruptibleRun<T>(work: (interrupts: RunInterrupts) => P
   let phase: 'starting' | 'program' | 'reading' = 'starting';
   const inProgram = (name: NodeJS.Signals) => {
     if (polite.signal.aborted) {
-      talk('\nkilling the program; saving what was recorded');
+      notify('\nkilling the program; saving what was recorded');
       hard.abort(name);
     } else {
-      talk('\nwaiting for the program to exit (Ctrl-C again to kill it)');
+      notify('\nwaiting for the program to exit (Ctrl-C again to kill it)');
       polite.abort(name);
     }
   };
   const inReading = (name: NodeJS.Signals) => {
     if (polite.signal.aborted) {
-      talk('\nsaving the captures without reading them (Ctrl-C again to exit at once and save nothing)');
+      notify('\nsaving the captures without reading them (Ctrl-C again to exit at once and save nothing)');
       unread.abort(name);
     } else {
-      talk('\nthe program has exited; reading its captures (Ctrl-C again to save them unread)');
+      notify('\nthe program has exited; reading its captures (Ctrl-C again to save them unread)');
       polite.abort(name);
     }
   };

@@ -18,13 +18,13 @@ export async function chooseMemoryEngine({
   device,
   tensorParallelSize,
 }: Pick<MemoryTyped, 'python' | 'device' | 'tensorParallelSize'>): Promise<ChosenEngine> {
-  const named = device !== undefined || tensorParallelSize > 1 || python !== undefined;
+  const needsEngine = device !== undefined || tensorParallelSize > 1 || python !== undefined;
   const { gpus } = await openGpus();
   gpus?.close();
-  if (!gpus && !named) return { engine: 'onnx', issues: [] };
+  if (!gpus && !needsEngine) return { engine: 'onnx', issues: [] };
   const onCpu = device === 'cpu';
   if (!onCpu && (await has(python, ['vllm']))) return { engine: 'vllm', issues: [] };
-  if (await has(python, ['torch', 'transformers'], onCpu || named))
+  if (await has(python, ['torch', 'transformers'], onCpu || needsEngine))
     return { engine: 'transformers', issues: [] };
   const text =
     'No Python here has vLLM, or torch and transformers, with a GPU, so the embedded engine ran on the CPU (inferscope doctor shows what is missing).';

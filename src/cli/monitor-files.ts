@@ -16,12 +16,12 @@ export async function monitorFiles(paths: string[], options: MonitorCommandOptio
     );
     const foreign = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
     if (foreign >= 0) throw noRecording(paths[foreign]!, imported.captures[foreign]!.importer);
-    const began = imported.zeroRealtimeNs;
+    const zeroNs = imported.zeroRealtimeNs;
     const name = imported.hardware['gpu_name'];
     return {
       title: `${paths.map((path) => basename(path)).join(', ')}${typeof name === 'string' ? ` · ${name}` : ''}`,
       status: 'complete',
-      elsewhere: { startedAt: began === null ? new Date() : new Date(Number(began / 1_000_000n)) },
+      elsewhere: { startedAt: zeroNs === null ? new Date() : new Date(Number(zeroNs / 1_000_000n)) },
       hardware: imported.hardware,
       software: imported.software,
       executions: imported.executions,

@@ -7,7 +7,7 @@ import { exitCodeOf, type InferscopeError } from '../model/errors.js';
 import { redactCommand, redactText } from '../model/redaction.js';
 import type { Recording } from '../record/record-session.js';
 import { type Machine, recordMachine } from './monitor-recording.js';
-import { talk, warn } from './output.js';
+import { notify, warn } from './output.js';
 import { interruptibleTwice } from './interrupt.js';
 import type { MonitorCommandOptions } from './monitor-session.js';
 
@@ -94,7 +94,7 @@ function conclude(
   // Stopping after --duration is a normal exit.
   if (failure && !stopped && !end.timedOut) {
     warn(`${failure.parts.what} (${failure.code})`);
-    for (const line of `${failure.parts.why}\n${failure.parts.fix}`.split('\n')) talk(`  ${line}`);
+    for (const line of `${failure.parts.why}\n${failure.parts.fix}`.split('\n')) notify(`  ${line}`);
     process.exitCode = exitCodeOf[failure.code];
   }
   if (stopped) {

@@ -7,7 +7,7 @@ import { type Recorded, type Recording, recordSession } from '../record/record-s
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { createScratchFolder } from '../session/scratch-folder.js';
-import { browserLine, print, printDocument, talk, terminalWidth } from './output.js';
+import { browserLine, print, printDocument, notify, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
 
 export interface MonitorCommandOptions {
@@ -54,7 +54,7 @@ export async function recordMonitor<T extends object>(
     const path = reportPath(saved.folder);
     const { pageOfView } = await import('../render/html/view.js');
     await writePage(path, (parts) => pageOfView(monitorView(document), parts));
-    if (!options.quiet) talk(`${options.json ? `session ${saved.id} saved · ` : ''}report: ${path}`);
+    if (!options.quiet) notify(`${options.json ? `session ${saved.id} saved · ` : ''}report: ${path}`);
     return saved;
   } finally {
     temporary?.remove();

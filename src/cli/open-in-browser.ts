@@ -1,5 +1,5 @@
 import process from 'node:process';
-import { talk } from './output.js';
+import { notify } from './output.js';
 
 /** Opens a page, only from a terminal with a desktop. @param target path or URL, already printed */
 export async function openInBrowser(target: string): Promise<void> {
@@ -8,5 +8,5 @@ export async function openInBrowser(target: string): Promise<void> {
   const opener = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
   const { execa } = await import('execa');
   const { failed } = await execa(opener, [target], { reject: false, stdio: 'ignore', timeout: 10_000 });
-  if (failed) talk(`(${opener} could not open it; open the line above)`);
+  if (failed) notify(`(${opener} could not open it; open the line above)`);
 }

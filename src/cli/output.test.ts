@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { afterEach, expect, test, vi } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
-import { print, printData, reportError, talk, warn } from './output.js';
+import { print, printData, reportError, notify, warn } from './output.js';
 import { startProgress } from './progress.js';
 
 // Must run before the imports, which decide on colors.
@@ -33,7 +33,7 @@ const steering = /[\p{Cf}\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]|\
 
 test.each<[string, () => void]>([
   ['a result', () => print(hostile)],
-  ['a note', () => talk(hostile)],
+  ['a note', () => notify(hostile)],
   ['a warning', () => warn(hostile)],
   ['progress', () => startProgress(false).update(hostile)],
   ['a step that is done', () => startProgress(false).done(hostile, hostile)],

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { safeJson, safeText } from '../render/safe-text.js';
-import { color, talkColor } from '../render/terminal/color.js';
+import { color, stderrColor } from '../render/terminal/color.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { asTyped } from '../model/program-name.js';
@@ -32,13 +32,13 @@ export const browserLine = (session: string): string =>
   `\n${asTyped(`  browser: inferscope ui ${shellWord(session)}`)}`;
 
 /** stderr has progress, notes and warnings. */
-export function talk(text: string): void {
-  const safe = safeText(text, { colors: talkColor.isColorSupported });
+export function notify(text: string): void {
+  const safe = safeText(text, { colors: stderrColor.isColorSupported });
   process.stderr.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
 export function warn(text: string): void {
-  talk(`${talkColor.yellow('warning:')} ${text}`);
+  notify(`${stderrColor.yellow('warning:')} ${text}`);
 }
 
 /** Minimum layout width; a narrower terminal wraps lines. */
@@ -67,9 +67,9 @@ export function reportError(error: unknown, json: boolean): number {
     fix: 'Please report it with the stack trace above.',
   };
   const parts = { what: clean(what).replaceAll('\n', ' '), why: clean(why), fix: clean(fix) };
-  if (!known && error instanceof Error && error.stack) talk(clean(error.stack));
-  talk(`${talkColor.red('error:')} ${parts.what} (${code})`);
-  for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
+  if (!known && error instanceof Error && error.stack) notify(clean(error.stack));
+  notify(`${stderrColor.red('error:')} ${parts.what} (${code})`);
+  for (const line of `${parts.why}\n${parts.fix}`.split('\n')) notify(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {
     printJson({

@@ -12,7 +12,7 @@ import { sessionFolders } from '../session/folders.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
 import { readManifest } from '../session/manifest-file.js';
 import { openSession, type Session } from '../session/open.js';
-import { talk } from './output.js';
+import { notify } from './output.js';
 import { measuring } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
@@ -83,12 +83,12 @@ export async function predictDevice(
  * name without data sheet is unchanged.
  */
 export function reportedName(typed: string, measured: GpuRoofline | null = null): string {
-  const wanted = typed.trim();
-  if (measured?.gpus.some(({ name }) => name === wanted)) return wanted;
-  const found = findGpuSheet(wanted);
-  if (Array.isArray(found)) return wanted;
-  const chosen = chosenGpuWords(wanted, found);
-  if (chosen !== null) talk(`--gpu ${chosen}`);
+  const typedName = typed.trim();
+  if (measured?.gpus.some(({ name }) => name === typedName)) return typedName;
+  const found = findGpuSheet(typedName);
+  if (Array.isArray(found)) return typedName;
+  const chosen = chosenGpuWords(typedName, found);
+  if (chosen !== null) notify(`--gpu ${chosen}`);
   return found.name;
 }
 

@@ -20,20 +20,20 @@ import { predictDevice, type PredictTyped } from './predict-device.js';
 
 /** Predicts and prints the result, next to measured times if a session is given. */
 export async function runPredict(typed: PredictTyped): Promise<void> {
-  const made = await predicted(typed);
+  const prediction = await predicted(typed);
   if (typed.csv !== undefined) {
     const path = typed.csv;
     try {
-      writeWhole(path, predictCsv(made.data));
+      writeWhole(path, predictCsv(prediction.data));
     } catch (error) {
       throw asStorageFailure(error, { path, doing: 'write the CSV' });
     }
   }
-  if (typed.json) printDocument(made);
+  if (typed.json) printDocument(prediction);
   else {
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
-    print(terminalView(await viewOf({ kind: 'predict', document: made }), { width: terminalWidth() }));
+    print(terminalView(await viewOf({ kind: 'predict', document: prediction }), { width: terminalWidth() }));
   }
 }
 
@@ -48,12 +48,15 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
     typed.session === undefined ? null : await openSession(typed.session, undefined, predictable);
   const tables: Session[] = [];
   for (const selector of typed.kernels) tables.push(await openSession(selector, undefined, measuredKernels));
-  const named = typed.model === undefined ? null : await findModel(typed.model);
+  const typedModel = typed.model === undefined ? null : await findModel(typed.model);
   // Comes first: an unknown model fails before a roofline is measured.
-  if (!named && session === null) throw noModel();
+  if (!typedModel && session === null) throw noModel();
   const { roofs, issues: deviceIssues } = await predictDevice(typed, session, tables);
-  const model = named
-    ? { name: named.name, ...configModel(named.config, typed.dtype ?? sessionDType(session), roofs) }
+  const model = typedModel
+    ? {
+        name: typedModel.name,
+        ...configModel(typedModel.config, typed.dtype ?? sessionDType(session), roofs),
+      }
     : sessionModel(session!, typed.dtype);
   const { issues, ...made } = await predictDocument(model, roofs, typed, { session, tables });
   return { ...made, issues: [...deviceIssues, ...issues] };

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { leftWords, startCountEta } from '../capture/bench/eta.js';
-import { talkColor } from '../render/terminal/color.js';
+import { stderrColor } from '../render/terminal/color.js';
 import { inert } from '../render/terminal/text.js';
 import { interruptible } from './interrupt.js';
 import { terminalWidth } from './output.js';
@@ -38,7 +38,7 @@ export function startProgress(quiet: boolean): Progress {
       if (quiet) return;
       clear();
       process.stderr.write(
-        `${talkColor.green('✓')} ${inert(step)}${detail ? `  ${talkColor.dim(inert(detail))}` : ''}\n`,
+        `${stderrColor.green('✓')} ${inert(step)}${detail ? `  ${stderrColor.dim(inert(detail))}` : ''}\n`,
       );
     },
     end: clear,

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk } from './output.js';
+import { print, printDocument, notify } from './output.js';
 import { reportPath, writeReport } from './report-file.js';
 import { refuseUnused } from './unused-options.js';
 
@@ -67,7 +67,7 @@ export function define(command: Command): void {
       }
       const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
       await writeAnalyzed(analyzed, path, explain);
-      talk(`report of ${session.id} written`);
+      notify(`report of ${session.id} written`);
       print(path);
     });
 }

@@ -51,16 +51,16 @@ export function claimNames(folder: string, names: readonly string[]): string[] {
 
 /** Reserves all of them or none. */
 function claimed(folder: string, names: readonly string[]): boolean {
-  const made: string[] = [];
+  const reserved: string[] = [];
   try {
     for (const name of names) {
       const path = join(folder, name);
       closeSync(openSync(path, 'wx'));
-      made.push(path);
+      reserved.push(path);
     }
     return true;
   } catch (error) {
-    for (const path of made) rmSync(path, { force: true });
+    for (const path of reserved) rmSync(path, { force: true });
     if (systemErrorCode(error) === 'EEXIST') return false;
     throw asStorageFailure(error, { path: folder, doing: 'write the results' });
   }

@@ -12,7 +12,7 @@ import { terminalView } from '../render/terminal/view.js';
 import { ensureWritable, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { rooflineView } from '../views/roofline.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { print, printDocument, notify, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
 import { machineRoofs } from './machine-roofs.js';
 import { countProgress, measuring, type Progress } from './progress.js';
@@ -24,14 +24,14 @@ import { formatQuantity } from '../vocabulary/format.js';
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
   checkOptions(options);
   const home = ensureWritable();
-  const { made, stopped } = await measuring(options, async (signal, progress) => {
+  const { made: rooflineDocument, stopped } = await measuring(options, async (signal, progress) => {
     const done = await writeToHome('measure the roofline', home, () =>
       measure(options, home, progress, signal),
     );
     return { made: done, stopped: signal.aborted };
   });
-  if (options.json) printDocument(made);
-  else print(terminalView(rooflineView(made), { width: terminalWidth() }));
+  if (options.json) printDocument(rooflineDocument);
+  else print(terminalView(rooflineView(rooflineDocument), { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
 }
 
@@ -145,7 +145,7 @@ async function report(id: string): Promise<void> {
   const { writeAnalyzed } = await import('./session-summary.js');
   const path = reportPath(saved.folder);
   await writeAnalyzed(await analyzeSession(saved), path);
-  talk(`session ${saved.id} saved · report: ${path}`);
+  notify(`session ${saved.id} saved · report: ${path}`);
 }
 
 function notMeasured(why: string): Issue {

@@ -14,7 +14,7 @@ import { nestedSession } from '../model/outer-run.js';
 import { redactCommand } from '../model/redaction.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
-import { reportError, talk, warn } from './output.js';
+import { reportError, notify, warn } from './output.js';
 import type { ImportedCaptures } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { interruptibleRun, type RunInterrupts } from './interrupt.js';
@@ -87,7 +87,7 @@ export async function runCommand(
       ? { evaluators: chosenEvaluators, because: null }
       : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
-    talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
+    notify(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   refuseOthersOptions(typed, chosen.evaluators);
   const context = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
@@ -209,11 +209,11 @@ function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
 }
 
 function showProgress(progress: RunProgress): void {
-  if (progress.type === 'start') talk(`— ${progress.words}`);
+  if (progress.type === 'start') notify(`— ${progress.words}`);
   else {
     const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
     const time = formatNs(end_ns - start_ns);
-    talk(
+    notify(
       exit_code === null && signal === null
         ? `— ${execution_id} did not start`
         : `— ${execution_id} exited with ${signal ?? `code ${exit_code}`} after ${time}`,
@@ -234,7 +234,7 @@ async function runRecorded(
   const hardware = { ...capture.facts.hardware, ...imported.hardware };
   const failed = capture.executions.some(({ failure }) => failure !== null);
   for (const { code, text } of imported.issues)
-    if (code === nestedSession && !options.quiet) talk(`— ${text}`);
+    if (code === nestedSession && !options.quiet) notify(`— ${text}`);
   return {
     calls: imported.calls,
     status: capture.stopped || unread.aborted ? 'interrupted' : failed ? 'failed' : 'complete',

@@ -11,7 +11,7 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { examples } from './examples.js';
 import { leaveAtOnce, stopped, whileStopping } from './interrupt.js';
 import { listeningPort, threadCount, wholeNumber } from './numbers.js';
-import { print, talk, warn } from './output.js';
+import { print, notify, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { plural, formatPart } from '../vocabulary/format.js';
 
@@ -94,7 +94,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   if (!quiet) {
     const words =
       server.tokenizer === 'words' ? 'random weights, one token per word' : "with the model's own tokenizer";
-    talk(
+    notify(
       `${model.name} (${words}), ${plural(threads, 'thread')}, context ${contextLen}. Requests run one at a time; others queue. Ctrl-C drains.`,
     );
   }
@@ -102,7 +102,7 @@ async function serveCommand(options: ServeCommandOptions): Promise<void> {
   const pending = server.pending();
   if (!quiet) {
     const count = pending === 1 ? 'one request' : `${pending} requests`;
-    talk(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to exit at once)`);
+    notify(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to exit at once)`);
   }
   await whileStopping(leaveAtOnce, () => server.drain());
 }

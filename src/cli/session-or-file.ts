@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { shellCommand } from '../model/shell.js';
 import { openSession, type Session } from '../session/open.js';
-import { talk } from './output.js';
+import { notify } from './output.js';
 
 /**
  * Resolves an argument to a session. If no session matches and a file exists, the file is saved as a session first: an
@@ -32,7 +32,7 @@ async function saved(path: string): Promise<string> {
   if (await isArchive(path)) {
     const { importArchive } = await import('./session-archive.js');
     const { id, outcome } = await importArchive(path);
-    if (outcome === 'imported') talk(`imported ${id}`);
+    if (outcome === 'imported') notify(`imported ${id}`);
     return id;
   }
   const { interruptible } = await import('./interrupt.js');

@@ -8,7 +8,7 @@ import { InferscopeError } from '../model/errors.js';
 import { nestedSession } from '../model/outer-run.js';
 import { openSession, type Session } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
-import { browserLine, print, printDocument, reportError, talk, terminalWidth } from './output.js';
+import { browserLine, print, printDocument, reportError, notify, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
 
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
@@ -62,7 +62,7 @@ export async function showSession(
     if (json && document) printDocument(document);
   });
   if (documentsOf(analyzed).length === 0) {
-    if (!failed) talk(nothingToSumUp(session));
+    if (!failed) notify(nothingToSumUp(session));
     return printSession(session, json);
   }
   const path = reportPath(session.folder);

@@ -9,7 +9,7 @@ import type { SessionFolder } from '../session/folders.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { plural } from '../vocabulary/format.js';
-import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { print, printDocument, notify, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
 import { defineJoin } from './session-join.js';
 import { defineSet } from './session-set.js';
@@ -93,14 +93,14 @@ function defineList(command: Command): void {
         import('../render/terminal/view.js'),
       ]);
       if (sessions.length > 0) print(terminalBlocks(sessionListBlocks(sessions), terminalWidth()));
-      else talk(`no such session in ${home.sessions}; inferscope profile makes one`);
+      else notify(`no such session in ${home.sessions}; inferscope profile makes one`);
       const unread = sessions.filter(({ headline_why }) => headline_why === 'not_analyzed');
       if (unread.length > 0)
-        talk(
+        notify(
           `${unread.length} without headline (not analyzed on this machine): inferscope explain ${unread.at(-1)!.id}`,
         );
       for (const { folder, recorded, unfinished } of waitingJobs(home))
-        talk(
+        notify(
           `a job waits for ranks: ${recorded.length} recorded, ${unfinished.length} not ended; to join those recorded: inferscope session join ${shellWord(folder)}`,
         );
     });
@@ -300,7 +300,7 @@ function defineExport(command: Command): void {
               'check before you share the archive',
           );
         } else if (reports.length > 0) {
-          talk(
+          notify(
             `left out: ${reports.join(', ')} (raw files of profilers may contain the program's environment; --raw includes them)`,
           );
         }
@@ -380,8 +380,8 @@ function defineVerify(command: Command): void {
         format: options.json ? 'json' : 'text',
       });
       if (bad.length === 0) return;
-      for (const { text } of issues) talk(`error: ${text} (E_SESSION_CORRUPT)`);
-      talk(
+      for (const { text } of issues) notify(`error: ${text} (E_SESSION_CORRUPT)`);
+      notify(
         `  Restore the files from a backup or an export, or type: inferscope session delete ${bad[0]?.id ?? ''}`,
       );
       process.exitCode = exitCodeOf.E_SESSION_CORRUPT;

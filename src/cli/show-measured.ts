@@ -3,7 +3,7 @@ import { explanationOf } from '../advice/explain/session-explanation.js';
 import type { AnalyzedSession } from '../facts/session-document.js';
 import { exitCodeOf } from '../model/errors.js';
 import { openSession } from '../session/open.js';
-import { print, printJson, talk, warn } from './output.js';
+import { print, printJson, notify, warn } from './output.js';
 import { reportPath } from './report-file.js';
 import { analyzedText, writeAnalyzed } from './session-summary.js';
 
@@ -30,8 +30,8 @@ export async function showMeasured(
   const written = results?.();
   if (json) printJson(printed);
   if (!quiet) {
-    if (written !== undefined) talk(written);
-    talk(`report: ${report}`);
+    if (written !== undefined) notify(written);
+    notify(`report: ${report}`);
   }
   if (saved.interrupted) {
     warn(`interrupted: session ${saved.id} has what was measured so far`);

@@ -1,5 +1,5 @@
 import type { Level, View } from '../views/block.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { print, printDocument, notify, terminalWidth } from './output.js';
 
 export interface Shown {
   format: 'text' | 'md' | 'json';
@@ -16,7 +16,7 @@ export async function showView(view: View, { format, json, html }: Shown, level:
     const { writePage } = await import('./report-file.js');
     const { pageOfView } = await import('../render/html/view.js');
     await writePage(html, (parts) => pageOfView(view, parts));
-    talk(`page written: ${html}`);
+    notify(`page written: ${html}`);
   }
   if (json || format === 'json') printDocument(view.document);
   else if (format === 'md') {

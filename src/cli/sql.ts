@@ -11,7 +11,7 @@ import type { SqlResult } from '../session/sql-run.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { byteSize, wholeNumber } from './numbers.js';
-import { print, printData, printDocument, talk, terminalWidth } from './output.js';
+import { print, printData, printDocument, notify, terminalWidth } from './output.js';
 
 interface SqlOptions {
   session?: string[];
@@ -153,8 +153,8 @@ async function show(
     if (chosen === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
-  if (result.rows.length === 0) talk(`no rows in ${sessions.join(', ')}`);
-  if (result.truncated) talk(`limited to ${options.maxRows} rows (--max-rows)`);
+  if (result.rows.length === 0) notify(`no rows in ${sessions.join(', ')}`);
+  if (result.truncated) notify(`limited to ${options.maxRows} rows (--max-rows)`);
 }
 
 const scopeOf = ({ rank, device }: SqlOptions): ScopeOptions => ({

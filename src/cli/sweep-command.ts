@@ -20,7 +20,7 @@ import { shellCommand, shellWords } from '../model/shell.js';
 import { makeFolder } from '../model/whole-file.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../vocabulary/storage-failure.js';
-import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
+import { print, printDocument, reportError, notify, terminalWidth, warn } from './output.js';
 import type { LoadableCommand } from './completion.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
@@ -95,7 +95,7 @@ async function writeTemplate(path: string): Promise<void> {
   } catch (error) {
     throw asStorageFailure(error, { path, doing: 'write the template' });
   }
-  talk(`template written; then: inferscope sweep --config ${path} --dry-run`);
+  notify(`template written; then: inferscope sweep --config ${path} --dry-run`);
   print(path);
 }
 
@@ -179,15 +179,15 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
     progress.end();
     release();
   }
-  const made = documentOf(journal.sweep, issues);
-  const files = await writeSweepFiles(journal, made);
-  if (typed.json) printDocument(made);
+  const sweepDocument = documentOf(journal.sweep, issues);
+  const files = await writeSweepFiles(journal, sweepDocument);
+  if (typed.json) printDocument(sweepDocument);
   else {
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
-    print(terminalView(await viewOf({ kind: 'sweep', document: made }), { width: terminalWidth() }));
+    print(terminalView(await viewOf({ kind: 'sweep', document: sweepDocument }), { width: terminalWidth() }));
   }
-  if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
+  if (!typed.quiet) for (const path of files) notify(relative(process.cwd(), path));
   finish(journal, obstacle, typed);
 }
 
@@ -227,7 +227,7 @@ function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, typed: 
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   } else if (is('failed', 'partial', 'timed_out')) {
     const retryable = sweep.runs.some(({ failure }) => failure?.infrastructure);
-    talk(
+    notify(
       `${retryable ? 'retry runs that failed for machine faults' : 'retry failed runs'}: ${resume}${retryable ? '' : ' --retry-failed'}`,
     );
     process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;

@@ -3,12 +3,12 @@ import { secondsLeft } from '../capture/sweep/expected.js';
 import { isLeft } from '../capture/sweep/journal.js';
 import { type QueuedJobs, queueWords } from '../capture/tools/slurm.js';
 import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
-import { talkColor } from '../render/terminal/color.js';
+import { stderrColor } from '../render/terminal/color.js';
 import { textWidth, withPlainSpaces } from '../render/terminal/text.js';
 import { valueText } from '../render/value.js';
 import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js';
 import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
-import { talk } from './output.js';
+import { notify } from './output.js';
 import { startProgress } from './progress.js';
 import type { SweepTyped } from './sweep-plan.js';
 import { formatDuration } from '../vocabulary/format.js';
@@ -52,7 +52,7 @@ export function sweepProgress(
       }
       if (type === 'retry') {
         progress.end();
-        if (!quiet) talk(`  ${title(run)}: ${run.failure?.what}; retrying`);
+        if (!quiet) notify(`  ${title(run)}: ${run.failure?.what}; retrying`);
         return;
       }
       if (run.outcome === 'measured') {
@@ -61,8 +61,8 @@ export function sweepProgress(
       }
       progress.end();
       if (!quiet)
-        talk(
-          `${talkColor.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+        notify(
+          `${stderrColor.red('✗')} ${title(run)}  ${outcomeLabels[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
         );
     },
     onQueue: (queued) => {

@@ -10,7 +10,7 @@ import { examples } from './examples.js';
 import { stopped } from './interrupt.js';
 import { listeningPort } from './numbers.js';
 import { openInBrowser } from './open-in-browser.js';
-import { print, talk, warn } from './output.js';
+import { print, notify, warn } from './output.js';
 import { refuseUnused } from './unused-options.js';
 
 interface Options {
@@ -90,7 +90,7 @@ export function define(command: Command): void {
       const url = `http://${shown}:${port}${path}?token=${encodeURIComponent(token)}`;
       if (!local) warn(`${options.host} is reachable from other machines, without TLS`);
       print(url);
-      talk('Ctrl-C ends the server.');
+      notify('Ctrl-C ends the server.');
       await Promise.all([stopped(), app(), options.open ? openInBrowser(url) : null]);
       server.close();
       server.closeAllConnections();
@@ -126,7 +126,7 @@ async function writeExport(homes: Homes, selector: string, path: string): Promis
   await ensureReportPath(path);
   const { html, note } = await exportedPage(session);
   await writeReport(path, () => html);
-  talk(`page of ${session.id} written`);
-  if (note !== null) talk(note);
+  notify(`page of ${session.id} written`);
+  if (note !== null) notify(note);
   print(path);
 }

@@ -3,7 +3,7 @@ import process from 'node:process';
 import type { Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { print, printDocument, notify, terminalWidth } from './output.js';
 import { configurationOptions, type ConfigurationTyped } from './profile-configuration.js';
 
 interface Typed extends ConfigurationTyped {
@@ -63,7 +63,7 @@ async function run(profiles: string[], typed: Typed): Promise<void> {
   if (typed.json) printDocument(document);
   else print(terminalView(await viewOf({ kind: 'validate', document }), how));
   // One path per line, so it can be copied.
-  talk(['', `session saved: ${document.data.session!.id}`, ...Object.values(files)].join('\n  '));
+  notify(['', `session saved: ${document.data.session!.id}`, ...Object.values(files)].join('\n  '));
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
 }
 

@@ -72,7 +72,7 @@ export function wholeRows(): Rows {
   const timed = under.stages!.filter((stage) => !stage.warmup);
   const prefill = timed.find((stage) => stage.kind === 'prefill')!;
   const [first, second] = timed.filter((stage) => stage.kind === 'decode');
-  const made = [
+  const ops = [
     // One of 30 ms is in neither an operator nor a gap.
     pieces(prefill, [op('gemm', 0, 29)]),
     pieces(first!, [
@@ -116,8 +116,8 @@ export function wholeRows(): Rows {
   return {
     stages: [...rows.stages!, ...under.stages!],
     iterations: [...rows.iterations!, ...under.iterations!],
-    ops: made.flatMap((piece) => piece.ops),
-    gaps: made.flatMap((piece) => piece.gaps),
+    ops: ops.flatMap((piece) => piece.ops),
+    gaps: ops.flatMap((piece) => piece.gaps),
     memory: [
       point(1, 400_000, 'baseline'),
       point(500, 700_000, null),

@@ -69,7 +69,7 @@ const last = (path: string): string =>
     .replace(/\.(weight|\*)$/, '')
     .split('.')
     .at(-1)!;
-const named = {
+const fields = {
   query: /^(q|wq|query|to_q|q_proj|q_lin|q_proj_weight)$/i,
   key: /^(k|wk|key|to_k|k_proj|k_lin)$/i,
   value: /^(v|wv|value|to_v|v_proj|v_lin)$/i,
@@ -80,10 +80,10 @@ const named = {
 function attentionOf(linears: readonly Matrix[], width: number | null): Attention | null {
   const all = (pattern: RegExp) => linears.filter(({ path }) => pattern.test(last(path)));
   const [fused, queries, keys, values] = [
-    all(named.fused),
-    all(named.query),
-    all(named.key),
-    all(named.value),
+    all(fields.fused),
+    all(fields.query),
+    all(fields.key),
+    all(fields.value),
   ];
   const [first] = [...fused, ...queries];
   if (!first || fused.length + queries.length !== 1 || keys.length !== values.length) return null;

@@ -22,11 +22,11 @@ export function watchThread(): () => ThreadHealth {
   delay.enable();
   const utilization = performance.eventLoopUtilization();
   const cpu = process.cpuUsage();
-  const began = performance.now();
+  const startMs = performance.now();
   return () => {
     delay.disable();
     const used = process.cpuUsage(cpu);
-    const wallMs = Math.max(performance.now() - began, 1e-3);
+    const wallMs = Math.max(performance.now() - startMs, 1e-3);
     // The histogram has intervals between ticks, which equal the period if nothing is late.
     const delayMs = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
     return {

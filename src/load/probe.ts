@@ -49,14 +49,14 @@ export async function probeServer(
     if (first.status !== 'ok') throw probeFailure(first, target);
     return first;
   }
-  const made = () => makePrompt(shape.inputLen, random, tokenizer);
+  const newPrompt = () => makePrompt(shape.inputLen, random, tokenizer);
   const ttft = (exchange: Exchange) => (exchange.chunk_ns[0]! - exchange.sent_ns!) / 1e6;
-  const { usage } = await ask(made());
+  const { usage } = await ask(newPrompt());
   const fresh: number[] = [];
   const again: number[] = [];
   let cached: number | null = null;
   do {
-    const prompt = made();
+    const prompt = newPrompt();
     fresh.push(ttft(await ask(prompt)));
     const repeat = await ask(prompt);
     again.push(ttft(repeat));

@@ -1,10 +1,10 @@
 import process from 'node:process';
 
-const waiting = new Set<() => void>();
+const exitActions = new Set<() => void>();
 
 // One listener for all actions: Node warns of a leak at eleven listeners of one event.
 process.once('exit', () => {
-  for (const action of waiting) {
+  for (const action of exitActions) {
     try {
       action();
     } catch {
@@ -16,6 +16,6 @@ process.once('exit', () => {
 /** Runs `action`, which must be synchronous, when this process exits. @returns function that cancels it */
 export function atExit(action: () => void): () => void {
   const listener = () => action();
-  waiting.add(listener);
-  return () => void waiting.delete(listener);
+  exitActions.add(listener);
+  return () => void exitActions.delete(listener);
 }

@@ -112,18 +112,18 @@ function parse(text: Buffer, id: string): Record<string, unknown> {
 }
 
 function checkHash(folder: string, id: string, text: Buffer): string {
-  let stated: string;
+  let expectedHash: string;
   try {
-    stated = readFileSync(join(folder, manifestHashName), 'utf8').slice(0, 64);
+    expectedHash = readFileSync(join(folder, manifestHashName), 'utf8').slice(0, 64);
   } catch (error) {
     throw corrupt(id, `${manifestHashName} cannot be read`, messageOf(error), error);
   }
   const { sha256 } = digestOf(text);
-  if (stated === sha256) return sha256;
+  if (expectedHash === sha256) return sha256;
   throw corrupt(
     id,
     `${manifestName} does not match its checksum`,
-    `${manifestHashName} states ${stated.slice(0, 12)}…, the file has ${sha256.slice(0, 12)}….`,
+    `${manifestHashName} states ${expectedHash.slice(0, 12)}…, the file has ${sha256.slice(0, 12)}….`,
   );
 }
 

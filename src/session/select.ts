@@ -40,15 +40,15 @@ export function selectSession(
   if (exact) return exact;
   const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
   // Names are read from disk, so only if no id matches.
-  const named = folders.map(({ id, folder }) => ({ id, folder, name: readUser(folder).user.name }));
-  const byName = named.filter(({ name }) => name === selector);
+  const sessions = folders.map(({ id, folder }) => ({ id, folder, name: readUser(folder).user.name }));
+  const byName = sessions.filter(({ name }) => name === selector);
   const found = byName.length > 0 ? byName : prefixed;
   if (found.length === 1 && found[0]) return { id: found[0].id, folder: found[0].folder };
   if (found.length > 1) throw ambiguous(selector, found);
   throw notFound(
     selector,
     folders.length,
-    named.flatMap(({ id, name }) => (name ? [id, name] : [id])),
+    sessions.flatMap(({ id, name }) => (name ? [id, name] : [id])),
     places,
   );
 }

@@ -12,12 +12,12 @@ import { createViews, isReadIntoMemory, type SessionTables } from './views.js';
 export function sharedDatabase(source: SessionTables, rows: number): () => Promise<SessionDatabase> {
   let opened: Promise<Database> | null = null;
   let connections = 0;
-  const made = new Map<string, Promise<string>>();
+  const tables = new Map<string, Promise<string>>();
   const leave = async (from: Promise<Database>): Promise<void> => {
     connections--;
     if (connections > 0) return;
     opened = null;
-    made.clear();
+    tables.clear();
     await (await from).close();
   };
   return async () => {
@@ -39,7 +39,7 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
       }
     };
     const make = async (sql: string): Promise<string> => {
-      const table = `made_${made.size}`;
+      const table = `made_${tables.size}`;
       await query(`CREATE TABLE ${table} AS ${sql}`);
       return table;
     };
@@ -54,8 +54,8 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
       },
       once: async (name, key, sql) => {
         const id = `${name} ${key}`;
-        const table = made.get(id) ?? make(sql);
-        made.set(id, table);
+        const table = tables.get(id) ?? make(sql);
+        tables.set(id, table);
         await query(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM ${await table}`);
       },
       close: async () => {

@@ -55,11 +55,11 @@ async function main(): Promise<void> {
   for (;;) {
     const chunk = await result.fetchChunk();
     if (!chunk || chunk.rowCount === 0) break;
-    const wanted = request.maxRows - rows;
-    const values = chunk.convertRows(convert).slice(0, wanted);
+    const remainingRows = request.maxRows - rows;
+    const values = chunk.convertRows(convert).slice(0, remainingRows);
     rows += values.length;
     bytes += await send({ type: 'rows', rows: values });
-    if (chunk.rowCount > wanted) {
+    if (chunk.rowCount > remainingRows) {
       await send({ type: 'end', cut: 'rows' });
       return;
     }

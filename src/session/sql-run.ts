@@ -90,8 +90,8 @@ async function runApart(entry: string, request: SqlRequest, makes: DerivedTables
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
   // A child that exits early closes the pipe; its exit is reported below.
   child.stdin.on('error', () => {});
-  const say = (message: SqlRequest | SqlDefinitions) => child.stdin.write(`${JSON.stringify(message)}\n`);
-  say(request);
+  const send = (message: SqlRequest | SqlDefinitions) => child.stdin.write(`${JSON.stringify(message)}\n`);
+  send(request);
 
   try {
     const result: SqlResult = { columns: [], rows: [], truncated: false };
@@ -102,7 +102,7 @@ async function runApart(entry: string, request: SqlRequest, makes: DerivedTables
       // Killed in the middle of a line: the exit below gives the reason.
       if (message === null) break;
       started = true;
-      if (message.type === 'needs') say(await makes.make(message.names));
+      if (message.type === 'needs') send(await makes.make(message.names));
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
       if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);

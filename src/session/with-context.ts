@@ -30,12 +30,12 @@ export function withContext(recorded: Workload | null, context: Context): Worklo
 }
 
 function modelOf(recorded: Workload['model'], { model, dtype }: Context): Workload['model'] {
-  const named = model ?? recorded;
-  if (!named || (model === undefined && dtype === undefined)) return recorded;
-  const { quantization_config: _, ...plain } = named.config;
+  const modelWorkload = model ?? recorded;
+  if (!modelWorkload || (model === undefined && dtype === undefined)) return recorded;
+  const { quantization_config: _, ...plain } = modelWorkload.config;
   return {
-    name: named.name,
-    config: dtype === undefined ? named.config : plain,
+    name: modelWorkload.name,
+    config: dtype === undefined ? modelWorkload.config : plain,
     dtype: dtype ?? recorded?.dtype ?? 'unknown',
     quantization: dtype === undefined ? (recorded?.quantization ?? null) : null,
     weights: recorded?.weights ?? 'unknown',

@@ -95,17 +95,19 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
         why: `${ids.length} chosen.`,
         fix: 'Choose two in the list of sessions.',
       });
-    const ones: OpenSession[] = [];
-    for (const id of ids) ones.push(await opened.get(id));
-    const compared = await compareSessions(ones.map(({ session }) => session));
+    const openSessions: OpenSession[] = [];
+    for (const id of ids) openSessions.push(await opened.get(id));
+    const compared = await compareSessions(openSessions.map(({ session }) => session));
     const view = compareView(compared, (index, name) => {
-      const { key, session } = ones[index]!;
+      const { key, session } = openSessions[index]!;
       return hasRows(session.manifest, 'kernels')
         ? `${sessionPath(key, '/kernels')}?${new URLSearchParams({ name })}#chosen`
         : undefined;
     });
     const choice = choiceOf(context.req.query('step') ?? '');
-    const sides = await Promise.all(ones.map((openSession, index) => sideOf(openSession, index, choice)));
+    const sides = await Promise.all(
+      openSessions.map((openSession, index) => sideOf(openSession, index, choice)),
+    );
     const steps = alignedSteps(sides, {
       choice,
       choose: (step) =>
@@ -286,9 +288,12 @@ const explained = (openSession: OpenSession) =>
     const { session, executions } = openSession;
     openSession.doing = 'summing up times';
     try {
-      const found = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
+      const explained = await analyzeAndExplain(session, () => (openSession.doing = 'looking for causes'));
       openSession.doing = 'finding places in the timeline';
-      return { ...found, ...(executions.length > 0 ? { places: await linksOf(openSession, found) } : {}) };
+      return {
+        ...explained,
+        ...(executions.length > 0 ? { places: await linksOf(openSession, explained) } : {}),
+      };
     } finally {
       openSession.doing = null;
     }
@@ -300,11 +305,11 @@ async function overview(openSession: OpenSession, typed: string | undefined): Pr
   const path = sessionPath(openSession.key);
   const chosen = (typed ?? '').split(',').filter((change) => change !== '');
   const offered = offeredFor(session, explain?.data);
-  const asks = offered.length > 0 || chosen.length > 0;
+  const hasSwitches = offered.length > 0 || chosen.length > 0;
   const navigation = (
     <>
       <Navigation session={pagesOfSession(openSession)} current={path} />
-      {asks && (
+      {hasSwitches && (
         <WhatIfSwitches
           chosen={chosen}
           offered={offered}
@@ -331,17 +336,17 @@ async function overview(openSession: OpenSession, typed: string | undefined): Pr
     navigation,
     ...(places ? { places } : {}),
     ...(measured ? { whatIf: changedStages(session, measured, chosen).data } : {}),
-    ...(asks ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
+    ...(hasSwitches ? { moreScripts: [await readFile(childEntry('ui-what-if'), 'utf8')], asks: true } : {}),
   });
 }
 
 async function linksOf(
   openSession: OpenSession,
-  found: Awaited<ReturnType<typeof analyzeAndExplain>>,
+  explained: Awaited<ReturnType<typeof analyzeAndExplain>>,
 ): Promise<Places> {
   const database = await openSession.session.connect();
   try {
-    return await placesOf(openSession.session, database, found, ({ execution, start, end, mark }) => {
+    return await placesOf(openSession.session, database, explained, ({ execution, start, end, mark }) => {
       const query = new URLSearchParams({ execution, start: String(start), end: String(end) });
       if (mark) query.set('mark', `${mark.start},${mark.end}`);
       return `${sessionPath(openSession.key, '/timeline')}?${query}`;

@@ -25,7 +25,7 @@ interface ChosenProps {
   name?: string;
   row: NamedDurations & { class: OpClass };
   /** Noun for the events, singular and plural. */
-  counted: readonly [string, string];
+  nounForms: readonly [string, string];
 }
 
 /** Duration statistics of the events of one name, with links to the longest ones. */
@@ -35,12 +35,12 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   title,
   name = title,
   row,
-  counted,
+  nounForms,
   children,
 }) => {
   const { longest, bins, min_ns, max_ns } = row;
-  const [singular, several] = counted;
-  const most = Math.max(...bins);
+  const [singular, several] = nounForms;
+  const maxCount = Math.max(...bins);
   const width = (max_ns - min_ns) / bins.length;
   const around = 10 * max_ns;
   const query = new URLSearchParams({
@@ -71,20 +71,20 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
       </dl>
       <svg
         class="histogram"
-        viewBox={`0 0 ${bins.length} ${most}`}
+        viewBox={`0 0 ${bins.length} ${maxCount}`}
         preserveAspectRatio="none"
         role="img"
         aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
       >
         {bins.map((count, at) => (
-          <rect x={at} y={most - count} width="1" height={count} fill={classColors[row.class]}>
-            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...counted)}`}</title>
+          <rect x={at} y={maxCount - count} width="1" height={count} fill={classColors[row.class]}>
+            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...nounForms)}`}</title>
           </rect>
         ))}
       </svg>
       <p class="ends spread">
         <span>{formatNs(min_ns)}</span>
-        <span>at most {plural(most, ...counted)} per bar</span>
+        <span>at most {plural(maxCount, ...nounForms)} per bar</span>
         <span>{formatNs(max_ns)}</span>
       </p>
       {execution !== null && (

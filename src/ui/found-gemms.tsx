@@ -77,7 +77,7 @@ export async function gemmsPage(openSession: OpenSession, shape: string): Promis
       execution={execution}
       title={[shapeLabel(gemm), gemm.dtype ?? ''].join(' ')}
       row={{ ...row, class: 'gemm' }}
-      counted={['call', 'calls']}
+      nounForms={['call', 'calls']}
     />
   );
   return pageOfBlocks(

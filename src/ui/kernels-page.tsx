@@ -37,7 +37,7 @@ export const kernelsPage = (
     title: 'Kernels',
     page: '/kernels',
     noun: ['kernel', 'kernels'],
-    counted: ['launch', 'launches'],
+    nounForms: ['launch', 'launches'],
     rows: kernels,
     nameOf,
     columns: {

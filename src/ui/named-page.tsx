@@ -60,7 +60,7 @@ interface NamedPage<T extends NamedRow> {
   page: string;
   /** Noun for a row and noun for the counted events, each singular and plural. */
   noun: readonly [string, string];
-  counted: readonly [string, string];
+  nounForms: readonly [string, string];
   /** All rows, most time first. */
   rows: readonly T[];
   nameOf: (row: T) => string;
@@ -87,7 +87,7 @@ export function namedPage<T extends NamedRow>({
   title,
   page: ownPage,
   noun,
-  counted,
+  nounForms,
   rows: all,
   nameOf,
   columns: numbers,
@@ -118,9 +118,9 @@ export function namedPage<T extends NamedRow>({
     return `${path}?${new URLSearchParams(query)}${change.name ? '#chosen' : ''}`;
   };
   const total = all.reduce((sum, row) => sum + timed.of(row), 0);
-  const wanted = filter.trim().toLowerCase();
+  const needle = filter.trim().toLowerCase();
   const found = all.filter((row) =>
-    `${row.name} ${nameOf(row)} ${classLabel(row.class)}`.toLowerCase().includes(wanted),
+    `${row.name} ${nameOf(row)} ${classLabel(row.class)}`.toLowerCase().includes(needle),
   );
   const key = columns[sort]!.of;
   const rows = found.toSorted((a, b) => {
@@ -140,7 +140,7 @@ export function namedPage<T extends NamedRow>({
       <section>
         <h1>{title}</h1>
         <p>
-          {plural(events, ...counted)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.says}
+          {plural(events, ...nounForms)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.says}
           {shown.rank === null ? '' : `, rank ${shown.rank}`}
           {shown.device === null ? '' : `, GPU ${shown.device}`}.
         </p>
@@ -160,7 +160,7 @@ export function namedPage<T extends NamedRow>({
             title={nameOf(row) || 'without a name'}
             name={row.name}
             row={row}
-            counted={counted}
+            nounForms={nounForms}
           >
             {more}
           </ChosenEvents>
@@ -178,7 +178,7 @@ export function namedPage<T extends NamedRow>({
           />
           <button type="submit">Filter</button>
           <output>
-            {wanted !== '' &&
+            {needle !== '' &&
               `${plural(rows.length, ...noun)}, ${formatPart(
                 rows.reduce((sum, row) => sum + timed.of(row), 0),
                 total,

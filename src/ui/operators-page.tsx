@@ -29,7 +29,7 @@ export const operatorsPage = (
     title: 'Operators',
     page: '/operators',
     noun: ['operator', 'operators'],
-    counted: ['call', 'calls'],
+    nounForms: ['call', 'calls'],
     rows: operators,
     nameOf: ({ name }) => name,
     columns: {

@@ -127,9 +127,9 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
   if (!variant || !point) return [];
   const rate = (one: BenchPointResult): number => one.throughput.output_tokens_per_s.value ?? 0;
   const best = measuredRows(data).toSorted((a, b) => rate(b.point) - rate(a.point))[0];
-  const named = (one: BenchPointResult, { label }: BenchVariant): string =>
+  const pointName = (one: BenchPointResult, { label }: BenchVariant): string =>
     data.variants.length > 1 ? `${pointLabel(one.point)}, ${label}` : pointLabel(one.point);
-  const card = (label: string, figure: Figure, where = named(point, variant)) =>
+  const card = (label: string, figure: Figure, where = pointName(point, variant)) =>
     figure.value === null
       ? []
       : [
@@ -144,7 +144,11 @@ function cards(data: BenchResult): { label: string; value: Text; note: Text }[] 
     ...card('Time per output token', meanOf(point.latency.tpot_ms)),
     ...card('End to end', meanOf(point.latency.e2e_ms)),
     ...(best
-      ? card('Highest throughput', best.point.throughput.output_tokens_per_s, named(best.point, best.variant))
+      ? card(
+          'Highest throughput',
+          best.point.throughput.output_tokens_per_s,
+          pointName(best.point, best.variant),
+        )
       : []),
     ...card('Memory', point.machine.memory_bytes),
     ...card('Idle per decode step', point.device_work.decode_idle_share),

@@ -54,7 +54,7 @@ const notCollected = { missing: 'not collected' };
 const number = { numeric: true } as const;
 
 const columns: readonly ColumnOf<KernelCounters>[] = [
-  { id: 'kernel', head: 'kernel', wraps: true, of: named },
+  { id: 'kernel', head: 'kernel', wraps: true, of: kernelCell },
   { id: 'grid', head: 'grid', drop: 6, of: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
   {
     id: 'stage',
@@ -133,7 +133,7 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
   { id: 'stalls', head: 'stalls', detail: true, drop: 0, of: (kernel) => stallsOf(kernel, 2) },
 ];
 
-function named({ name, grid, block }: KernelCounters): Value {
+function kernelCell({ name, grid, block }: KernelCounters): Value {
   return { text: kernelLabel(name), hint: `${name.slice(0, 400)}\n${grid ?? ''} × ${block ?? ''}` };
 }
 
@@ -215,7 +215,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
     {
       t: 'heading',
       text: [
-        named(kernel),
+        kernelCell(kernel),
         `${grid === null ? '' : ` · grid ${grid}`}${stage === null ? '' : ` · ${stage}`} · `,
         { count: launches },
         ' × ',

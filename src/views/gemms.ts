@@ -77,14 +77,14 @@ function columnsOf(
   const types = [...new Set(gemms.map(({ dtype }) => dtype ?? 'type unknown'))];
   const sources = [...new Set(gemms.map(({ source }) => sourceLabels[source]))];
   const number = { numeric: true } as const;
-  const named = (gemm: Gemm): Text => {
+  const gemmCell = (gemm: Gemm): Text => {
     const [text, link] = [shapeLabel(gemm), linkTo(gemm)];
     return link === undefined ? text : { link, text };
   };
   return {
     constant: [types, sources].flatMap((values) => (values.length === 1 ? values : [])),
     columns: [
-      { id: 'shape', head: 'M × N × K', wraps: true, of: named },
+      { id: 'shape', head: 'M × N × K', wraps: true, of: gemmCell },
       ...(types.length > 1 ? [{ id: 'dtype', head: 'type', of: typeOf }] : []),
       ...(sources.length > 1
         ? [{ id: 'source', head: 'from', of: ({ source }: Gemm) => sourceLabels[source] }]

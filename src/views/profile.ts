@@ -311,17 +311,17 @@ const meanings: readonly [term: string, text: string][] = [
 ];
 
 function allFigures(result: ProfileResult): [string, Figure][] {
-  const named = (prefix: string, of: object): [string, Figure][] =>
+  const prefixed = (prefix: string, of: object): [string, Figure][] =>
     Object.entries(of).flatMap(([key, value]): [string, Figure][] =>
       typeof value === 'object' && value !== null && 'value' in value
         ? [[`${prefix}.${key}`, value as Figure]]
         : [],
     );
   return [
-    ...named('latency', result.latency),
-    ...result.stages.flatMap((stage) => named(stage.kind, stage)),
-    ...(result.memory ? named('memory', result.memory) : []),
-    ...(result.telemetry ? named('telemetry', result.telemetry) : []),
+    ...prefixed('latency', result.latency),
+    ...result.stages.flatMap((stage) => prefixed(stage.kind, stage)),
+    ...(result.memory ? prefixed('memory', result.memory) : []),
+    ...(result.telemetry ? prefixed('telemetry', result.telemetry) : []),
   ];
 }
 

@@ -9,7 +9,7 @@ const units: readonly [ending: string, value: (n: number) => Exclude<Fact['value
   ['_bytes', (n) => ({ n, unit: 'B' })],
   ['_hz', (n) => ({ n: n / 1e6, unit: 'MHz', digits: 4 })],
 ];
-const written: Record<string, string> = { nvidia: 'NVIDIA', duckdb: 'DuckDB' };
+const spellings: Record<string, string> = { nvidia: 'NVIDIA', duckdb: 'DuckDB' };
 
 /** A fact of the manifest: "l3_bytes", "33554432" is "L3", 33554432 B; "cpu_avx2", "true" is "CPU AVX2", "yes". */
 export function factOf({ id, value }: { id: string; value: string }): Fact {
@@ -17,7 +17,7 @@ export function factOf({ id, value }: { id: string; value: string }): Fact {
   const words = (unit ? id.slice(0, -unit[0].length) : id).replaceAll('_', ' ');
   const name = words.replaceAll(
     /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|nvidia|duckdb)\b/gi,
-    (word) => written[word.toLowerCase()] ?? word.toUpperCase(),
+    (word) => spellings[word.toLowerCase()] ?? word.toUpperCase(),
   );
   if (unit) return { name, value: unit[1](Number(value)) };
   if (value === 'true' || value === 'false') return { name, value: value === 'true' ? 'yes' : 'no' };

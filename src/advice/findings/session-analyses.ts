@@ -28,11 +28,11 @@ interface Analyses {
   recorded?: Promise<UtilizationStage[]>;
 }
 
-const made = new WeakMap<Session, Analyses>();
+const analysesBySession = new WeakMap<Session, Analyses>();
 
 function analysesOf({ session }: FindingContext): Analyses {
-  const known = made.get(session) ?? {};
-  made.set(session, known);
+  const known = analysesBySession.get(session) ?? {};
+  analysesBySession.set(session, known);
   return known;
 }
 

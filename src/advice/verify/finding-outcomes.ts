@@ -28,7 +28,7 @@ export function findingOutcomes(
   const goneFindings = outcomes.filter(
     ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
   );
-  const made = goneFindings.filter(({ finding }) => {
+  const changed = goneFindings.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
     const hider = goneFindings.find((candidate) => candidate.finding.id === finding.hidden_by)?.finding;
     // Hidden by a finding in other bars: its gain becomes visible when that one is gone. In the same bars it is part of that one.
@@ -38,7 +38,7 @@ export function findingOutcomes(
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
     .map(({ finding, outcome, findingAfter }): ChangeVerdict => {
       const pair = pairs.find((stagePair) => stagePair.before.kind === finding.stage) ?? null;
-      const together = made.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
+      const together = changed.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
       return graded(finding, outcome, findingAfter, pair, together);
     });
   const known = new Set(before.map(({ id }) => id));

@@ -42,13 +42,13 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
     ...answers.map((answer) => ({ answer, label: '' })),
   ];
   const { tokens, text } = facts.question;
-  const wanted = asksFor.flatMap(([id, asks]) => (asks.test(text) ? [id] : []));
+  const matchingIds = asksFor.flatMap(([id, asks]) => (asks.test(text) ? [id] : []));
   const parts = all
     .map((entry) => ({
       ...entry,
       score:
-        9 * Number(wanted.includes(entry.answer.id)) +
-        9 * Number(wanted[0] === entry.answer.id) +
+        9 * Number(matchingIds.includes(entry.answer.id)) +
+        9 * Number(matchingIds[0] === entry.answer.id) +
         3 * overlap(tokens, entry.answer.id.replaceAll('_', ' ')) +
         2 * overlap(tokens, entry.answer.question) +
         overlap(tokens, entry.answer.answer),
@@ -69,7 +69,7 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   const point = found?.data.points.at(-1);
   if (!found || !point) return null;
   const { text } = facts.question;
-  const which = latencies.find(({ asks }) => asks.test(text));
+  const which = latencies.find(({ pattern: asks }) => asks.test(text));
   const saturation = partFrom('serving', found.data.saturation.text);
   if (/\bsaturat\w*|\bscal\w*|\bcapacity\b|\bhow many (?:users|requests)\b/i.test(text))
     return known(saturation);
@@ -88,12 +88,12 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   );
 }
 
-const latencies: readonly { asks: RegExp; what: string; of: (point: ServingPoint) => Distribution }[] = [
-  { asks: /\bttft\b|\bfirst token\b/i, what: 'TTFT', of: ({ latency }) => latency.ttft },
-  { asks: /\btpot\b|\bper (?:output )?token\b/i, what: 'TPOT', of: ({ latency }) => latency.tpot },
-  { asks: /\bitl\b|\binter[- ]?token\b/i, what: 'ITL', of: ({ latency }) => latency.itl },
+const latencies: readonly { pattern: RegExp; what: string; of: (point: ServingPoint) => Distribution }[] = [
+  { pattern: /\bttft\b|\bfirst token\b/i, what: 'TTFT', of: ({ latency }) => latency.ttft },
+  { pattern: /\btpot\b|\bper (?:output )?token\b/i, what: 'TPOT', of: ({ latency }) => latency.tpot },
+  { pattern: /\bitl\b|\binter[- ]?token\b/i, what: 'ITL', of: ({ latency }) => latency.itl },
   {
-    asks: /\blatenc\w*|\be2e\b|\bend[- ]to[- ]end\b|\bp9\d\b/i,
+    pattern: /\blatenc\w*|\be2e\b|\bend[- ]to[- ]end\b|\bp9\d\b/i,
     what: 'end-to-end latency',
     of: ({ latency }) => latency.e2e,
   },

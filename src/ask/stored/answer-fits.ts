@@ -49,15 +49,15 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
   const part = (text: string, rows = 1) => partFrom('estimate', text, rows, commandOf(name, rooms, request));
   const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
     const at = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
-    const made = estimateMemory(model.architecture, at);
+    const estimate = estimateMemory(model.architecture, at);
     const fit = largestFit(model.architecture, { ...at, reserve: 'share' });
-    const word = facts.question.isYesNo ? (made.fits ? 'Yes: ' : 'No: ') : '';
+    const word = facts.question.isYesNo ? (estimate.fits ? 'Yes: ' : 'No: ') : '';
     const most =
-      made.fits && fit.batchSize !== null && fit.contextTokens !== null
+      estimate.fits && fit.batchSize !== null && fit.contextTokens !== null
         ? `; there is room for a batch of ${formatCount(fit.batchSize)} of that length, or for ${plural(fit.contextTokens, 'token')} at batch ${request.batchSize}`
         : '';
     return part(
-      `${word}${name} (${stored}, ${size}) needs ${formatGb(made.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
+      `${word}${name} (${stored}, ${size}) needs ${formatGb(estimate.neededGpuBytes)} of the ${formatGb(bytes)} of ${gpu}: it ${estimate.fits ? 'fits' : 'does not fit'}${most}.`,
     );
   });
   const made = estimateMemory(model.architecture, { ...request, storage: model.storage });

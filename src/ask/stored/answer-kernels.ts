@@ -51,8 +51,8 @@ FROM ${table} WHERE ${inLargestCapture(table)}
 GROUP BY ALL ORDER BY total_ms DESC, name`;
   const rows = await facts.database.query<NamedRow>(sql);
   const words = new Set([...facts.question.tokens].filter((token) => !generic.has(token)));
-  const named = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
-  const shown = (named.length > 0 ? named : rows).slice(0, 5);
+  const matches = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
+  const shown = (matches.length > 0 ? matches : rows).slice(0, 5);
   const [first] = shown;
   if (!first) return none;
   const what = table === 'kernels' ? 'kernel' : 'operator';
@@ -61,14 +61,14 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
       `- ${shortened(row.name)} (${row.class}): ${formatMs(row.total_ms)}, ${formatPercent(row.share)}, ${row.calls} calls`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
-  const sentenceStart = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
+  const sentenceStart = matches.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
   const answer = known(
     part(
       `${sentenceStart} ${shortened(first.name)}: ${formatMs(first.total_ms)} in ${first.calls} calls, ${formatPercent(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );
-  return { answer, named: named.length > 0 };
+  return { answer, named: matches.length > 0 };
 }
 
 /** Word stems that occur in both questions and kernel names. */
@@ -245,39 +245,39 @@ const nameOf = ({ name, stage }: KernelCounters): string =>
   `${shortened(bareKernelName(name))}${stage === null ? '' : ` (${stage})`}`;
 
 const metrics: readonly {
-  asks: RegExp;
+  pattern: RegExp;
   what: string;
   of: (kernel: KernelCounters) => KernelCounters['l2_hit_rate'];
   low: boolean;
   isOccupancy?: true;
 }[] = [
-  { asks: /\bl2\b/i, what: 'L2 hit rate', of: (kernel) => kernel.l2_hit_rate, low: true },
-  { asks: /\bl1\b/i, what: 'L1 hit rate', of: (kernel) => kernel.l1_hit_rate, low: true },
+  { pattern: /\bl2\b/i, what: 'L2 hit rate', of: (kernel) => kernel.l2_hit_rate, low: true },
+  { pattern: /\bl1\b/i, what: 'L1 hit rate', of: (kernel) => kernel.l1_hit_rate, low: true },
   {
-    asks: /\boccupancy\b/i,
+    pattern: /\boccupancy\b/i,
     what: 'achieved occupancy',
     of: (kernel) => kernel.occupancy.achieved,
     low: true,
     isOccupancy: true,
   },
   {
-    asks: /\btensor (?:cores?|pipe)\b/i,
+    pattern: /\btensor (?:cores?|pipe)\b/i,
     what: 'tensor pipe use',
     of: (kernel) => kernel.tensor_pipe,
     low: false,
   },
   {
-    asks: /\bregisters?\b/i,
+    pattern: /\bregisters?\b/i,
     what: 'registers per thread',
     of: (kernel) => kernel.registers_per_thread,
     low: false,
   },
-  { asks: /\bdram\b/i, what: 'DRAM throughput', of: (kernel) => kernel.dram_throughput, low: false },
+  { pattern: /\bdram\b/i, what: 'DRAM throughput', of: (kernel) => kernel.dram_throughput, low: false },
 ];
 
 /** "What is the L2 hit rate?", "what limits occupancy?": a counter of the longest kernels. */
 export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const metric = metrics.find(({ asks }) => asks.test(facts.question.text));
+  const metric = metrics.find(({ pattern: asks }) => asks.test(facts.question.text));
   const stalls = /\bstall\w*/i.test(facts.question.text);
   if (!metric && !stalls) return null;
   const { counters } = await facts.captures();

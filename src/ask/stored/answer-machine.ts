@@ -21,29 +21,29 @@ interface SampleRow extends Record<string, unknown> {
 }
 
 interface Metric {
-  asks: RegExp;
+  pattern: RegExp;
   metric: string;
   unit: string;
   what: string;
 }
 
 const utilization: Metric = {
-  asks: /\butili[sz]ation\b|\bbusy\b/i,
+  pattern: /\butili[sz]ation\b|\bbusy\b/i,
   metric: 'utilization_percent',
   unit: '%',
   what: 'is utilized',
 };
 
 const metrics: readonly Metric[] = [
-  { asks: /\bpower\b|\bwatts?\b/i, metric: 'power_w', unit: 'W', what: 'draws' },
-  { asks: /\bclocks?\b|\bfrequenc\w*/i, metric: 'sm_clock_mhz', unit: 'MHz', what: 'clocks at' },
-  { asks: /\btemperature\b|\bhot\b/i, metric: 'temperature_c', unit: '°C', what: 'is at' },
+  { pattern: /\bpower\b|\bwatts?\b/i, metric: 'power_w', unit: 'W', what: 'draws' },
+  { pattern: /\bclocks?\b|\bfrequenc\w*/i, metric: 'sm_clock_mhz', unit: 'MHz', what: 'clocks at' },
+  { pattern: /\btemperature\b|\bhot\b/i, metric: 'temperature_c', unit: '°C', what: 'is at' },
   utilization,
 ];
 
 /** "How much power does it draw?": samples of the device during the run. */
 export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const found = metrics.find(({ asks }) => asks.test(facts.question.text));
+  const found = metrics.find(({ pattern: asks }) => asks.test(facts.question.text));
   if (!found) return null;
   const [first, ...rest] = (await samplesOf(facts, found)).map(({ part }) => part);
   if (!first) return notKnown(`That was not sampled in this session.`, capture.monitor);

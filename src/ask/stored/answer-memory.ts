@@ -34,20 +34,20 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
   if (parts.length === 0) return sampledMemory(facts);
   const ordered = parts.toSorted((a, b) => b.bytes - a.bytes);
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  const wanted = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
-  const named = wanted ? ordered.filter(({ component }) => wanted.test(component)) : [];
+  const componentPattern = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
+  const matches = componentPattern ? ordered.filter(({ component }) => componentPattern.test(component)) : [];
   const lines = ordered.map(({ component, bytes }) => `- ${componentWord(component)}: ${formatGb(bytes)}`);
   const list = partFrom(
     'memory profile',
     `Memory at the peak by component:\n${lines.join('\n')}`,
     lines.length,
   );
-  if (wanted && named.length === 0)
+  if (componentPattern && matches.length === 0)
     return notKnown('This session did not record that component.', capture.memory, [list]);
   const [first, second] = ordered;
   const text =
-    named.length > 0
-      ? named
+    matches.length > 0
+      ? matches
           .map(
             ({ component, bytes }) =>
               `${capital(componentWord(component))}: ${formatGb(bytes)}, ${formatPercent(bytes / total)} of the ${formatGb(total)} at the peak.`,

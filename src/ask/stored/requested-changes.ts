@@ -119,24 +119,26 @@ const readings: readonly Reading[] = [
   },
 ];
 
-const unpredicted: readonly { asks: RegExp; what: string; how: string }[] = [
+const unpredicted: readonly { question: RegExp; what: string; how: string }[] = [
   {
-    asks: /\bspeculat\w*|\bdraft model\b|\bmedusa\b|\beagle\b|\bmulti[- ]?token predict\w*/i,
+    question: /\bspeculat\w*|\bdraft model\b|\bmedusa\b|\beagle\b|\bmulti[- ]?token predict\w*/i,
     what: 'Speculative decoding is not predicted: its gain depends on how many drafted tokens are accepted.',
     how: 'inferscope bench latency --engine vllm --engine-arg speculative_config=…',
   },
   {
-    asks: /\btensor[- ]?parallel\w*|\bpipeline[- ]?parallel\w*|\btp\s?=?\s?\d\b|\b(?:two|four|eight|more|\d+)\s+gpus\b|\bmulti[- ]?gpu\b/i,
+    question:
+      /\btensor[- ]?parallel\w*|\bpipeline[- ]?parallel\w*|\btp\s?=?\s?\d\b|\b(?:two|four|eight|more|\d+)\s+gpus\b|\bmulti[- ]?gpu\b/i,
     what: 'Another number of GPUs is not predicted: their communication was not measured here.',
     how: 'inferscope run --evaluator none,nsys -- <command on so many GPUs>',
   },
   {
-    asks: /\b(?:move|switch|chang\w*|use|try|with|on)\b.{0,12}\b(?:vllm|sglang|tensorrt|trt-?llm|llama\.cpp|tgi|onnx)\b/i,
+    question:
+      /\b(?:move|switch|chang\w*|use|try|with|on)\b.{0,12}\b(?:vllm|sglang|tensorrt|trt-?llm|llama\.cpp|tgi|onnx)\b/i,
     what: 'Another engine is not predicted: its kernels and scheduler differ.',
     how: 'inferscope bench latency --engine <engine> --model <model>',
   },
   {
-    asks: /\b(?:prun\w*|sparsit\w*|distil\w*|smaller model|another model|different model)\b/i,
+    question: /\b(?:prun\w*|sparsit\w*|distil\w*|smaller model|another model|different model)\b/i,
     what: 'Another model is not predicted from this session.',
     how: 'inferscope predict --model <model>',
   },
@@ -146,7 +148,9 @@ const unpredicted: readonly { asks: RegExp; what: string; how: string }[] = [
 export function requestedChanges(text: string, workload: QuestionWorkload): RequestedChanges | null {
   if (!hypothetical.test(text)) return null;
   const read = readings.map((reading) => reading(text, workload)).filter((changes) => changes.length > 0);
-  const unknown = unpredicted.filter(({ asks }) => asks.test(text)).map(({ what, how }) => ({ what, how }));
+  const unknown = unpredicted
+    .filter(({ question: asks }) => asks.test(text))
+    .map(({ what, how }) => ({ what, how }));
   if (read.length === 0) return unknown.length === 0 ? null : { alternatives: [], unknown };
   const apart = /\bor\b|\bversus\b|\bvs\b/i.test(text) || read.some((changes) => changes.length > 1);
   const alternatives = apart ? read.flat().map((change) => [change]) : [read.map((changes) => changes[0]!)];

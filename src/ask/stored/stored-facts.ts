@@ -88,14 +88,14 @@ export function questionStages({ explained, question }: StoredFacts): StageWater
 export function lacksStage(facts: StoredFacts): TopicAnswer | null {
   const { explained, question } = facts;
   if (questionStages(facts).length > 0) return null;
-  const wanted = question.stages.length > 0 ? question.stages.join(' or ') : 'stages';
+  const stageWords = question.stages.length > 0 ? question.stages.join(' or ') : 'stages';
   const why =
     explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))
       ?.reason ??
     (explained.stages.length > 0
       ? `it marks ${explained.stages.map(({ kind }) => kind).join(', ')} only`
       : 'no stages are marked');
-  return notKnown(`The session has no ${wanted}: ${why}.`, capture.timeline);
+  return notKnown(`The session has no ${stageWords}: ${why}.`, capture.timeline);
 }
 
 /** "A decode step", "the whole capture", "a decode step at batch 8, 128 in + 64 out". */

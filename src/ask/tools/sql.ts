@@ -12,7 +12,7 @@ export const sqlTool = askTool({
   inputLine: ({ query }) => query,
   async run({ query }, context) {
     const { columns, rows, truncated } = await context.query(query);
-    const named = rows.map((row) =>
+    const rowObjects = rows.map((row) =>
       Object.fromEntries(
         columns.map(({ name }, i) => {
           const value = row[i] ?? null;
@@ -24,7 +24,7 @@ export const sqlTool = askTool({
       ),
     );
     return {
-      data: { rows: named, ...(truncated ? { truncated: 'there are more rows than are shown' } : {}) },
+      data: { rows: rowObjects, ...(truncated ? { truncated: 'there are more rows than are shown' } : {}) },
       rows: rows.length,
     };
   },

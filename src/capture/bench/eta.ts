@@ -82,11 +82,11 @@ export function startEta(
 export function startCountEta(
   nowMs: () => number = () => performance.now(),
 ): (done: number, total: number) => number | null {
-  let began: { ms: number; done: number; total: number } | null = null;
+  let start: { ms: number; done: number; total: number } | null = null;
   return (done, total) => {
-    if (began === null || done < began.done || total !== began.total) began = { ms: nowMs(), done, total };
-    const doneSinceStart = done - began.done;
-    return doneSinceStart === 0 ? null : ((nowMs() - began.ms) / doneSinceStart / 1000) * (total - done);
+    if (start === null || done < start.done || total !== start.total) start = { ms: nowMs(), done, total };
+    const doneSinceStart = done - start.done;
+    return doneSinceStart === 0 ? null : ((nowMs() - start.ms) / doneSinceStart / 1000) * (total - done);
   };
 }
 

@@ -34,7 +34,7 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
     ended: new Map(),
     lastIteration: order.first_iteration - 1,
   };
-  let current = start(launched, order, control, order.points.map(wanted(order, state)), state);
+  let current = start(launched, order, control, order.points.map(remainingPoint(order, state)), state);
   return {
     get pid() {
       return current.pid;
@@ -48,14 +48,14 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
         await current.result;
         return { failure: null, log: null };
       } catch (failure) {
-        const died = state.at;
+        const failedPoint = state.at;
         const stopped = failure instanceof InferscopeError && failure.code === 'E_INTERRUPTED';
-        if (stopped || died === null || control.signal.aborted) return { failure, log: null };
+        if (stopped || failedPoint === null || control.signal.aborted) return { failure, log: null };
         dropCutOffLine(control.recordPath);
-        endPoint(order, control, state, died, failure);
+        endPoint(order, control, state, failedPoint, failure);
         const remaining = order.points
           .filter(({ point }) => !state.ended.has(point))
-          .map(wanted(order, state));
+          .map(remainingPoint(order, state));
         if (remaining.length === 0) return { failure: null, log: null };
         state.at = null;
         // Its last iteration may have been recorded without a progress message.
@@ -66,7 +66,7 @@ export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: 
   }
 }
 
-function wanted(order: BenchOrder, state: LaunchState) {
+function remainingPoint(order: BenchOrder, state: LaunchState) {
   return ({ point, batch_size, input_len, output_len }: BenchPoint): WorkloadPoint => ({
     point,
     batchSize: batch_size,
@@ -127,16 +127,16 @@ function endPoint(
   const outOfMemory = known?.code === 'E_OUT_OF_MEMORY';
   const text = known ? `${known.parts.what}: ${known.parts.why}` : String(failure);
   const record = recordWriter(control.recordPath, order.execution_id);
-  const tell = (ended: string, outcome: PointOutcome, why: string) => {
+  const recordOutcome = (ended: string, outcome: PointOutcome, why: string) => {
     state.ended.set(ended, outcome);
     record.add({ type: 'point', point: ended, launch: order.launch, outcome, text: why });
     control.onProgress({ type: 'point', point: ended, outcome, text: why });
   };
-  tell(point, outOfMemory ? 'out_of_memory' : 'failed', text);
+  recordOutcome(point, outOfMemory ? 'out_of_memory' : 'failed', text);
   const died = order.points.find((candidate) => candidate.point === point);
   for (const other of outOfMemory && died ? order.points : [])
     if (!state.ended.has(other.point) && needsMore(other, died!))
-      tell(
+      recordOutcome(
         other.point,
         'skipped',
         `It needs more memory than ${pointLabel(point)}, where the engine was killed.`,

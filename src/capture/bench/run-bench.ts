@@ -113,14 +113,14 @@ export async function runBench(options: BenchOptions): Promise<BenchCapture> {
           if (issue) capture.issues.push(issue);
         }
         eta.launched(variant.execution_id, launch);
-        const tell = (progress: BenchEvent['progress']) =>
+        const report = (progress: BenchEvent['progress']) =>
           options.onProgress({ variant, launch, progress, leftS: eta.leftS() });
-        tell({ type: 'launch' });
+        report({ type: 'launch' });
         await runLaunch(execution, launch, points, { gpus, options }, (progress) => {
           const { execution_id: id } = variant;
           if (progress.type === 'iteration') eta.iterated(id, launch, progress.point, progress.e2e_ms);
           else if (progress.type === 'point') eta.closed(id, launch, progress.point);
-          tell(progress);
+          report(progress);
         });
         eta.ended(variant.execution_id, launch);
       }

@@ -19,10 +19,10 @@ export function launchProbe(
 ): EngineLaunch {
   // Its own process group: ranks of a collective must not outlive the process that spawned them.
   const probe = { command, args: [script], order, graceMs, ownGroup: true };
-  return startPython(probe, control, (line) => tell(line, control));
+  return startPython(probe, control, (line) => onProgressLine(line, control));
 }
 
-function tell(line: string, control: KernelControl): void {
+function onProgressLine(line: string, control: KernelControl): void {
   if (!line.startsWith('{')) return;
   let reported: z.infer<typeof reportedSchema> | undefined;
   try {

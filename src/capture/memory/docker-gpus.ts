@@ -103,13 +103,13 @@ export function insideGpuSource(container: string, tool: InsideTool): MemorySour
       const stopped = new AbortController();
       let count = 0;
       const take = async () => {
-        const began = monotonicNs();
+        const startNs = monotonicNs();
         const answer = await docker(['exec', container, tool.name, ...tool.args]);
         if (answer.exitCode !== 0) {
           failures.push(answer.stderr.trim().split('\n').at(-1) ?? '');
           return;
         }
-        const t_ns = Math.round((began + monotonicNs()) / 2);
+        const t_ns = Math.round((startNs + monotonicNs()) / 2);
         const common = { ...keys, pid: null, rank: 0 };
         const source = `${tool.name} in the container`;
         for (const { gpu, usedBytes, utilizationPercent } of tool.read(answer.stdout)) {

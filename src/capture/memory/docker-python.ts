@@ -52,7 +52,7 @@ export async function containerPython(
   engine: EngineName | null,
   typed: string | null,
 ): Promise<ContainerPython> {
-  const wanted = wantedEngines(engine);
+  const requestedEngines = wantedEngines(engine);
   const tried: string[] = [];
   const pythons: Omit<ContainerPython, 'engine'>[] = [];
   for (const command of typed === null ? usual : [typed]) {
@@ -72,14 +72,14 @@ export async function containerPython(
     );
     tried.push(`${command} (${reported.data.version}) has ${has.join(', ') || 'none of them'}`);
   }
-  for (const name of wanted) {
+  for (const name of requestedEngines) {
     const python = pythons.find(({ packages }) => engines[name].every((required) => packages[required]));
     if (python) return { engine: name, ...python };
   }
   throw new InferscopeError('E_ENGINE_MISSING', {
-    what: `the container ${container} has no ${wanted.map((name) => engines[name].join(' with ')).join(' and no ')}`,
+    what: `the container ${container} has no ${requestedEngines.map((name) => engines[name].join(' with ')).join(' and no ')}`,
     why: tried.length > 0 ? `In it: ${tried.join('; ')}.` : 'It has no Python.',
-    fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${pythons[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
+    fix: `Use a container of an image with the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${pythons[0]?.command ?? 'python3'} -m pip install ${engines[requestedEngines[0]!].join(' ')}`,
   });
 }
 

@@ -93,11 +93,11 @@ export function startEngineProcess<Plan, Progress, Result>(
 export function serveEngineProcess<Plan, Progress, Result>(
   run: (
     plan: Plan,
-    context: { stopped: () => boolean; tell: (progress: Progress) => void },
+    context: { stopped: () => boolean; report: (progress: Progress) => void },
   ) => Promise<Result>,
 ): void {
   let stopped = false;
-  const tell = (message: Message<Progress, Result>, then: () => void = () => {}) =>
+  const sendMessage = (message: Message<Progress, Result>, then: () => void = () => {}) =>
     process.send!(message, then);
   // The terminal sends SIGINT and SIGHUP to both processes; the parent decides and asks us to stop.
   process.on('SIGINT', () => {});
@@ -109,13 +109,13 @@ export function serveEngineProcess<Plan, Progress, Result>(
     }
     run(order.plan, {
       stopped: () => stopped,
-      tell: (progress) => tell({ type: 'progress', progress }),
+      report: (progress) => sendMessage({ type: 'progress', progress }),
     }).then(
-      (result) => tell({ type: 'done', result }, () => process.exit(0)),
-      (error: unknown) => tell({ type: 'failed', error: failureOf(error) }, () => process.exit(0)),
+      (result) => sendMessage({ type: 'done', result }, () => process.exit(0)),
+      (error: unknown) => sendMessage({ type: 'failed', error: failureOf(error) }, () => process.exit(0)),
     );
   });
-  tell({ type: 'ready' });
+  sendMessage({ type: 'ready' });
 }
 
 function failureOf(error: unknown): Failure {

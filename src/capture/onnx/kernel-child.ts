@@ -14,13 +14,13 @@ serveEngineProcess<KernelPlan, KernelChildProgress, null>(run);
 
 async function run(
   { order, threads, rotateBytes, scratch }: KernelPlan,
-  { stopped, tell }: { stopped: () => boolean; tell: (progress: KernelChildProgress) => void },
+  { stopped, report }: { stopped: () => boolean; report: (progress: KernelChildProgress) => void },
 ): Promise<null> {
   const ort = await loadOnnxRuntime();
   const record = recordWriter(process.env[recordVariable]!, order.execution_id);
   record.clock();
   const cpu = detectCpu();
-  tell({
+  report({
     type: 'device',
     device: {
       name: cpu.model ?? 'CPU',
@@ -36,7 +36,7 @@ async function run(
   const total = order.cases.length;
   const settings = { ...order, threads, rotateBytes, scratch, stopped };
   for (const [done, kernelCase] of order.cases.entries()) {
-    tell({ type: 'case', case: kernelCase.case, done, total });
+    report({ type: 'case', case: kernelCase.case, done, total });
     const { t_ns, ...measured } = stopped()
       ? { ...nothing(threads), outcome: 'stopped' as const, text: null }
       : await measureCase(ort, kernelCase, settings);
@@ -44,7 +44,7 @@ async function run(
     record.flush();
   }
   const last = order.cases.at(-1);
-  if (last) tell({ type: 'case', case: last.case, done: total, total });
+  if (last) report({ type: 'case', case: last.case, done: total, total });
   record.clock();
   record.flush();
   return null;

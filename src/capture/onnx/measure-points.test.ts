@@ -49,7 +49,7 @@ async function measure(
   const result = await measurePoints(decoder, plan, {
     record,
     stopped: () => stopped(reported),
-    tell: (progress) => reported.push(progress),
+    report: (progress) => reported.push(progress),
     onWarm: () => {},
   });
   await decoder.release();

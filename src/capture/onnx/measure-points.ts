@@ -14,7 +14,7 @@ import { recordGeneration } from './record-generation.js';
 interface MeasureContext {
   record: RecordWriter;
   stopped: () => boolean;
-  tell: (progress: WorkloadProgress) => void;
+  report: (progress: WorkloadProgress) => void;
   /** Between warm-up and timed repeats. */
   onWarm: () => void;
 }
@@ -45,7 +45,7 @@ export async function measurePoints(
     WorkloadPlan,
     'points' | 'warmup' | 'seed' | 'launch' | 'firstIteration' | 'model' | 'profilePrefix'
   >,
-  { record, stopped, tell, onWarm }: MeasureContext,
+  { record, stopped, report, onWarm }: MeasureContext,
 ): Promise<MeasuredPoints> {
   const points = plan.points.map((point): PointState => ({
     ...point,
@@ -58,12 +58,12 @@ export async function measurePoints(
   let iteration = plan.firstIteration;
   let peakRssBytes: number | null = null;
 
-  tell({ type: 'phase', phase: 'warmup' });
+  report({ type: 'phase', phase: 'warmup' });
   for (const point of bySize(points)) await attempt(point, () => warmUp(point));
   onWarm();
   record.flush();
 
-  tell({ type: 'phase', phase: 'timed' });
+  report({ type: 'phase', phase: 'timed' });
   for (const point of interleaved(points, plan.launch)) {
     if (stopped()) break;
     if (point.outcome !== null) continue;
@@ -83,7 +83,7 @@ export async function measurePoints(
   };
 
   async function attempt(point: PointState, work: () => Promise<void>): Promise<void> {
-    if (point.point !== null) tell({ type: 'begin', point: point.point });
+    if (point.point !== null) report({ type: 'begin', point: point.point });
     try {
       await work();
     } catch (error) {
@@ -122,7 +122,7 @@ export async function measurePoints(
     if (!generation) return null;
     recordGeneration(record, { launch: plan.launch, point }, generation, iteration, warmup);
     const e2eMs = (generation.end_ns - generation.start_ns) / 1e6;
-    tell({ type: 'iteration', point: point.point, iteration, warmup, e2eMs });
+    report({ type: 'iteration', point: point.point, iteration, warmup, e2eMs });
     iteration++;
     return generation;
   }
@@ -143,7 +143,7 @@ export async function measurePoints(
       memory_source: point.memory?.source ?? null,
     });
     record.flush();
-    tell({ type: 'point', point: point.point, outcome, text });
+    report({ type: 'point', point: point.point, outcome, text });
   }
 }
 

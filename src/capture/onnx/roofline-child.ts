@@ -37,7 +37,7 @@ const gemms: [number, number, number][] = [
 
 async function measure(
   plan: RooflinePlan,
-  { stopped, tell }: { stopped: () => boolean; tell: (progress: RooflineProgress) => void },
+  { stopped, report }: { stopped: () => boolean; report: (progress: RooflineProgress) => void },
 ): Promise<RooflineMeasurements> {
   const result: RooflineMeasurements = { compute: [], reads: [], streams: [] };
   const bench = await openBench(plan.threads, plan.scratch);
@@ -65,7 +65,7 @@ async function measure(
   try {
     for (const [index, [label, run]] of steps.entries()) {
       if (stopped()) throw interrupted();
-      tell({ done: index, total: steps.length, label });
+      report({ done: index, total: steps.length, label });
       await run();
     }
   } finally {

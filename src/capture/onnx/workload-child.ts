@@ -12,12 +12,12 @@ import { processMemory } from './process-memory.js';
 
 interface Context {
   stopped: () => boolean;
-  tell: (progress: WorkloadProgress) => void;
+  report: (progress: WorkloadProgress) => void;
 }
 
 serveEngineProcess<WorkloadPlan, WorkloadProgress, WorkloadResult>(run);
 
-async function run(plan: WorkloadPlan, { stopped, tell }: Context): Promise<WorkloadResult> {
+async function run(plan: WorkloadPlan, { stopped, report }: Context): Promise<WorkloadResult> {
   const { model, threads, points } = plan;
   const record = recordWriter(process.env[recordVariable]!, plan.executionId);
   record.clock();
@@ -37,7 +37,7 @@ async function run(plan: WorkloadPlan, { stopped, tell }: Context): Promise<Work
   });
   record.flush();
 
-  tell({ type: 'phase', phase: 'load' });
+  report({ type: 'phase', phase: 'load' });
   const loadStart = monotonicNs();
   const decoder = await openDecoder(model, {
     threads,
@@ -48,7 +48,7 @@ async function run(plan: WorkloadPlan, { stopped, tell }: Context): Promise<Work
   record.add({ type: 'stage', kind: 'load', name: 'load', ...wholeStage(loadStart) });
 
   const onWarm = () => memoryPoint(record, 'post_warmup');
-  const measured = await measurePoints(decoder, plan, { record, stopped, tell, onWarm });
+  const measured = await measurePoints(decoder, plan, { record, stopped, report, onWarm });
 
   memoryPoint(record, 'peak', measured.peakRssBytes ?? 0);
   const tracePath = plan.profilePrefix === null ? null : await decoder.endProfiling();

@@ -93,7 +93,7 @@ export function startDeviceSampler(
   let samples = 0;
   let costSumNs = 0;
   let costMaxNs = 0;
-  const began = monotonicNs();
+  const startNs = monotonicNs();
 
   function put(scope: string, t_ns: number, metric: string, value: number | null): void {
     if (value !== null) rows.telemetry.push({ ...common, t_ns, scope, metric, value });
@@ -165,14 +165,14 @@ export function startDeviceSampler(
   takeEnergy();
   if (withDetails) {
     for (const { scope, device } of sources) {
-      put(scope, began, 'memory_total_bytes', device.memoryTotalBytes);
-      put(scope, began, 'max_sm_clock_mhz', device.maxSmClockMhz);
+      put(scope, startNs, 'memory_total_bytes', device.memoryTotalBytes);
+      put(scope, startNs, 'max_sm_clock_mhz', device.maxSmClockMhz);
     }
     void takeDetails();
   }
-  const ticks = startTicks(1e9 / hz, began, take);
-  const counters = startTicks(energyPeriodNs, began, () => void takeEnergyLater());
-  const slow = withDetails ? startTicks(detailPeriodNs, began, () => void takeDetails()) : null;
+  const ticks = startTicks(1e9 / hz, startNs, take);
+  const counters = startTicks(energyPeriodNs, startNs, () => void takeEnergyLater());
+  const slow = withDetails ? startTicks(detailPeriodNs, startNs, () => void takeDetails()) : null;
 
   function drain(): DeviceRows {
     const drained = rows;
@@ -191,7 +191,7 @@ export function startDeviceSampler(
       stopped = true;
       take();
       takeEnergy();
-      const seconds = (monotonicNs() - began) / 1e9;
+      const seconds = (monotonicNs() - startNs) / 1e9;
       const issues: Issue[] = [];
       if (seconds > 1 && samples / seconds < hz / 2) {
         const text = sentence`GPUs were sampled at ${quantity(samples / seconds, 'Hz')} instead of ${quantity(hz, 'Hz')}: this machine was too busy.`;

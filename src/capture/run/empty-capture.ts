@@ -3,7 +3,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { PlannedExecution } from './plan-executions.js';
 import type { FileKind } from './run-options.js';
 
-const wanted: Record<string, { kinds: FileKind[]; why: string; fix: string }> = {
+const requirements: Record<string, { kinds: FileKind[]; why: string; fix: string }> = {
   nsys: {
     kinds: ['nsys-rep'],
     why: 'nsys exited without a report: its capture range never started, or the report could not be written.',
@@ -32,7 +32,7 @@ export function emptyCapture(
   files: readonly { kind: FileKind }[],
   log: string,
 ): InferscopeError | null {
-  const expected = wanted[plan.execution_id];
+  const expected = requirements[plan.execution_id];
   if (!expected || files.some(({ kind }) => expected.kinds.includes(kind))) return null;
   return new InferscopeError('E_NO_KERNELS', {
     what: `the ${plan.execution_id} execution produced no capture`,

@@ -54,7 +54,7 @@ export async function importRanks(
       why: 'Timelines are .json, .json.gz, .nsys-rep and .sqlite files and folders of nsys export --type parquetdir.',
       fix: "Name the folder that holds one file per rank: inferscope import 'traces/**' --ranks",
     });
-  const stated = await statedOf(options);
+  const workload = await statedOf(options);
   const work = join(ensureWritable().cache, 'ranks', keyOf(patterns));
   if (!options.resume) rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
@@ -81,7 +81,7 @@ export async function importRanks(
     const { id } = await newSession(
       { label: `${done.length}-ranks`, title: plural(done.length, 'rank') },
       options,
-      stated,
+      workload,
       (recording) => merged(recording, tasks, work),
     );
     progress.done('session saved', id);

@@ -17,7 +17,7 @@ import { jobsFolder, rankFolder, ranksIn } from '../../record/ranks/job-folder.j
 import { notePart, partHome } from '../../record/ranks/part.js';
 import { ensureWritable } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
-import { talk } from '../output.js';
+import { notify } from '../output.js';
 import { writeWhole } from '../../model/whole-file.js';
 
 /** A process of a launcher with its own `inferscope run`; the sessions of all processes become one session. */
@@ -90,7 +90,7 @@ async function waitForRanks(
     const missing = missingRanks(worldSize, (one) => here.has(one));
     if (missing.length === 0) return storeAt(join(place, '0'));
     if (waited === reportMs)
-      talk(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
+      notify(`rank ${rank} waits for ranks ${rankRanges(missing)} before the execution ${execution}`);
     await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
   return {};
@@ -136,7 +136,7 @@ export async function storePart(job: Job, id: string, calls: PartCalls): Promise
   const missing = missingRanks(job.worldSize, (rank) => recorded.includes(rank));
   if (missing.length > 0) {
     if (job.rank === 0)
-      talk(
+      notify(
         `rank 0 of ${job.worldSize} is recorded; the last of ranks ${rankRanges(missing)} joins them (if one is lost: inferscope session join ${job.folder})`,
       );
     return false;

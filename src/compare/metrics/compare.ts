@@ -181,11 +181,11 @@ function headlineOf(
 ): string {
   const withVerdict = (verdict: CompareVerdict) =>
     comparisons.filter((comparison) => comparison.verdict === verdict);
-  const named = (list: readonly ComparedMetric[]) =>
+  const namesOf = (list: readonly ComparedMetric[]) =>
     list.map((comparison) => `${comparison.id} (${formatSigned(comparison.change!, 'ratio')})`).join(', ');
   const found = [
-    ...(withVerdict('worse').length > 0 ? [`Worse: ${named(withVerdict('worse'))}.`] : []),
-    ...(withVerdict('better').length > 0 ? [`Better: ${named(withVerdict('better'))}.`] : []),
+    ...(withVerdict('worse').length > 0 ? [`Worse: ${namesOf(withVerdict('worse'))}.`] : []),
+    ...(withVerdict('better').length > 0 ? [`Better: ${namesOf(withVerdict('better'))}.`] : []),
   ];
   const words = found.length > 0 ? found.join(' ') : silence(comparisons);
   if (result === 'no_gate') return words;

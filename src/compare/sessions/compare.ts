@@ -159,7 +159,7 @@ const recorded = ({ kernels }: Side, phase: string): boolean =>
 /** Differences in what the times measure, and phases with a mean over several batch sizes. */
 export function timingIssues(sides: readonly Side[]): Issue[] {
   const list: Issue[] = [];
-  const named = (namedSides: readonly Side[]): string =>
+  const sideNames = (namedSides: readonly Side[]): string =>
     namedSides.map(({ session }) => session.user.name ?? session.id).join(', ');
   const under = new Map<string, { lacking: Side[]; without: Side[]; phases: string[] }>();
   for (const phase of unique(sides.flatMap(({ stages }) => stages.map((stage) => stage.phase)))) {
@@ -169,20 +169,20 @@ export function timingIssues(sides: readonly Side[]): Issue[] {
     const clean = having(({ is_clean }) => is_clean === true);
     if (lacking.length === 0 || clean.length === 0) continue;
     const without = having((stage) => stage.is_clean === true && stage.profiled_ms === undefined);
-    const key = `${named(lacking)}; ${named(without)}`;
+    const key = `${sideNames(lacking)}; ${sideNames(without)}`;
     const known = under.get(key) ?? { lacking, without, phases: [] };
     under.set(key, { ...known, phases: [...known.phases, phase] });
   }
   for (const { lacking, without, phases } of under.values()) {
     const times = `Times of ${phases.join(', ')}`;
-    const why = `${named(lacking)} has no clean execution (inferscope run --evaluator none,nsys)`;
+    const why = `${sideNames(lacking)} has no clean execution (inferscope run --evaluator none,nsys)`;
     list.push({
       code: 'times_under_profiler',
       severity: without.length === 0 ? 'info' : 'warning',
       text:
         without.length === 0
           ? `${times} are those under the profiler: ${why}.`
-          : `${times} are under the profiler except those of ${named(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
+          : `${times} are under the profiler except those of ${sideNames(without)}, which ran without one: ${why}. The difference includes the profiler's overhead.`,
     });
   }
   for (const { session, stages } of sides) {

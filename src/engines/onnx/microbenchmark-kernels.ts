@@ -43,16 +43,16 @@ const builders: Record<KernelName, Build> = {
     const x = floats(`${at}x`, [size('tokens'), hidden]);
     const [scale, bias] = [floats(`${at}s`, [hidden]), floats(`${at}b`, [hidden])];
     const normed = `${at}n`;
-    const made = singleNode(
+    const kernel = singleNode(
       at,
       'LayerNormalization',
       { inputs: [x], constants: [scale, bias], shape: x.shape },
       reference.layernormGelu(x, scale, bias),
       { axis: { int: -1 }, epsilon: { float: reference.epsilon } },
     );
-    made.nodes[0]!.outputs = [normed];
-    made.nodes.push(node(at, 'Gelu', [normed], [made.output.name], {}, 'com.microsoft'));
-    return made;
+    kernel.nodes[0]!.outputs = [normed];
+    kernel.nodes.push(node(at, 'Gelu', [normed], [kernel.output.name], {}, 'com.microsoft'));
+    return kernel;
   },
   attention,
   softmax: (at, size) => {
@@ -80,7 +80,7 @@ const builders: Record<KernelName, Build> = {
       );
     }
     const residual = floats(`${at}r`, x.shape);
-    const made = singleNode(
+    const kernel = singleNode(
       at,
       'SkipSimplifiedLayerNormalization',
       { inputs: [x, residual], constants: [scale], shape: x.shape },
@@ -89,14 +89,14 @@ const builders: Record<KernelName, Build> = {
       'com.microsoft',
     );
     // The sum is the next residual: written too, but not compared.
-    made.nodes[0]!.outputs.push('', '', `${at}sum`);
-    made.inPlace.push({ output: value(`${at}sum`, x.shape), input: '' });
-    return made;
+    kernel.nodes[0]!.outputs.push('', '', `${at}sum`);
+    kernel.inPlace.push({ output: value(`${at}sum`, x.shape), input: '' });
+    return kernel;
   },
   swiglu: (at, size) => {
     const shape = [size('tokens'), size('intermediate')];
     const [gate, up] = [floats(`${at}g`, shape), floats(`${at}u`, shape)];
-    const made = singleNode(
+    const kernel = singleNode(
       at,
       'Mul',
       { inputs: [gate, up], constants: [], shape },
@@ -104,11 +104,11 @@ const builders: Record<KernelName, Build> = {
       {},
     );
     // QuickGelu is x · sigmoid(αx): SiLU at α = 1.
-    made.nodes[0]!.inputs[0] = `${at}act`;
-    made.nodes.unshift(
+    kernel.nodes[0]!.inputs[0] = `${at}act`;
+    kernel.nodes.unshift(
       node(at, 'QuickGelu', [gate.name], [`${at}act`], { alpha: { float: 1 } }, 'com.microsoft'),
     );
-    return made;
+    return kernel;
   },
   rope: (at, size) => {
     const [tokens, heads, dim] = [size('tokens'), size('heads') + size('kv_heads'), size('head_dim')];
@@ -145,7 +145,7 @@ const builders: Record<KernelName, Build> = {
   },
   sampling: (at, size) => {
     const x = floats(`${at}x`, [size('batch'), size('vocab')]);
-    const made = singleNode(
+    const kernel = singleNode(
       at,
       'ArgMax',
       { inputs: [x], constants: [], shape: [size('batch')] },
@@ -155,8 +155,8 @@ const builders: Record<KernelName, Build> = {
         keepdims: { int: 0 },
       },
     );
-    made.output.type = 'int64';
-    return made;
+    kernel.output.type = 'int64';
+    return kernel;
   },
 };
 
@@ -223,7 +223,7 @@ function attention(at: string, of: (name: string) => number): KernelNodes {
   ];
   const [last, total] = [int32(`${at}l`, [batch], context - 1), int32(`${at}t`, [1], context)];
   const expected = reference.attention({ query, key, val, keys, values }, { heads, kv, dim, fresh, context });
-  const made = singleNode(
+  const kernel = singleNode(
     at,
     'GroupQueryAttention',
     { inputs: [query, key, val, keys, values, last, total], constants: [], shape: query.shape },
@@ -232,10 +232,10 @@ function attention(at: string, of: (name: string) => number): KernelNodes {
     'com.microsoft',
   );
   for (const cache of [keys, values]) {
-    made.nodes[0]!.outputs.push(`${cache.name}_out`);
-    made.inPlace.push({ output: value(`${cache.name}_out`, cache.shape), input: cache.name });
+    kernel.nodes[0]!.outputs.push(`${cache.name}_out`);
+    kernel.inPlace.push({ output: value(`${cache.name}_out`, cache.shape), input: cache.name });
   }
-  return made;
+  return kernel;
 }
 
 function lstm(at: string, size: (name: string) => number): KernelNodes {

@@ -67,7 +67,7 @@ function noGpu({ device, engine }: Workload, because: MissingReason): MissingFig
   );
 }
 
-const named = (rows: readonly { scope: string }[]): string => rows.map(({ scope }) => scope).join(' + ');
+const scopeNames = (rows: readonly { scope: string }[]): string => rows.map(({ scope }) => scope).join(' + ');
 const total = <T>(rows: readonly T[], valueOf: (row: T) => number): number =>
   rows.reduce((sum, row) => sum + valueOf(row), 0);
 
@@ -91,7 +91,7 @@ function gpuFigures(
         : figure(
             total(clock, ({ mean }) => mean) / clock.length,
             'MHz',
-            `telemetry: ${named(clock)} sm_clock_mhz, timed repeats`,
+            `telemetry: ${scopeNames(clock)} sm_clock_mhz, timed repeats`,
             { n: total(clock, ({ n }) => n) },
           ),
     power: powerOf(
@@ -114,7 +114,7 @@ function utilizationOf(busy: readonly SampledMetric[]): Figure {
   return figure(
     total(busy, (row) => row.settled!) / busy.length,
     '%',
-    `telemetry: ${named(busy)} utilization_percent, timed repeats, from 1 s into a stretch of this point`,
+    `telemetry: ${scopeNames(busy)} utilization_percent, timed repeats, from 1 s into a stretch of this point`,
     { n: total(busy, ({ settled_n }) => settled_n) },
   );
 }
@@ -131,7 +131,7 @@ function powerOf(
   none: MissingFigure,
 ): Figure {
   if (energy.length > 0 && energy.every(({ seconds }) => seconds >= energySeconds)) {
-    const source = `telemetry: ${named(energy)} energy_j, growth / time in the timed repeats`;
+    const source = `telemetry: ${scopeNames(energy)} energy_j, growth / time in the timed repeats`;
     return figure(
       total(energy, ({ joules, seconds }) => joules / seconds),
       'W',
@@ -139,7 +139,7 @@ function powerOf(
     );
   }
   if (instant.length > 0 && instant.every(({ n }) => n >= instantSamples)) {
-    const source = `telemetry: ${named(instant)} power_instant_w, timed repeats`;
+    const source = `telemetry: ${scopeNames(instant)} power_instant_w, timed repeats`;
     return figure(
       total(instant, ({ mean }) => mean),
       'W',
@@ -157,7 +157,7 @@ function powerOf(
   return figure(
     total(averaged, ({ settled }) => settled!),
     'W',
-    `telemetry: ${named(averaged)} power_w, from 1 s into a stretch of this point`,
+    `telemetry: ${scopeNames(averaged)} power_w, from 1 s into a stretch of this point`,
     { n: total(averaged, ({ settled_n }) => settled_n) },
   );
 }

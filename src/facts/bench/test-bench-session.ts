@@ -32,14 +32,14 @@ export function rows(): Rows {
         { ...one, iteration: first + 4 + i, at: at + 1100 + later, prefillMs: prefills[1]! },
       ];
     });
-  const made = repetitions([
+  const repeatRows = repetitions([
     ...repeat(100, 0, 0, 100, [9, 11], [4, 6]),
     ...repeat(101, 1, 6, 3000, [19, 21], [8, 10]),
   ]);
   const inFirst = new Set(
-    made.iterations!.filter(({ point }) => point === b2.point).map((iteration) => iteration.iteration),
+    repeatRows.iterations!.filter(({ point }) => point === b2.point).map((iteration) => iteration.iteration),
   );
-  for (const stage of made.stages!) {
+  for (const stage of repeatRows.stages!) {
     if (!inFirst.has(stage.iteration)) continue;
     if (stage.kind === 'prefill') stage.device_dur_ns = 5 * million;
     if (stage.kind === 'decode') stage.device_dur_ns = (2 + stage.step_index!) * million;
@@ -61,7 +61,7 @@ export function rows(): Rows {
   });
   const work = { point: b2.point, launch: 0, copies: 0, copy_ns: 0, wall_ns: 0 };
   return {
-    ...made,
+    ...repeatRows,
     points: [
       ended(b2.point, 0, { memory_bytes: 1000, memory_source: 'torch' }),
       ended(b2.point, 1, { memory_bytes: 1100, memory_source: 'torch', stable: false }),

@@ -66,7 +66,7 @@ export async function traceScope(
 
 /** The same scope on another connection to the session. */
 export function scopeOn(database: SessionDatabase, source: TraceSource): TraceScope {
-  const made = new Map<TimelineTable, Promise<void>>();
+  const createdTables = new Map<TimelineTable, Promise<void>>();
   const make = async (table: TimelineTable): Promise<void> => {
     const { needs, storage, rows } = relations[table];
     await scope.need(...needs);
@@ -80,8 +80,8 @@ export function scopeOn(database: SessionDatabase, source: TraceSource): TraceSc
     source,
     async need(...tables) {
       for (const table of tables) {
-        const making = made.get(table) ?? make(table);
-        made.set(table, making);
+        const making = createdTables.get(table) ?? make(table);
+        createdTables.set(table, making);
         await making;
       }
     },
@@ -132,12 +132,12 @@ async function chooseSource(
   const [chosen] = candidates;
   if (!chosen) throw new Error('kernels of a capture that the manifest does not name');
   const why: string[] = [];
-  const named = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
+  const captureName = ({ tool, capture_id }: Capture) => `${tool.name} (${capture_id})`;
   if (candidates.length > 1) {
-    const rest = candidates.slice(1).map(named);
+    const rest = candidates.slice(1).map(captureName);
     const otherNames = `${rest.slice(0, mostNamed).join(', ')}${rest.length > mostNamed ? ', …' : ''}`;
     why.push(
-      `Kernels, stages and gaps are taken from ${named(chosen)}, not from ${otherNames}: no sums over captures.`,
+      `Kernels, stages and gaps are taken from ${captureName(chosen)}, not from ${otherNames}: no sums over captures.`,
     );
   }
   const captureCounts = counts.filter((row) => row.capture_id === chosen.capture_id && isRequested(row));

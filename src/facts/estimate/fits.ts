@@ -67,20 +67,20 @@ function modelRow(
     formats: formats.map(({ format, storage }) => {
       // A fixed reserve instead of the simulation, so that two hundred models and formats take a second.
       const request: MemoryRequest = { ...shape, storage, gpu, reserve: 'share' };
-      const made = estimateMemory(architecture, request);
-      const bytesOf = (component: EstimatedComponent): number => fullestOf(made, component);
+      const estimate = estimateMemory(architecture, request);
+      const bytesOf = (component: EstimatedComponent): number => fullestOf(estimate, component);
       const weights = bytesOf('model_weights');
-      const kv = made.kvNeededBytes;
+      const kv = estimate.kvNeededBytes;
       const activations = bytesOf('activations');
       return {
         format,
         weight_bytes: weights,
         kv_cache_bytes: kv,
         activation_bytes: activations,
-        overhead_bytes: made.neededGpuBytes - weights - kv - activations,
-        needed_bytes: made.neededGpuBytes,
-        fits: made.fits === true,
-        largest_context_tokens: made.fits === true ? largestContext(architecture, request) : 0,
+        overhead_bytes: estimate.neededGpuBytes - weights - kv - activations,
+        needed_bytes: estimate.neededGpuBytes,
+        fits: estimate.fits === true,
+        largest_context_tokens: estimate.fits === true ? largestContext(architecture, request) : 0,
       };
     }),
   };

@@ -123,40 +123,40 @@ function pointOf(
   a: Architecture,
   request: MemoryRequest,
 ): { point: EstimatePoint; estimate: MemoryEstimate } {
-  const made = estimateMemory(a, request);
+  const estimate = estimateMemory(a, request);
   const largest = largestFit(a, request);
   return {
-    estimate: made,
+    estimate,
     point: {
       batch_size: request.batchSize,
       input_len: request.inputLen,
       output_len: request.outputLen,
-      lines: made.lines.map(({ component, gpuBytes, bytes, formula, confidence }) => ({
+      lines: estimate.lines.map(({ component, gpuBytes, bytes, formula, confidence }) => ({
         component,
         gpu_bytes: gpuBytes,
         bytes,
         formula,
         confidence,
       })),
-      gpus: made.gpus.map(({ gpu, pipelineRank, bytes, neededBytes }) => ({
+      gpus: estimate.gpus.map(({ gpu, pipelineRank, bytes, neededBytes }) => ({
         gpu,
         pipeline_rank: pipelineRank,
         bytes,
         needed_bytes: neededBytes,
       })),
-      total_bytes: made.totalBytes,
-      largest_gpu_bytes: made.largestGpuBytes,
-      needed_gpu_bytes: made.neededGpuBytes,
-      peak: made.peak,
-      kv_needed_bytes: made.kvNeededBytes,
-      kv_pool: made.kvPool,
-      fits: made.fits,
+      total_bytes: estimate.totalBytes,
+      largest_gpu_bytes: estimate.largestGpuBytes,
+      needed_gpu_bytes: estimate.neededGpuBytes,
+      peak: estimate.peak,
+      kv_needed_bytes: estimate.kvNeededBytes,
+      kv_pool: estimate.kvPool,
+      fits: estimate.fits,
       largest: {
         context_tokens: largest.contextTokens,
         batch_size: largest.batchSize,
         concurrency: largest.concurrency,
       },
-      would_fit: made.fits === false ? changesThatFit(a, request) : [],
+      would_fit: estimate.fits === false ? changesThatFit(a, request) : [],
     },
   };
 }

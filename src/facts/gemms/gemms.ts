@@ -153,11 +153,11 @@ function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
 
 function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gemm {
   const { algos, ...row } = shape;
-  const named = new Map<string, number>();
-  for (const { algo, calls } of algos) if (algo !== null) named.set(algo, (named.get(algo) ?? 0) + calls);
+  const counts = new Map<string, number>();
+  for (const { algo, calls } of algos) if (algo !== null) counts.set(algo, (counts.get(algo) ?? 0) + calls);
   return {
     ...row,
-    made_by: byCalls([...named].map(([name, calls]) => ({ name, calls }))),
+    made_by: byCalls([...counts].map(([name, calls]) => ({ name, calls }))),
     stages: [],
     ...shared(shape, shape.dtype, timeOfCall, device),
     total_time_ns: missing('log_has_no_times', 'a cuBLAS log has shapes and algorithms, no times'),

@@ -16,7 +16,7 @@ export interface Measured {
   newcomers: boolean;
 }
 
-const named = ['model_weights', 'kv_cache', 'activations'] as const;
+const headlineComponents = ['model_weights', 'kv_cache', 'activations'] as const;
 /** Components summed in framework_overhead_gb. */
 const overheads = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'] as const;
 
@@ -83,7 +83,7 @@ export function breakdownOf(
     confidence_levels: {
       // The total includes an unknown amount of other processes.
       overall: weakest([
-        overall(named.map(confidence), residual, measured?.bytes ?? null),
+        overall(headlineComponents.map(confidence), residual, measured?.bytes ?? null),
         ...(measured?.shared || contradicted ? (['low'] as const) : []),
       ]),
       weights: confidence('model_weights'),

@@ -53,13 +53,15 @@ export function expectedMemory(
       maxModelLen: max_model_len,
       engineArgs: workload.engine.options,
     });
-    const made = estimateMemory(architecture, request);
-    if (engine !== 'vllm') return made;
+    const estimate = estimateMemory(architecture, request);
+    if (engine !== 'vllm') return estimate;
     const optionBytes =
-      request.kvPoolBytes ?? givenPool(log) ?? (plan.where === 'url' ? servedPool(made, pool) : null);
+      request.kvPoolBytes ?? givenPool(log) ?? (plan.where === 'url' ? servedPool(estimate, pool) : null);
     if (optionBytes !== null) return estimateMemory(architecture, { ...request, kvPoolBytes: optionBytes });
     // The pool is a share of the main memory free at start, which the calculator does not know.
-    return onCpu ? { ...made, lines: made.lines.filter(({ component }) => component !== 'kv_cache') } : made;
+    return onCpu
+      ? { ...estimate, lines: estimate.lines.filter(({ component }) => component !== 'kv_cache') }
+      : estimate;
   } catch (error) {
     if (error instanceof InferscopeError) return null;
     throw error;

@@ -28,18 +28,19 @@ const servedBytes = 2 ** 30;
 
 /** GPUs of the run: named by the engine, listed by the driver for its processes, or grown in use. */
 export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, enginePids: ReadonlySet<number>): number[] {
-  const named = new Set<number>();
-  for (const { device } of rows.recorded) if (device !== null) named.add(device);
-  for (const { gpu, pid } of rows.processes) if (enginePids.has(pid)) named.add(gpu);
-  if (named.size === 0 && plan.samples_here) {
+  const gpuIds = new Set<number>();
+  for (const { device } of rows.recorded) if (device !== null) gpuIds.add(device);
+  for (const { gpu, pid } of rows.processes) if (enginePids.has(pid)) gpuIds.add(gpu);
+  if (gpuIds.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
       const peakBytes = highest(within(samples, plan))?.bytes ?? 0;
-      if (peakBytes - before >= grownBytes || (plan.where === 'url' && before >= servedBytes)) named.add(gpu);
+      if (peakBytes - before >= grownBytes || (plan.where === 'url' && before >= servedBytes))
+        gpuIds.add(gpu);
     }
   }
   const reachable = plan.reachable_gpus;
-  return [...named].filter((gpu) => reachable === null || reachable.includes(gpu)).sort((a, b) => a - b);
+  return [...gpuIds].filter((gpu) => reachable === null || reachable.includes(gpu)).sort((a, b) => a - b);
 }
 
 /**

@@ -92,12 +92,14 @@ function software(rows: MemoryRows): Part | null {
   const otherRows = lastOf(rows, 'rss_other');
   const files = sumOf(lastOf(rows, 'rss_file'));
   if (otherRows.length === 0 || files === null) return null;
-  const named = otherRows.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`).join(', ');
+  const otherParts = otherRows
+    .map(({ detail, bytes }) => `${detail ?? 'a helper'} ${formatGb(bytes)}`)
+    .join(', ');
   return {
     component: 'framework_overhead',
     bytes: sumOf(otherRows)! + files,
     confidence: 'medium',
-    evidence: `resident in its other processes, without weights and cache: ${named}; pages of files (code) in the workers ${formatGb(files)}`,
+    evidence: `resident in its other processes, without weights and cache: ${otherParts}; pages of files (code) in the workers ${formatGb(files)}`,
   };
 }
 

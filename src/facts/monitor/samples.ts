@@ -30,7 +30,7 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
          PARTITION BY scope, metric ORDER BY t_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stretch
      FROM with_next JOIN usual USING (scope, metric)`,
   );
-  const named = throttleReasons
+  const reasonCases = throttleReasons
     .map(({ bit, name }) => `WHEN metric SIMILAR TO 'clocks_(event|throttle)_reasons_${name}' THEN ${bit}`)
     .join(' ');
   // Only metrics that name a reason count for throttling.
@@ -41,7 +41,7 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
            WHEN metric = 'throttle_bits' THEN value::BIGINT
            WHEN metric = 'power_violation_percent' THEN 4
            WHEN metric = 'thermal_violation' THEN 32
-           ${named} END AS bits
+           ${reasonCases} END AS bits
        FROM monitor_samples WHERE ${gpuScope}) WHERE bits IS NOT NULL
      GROUP BY scope, t_ns`,
   );

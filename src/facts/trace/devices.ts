@@ -16,16 +16,16 @@ export async function devices(
   { hardware, workload }: ManifestData,
 ): Promise<TraceDevice[]> {
   const { execution_id, capture_id } = source.attribution;
-  const ours = `execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`;
+  const inCapture = `execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`;
   const rows = await database.query<Activity>(
     `SELECT rank, device, count(DISTINCT stream) AS streams, coalesce(sum(kernels), 0)::BIGINT AS kernels,
             coalesce(sum(copies), 0)::BIGINT AS copies, coalesce(sum(dur_ns) FILTER (kernels > 0), 0)::DOUBLE AS kernel_ns,
             coalesce(sum(dur_ns) FILTER (copies > 0), 0)::DOUBLE AS copy_ns, coalesce(sum(exclusive_ns), 0)::DOUBLE AS busy_ns,
             max(end_ns) - min(start_ns) AS span_ns
-     FROM (SELECT rank, device, stream, kernels, dur_ns, exclusive_ns, start_ns, end_ns FROM kernel_streams WHERE ${ours}
+     FROM (SELECT rank, device, stream, kernels, dur_ns, exclusive_ns, start_ns, end_ns FROM kernel_streams WHERE ${inCapture}
            UNION ALL BY NAME
            SELECT rank, device, stream, count(*) AS copies, sum(dur_ns) AS dur_ns, sum(exclusive_ns) AS exclusive_ns,
-                  min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies WHERE ${ours} GROUP BY ALL)
+                  min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies WHERE ${inCapture} GROUP BY ALL)
      GROUP BY rank, device ORDER BY rank, device`,
   );
   const dtype = dtypes.find((candidate) => candidate === workload?.model?.dtype);

@@ -45,12 +45,12 @@ export async function startSpreads(
   const kernels = (session.manifest.tables['kernels'] ?? []).reduce((sum, { rows }) => sum + rows, 0);
   if (kernels < minKernelsForConnection) return { spreads: () => spreadsOf(scope), close: async () => {} };
   const connection = await session.connect();
-  const made = spreadsOf(scopeOn(connection, scope.source));
-  const ended = made.then(
+  const spreads = spreadsOf(scopeOn(connection, scope.source));
+  const ended = spreads.then(
     () => connection.close(),
     () => connection.close(),
   );
-  return { spreads: () => made, close: () => ended };
+  return { spreads: () => spreads, close: () => ended };
 }
 
 async function spreadsOf(scope: TraceScope): Promise<Spreads> {

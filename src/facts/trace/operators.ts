@@ -88,7 +88,7 @@ export async function operators(
     database,
     rows.map((row) => row.sample_op_id),
   );
-  const made = rows.map(({ sample_op_id, called_ns, ...row }): Operator => ({
+  const shownOperators = rows.map(({ sample_op_id, called_ns, ...row }): Operator => ({
     ...row,
     shapes: shapes
       .filter(({ name }) => name === row.name)
@@ -100,14 +100,14 @@ export async function operators(
     `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
             coalesce(sum(called_ns), 0)::DOUBLE AS called_ns, coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
   );
-  const table = { phase: phase ?? null, rows: made, self_cpu_total_ns: all?.self_cpu_ns ?? 0 };
+  const table = { phase: phase ?? null, rows: shownOperators, self_cpu_total_ns: all?.self_cpu_ns ?? 0 };
   if (!source.gpu_used && all)
     return {
       ...table,
       verdict: 'cpu',
-      text: cpuText(made, all.self_cpu_ns, phase ?? null),
+      text: cpuText(shownOperators, all.self_cpu_ns, phase ?? null),
     };
-  const verdict = all && made.length > 0 ? verdictOf(all) : null;
+  const verdict = all && shownOperators.length > 0 ? verdictOf(all) : null;
   return { ...table, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 

@@ -125,12 +125,12 @@ export function measuredOf({
   const components = new Map<string, number>();
   for (const { component, bytes } of parts.components ?? []) components.set(component, bytes);
   if (components.size === 0) {
-    const named: [string, number | null | undefined][] = [
+    const fields: [string, number | null | undefined][] = [
       ['model_weights', parts.model_weights_gb],
       ['kv_cache', parts.kv_cache_gb],
       ['activations', parts.activations_gb],
     ];
-    for (const [component, value] of named) {
+    for (const [component, value] of fields) {
       const bytes = bytesOf(null, value);
       if (bytes !== null) components.set(component, bytes);
     }

@@ -31,7 +31,7 @@ const maxKernelsSkipped = 1_000_000;
 const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
 
 /** Numbers in names count instances: layer 3, request 17. */
-const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
+const unnumberedName = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
 /**
  * Ranges of the focused rank, without the phases of focus_stages: joining those takes longer than the rest of the
@@ -71,7 +71,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
        SELECT kind, raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns, count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent,
          min(start_ns) AS first_ns, max(start_ns) AS last_ns
        FROM (${rangesSql(source)}) GROUP BY kind, raw_name)
-     SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${named} END AS grp, count(*) AS names, any_value(raw_name) AS raw_name, sum(n)::DOUBLE AS n,
+     SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${unnumberedName} END AS grp, count(*) AS names, any_value(raw_name) AS raw_name, sum(n)::DOUBLE AS n,
        sum(total_ns) AS total_ns, sum(ahead)::DOUBLE AS ahead, sum(silent)::DOUBLE AS silent, min(first_ns) AS first_ns, max(last_ns) AS last_ns
      FROM by_name WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
@@ -119,7 +119,7 @@ function rangesOf({ kind, key, lastStartNs, exactName }: InnerGroup, source: Tra
     kind === 'sampling'
       ? "kind = 'sampling'"
       : exactName === null
-        ? `kind = 'other' AND ${named} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
+        ? `kind = 'other' AND ${unnumberedName} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
         : `kind = 'other' AND raw_name = ${literal(exactName)}`;
   const until = lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`;
   return `SELECT * FROM (${rangesSql(source)}) WHERE ${rangeCondition}${until}

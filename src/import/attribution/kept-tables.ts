@@ -11,13 +11,13 @@ export function keeper(workbench: Workbench, context: ImportContext): Keep {
 }
 
 /** Code -> constant ENUM text, which the database folds to its number. */
-function named(column: string, texts: readonly string[]): string {
+function codeToText(column: string, texts: readonly string[]): string {
   const type = `ENUM(${texts.map((text) => `'${text}'`).join(', ')})`;
   const cases = texts.map((text, code) => `WHEN ${code} THEN '${text}'::${type}`);
   return `CASE ${column} ${cases.join(' ')} END`;
 }
 
-const attributedBy = `${named('k.attributed_by', attributions)} AS attributed_by`;
+const attributedBy = `${codeToText('k.attributed_by', attributions)} AS attributed_by`;
 
 const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
   k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node`;

@@ -132,9 +132,9 @@ export function putMetric(
   const unit = textOf(metric?.['unit']);
   if (!metric || unit === null) return;
   const n = numberOf(metric['count']);
-  const ours = aiperfOurs[name];
-  const factor = ours === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
-  const totals = ours !== undefined && !['ttft', 'tpot', 'e2e'].includes(ours);
+  const commonName = aiperfOurs[name];
+  const factor = commonName === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
+  const totals = commonName !== undefined && !['ttft', 'tpot', 'e2e'].includes(commonName);
   for (const [key, value] of Object.entries(metric)) {
     if (!savedStatistic.test(key)) continue;
     const named = key === 'std' ? deviation : (statistics[key] ?? key);
@@ -142,8 +142,8 @@ export function putMetric(
     const number = numberOf(value);
     const details = { n, source: `file: ${name}.${key}` };
     const scaled = number === null ? null : number * factor;
-    if (ours && (!totals || key === 'avg')) list.ourMetric(ours, statistic, scaled, details);
-    else if (!ours) {
+    if (commonName && (!totals || key === 'avg')) list.ourMetric(commonName, statistic, scaled, details);
+    else if (!commonName) {
       const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
       list.toolMetric(name, unitOf(unit), definition, statistic, scaled, details);
     }

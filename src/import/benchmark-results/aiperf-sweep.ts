@@ -96,7 +96,7 @@ function overRuns(
   if (low === null || high === null || low === high) return;
   const unit = textOf(metric['unit']) ?? '';
   const factor = toMs(unit) ?? 1;
-  for (const [key, named] of [
+  for (const [key, statisticName] of [
     ['std', 'sd'],
     ['min', 'min'],
     ['max', 'max'],
@@ -106,7 +106,7 @@ function overRuns(
       `${name}_${statistic}_over_runs`,
       unitOf(unit),
       `${statistic} of each run, compared over the runs of this combination`,
-      named,
+      statisticName,
       value === null ? null : value * factor,
       { source: `file: ${name}_${statistic}.${key}` },
     );

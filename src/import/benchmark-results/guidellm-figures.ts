@@ -40,23 +40,24 @@ const meanings: Record<string, ['ttft' | 'tpot' | null, string, number, string]>
 /** The distributions over successful requests. One with count 0 is filled with zeros and skipped. */
 export function figuresOf(measured: Measured, list: MetricList): void {
   const successful = (name: string) => objectOf(objectOf(measured.metrics[name])?.['successful']);
-  for (const [name, [ours, unit, factor, definition]] of Object.entries(meanings)) {
+  for (const [name, [commonName, unit, factor, definition]] of Object.entries(meanings)) {
     const summary = successful(name);
     const n = numberOf(summary?.['count']);
     if (!summary || n === 0) continue;
     // A request without a token, streamed or not, is included as 0.
-    const zeros = ours !== null && numberOf(summary['min']) === 0;
+    const zeros = commonName !== null && numberOf(summary['min']) === 0;
     if (zeros && numberOf(summary['max']) === 0) continue;
     // Entries per token or moment are not independent observations.
     const entries = n !== null && measured.completed !== null && n > measured.completed ? null : n;
     const source = `file: metrics.${name}.successful`;
     const reported = name.replace(/_ms$/, '');
-    const requests = ours === 'tpot' ? unweighted(measured, summary, successful('output_token_count')) : n;
+    const requests =
+      commonName === 'tpot' ? unweighted(measured, summary, successful('output_token_count')) : n;
     for (const [statistic, value] of statisticsOf(summary)) {
       const scaled = value === null ? null : value * factor;
-      if (ours && !zeros && requests !== null) {
-        const note = ours === 'tpot' ? {} : { note: definition };
-        list.ourMetric(ours, statistic, scaled, { n: requests, source, ...note });
+      if (commonName && !zeros && requests !== null) {
+        const note = commonName === 'tpot' ? {} : { note: definition };
+        list.ourMetric(commonName, statistic, scaled, { n: requests, source, ...note });
       } else {
         const text = zeros ? `${definition}; a request without a token counts as 0` : definition;
         list.toolMetric(reported, unit, text, statistic, scaled, { n: entries, source });

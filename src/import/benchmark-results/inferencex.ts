@@ -82,17 +82,17 @@ function put(
 ): void {
   const seconds = numberOf(value);
   if (seconds === null) return;
-  const named = statistic === 'std' ? 'sd_population' : statistic;
+  const statisticName = statistic === 'std' ? 'sd_population' : statistic;
   const details = { source: `file: ${key}` };
   const latency = latencies[metric];
-  if (metric === 'e2el') list.ourMetric('e2e', named, seconds * 1000, details);
-  else if (latency) list.toolMetric(latency[0], 'ms', latency[1], named, seconds * 1000, details);
+  if (metric === 'e2el') list.ourMetric('e2e', statisticName, seconds * 1000, details);
+  else if (latency) list.toolMetric(latency[0], 'ms', latency[1], statisticName, seconds * 1000, details);
   else if (metric === 'intvty' && !isInverseDeviation(run, statistic, seconds))
     list.toolMetric(
       'intvty',
       'tok/s/user',
       'interactivity: 1 / TPOT of the same statistic, so its p99 describes the slow requests',
-      named,
+      statisticName,
       seconds,
       details,
     );

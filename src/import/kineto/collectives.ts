@@ -34,14 +34,15 @@ export async function keepCollectives(
   const groups = await workbench.query<{ code: number; text: string }>(
     'SELECT DISTINCT CAST(group_ranks AS BIGINT) AS code, text FROM kineto_collectives JOIN trace_names ON code = group_ranks WHERE NOT isnan(group_ranks)',
   );
-  const named = groups.map(({ code, text: list }) => {
+  const groupNames = groups.map(({ code, text: list }) => {
     const ranks = list.replaceAll('"', '').split(',');
     const whole = ranks.every((rank) => /^\d+$/.test(rank));
     // torch shortens long lists, which then stay unchanged.
     const short = whole ? rankRanges(ranks.map(Number)) : ranks.join(',');
     return `WHEN ${code} THEN '${short.replaceAll("'", "''")}'`;
   });
-  const groupRanks = named.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${named.join(' ')} END, '')`;
+  const groupRanks =
+    groupNames.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${groupNames.join(' ')} END, '')`;
   const text = (column: string) => `(SELECT text FROM trace_names WHERE code = c."${column}")`;
   const whole = (column: string) => `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
   await workbench.run(recordedCallsSql);

@@ -60,7 +60,7 @@ export function readTopLevel(
     if (name === 'traceEvents' && bytes[at] === openBracket) {
       const first = skipSpace(bytes, at + 1);
       if (first >= end) return failed(incomplete, at);
-      // An empty one is a key as any other: the events may be in a second one.
+      // An empty traceEvents is treated like any other key: a second traceEvents may have the events.
       if (bytes[first] !== closeBracket) return { state: 'events', at: at + 1, bare: false };
     }
     const after = skipValue(bytes, at, end);

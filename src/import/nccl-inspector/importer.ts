@@ -56,7 +56,7 @@ export const ncclInspectorImporter = {
     const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
     for (const [index, file] of logs.entries()) {
       const before = losses.rows;
-      for await (const { text, whole } of logLines(file, context.signal)) {
+      for await (const { text, complete: whole } of logLines(file, context.signal)) {
         if (text?.trim() === '') continue;
         const record: InspectorRecord | SkipReason = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
@@ -117,7 +117,7 @@ function issuesOf(
   const issue = (severity: Issue['severity'], code: IssueCode, count: number, text: string): Issue[] =>
     count === 0 ? [] : [{ code, severity, text, count }];
   const newer = [...about.versions].filter((version) => !version.startsWith('v4.'));
-  const named = (names: readonly string[]) =>
+  const listed = (names: readonly string[]) =>
     `${names.slice(0, 3).join(', ')}${names.length > 3 ? `, and ${names.length - 3} more` : ''}`;
   return [
     ...issue(
@@ -160,9 +160,9 @@ function issuesOf(
       'warning',
       'collectives_empty_log',
       about.silent.length,
-      `No records in: ${named(about.silent)}. The ranks of these processes are missing.`,
+      `No records in: ${listed(about.silent)}. The ranks of these processes are missing.`,
     ),
-    ...issue('info', 'files_left_out', about.others.length, `Not read: ${named(about.others)}.`),
+    ...issue('info', 'files_left_out', about.others.length, `Not read: ${listed(about.others)}.`),
   ];
 }
 

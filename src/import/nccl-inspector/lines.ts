@@ -13,7 +13,7 @@ interface LogLine {
   /** null: longer than any record. */
   text: string | null;
   /** It ends with a line break, so it is complete. */
-  whole: boolean;
+  complete: boolean;
 }
 
 /**
@@ -28,11 +28,11 @@ export async function* logLines(path: string, signal?: AbortSignal): AsyncGenera
     const [first, ...more] = decoder.write(bytes).split('\n');
     rest = joined(rest, first!);
     for (const next of more) {
-      yield { text: rest, whole: true };
+      yield { text: rest, complete: true };
       rest = joined('', next);
     }
   }
-  if (rest !== '') yield { text: rest, whole: false };
+  if (rest !== '') yield { text: rest, complete: false };
 }
 
 const joined = (before: string | null, next: string): string | null =>

@@ -21,7 +21,7 @@ interface RangeRows {
 
 /** 53 bits, which fit a double, as for other events (parquetdir.ts). */
 const key = 'hash(pid, tid, "eventType", "textId", "domainId", text) >> 11';
-const named = `"eventType" IN (${[...pushPop, ...startEnd, domainCreate].join(', ')})`;
+const rangeEvents = `"eventType" IN (${[...pushPop, ...startEnd, domainCreate].join(', ')})`;
 const ranges = `"eventType" IN (${[...pushPop, ...startEnd].join(', ')})`;
 
 /**
@@ -34,7 +34,7 @@ export async function readRanges(
   offset_ns: number,
 ): Promise<RangeRows> {
   // Keys are computed from the distinct combinations: one more column per row would cost a third more.
-  const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${named}`;
+  const combinations = `SELECT DISTINCT pid, tid, "eventType", "textId", "domainId", text FROM ${rows.nvtx ?? noEvents} WHERE ${rangeEvents}`;
   const names = rangeNames(
     `(SELECT ${key} AS shape, * FROM (${combinations}))`,
     strings,

@@ -68,11 +68,11 @@ function describe(path: string, fd: number): SqliteFile {
     throw damaged(path, `Its header gives a page size of ${plural(pageSize, 'byte')}.`);
   if (head.readUInt32BE(56) > 1) throw damaged(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
   // The page count in the header is valid only when the version next to it is that of the last change.
-  const stated = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
-  if (stated * pageSize > size)
+  const headerPages = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
+  if (headerPages * pageSize > size)
     throw damaged(
       path,
-      `The file is cut off: ${plural(size, 'byte')}, and its header says ${formatCount(stated * pageSize)}.`,
+      `The file is cut off: ${plural(size, 'byte')}, and its header says ${formatCount(headerPages * pageSize)}.`,
     );
   for (const suffix of ['-wal', '-journal']) {
     if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
@@ -85,7 +85,7 @@ function describe(path: string, fd: number): SqliteFile {
     pageSize,
     usable,
     pages,
-    trailing: stated > 0 ? size - stated * pageSize : 0,
+    trailing: headerPages > 0 ? size - headerPages * pageSize : 0,
     tables: new Map(),
     close: () => closeSync(fd),
   };

@@ -192,7 +192,7 @@ function relations(
     shapes[kind] = `(SELECT ${nullable(outputs(shape))}, code AS shape FROM nsys_${kind}_shape)`;
   }
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
-  const made = [
+  const columns = [
     ...present.flatMap((kind) => [`nsys_${kind}`, ...(kind === 'nvtx' ? [] : [`nsys_${kind}_shape`])]),
     ...Array.from({ length: lanes }, (_, lane) => `nsys_texts_${lane}`),
     'nsys_string_ids',
@@ -212,7 +212,7 @@ function relations(
     strings:
       '(SELECT CAST(id AS BIGINT) AS id, text AS value FROM nsys_string_ids JOIN nsys_string_texts USING (code))',
     drop: async () => {
-      for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+      for (const table of columns) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
     },
   };
 }

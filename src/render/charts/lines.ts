@@ -182,7 +182,7 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place):
   const isStack = style === 'stack';
   const isDots = style === 'dots';
   const marked = symbol !== undefined && (isDots || points.length < 64) && style !== 'guide';
-  const named = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(at);
+  const hasEndLabels = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(at);
   return {
     type: 'line',
     name,
@@ -202,7 +202,7 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place):
       ...(style === 'pale' && { opacity: 0.6 }),
     },
     itemStyle: { color },
-    ...(named && {
+    ...(hasEndLabels && {
       endLabel: {
         show: true,
         color: at.theme.muted,

@@ -291,7 +291,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
 
 const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, behind } }) => {
   const [first, second] = sides;
-  const named = (label: string): string => `${label}. ${plainText(title)}`;
+  const titled = (label: string): string => `${label}. ${plainText(title)}`;
   return (
     <div>
       <h3>
@@ -304,7 +304,7 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
               ({ label, chart }) => (
                 <div>
                   <p>{label}</p>
-                  <ChartFrame chart={chart} label={named(label)} />
+                  <ChartFrame chart={chart} label={titled(label)} />
                 </div>
               ),
             )}
@@ -313,7 +313,7 @@ const BarsBlock: FC<{ block: Bars }> = ({ block: { title, sides, difference, beh
         </>
       ) : (
         first && (
-          <ChartFrame chart={first.drawn.chart} label={named(first.drawn.label)}>
+          <ChartFrame chart={first.drawn.chart} label={titled(first.drawn.label)}>
             <OneBlock block={behind} />
           </ChartFrame>
         )

@@ -16,4 +16,4 @@ function wantsColor({ isTTY }: { isTTY?: boolean }, env = process.env): boolean 
 export const color = pc.createColors(wantsColor(process.stdout));
 
 /** Paints text for stderr. */
-export const talkColor = pc.createColors(wantsColor(process.stderr));
+export const stderrColor = pc.createColors(wantsColor(process.stderr));

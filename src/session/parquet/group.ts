@@ -28,7 +28,7 @@ export function groupEncoder(
 ): (arrays: GroupArrays, rows: number) => EncodedGroup {
   const scratch = createScratch(most);
   return (arrays, rows) => {
-    const made = new Map<string, ColumnChunk>();
+    const chunkByKey = new Map<string, ColumnChunk>();
     const indexes = new Map<string, GroupIndexes>();
     const chunks = columns.map((column) => {
       if (column.constant !== undefined) return constantChunk(column, column.constant, rows);
@@ -38,7 +38,9 @@ export function groupEncoder(
         return lookedUpChunk(scratch, column, read, rows);
       }
       const { type } = column;
-      return once(made, `${array} ${type}`, () => numbersChunk(scratch, type, arrays.numbers(array), rows));
+      return once(chunkByKey, `${array} ${type}`, () =>
+        numbersChunk(scratch, type, arrays.numbers(array), rows),
+      );
     });
     return { rows, chunks };
   };

@@ -26,13 +26,13 @@ interface Shown {
 
 /** @param title shown on hover if the text is not the whole name */
 const button = (text: string, act: () => void, title = text): HTMLButtonElement => {
-  const made = element(
+  const panel = element(
     'button',
     { type: 'button', ...(title === text ? {} : { title: safeText(title) }) },
     text,
   );
-  made.addEventListener('click', act);
-  return made;
+  panel.addEventListener('click', act);
+  return panel;
 };
 
 /** The panel of a selected time range: sums by name, and single events of one name or of all, page by page. */

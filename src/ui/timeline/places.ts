@@ -27,9 +27,10 @@ export function placeOf(
  */
 export function search(timeline: Timeline, text: string, at: number): SearchResult {
   const wanted = text.toLowerCase();
-  const named = new Set<number>();
+  const nameNumbers = new Set<number>();
   for (const [number, name] of timeline.names.entries())
-    if ([name, timeline.labels[number]!].some((one) => one.toLowerCase().includes(wanted))) named.add(number);
+    if ([name, timeline.labels[number]!].some((one) => one.toLowerCase().includes(wanted)))
+      nameNumbers.add(number);
   let count = 0;
   const matches: Record<'first' | 'next' | 'previous' | 'last', Match | null> = {
     first: null,
@@ -37,10 +38,10 @@ export function search(timeline: Timeline, text: string, at: number): SearchResu
     previous: null,
     last: null,
   };
-  if (named.size > 0)
+  if (nameNumbers.size > 0)
     for (const [number, { lane }] of lanesIn(timeline).entries())
       for (let index = 0; index < lane.length; index++) {
-        if (!named.has(lane.name[index]!)) continue;
+        if (!nameNumbers.has(lane.name[index]!)) continue;
         count++;
         const start = lane.start[index]! - timeline.from;
         const match = { lane: number, index, start, end: lane.end[index]! - timeline.from };

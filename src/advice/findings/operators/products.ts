@@ -2,7 +2,7 @@ import { stepKindsSql } from '../../../model/record.js';
 import type { FindingContext } from '../rule.js';
 
 /** Products with weights on one side: the rows are the tokens of a step. */
-const named = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
+const withShapes = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
 /** The first argument of `addmm` is the addend. */
 const matrix = (side: 0 | 1) =>
   `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${side}]') ELSE json_extract(input_shapes, '$[${side + 1}]') END`;
@@ -18,6 +18,6 @@ export function productsSql({ scope }: FindingContext): string {
     : '';
   return `SELECT kind, step_id, start_ns, (a->0)::BIGINT AS token_rows, (a->1)::BIGINT AS inner_size, (b->1)::BIGINT AS outer_size, ns FROM (
      SELECT p.kind, p.step_id, start_ns, ${matrix(0)} AS a, ${matrix(1)} AS b, ${ns} AS ns
-     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM own_ops WHERE ${named}) o JOIN phase_of p USING (stage_id) ${onDevice}
+     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM own_ops WHERE ${withShapes}) o JOIN phase_of p USING (stage_id) ${onDevice}
      WHERE p.kind IN ${stepKindsSql})`;
 }

@@ -128,16 +128,16 @@ async function answer(
     const usageWanted = body.stream_options?.include_usage === true;
     return streamed(model.queue, request, head, kind, usageWanted, clientGone);
   }
-  const made = await model.queue.generate(request, () => {});
+  const generated = await model.queue.generate(request, () => {});
   const choice =
     kind === 'chat'
-      ? { index: 0, message: { role: 'assistant', content: made.text }, logprobs: null }
-      : { index: 0, text: made.text, logprobs: null };
+      ? { index: 0, message: { role: 'assistant', content: generated.text }, logprobs: null }
+      : { index: 0, text: generated.text, logprobs: null };
   return Response.json({
     ...head,
     object: kind === 'chat' ? 'chat.completion' : 'text_completion',
-    choices: [{ ...choice, finish_reason: made.finishReason }],
-    usage: usage(prompt.length, made),
+    choices: [{ ...choice, finish_reason: generated.finishReason }],
+    usage: usage(prompt.length, generated),
   });
 }
 

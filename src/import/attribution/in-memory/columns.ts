@@ -60,16 +60,16 @@ export function columnsTogether(
   fill: (into: readonly Float64Array[], from: number, count: number) => void,
 ): NumberSource[] {
   const scratch = Array.from({ length: columns }, floats);
-  let made: Float64Array[] = [];
+  let arrays: Float64Array[] = [];
   let [lastFrom, lastCount] = [-1, -1];
   return scratch.map((_, column) => ({
     numbers(from, count) {
       if (from !== lastFrom || count !== lastCount) {
-        made = scratch.map((allocate) => allocate(count));
-        fill(made, from, count);
+        arrays = scratch.map((allocate) => allocate(count));
+        fill(arrays, from, count);
         [lastFrom, lastCount] = [from, count];
       }
-      return made[column]!;
+      return arrays[column]!;
     },
   }));
 }

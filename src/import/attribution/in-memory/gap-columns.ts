@@ -26,7 +26,7 @@ export function gapColumns(input: GapsInput): InMemoryColumns {
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
   const tids = calls.shapes['tid'] ?? new Float64Array();
-  const made = columnsTogether(7 + gapParts.length, (into, from, count) => {
+  const columnBuffers = columnsTogether(7 + gapParts.length, (into, from, count) => {
     const [dur, tid, stage, correlation, cause, called, returned, ...parts] = into as Made;
     const start_ns = gaps.idle_ns.subarray(from, from + count);
     for (let i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ export function gapColumns(input: GapsInput): InMemoryColumns {
     splitGaps(count, times, input, parts, cause);
   });
   const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, at);
-  const [dur_ns, tid, stage_id, correlation, cause, , , ...parts] = made;
+  const [dur_ns, tid, stage_id, correlation, cause, , , ...parts] = columnBuffers;
   return {
     start_ns: direct(gaps.idle_ns),
     dur_ns: { source: dur_ns! },

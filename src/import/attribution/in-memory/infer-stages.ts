@@ -136,14 +136,14 @@ export function withInferred(
   names: string[],
 ): { ranges: InMemoryRanges; labels: { code: number; label: StageName }[] } {
   if (inferred.length === 0) return { ranges, labels: [] };
-  const named = inferredNames(inferred, names.length);
-  for (const { code, text } of named.names) names[code] = text;
+  const stageNames = inferredNames(inferred, names.length);
+  for (const { code, text } of stageNames.names) names[code] = text;
   const { rows, shapes } = ranges;
   const combinations = shapes['name']!.length;
   const added = new Map<string, number>();
   const columns: Record<string, number[]> = { pid: [], tid: [], rank: [], name: [], process_wide: [] };
   const codes = inferred.map(({ pid, tid, rank }, i) => {
-    const name = named.codes[i]!;
+    const name = stageNames.codes[i]!;
     const key = [pid, tid, rank, name].join(',');
     if (!added.has(key)) {
       added.set(key, combinations + added.size);
@@ -175,6 +175,6 @@ export function withInferred(
         Object.entries(columns).map(([name, more]) => [name, joined(shapes[name]!, more)]),
       ),
     },
-    labels: named.names,
+    labels: stageNames.names,
   };
 }
