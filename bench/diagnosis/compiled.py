@@ -1,8 +1,8 @@
-"""Programs of stock_kinds.py's form around torch.compile: transformers as users compile it, each with one of their mistakes, and the repaired twin.
+"""Programs that use torch.compile with transformers as users do, in the form of stock_kinds.py: each with one common mistake, and the repaired twin.
 
-All that compiles does so in the warm-up, in a few layers, so that a program compiles for some 20 s. Left out: prompts of ever new lengths with
-dynamic=False. Each length compiles for seconds, and more than eight fall back to eager: a run of four prompts would take half a minute, and
-twelve pairs of them ten minutes. faults/recompilation.py plants that fault in a function that compiles in half a second.
+Everything compiles during warm-up and has few layers, so that compilation takes about 20 s. Prompts with a new length each and dynamic=False
+are not included: every length compiles for seconds, and after eight lengths torch falls back to eager, so a run of four prompts would take
+half a minute, and twelve pairs ten minutes. faults/recompilation.py plants that fault in a function that compiles in half a second.
 """
 
 from typing import Any, Callable
@@ -12,16 +12,13 @@ from stock_kinds import DECODES, PREFILLS, Kind, Stock, Work, generate, github, 
 
 
 def _compiled(model: Any, stock: Stock, **more: Any) -> Any:
-    # Otherwise programs of one process would share the limit of recompilations, which is per function of
-    # transformers.
+    # Without a reset, programs of one process would share torch's recompilation limit, which counts per function.
     torch._dynamo.reset()
     return torch.compile(model, backend="inductor" if stock.device != "cpu" else "eager", **more)
 
 
 def _as_users_run(work: Work) -> Work:
-    """Weights created and run outside of inference mode, as by from_pretrained, because the compiled code depends on
-    it.
-    """
+    """Creates and runs the weights outside of inference mode, as from_pretrained does: compiled code depends on that."""
 
     def run() -> None:
         with torch.inference_mode(False), torch.no_grad():
@@ -31,11 +28,11 @@ def _as_users_run(work: Work) -> Work:
 
 
 def _normal(prepare: Callable[[Stock], Work]) -> Callable[[Stock], Work]:
-    def made(stock: Stock) -> Work:
+    def prepared(stock: Stock) -> Work:
         with torch.inference_mode(False), torch.no_grad():
             return _as_users_run(prepare(stock))
 
-    return made
+    return prepared
 
 
 def _decodes_static(stock: Stock, model: Any, compiled: Any) -> Work:
@@ -96,8 +93,8 @@ def float32(stock: Stock) -> Work:
 
 
 few = {**wide, "batch": [1, 4, 8], "hidden": [2048], "vocab": [32000]}
-# Without a sliding window, because its static cache counts in Python, so that every step would be compiled or
-# recorded again.
+# Families without a sliding window: the static cache of a window counts steps in Python, so every step would be
+# compiled or captured again.
 dense = ["llama", "qwen3", "olmo2"]
 repeated = {"casts_and_layout_copies": "keys and values of a static cache are repeated for every head"}
 KINDS = [

@@ -1,7 +1,7 @@
-"""Programs around Hugging Face transformers: one of every kind in stock_kinds.py and compiled.py.
+"""Programs that use Hugging Face transformers: one of every kind in stock_kinds.py and compiled.py.
 
-Nothing marks a stage: inferscope's hooks (python/inferscope_probe) do, as below `inferscope run`. Weights are random. Families and sizes come from
-a seed; `generated.json` lists the programs of all halves, as those of generated.py.
+The programs mark no stages. inferscope's hooks (python/inferscope_probe) mark them, as under `inferscope run`. Weights are random, and families and
+sizes come from a seed. `generated.json` lists the programs of both halves, like those of generated.py.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from case import Case
 from stock_kinds import DECODES, FAMILIES, KINDS, PREFILLS, Kind, Stock
 
 SEEDS = {"stock-development": 1, "stock-validation": 6}
-"""2 to 5 were validation before; they were looked at."""
+"""Seeds 2 to 5 were used for validation before, until their results were inspected."""
 PREFIXES = {"stock-development": "sd", "stock-validation": "sz"}
 LIMIT_S = 150
 ALL_KINDS = KINDS + compiled.KINDS
@@ -21,14 +21,14 @@ ALL_KINDS = KINDS + compiled.KINDS
 
 def programs(half: str) -> List[Dict[str, Any]]:
     """One program of each kind. -> entries like those of generated.py"""
-    made = []
+    entries_of_half = []
     for index, kind in enumerate(ALL_KINDS):
         dice = random.Random(SEEDS[half] * 1000 + index)
         chosen = {name: dice.choice(values) for name, values in {"vocab": [32000, 50304, 128256], **kind.sizes}.items()}
         chosen["family"] = dice.choice(kind.families or FAMILIES)
         name = "%s_%02d_%s" % (PREFIXES[half], index, kind.id)
-        made.append({"id": name, "half": half, "kinds": [kind.id], "chosen": chosen})
-    return made
+        entries_of_half.append({"id": name, "half": half, "kinds": [kind.id], "chosen": chosen})
+    return entries_of_half
 
 
 def by_id() -> Dict[str, Kind]:

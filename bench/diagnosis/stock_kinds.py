@@ -1,6 +1,6 @@
-"""Programs around Hugging Face transformers as users write them, each with one of their mistakes, and the repaired twin.
+"""Programs that use Hugging Face transformers as users do: each with one common mistake, and the repaired twin.
 
-compiled.py has those around torch.compile, stock.py the halves.
+Programs with torch.compile are in compiled.py; stock.py chooses the programs from a seed.
 """
 
 import gc
@@ -56,7 +56,7 @@ PREFILLS, DECODES = 4, 32
 
 
 def prefills(make: Callable[[Stock], Any]) -> Callable[[Stock], Work]:
-    """Prompts of a model that `make` gives."""
+    """Runs prompts of the model that `make` returns."""
 
     def prepare(stock: Stock) -> Work:
         model, ids = make(stock), stock.ids()
@@ -71,12 +71,12 @@ def prefills(make: Callable[[Stock], Any]) -> Callable[[Stock], Work]:
 
 
 def decodes(make: Callable[[Stock], Any], **more: Any) -> Callable[[Stock], Work]:
-    """Decode steps of a model that `make` gives; `more`: arguments of generate, or functions of the program that give them."""
+    """Runs decode steps of the model that `make` returns. `more`: arguments of generate, or functions that return them for a program."""
 
     def prepare(stock: Stock) -> Work:
         model, ids = make(stock), stock.ids()
-        given = {name: value(stock) if callable(value) else value for name, value in more.items()}
-        return lambda: generate(model, ids, DECODES + 1, **given)
+        arguments = {name: value(stock) if callable(value) else value for name, value in more.items()}
+        return lambda: generate(model, ids, DECODES + 1, **arguments)
 
     return prepare
 
@@ -109,20 +109,20 @@ def autocast(stock: Stock) -> Work:
 
 
 def processed_by_numpy(stock: Stock) -> List[Any]:
-    """Penalizes a few tokens."""
+    """A logits processor that penalizes a few tokens."""
     banned = list(range(3, 40))
 
-    def on_host(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    def penalize_on_host(ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         values = scores.float().cpu().numpy()
         values[:, banned] -= 10.0
         return torch.from_numpy(values).to(scores.device)
 
     places = torch.tensor(banned, device=stock.device)
-    return [on_host if stock.faulty else lambda ids, scores: scores.index_add(1, places, torch.full_like(scores[:, : len(banned)], -10.0))]
+    return [penalize_on_host if stock.faulty else lambda ids, scores: scores.index_add(1, places, torch.full_like(scores[:, : len(banned)], -10.0))]
 
 
 def criteria(every_step: Callable[[Stock], Callable[[torch.Tensor], None]]) -> Callable[[Stock], List[Any]]:
-    """A stopping criterion that never stops, and does something else."""
+    """A stopping criterion that never stops, but runs host code in every step."""
 
     def make(stock: Stock) -> List[Any]:
         act = every_step(stock) if stock.faulty else lambda ids: None
@@ -137,7 +137,7 @@ def criteria(every_step: Callable[[Stock], Callable[[torch.Tensor], None]]) -> C
 
 
 def detokenized(stock: Stock) -> Callable[[torch.Tensor], None]:
-    """Text of all sequences is made anew after every token."""
+    """Decodes the text of all sequences again after every token."""
     words = {token: "token%d " % token for token in range(stock.vocab)}
 
     def act(ids: torch.Tensor) -> None:
@@ -148,12 +148,12 @@ def detokenized(stock: Stock) -> Callable[[torch.Tensor], None]:
 
 
 def collected(stock: Stock) -> Callable[[torch.Tensor], None]:
-    """Every fourth token, over all that is imported."""
+    """Runs a full garbage collection after every fourth token."""
     return lambda ids: None if ids.shape[1] % 4 else gc.collect() and None
 
 
 def emptied(stock: Stock) -> Any:
-    """Frees memory before every layer, against running out of it."""
+    """Empties the allocator cache before every linear layer, to avoid running out of memory."""
     model = stock.model()
     if stock.faulty:
         for module in model.modules():
@@ -163,7 +163,7 @@ def emptied(stock: Stock) -> Any:
 
 
 def watched(stock: Stock) -> Any:
-    """Norms of activations are logged."""
+    """Logs the norm of every activation."""
     model = stock.model()
     norms: List[float] = []
     if stock.faulty:
@@ -183,7 +183,7 @@ def offloaded(stock: Stock) -> Any:
 
 
 def scored(stock: Stock) -> Work:
-    """What the next token would be."""
+    """Scores the next token of each prompt."""
     model, ids = stock.model(), stock.ids()
 
     def work() -> None:
@@ -223,7 +223,7 @@ def padded(stock: Stock) -> Work:
 
 
 def padded_encoder(stock: Stock) -> Work:
-    """Texts padded to the longest that the model takes; the twin pads them to their own."""
+    """Pads texts to the maximum length of the model; the twin pads them to the longest text."""
     model, ids = stock.model(family="bert"), stock.ids()
     mask = torch.ones_like(ids)
     mask[:, stock.length // 4 :] = 0
@@ -278,22 +278,22 @@ def quantized(stock: Stock) -> Any:
 
 
 def embedded(stock: Stock) -> Work:
-    """Features of images come from pageable memory, as embeddings."""
+    """Copies image features, used as embeddings, from pageable memory."""
     model = stock.model()
     features = torch.randn(stock.batch, stock.length, stock.hidden)
-    there = features.to(stock.device, torch.bfloat16)
+    on_device = features.to(stock.device, torch.bfloat16)
 
     def work() -> None:
         with torch.inference_mode():
             for _ in range(PREFILLS):
-                x = features.to(stock.device).to(torch.bfloat16) if stock.faulty else there
+                x = features.to(stock.device).to(torch.bfloat16) if stock.faulty else on_device
                 model(inputs_embeds=x, logits_to_keep=1).logits.argmax(-1)
 
     return work
 
 
 def looped(stock: Stock) -> Work:
-    """A decode loop of the user's own over a static cache; the twin replays its step as a CUDA graph."""
+    """A decode loop written by the user over a static cache; the twin replays its step as a CUDA graph."""
     from transformers import StaticCache
 
     model, ids = stock.model(), stock.ids()

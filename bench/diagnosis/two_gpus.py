@@ -1,7 +1,7 @@
 """Faults that need two GPUs: torchrun --nproc_per_node 2 two_gpus.py --fault exposed_communication --variant fault [--times FILE]
 
-exposed_communication: an all-reduce behind every product, waited for; repaired: in two halves, each under the other half's products.
-straggler: rank 1 does the work of twice the tokens before they meet; repaired: both do the same, as many tokens together.
+exposed_communication: an all-reduce after every product, with nothing to overlap it; repaired: two halves, each all-reduce overlaps the other half's products.
+straggler: rank 1 computes three times the tokens of rank 0 before each all-reduce; repaired: the same number on both ranks, with the same total.
 """
 
 import argparse
@@ -44,8 +44,8 @@ def exposed_communication(variant: str, rank: int) -> Callable[[], None]:
                     waits[i].wait()  # type: ignore[attr-defined]
                 halves[i] = product(halves[i])
                 waits[i] = dist.all_reduce(halves[i], async_op=True)
-        for one in waits:
-            one.wait()  # type: ignore[attr-defined]
+        for handle in waits:
+            handle.wait()  # type: ignore[attr-defined]
 
     return step
 
@@ -70,7 +70,7 @@ def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--fault", choices=list(faults), required=True)
     flags.add_argument("--variant", choices=["fault", "fixed"], default="fault")
-    flags.add_argument("--times", type=Path, help="both variants in turn, 12 pairs, before anything is captured")
+    flags.add_argument("--times", type=Path, help="file for the times of 12 pairs of both variants, measured in turn before the capture")
     args = flags.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
@@ -95,7 +95,7 @@ def main() -> None:
             for pair in range(12):
                 row = {}
                 for variant in list(steps) if pair % 2 == 0 else list(steps)[::-1]:
-                    # A step ends when its slowest rank does.
+                    # A step ends when its slowest rank ends.
                     wall = torch.tensor(once(variant), device="cuda")
                     dist.all_reduce(wall, op=dist.ReduceOp.MAX)
                     row[variant] = {"wall_ms": wall.item(), "device_ms": wall.item()}

@@ -7,15 +7,15 @@ import sys
 from typing import Any, Callable, Dict, List
 
 
-def say(text: str) -> None:
+def warn(text: str) -> None:
     sys.stderr.write("inferscope: %s\n" % text)
 
 
-def say_lost(text: str) -> None:
+def report_lost(text: str) -> None:
     """Reports what a trace lacks on stderr and in the execution's notes, which `inferscope run` reads, because nobody
     may see the stderr of child processes.
     """
-    say(text)
+    warn(text)
     folder = os.environ.get("INFERSCOPE_TORCH_TRACE")
     if not folder:
         return
@@ -32,7 +32,7 @@ def guarded(action: Callable[..., Any], what: str) -> None:
     try:
         action()
     except Exception as error:
-        say("probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
+        warn("probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
 
 
 class AfterImport(importlib.abc.MetaPathFinder):

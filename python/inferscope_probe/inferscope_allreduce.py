@@ -18,7 +18,7 @@ import traceback
 from typing import Any, Callable, Dict, List, Optional
 
 from inferscope_fault import Fault
-from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
+from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, send_progress
 from inferscope_record import recorder
 
 WARM_UP = 5
@@ -82,8 +82,8 @@ class Rank:
             parts = [self.torch.empty(at.numel(), dtype=self.torch.float64, device=self.device) for _ in range(self.world)]
             self.dist.all_gather(parts, first[at].double())
             self.dist.all_reduce(data)
-            want = sum(parts)
-            error = self.agree(float((data[at].double() - want).abs().max()) / (float(want.abs().max()) or 1.0))
+            expected = sum(parts)
+            error = self.agree(float((data[at].double() - expected).abs().max()) / (float(expected.abs().max()) or 1.0))
             fields["max_error"] = error if error == error else None
             if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes overflow
                 fields.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
@@ -106,9 +106,9 @@ class Rank:
         order = self.order
         while True:
             data.copy_(first)  # sums grow with every reduction
-            taken = self.torch.tensor(batch(data, most, per), dtype=self.torch.float64, device=self.device)
-            self.dist.all_reduce(taken, op=self.dist.ReduceOp.MAX)
-            samples.ns += taken.tolist()
+            batch_ns = self.torch.tensor(batch(data, most, per), dtype=self.torch.float64, device=self.device)
+            self.dist.all_reduce(batch_ns, op=self.dist.ReduceOp.MAX)
+            samples.ns += batch_ns.tolist()
             samples.end_ns = time.monotonic_ns()
             # State of one rank only: its clock, and the request to stop.
             if os.getppid() != self.parent:  # the parent has exited
@@ -134,14 +134,14 @@ class Rank:
         return [one.elapsed_time(two) * 1e6 / per for one, two in zip(events, events[1:])]
 
     def _on_host(self, data: Any, count: int, per: int) -> List[float]:
-        taken = []
+        times = []
         self.dist.all_reduce(data)
         for _ in range(count):
             begin = time.monotonic_ns()
             for _ in range(per):
                 self.dist.all_reduce(data)
-            taken.append((time.monotonic_ns() - begin) / per)
-        return taken
+            times.append((time.monotonic_ns() - begin) / per)
+        return times
 
 
 def _fields(samples: Any) -> Dict[str, Any]:
@@ -193,9 +193,9 @@ class Group:
         import torch.multiprocessing as multiprocessing
 
         left = {spec["case"]: spec for spec in cases}
-        found = torch.cuda.device_count() if self.gpu else ranks
-        if ranks > found or ranks < 2:
-            text = "%d ranks, and torch finds %d GPUs." % (ranks, found) if ranks > found else "One rank reduces nothing."
+        visible = torch.cuda.device_count() if self.gpu else ranks
+        if ranks > visible or ranks < 2:
+            text = "%d ranks, and torch finds %d GPUs." % (ranks, visible) if ranks > visible else "One rank reduces nothing."
             return self._end_all(left, "unsupported", text)
         if self.stop.stopped:
             return self._end_all(left, "stopped", "Stopped before its turn.")
@@ -262,16 +262,16 @@ def main(path: str) -> int:
         import torch
 
         gpu = order["device"] != "cpu" and torch.cuda.is_available()
-        tell(type="device", device=describe("cuda:0" if gpu else "cpu"))
+        send_progress(type="device", device=describe("cuda:0" if gpu else "cpu"))
         total, begun = len(order["cases"]), []  # type: int, List[str]
 
         def begin(name: str) -> None:
-            tell(type="case", case=name, done=len(begun), total=total)
+            send_progress(type="case", case=name, done=len(begun), total=total)
             begun.append(name)
 
         for ranks in sorted({int(case["params"]["ranks"]) for case in order["cases"]}):
             Group(order, gpu, stop, begin).run(ranks, [c for c in order["cases"] if int(c["params"]["ranks"]) == ranks])
-        tell(type="case", case=order["cases"][-1]["case"], done=total, total=total)
+        send_progress(type="case", case=order["cases"][-1]["case"], done=total, total=total)
         return 0
     except EngineError as error:
         record_failure(recorder(), error)

@@ -67,10 +67,10 @@ def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) 
     )
     with open(os.path.join(folder, PID), "w", encoding="ascii") as file:
         file.write(str(child.pid))
-    talk = threading.Thread(target=tee, args=(child.stderr, os.path.join(folder, LOG)), daemon=True)
-    talk.start()
+    log_thread = threading.Thread(target=tee, args=(child.stderr, os.path.join(folder, LOG)), daemon=True)
+    log_thread.start()
     code = child.wait()
-    talk.join(5)
+    log_thread.join(5)
     # After a clean there is no folder anymore.
     with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, DONE), "w", encoding="ascii") as file:
         file.write(str(code))
@@ -135,23 +135,23 @@ def follow(folder: str) -> int:
 
 def parents() -> Dict[int, int]:
     """Process id -> parent's id. The name in /proc/PID/stat may contain blanks and brackets."""
-    found: Dict[int, int] = {}
+    parent_by_pid: Dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             text = read("/proc/%s/stat" % name)
             if text:
-                found[int(name)] = int(text.rsplit(")", 1)[1].split()[1])
-    return found
+                parent_by_pid[int(name)] = int(text.rsplit(")", 1)[1].split()[1])
+    return parent_by_pid
 
 
 def below(root: int) -> Set[int]:
     """A process and all its descendants."""
-    tree, found = parents(), {root}
+    tree, pids = parents(), {root}
     while True:
-        more = {pid for pid, parent in tree.items() if parent in found and pid not in found}
+        more = {pid for pid, parent in tree.items() if parent in pids and pid not in pids}
         if not more:
-            return found
-        found |= more
+            return pids
+        pids |= more
 
 
 def ours(folder: str, pid: int) -> bool:

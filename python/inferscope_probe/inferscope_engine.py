@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional
 from inferscope_decoder import DTYPES, ModelError, check_mode, choose_device, load_model
 from inferscope_engine_args import engine_args, usage
 from inferscope_fault import Fault, out_of_memory
-from inferscope_points import claim_stdout, in_turn, tell
+from inferscope_points import claim_stdout, in_turn, send_progress
 from inferscope_ranges import computes_on_cpu, evaluated_range
 from inferscope_record import mark_name, recorder
 from inferscope_tensor_parallel import Group, world_size
@@ -49,13 +49,13 @@ class Engine:
         self._weights_bytes = runner.allocated()
 
     def run(self) -> None:
-        tell(type="phase", phase="warmup")
+        send_progress(type="phase", phase="warmup")
         self._prepare_together()
         recorder().cuda_memory("post_warmup")
         if self.runner.watch_memory:
             self.runner.watch_memory.warm(point.decoder.cache for point in self.points if point.decoder)
         recorder().flush()
-        tell(type="phase", phase="timed")
+        send_progress(type="phase", phase="timed")
         self.runner.capture(True)
         self._measure_together()
         self._measure_alone()
@@ -65,7 +65,7 @@ class Engine:
             whole = point.done == self.order["repeats"]
             self._end(point, "measured" if whole else "stopped", None if whole else "stopped after %d repeats" % point.done)
         if self.order["device_work"] and self.runner.gpu and not self.stopping:
-            tell(type="phase", phase="device_work")
+            send_progress(type="phase", phase="device_work")
             self._watch([point for point in measured if point.outcome == "measured"])
         self._keep_peak()
         if self.runner.watch_memory:
@@ -155,7 +155,7 @@ class Engine:
 
     def _fail_all(self, point: Point, fault: Fault) -> None:
         """The other ranks wait in a collective that this one will not reach, so the run ends."""
-        self.group.speak()
+        self.group.record_all_types()
         self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
         fix = "Use a smaller --batch-size, --input-len or model, or more ranks." if fault.memory else "Read its log."
         code = "E_OUT_OF_MEMORY" if fault.memory else "E_WORKLOAD_FAILED"
@@ -188,7 +188,7 @@ class Engine:
         warmup = iteration < 0
         e2e_ns = run.record(point, self.launch, warmup)
         recorder().flush()
-        tell(type="iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
+        send_progress(type="iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
         if self.group is None:
             return e2e_ns / 1e9
         seconds, self.stopping = self.group.agree(e2e_ns / 1e9, self.stopping)
@@ -230,7 +230,7 @@ class Engine:
             None if point.memory_bytes is None else "torch.cuda.max_memory_allocated",
         )
         recorder().flush()
-        tell(type="point", point=point.name, outcome=outcome, text=text)
+        send_progress(type="point", point=point.name, outcome=outcome, text=text)
 
 
 class Interrupted(Exception):
@@ -312,7 +312,7 @@ def main(path: str) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     recorder()
     try:
-        tell(type="phase", phase="load")
+        send_progress(type="phase", phase="load")
         runner = load(order)
         import torch
 
@@ -324,7 +324,7 @@ def main(path: str) -> int:
     except Interrupted:
         for spec in order["points"]:
             recorder().point(spec["point"], order["launch"], "stopped", "stopped while the model was loaded")
-            tell(type="point", point=spec["point"], outcome="stopped", text="stopped while the model was loaded")
+            send_progress(type="point", point=spec["point"], outcome="stopped", text="stopped while the model was loaded")
         return 0
     except ModelError as error:
         failure, code = error, 2 if error.code == "E_USAGE" else 1

@@ -19,7 +19,7 @@ class Sequence:
         # Tokens written to a cache that does not report its length; None if its start was not observed.
         self.counted: Optional[int] = 0
 
-    def took(self, batch: int, length: int, past: Optional[int]) -> None:
+    def advance(self, batch: int, length: int, past: Optional[int]) -> None:
         self.batch, self.tokens, self.counted = batch, length, None if past is None else past + length
 
 

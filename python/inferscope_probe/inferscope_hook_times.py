@@ -83,14 +83,14 @@ def _nothing() -> None:
 class PaddingCount:
     """Padding positions of a batch, counted by the device and read after the next step."""
 
-    __slots__ = ("positions", "kept")
+    __slots__ = ("positions", "count")
 
-    def __init__(self, positions: int, kept: Any) -> None:
-        """`kept`: a number in host memory that the device has written by then."""
-        self.positions, self.kept = positions, kept
+    def __init__(self, positions: int, count: Any) -> None:
+        """`count`: a number in host memory that the device has written by then."""
+        self.positions, self.count = positions, count
 
     def read(self) -> int:
-        return self.positions - int(self.kept[0])
+        return self.positions - int(self.count[0])
 
 
 class Times:
@@ -141,9 +141,9 @@ class Times:
         """Before the step's first event, so that the step's time excludes it."""
         if not self._counts:
             self._counts = list(self.torch.empty(_COUNTS, 1, dtype=self.torch.int64, pin_memory=True))
-        kept = self._counts.pop()
-        kept.copy_(self.torch.count_nonzero(mask).view(1), non_blocking=True)
-        return PaddingCount(mask.numel(), kept)
+        count = self._counts.pop()
+        count.copy_(self.torch.count_nonzero(mask).view(1), non_blocking=True)
+        return PaddingCount(mask.numel(), count)
 
     def new_event(self) -> Any:
         return self.torch.cuda.Event(enable_timing=True)
@@ -158,10 +158,10 @@ class Times:
 
     def warmed_up(self, kind: str, batch: int, new: int) -> None:
         """A graph of these sizes is replayed, so the earlier calls of these sizes were its warm-up."""
-        for at, kept in enumerate(self._pending):
-            if len(kept) > 2:
+        for at, entry in enumerate(self._pending):
+            if len(entry) > 2:
                 continue
-            step, end_ns = kept
+            step, end_ns = entry
             if step[9] == kind and step[6:8] == (batch, new):
                 self._pending[at] = ((*step[:10], True, *step[11:]), end_ns)
 
@@ -178,14 +178,14 @@ class Times:
         execution = os.environ.get("INFERSCOPE_EXECUTION_ID", "run")
         done = 0
         lines: List[str] = []
-        for kept in list(self._pending):
+        for entry in list(self._pending):
             first, padding = False, None
-            if len(kept) == 2:
-                step, end_ns = kept
+            if len(entry) == 2:
+                step, end_ns = entry
                 _, events, _, start_ns, iteration, number, batch, new, context, kind, first, padding, _ = step
                 end = None if events is None else events[1]
             else:
-                last, number, past, start_ns, end_ns, end = kept
+                last, number, past, start_ns, end_ns, end = entry
                 kind, iteration, batch = "decode", last.sequence.iteration, last.batch
                 new, context = batch, batch * (past + 1)
             device_start = device_dur = None
@@ -194,7 +194,7 @@ class Times:
                     end.synchronize()
                 elif not end.query():
                     break
-                device_start, device_dur = self._around(events, start_ns) if len(kept) == 2 else self._since(last, end)
+                device_start, device_dur = self._around(events, start_ns) if len(entry) == 2 else self._since(last, end)
             if isinstance(padding, PaddingCount):
                 padding = padding.read()
             done += 1

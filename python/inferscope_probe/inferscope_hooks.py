@@ -17,7 +17,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import inferscope_record
-from inferscope_after_import import after_import, guarded, say
+from inferscope_after_import import after_import, guarded, warn
 from inferscope_hook_steps import Sequence, place, place_plain
 from inferscope_hook_times import LastStep, Times
 from inferscope_ranges import Close, evaluated, range_opener
@@ -145,7 +145,7 @@ def _fails(what: str, error: BaseException) -> None:
     if not _broken:
         _broken = True
         _local.thread.last = None
-        say("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
+        warn("hooks: %s failed, stages end here and the program goes on: %r" % (what, error))
 
 
 def _on_torch(torch: Any) -> None:
@@ -240,13 +240,13 @@ def _discover() -> None:
         if is_compiling() or _local.thread.busy or module.__call__ is not __call__ or _silent():
             return original(self, *args, **kwargs)
         try:
-            found: Any = _takes(self, args, kwargs)
+            model_call: Any = _takes(self, args, kwargs)
         except Exception as error:
-            found = False
+            model_call = False
             _fails("looking for the model", error)
-        if not found:
+        if not model_call:
             return original(self, *args, **kwargs)
-        if found is _HIDDEN:  # nested calls are part of it
+        if model_call is _HIDDEN:  # nested calls are part of it
             _local.thread.busy = True
             try:
                 return original(self, *args, **kwargs)
@@ -591,7 +591,7 @@ def _open(
             kind, starts, past = place(sequence, batch, length, cache, encoded, _local.thread.generating > 0)
     if starts or sequence is None:
         sequence = _start_sequence(False)
-    sequence.took(batch, length, past)
+    sequence.advance(batch, length, past)
     if decoder is not None and not encoded and getattr(ids, "shape", None) is not None and not seen.features:
         length += ids.shape[1]  # encoder and decoder in one call
     number = sequence.steps[kind]

@@ -36,7 +36,7 @@ class Unsupported(Exception):
 class Operation:
     """One case, ready to be called.
 
-    `make()` gives a fresh set of random inputs, `run(*set)` computes, `check(outputs, set)` gives (got, want) pairs.
+    `make()` gives a fresh set of random inputs, `run(*set)` computes, `check(outputs, set)` gives (got, expected) pairs.
     `passes`: operations in one call. `rotate`: take sets in turn. `clock`: None leaves it to the timing; host waits for each
     call, enqueue times the host alone, events and graph (it replays one itself) are as they are called.
     """
@@ -107,10 +107,10 @@ def _check_product(out: Any, a: Any, b: Any, bias: Any = None) -> Pairs:
     out = out[0] if isinstance(out, tuple) else out
     rows, columns = spread(a.shape[0], 64, a.device), spread(b.shape[1], 256, a.device)
     # Rows of bytes, because not every device has index_select for float8.
-    want = torch.stack([a[i].double() for i in rows.tolist()]) @ torch.stack([b[:, j].double() for j in columns.tolist()], 1)
+    expected = torch.stack([a[i].double() for i in rows.tolist()]) @ torch.stack([b[:, j].double() for j in columns.tolist()], 1)
     if bias is not None:
-        want = want + bias.double()[columns]
-    return [(out[rows][:, columns], want)]
+        expected = expected + bias.double()[columns]
+    return [(out[rows][:, columns], expected)]
 
 
 def gemm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
@@ -148,8 +148,8 @@ def conv2d(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         filters = spread(p["out_channels"], 8, "cpu")
-        want = F.conv2d(x[0][:1].double().cpu(), x[1].cpu()[filters].double(), padding=k // 2)
-        return [(out[:1].cpu()[:, filters], want)]
+        expected = F.conv2d(x[0][:1].double().cpu(), x[1].cpu()[filters].double(), padding=k // 2)
+        return [(out[:1].cpu()[:, filters], expected)]
 
     return Operation(make, lambda x, w: F.conv2d(x, w, padding=k // 2), check)
 
@@ -254,8 +254,8 @@ def rmsnorm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         rows = spread(tokens, 64, x[1].device)
         y = x[1][rows].double() + (x[2][rows].double() if residual else 0)
-        want = y / torch.sqrt((y * y).mean(-1, keepdim=True) + eps) * x[0].double()
-        return [(out[0][rows], want), (out[1][rows], y)] if residual else [(out[rows], want)]
+        expected = y / torch.sqrt((y * y).mean(-1, keepdim=True) + eps) * x[0].double()
+        return [(out[0][rows], expected), (out[1][rows], y)] if residual else [(out[rows], expected)]
 
     return Operation(make, run, check)
 

@@ -21,12 +21,12 @@ def _elements(source: Source, bytes_: int) -> int:
     return max(1, int(bytes_) // source.dtype.itemsize)
 
 
-def _sampled(want: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
+def _sampled(expected: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
     """Compares some elements, because a float64 copy of the whole array may not fit."""
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         at = spread(out.numel(), 4096, "cpu")
-        return [(out.flatten()[at.to(out.device)].cpu(), want(*(one.flatten()[at.to(one.device)].double().cpu() for one in x)))]
+        return [(out.flatten()[at.to(out.device)].cpu(), expected(*(one.flatten()[at.to(one.device)].double().cpu() for one in x)))]
 
     return check
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from inferscope_fault import Fault
-from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
+from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, send_progress
 from inferscope_ranges import computes_on_cpu, evaluated_range
 from inferscope_record import recorder
 
@@ -115,7 +115,7 @@ class Bench:
         for done, spec in enumerate(cases):
             case = Case(spec)
             if not self.stop.stopped:
-                tell(type="case", case=spec["case"], done=done, total=len(cases))
+                send_progress(type="case", case=spec["case"], done=done, total=len(cases))
                 self._attempt(case)
             else:
                 case.outcome, case.text = "stopped", "Stopped before its turn."
@@ -129,7 +129,7 @@ class Bench:
                 )  # fmt: skip
         if self.order.get("trace") and measured:
             self._trace(measured, self.order["trace"])
-        tell(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
+        send_progress(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
 
     def _trace(self, specs: List[Dict[str, Any]], trace: Dict[str, Any]) -> None:
         """A few more runs of each case under the profiler, last, because its overhead would be measured too."""
@@ -374,7 +374,7 @@ def main(path: str) -> int:
         device = choose_device(order)
         if device == "cpu":
             computes_on_cpu()
-        tell(type="device", device=describe(device))
+        send_progress(type="device", device=describe(device))
         import torch
 
         with torch.no_grad():

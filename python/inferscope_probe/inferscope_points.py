@@ -38,7 +38,7 @@ def silence() -> None:
     _progress_fd = -1
 
 
-def tell(**fields: Any) -> None:
+def send_progress(**fields: Any) -> None:
     """One line of progress. If the reader has exited, this process exits: nobody waits for its figures, but others
     may wait for the GPU.
     """
@@ -131,7 +131,7 @@ def measure_points(
             warmup_iterations=own["warmups"], stable=own["stable"],
         )
         records.flush()
-        tell(type="point", point=point["point"], outcome=outcome, text=text)
+        send_progress(type="point", point=point["point"], outcome=outcome, text=text)
 
     def repeat(point: Point, warmup: bool) -> Optional[int]:
         try:
@@ -147,11 +147,11 @@ def measure_points(
             end(point, outcome, words)
             return None
         records.flush()
-        tell(type="iteration", point=point["point"], iteration=count[0], warmup=warmup, e2e_ms=took / 1e6)
+        send_progress(type="iteration", point=point["point"], iteration=count[0], warmup=warmup, e2e_ms=took / 1e6)
         count[0] += 1
         return took
 
-    tell(type="phase", phase="warmup")
+    send_progress(type="phase", phase="warmup")
     for point in by_size(order["points"]):
         own, before = state[point["point"]], None
         while own["warmups"] < bounds["max"] and not stopped():
@@ -163,7 +163,7 @@ def measure_points(
             if own["stable"] and own["warmups"] >= bounds["min"]:
                 break
             before = took
-    tell(type="phase", phase="timed")
+    send_progress(type="phase", phase="timed")
     for point in interleaved(order["points"], order["repeats"], order["launch"]):
         own = state[point["point"]]
         if stopped():

@@ -28,9 +28,9 @@ def _torch_probe() -> Optional[bool]:
 
 def evaluated() -> bool:
     """Whether an evaluator is attached. Marks that are not needed for timing are made only then."""
-    wanted = _torch_probe()
-    if wanted is not None:
-        return wanted
+    requested = _torch_probe()
+    if requested is not None:
+        return requested
     return os.environ.get("INFERSCOPE_EVALUATOR") in ("nsys", "ncu") or any(name in os.environ for name in _WATCHED_BY)
 
 
@@ -50,9 +50,9 @@ def range_opener() -> Optional[Callable[[str], Close]]:
     torch = sys.modules.get("torch")
     if torch is None:
         return None
-    wanted = _torch_probe()
+    requested = _torch_probe()
     # _profiler_enabled() asks about this thread only, so it does not show a profiler of all threads.
-    annotated = torch.autograd._profiler_enabled() if wanted is None else wanted
+    annotated = torch.autograd._profiler_enabled() if requested is None else requested
     nvtx = torch.cuda.nvtx if _has_nvtx() else None
     if not annotated:
         return None if nvtx is None else lambda name: _push(nvtx, name)

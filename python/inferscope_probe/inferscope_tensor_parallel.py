@@ -43,7 +43,7 @@ class Group:
         values = shared.tolist()
         return values[0], values[1] > 0
 
-    def speak(self) -> None:
+    def record_all_types(self) -> None:
         """Lets this rank record all types of lines: it failed, and the others do not know."""
         recorder().only(None)
 

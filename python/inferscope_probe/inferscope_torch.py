@@ -26,7 +26,7 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 import inferscope_record as record
-from inferscope_after_import import after_import, guarded, say, say_lost
+from inferscope_after_import import after_import, guarded, report_lost, warn
 from inferscope_torch_json import repaired_blocks
 from inferscope_torch_model import SeenModel
 from inferscope_torch_ranges import watch_profiler_api, watch_ranges
@@ -57,7 +57,7 @@ def arm() -> None:
     """Waits for the imports of torch and transformers; costs nothing to programs without them."""
     _options.update(json.loads(os.environ.get("INFERSCOPE_TORCH_OPTIONS") or "{}"))
     for name in sorted(set(_options) - set(_DEFAULTS)):
-        say("torch probe: the option %r is unknown and was left out" % name)
+        warn("torch probe: the option %r is unknown and was left out" % name)
     after_import({"torch": _on_torch, "transformers.modeling_utils": _model.watch})
     wait_for_traces()
 
@@ -161,7 +161,7 @@ def _limit(profile: Any) -> None:
         if _profile is profile:
             _finished = True
             guarded(stop, "writing the trace")
-            say_lost(
+            report_lost(
                 "the torch trace ends here: its limit of %g s is reached, the program goes on untraced. "
                 "A longer one: INFERSCOPE_TORCH_OPTIONS='{\"max_seconds\":600}'; 0 is none, and torch keeps all events in memory." % seconds
             )
@@ -227,7 +227,7 @@ def _at_exit() -> None:
     # torchrun's own process starts the ranks and uses no GPU itself.
     if _waiting_for_gpu and "torch.distributed.launcher.api" not in sys.modules:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
-        say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
+        warn('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
         # Launchers and tokenizer processes do so too: the reader of all ranks decides whether it is an issue.
     # inferscope's engines record this themselves; a second record would duplicate it.
     if torch is not None and not os.environ.get("INFERSCOPE_EXECUTION_ID"):
@@ -266,17 +266,17 @@ def _yield_to_own_profilers(torch: Any) -> None:
 
     prepare, enable = profiler._prepare_profiler, profiler._enable_profiler
 
-    def step_aside() -> None:
+    def stop_for_own_profiler() -> None:
         global _finished
         ours = _profile is None or (_owner_pid == os.getpid() and not getattr(_profile, "inferscope_running", False))
         if not ours:
-            say_lost("the program starts a profiler of its own: the torch trace ends here")
+            report_lost("the program starts a profiler of its own: the torch trace ends here")
             _finished = True
             guarded(stop, "writing the trace")
 
     def watched(original: Callable[..., Any], last: bool) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            step_aside()
+            stop_for_own_profiler()
             result = original(*args, **kwargs)
             if last and _profile is not None:
                 _profile.inferscope_running = True
@@ -298,4 +298,4 @@ def _in_forked_child() -> None:
     _records._lines = []
     if inherited is not None:
         _finished = True
-        say_lost("torch probe: process %d was forked with the profiler running and has no trace of its own" % os.getpid())
+        report_lost("torch probe: process %d was forked with the profiler running and has no trace of its own" % os.getpid())

@@ -135,23 +135,23 @@ def weights(model: Any) -> List[Dict[str, Any]]:
     for path, module in model.named_modules():
         own = [(name, one) for name, one in module._parameters.items() if one is not None]
         sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
-        found: List[Tuple[str, Any, List[int], int]] = []
+        layers: List[Tuple[str, Any, List[int], int]] = []
         if any(hasattr(part, "out_features") for part in module.children()):
             continue  # a wrapper around a layer, which is visited itself (PEFT)
         if all(type(size) is int for size in sizes):
-            held = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
-            fresh = [one for one in held if id(one) not in counted]
-            packed = 0 if held else sizes[0] * sizes[1]  # one byte per weight, in a C++ object
+            tensors_here = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
+            fresh = [one for one in tensors_here if id(one) not in counted]
+            packed = 0 if tensors_here else sizes[0] * sizes[1]  # one byte per weight, in a C++ object
             weight = getattr(module, "weight", None)
-            found.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
-            counted.update(map(id, held))
+            layers.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
+            counted.update(map(id, tensors_here))
         else:
             for name, one in own:
                 if one.dim() > 1:
                     size = 0 if id(one) in counted else _bytes(one)
-                    found.append((("%s.%s" % (path, name)).lstrip("."), one, list(one.shape), size))
+                    layers.append((("%s.%s" % (path, name)).lstrip("."), one, list(one.shape), size))
                     counted.add(id(one))
-        for where, tensor, shape, size in found:
+        for where, tensor, shape, size in layers:
             pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", where)
             plain = tensor is None or type(tensor).__name__ in ("Parameter", "Tensor")
             line = {

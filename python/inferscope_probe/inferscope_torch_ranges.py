@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, List
 
-from inferscope_after_import import guarded, say
+from inferscope_after_import import guarded, warn
 
 Action = Callable[[], None]
 
@@ -11,7 +11,7 @@ def watch_profiler_api(torch: Any, start: Action, stop: Action) -> None:
     """Between cudaProfilerStart and cudaProfilerStop."""
     cudart = getattr(torch._C, "_cudart", None)
     if cudart is None:
-        say("torch probe: this torch has no CUDA, so cudaProfilerStart never comes; nothing is traced")
+        warn("torch probe: this torch has no CUDA, so cudaProfilerStart never comes; nothing is traced")
         return
     begin, end = cudart.cudaProfilerStart, cudart.cudaProfilerStop
 

@@ -18,7 +18,7 @@ from inferscope_points import (
     measure_points,
     read_order,
     record_failure,
-    tell,
+    send_progress,
 )
 from inferscope_record import Recorder, recorder
 from inferscope_vllm_end import end_below, end_engine, watch_from_outside
@@ -51,7 +51,7 @@ def run(order: Dict[str, Any]) -> None:
     os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
     stop = StopFlag()
     records = recorder()
-    tell(type="phase", phase="load")
+    send_progress(type="phase", phase="load")
     began = time.monotonic_ns()
     spawn_processes()
     from vllm import LLM, SamplingParams  # type: ignore[import-not-found]
@@ -75,7 +75,7 @@ def run(order: Dict[str, Any]) -> None:
     blocks, block_size = cache_of(engine)
     at_once = getattr(config_of(engine, "scheduler_config"), "max_num_seqs", None)
     vocabulary = config.hf_text_config.vocab_size
-    kept: Dict[str, float] = {}
+    usage_by_point: Dict[str, float] = {}
 
     def measure(point: Dict[str, Any], iteration: int, warmup: bool) -> int:
         draw = random.Random("%d %d" % (order["seed"], iteration))
@@ -89,12 +89,12 @@ def run(order: Dict[str, Any]) -> None:
             detokenize=False,
             output_kind=RequestOutputKind.DELTA,
         )
-        most: List[float] = []
+        usages: List[float] = []
 
         def sample() -> None:
             usage = kv_usage(llm.get_metrics())
             if usage is not None:
-                most.append(usage)
+                usages.append(usage)
 
         # Reading the gauges takes time, so only in warm-up, and only if the user asked vLLM for them.
         watched = warmup and options.get("disable_log_stats") is False and hasattr(llm, "get_metrics")
@@ -102,9 +102,9 @@ def run(order: Dict[str, Any]) -> None:
         seen = step_batch(engine, prompts, params, prefix, sample if watched else None)
         check_lengths(seen, point)
         took = write_lines(records, order, point, iteration, warmup, seen)
-        if most:
-            kept[point["point"]] = max(most)
-        usage = kept.get(point["point"])
+        if usages:
+            usage_by_point[point["point"]] = max(usages)
+        usage = usage_by_point.get(point["point"])
         if usage is None and blocks and block_size:
             usage = blocks_needed(point, block_size, at_once) / blocks
         if usage is not None:
@@ -142,7 +142,7 @@ def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
         "%s: %s" % (type(error).__name__, message_of(error)),
         "Try --engine-arg gpu_memory_utilization=0.8 or --engine-arg max_model_len=4096."
         if memory
-        else "Its log is kept with the session.",
+        else "Its log is saved with the session.",
     )
 
 

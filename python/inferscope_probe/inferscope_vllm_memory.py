@@ -35,7 +35,7 @@ class MemoryOfWorkers:
         try:
             workers_memory: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
         except Exception as error:
-            sys.stderr.write("inferscope: the workers do not tell their memory: %s\n" % error)
+            sys.stderr.write("inferscope: the workers do not report their memory: %s\n" % error)
             return
         for worker in workers_memory:
             for kind, count, device, source in worker["lines"]:

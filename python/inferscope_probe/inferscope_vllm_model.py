@@ -27,13 +27,13 @@ def model_line(
     )
 
 
-def tell_model(worker: Any) -> None:
+def record_loaded_model(worker: Any) -> None:
     """Recorded by the first rank after its worker has loaded the model. inferscope's own engine records this itself."""
     if os.environ.get("INFERSCOPE_EXECUTION_ID") or rank() != 0:
         return
-    whole = worker.vllm_config
-    config = whole.model_config
-    device = getattr(getattr(worker, "device", None), "type", None) or getattr(whole.device_config, "device_type", "cuda")
+    vllm_config = worker.vllm_config
+    config = vllm_config.model_config
+    device = getattr(getattr(worker, "device", None), "type", None) or getattr(vllm_config.device_config, "device_type", "cuda")
     records = Recorder()
     records.clock()
     model_line(
@@ -41,8 +41,8 @@ def tell_model(worker: Any) -> None:
         config,
         name=str(config.served_model_name or config.model) if isinstance(config.model, str) else "unknown",
         device=str(device),
-        weights="random" if str(getattr(whole.load_config, "load_format", "")) == "dummy" else "unknown",
+        weights="random" if str(getattr(vllm_config.load_config, "load_format", "")) == "dummy" else "unknown",
         version=getattr(sys.modules.get("vllm"), "__version__", None),
-        tensor_parallel_size=int(whole.parallel_config.tensor_parallel_size),
+        tensor_parallel_size=int(vllm_config.parallel_config.tensor_parallel_size),
     )
     records.flush()

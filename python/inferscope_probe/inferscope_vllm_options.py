@@ -23,10 +23,10 @@ def version_of(text: str) -> Tuple[int, int]:
     """'0.6.6.post1' -> (0, 6); a development build (0.1.dev…) counts as newest."""
     parts = text.split(".")
     try:
-        found = (int(parts[0]), int(parts[1]))
+        release = (int(parts[0]), int(parts[1]))
     except (IndexError, ValueError):
         return (99, 0)
-    return (99, 0) if "dev" in text and found < OLDEST else found
+    return (99, 0) if "dev" in text and release < OLDEST else release
 
 
 def package_name(module: str) -> Optional[str]:
@@ -109,9 +109,9 @@ def _kinds(annotation: Any) -> set:
     if isinstance(annotation, str):
         names = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
         words = set(_words(annotation))
-        found = {kind for name, kind in names.items() if name in words}
-        found |= {type(None)} if "Optional" in words else set()
-        return found if words <= set(names) | {"Optional", "Union", "typing"} else found | {str}
+        types = {kind for name, kind in names.items() if name in words}
+        types |= {type(None)} if "Optional" in words else set()
+        return types if words <= set(names) | {"Optional", "Union", "typing"} else types | {str}
     origin = typing.get_origin(annotation)
     if origin is None:
         return {annotation} if annotation in (int, float, bool, str, type(None)) else {str}

@@ -12,10 +12,10 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Tuple
 
-from inferscope_after_import import after_import, guarded, say
+from inferscope_after_import import after_import, guarded, warn
 from inferscope_ranges import Close, evaluated, range_opener
 from inferscope_vllm_batches import RecordedBatches, batch_name, records_batches
-from inferscope_vllm_model import tell_model
+from inferscope_vllm_model import record_loaded_model
 
 # Prefix of the requests of a benchmark's warm-up (inferscope_vllm.py).
 WARMUP_REQUEST = "warmup-"
@@ -76,7 +76,7 @@ def _on_engine_processes(module: Any) -> None:
     @functools.wraps(context)
     def spawning() -> Any:
         if "VLLM_WORKER_MULTIPROC_METHOD" not in os.environ and below_main_guard():
-            say("vLLM's processes are spawned, not forked: of forked ones nsys and ncu record no kernel")
+            warn("vLLM's processes are spawned, not forked: of forked ones nsys and ncu record no kernel")
             os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
         return context()
 
@@ -159,7 +159,7 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
             _thread.inside = outer
             # The range covers the timed work; the line is written outside of it.
             if name == "load_model":
-                guarded(lambda: tell_model(self), "recording the model")
+                guarded(lambda: record_loaded_model(self), "recording the model")
 
     return call
 

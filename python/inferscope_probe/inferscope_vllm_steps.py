@@ -31,9 +31,9 @@ def engine_ttft(metrics: Any) -> Optional[float]:
 def kv_usage(metrics: List[Any]) -> Optional[float]:
     """Share of the KV blocks in use, from LLM.get_metrics(); the maximum over several engines."""
     for name in _GAUGES:
-        found = [float(metric.value) for metric in metrics if metric.name == name]
-        if found:
-            return max(found)
+        values = [float(metric.value) for metric in metrics if metric.name == name]
+        if values:
+            return max(values)
     return None
 
 

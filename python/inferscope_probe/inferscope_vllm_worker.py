@@ -45,10 +45,10 @@ class MemoryExtension:
 def cache_tensors(worker: Any, runner: Any) -> Iterator[Any]:
     """V1 has the caches in its runner, V0 in a cache engine per pipeline stage; states of Mamba are lists."""
     engines = getattr(worker, "cache_engine", None) or []
-    found = list(getattr(runner, "kv_caches", None) or [])
+    caches = list(getattr(runner, "kv_caches", None) or [])
     for engine in engines if isinstance(engines, list) else [engines]:
-        found.extend(getattr(engine, "gpu_cache", None) or [])
-    for one in found:
+        caches.extend(getattr(engine, "gpu_cache", None) or [])
+    for one in caches:
         yield from one if isinstance(one, (list, tuple)) else [one]
 
 

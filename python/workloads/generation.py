@@ -30,7 +30,7 @@ from inferscope_decoder import (  # noqa: E402
 from inferscope_record import mark, recorder  # noqa: E402
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -67,7 +67,7 @@ def models(args: argparse.Namespace) -> List[str]:
 def device_of(args: argparse.Namespace) -> str:
     device = choose_device(args.device)
     if device == "cpu" and args.device is None:
-        say("WARNING: no GPU found, this runs on the CPU. Figures say nothing about a GPU. (--device cpu silences this.)")
+        log("WARNING: no GPU found, this runs on the CPU. Figures say nothing about a GPU. (--device cpu silences this.)")
     check_mode(args.mode, args.attn, device)
     return device
 
@@ -144,7 +144,7 @@ def measure(model: Any, args: argparse.Namespace, name: str, device: str, batch_
         "tokens": runs[-1][2][0].tolist(),
     }
     rate = row["decode_tokens_per_s"]
-    say(
+    log(
         "%s · batch %d · %s · TTFT %.2f ms · TPOT %s · %s · peak memory %s"
         % (
             name,
@@ -162,7 +162,7 @@ def measure(model: Any, args: argparse.Namespace, name: str, device: str, batch_
 def main(args: argparse.Namespace, workload: str) -> int:
     """Every model at every batch size; prints one JSON line on stdout. -> exit code"""
     if args.max_tokens < 1 or args.input_len < 1 or args.repeats < 1 or args.warmups < 0:
-        say("error: --max-tokens, --input-len and --repeats begin at 1, --warmups at 0")
+        log("error: --max-tokens, --input-len and --repeats begin at 1, --warmups at 0")
         return 2
     recorder()
     try:
@@ -177,7 +177,7 @@ def main(args: argparse.Namespace, workload: str) -> int:
         return 0
     except ModelError as error:
         recorder().error(error.code, str(error))
-        say("error: %s" % error)
+        log("error: %s" % error)
         return 2 if error.code == "E_USAGE" else 1
     except RuntimeError as error:
         if "out of memory" in str(error):

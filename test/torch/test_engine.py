@@ -56,7 +56,7 @@ class InProcess(unittest.TestCase):
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(self.record, "_recorder", self.record.Recorder(path)):
                 engine = self.engine.Engine(order(**changes), runner or self.runner)
-                hear = mock.patch.object(self.engine, "tell", lambda **fields: sent.append(fields))
+                hear = mock.patch.object(self.engine, "send_progress", lambda **fields: sent.append(fields))
                 with hear, torch.inference_mode():
                     engine.run()
             with open(path) as text:

@@ -76,7 +76,7 @@ class InProcess(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(inferscope_record, "_recorder", inferscope_record.Recorder(path)):
-                with mock.patch.object(inferscope_kernels, "tell", lambda **fields: sent.append(fields)), torch.no_grad():
+                with mock.patch.object(inferscope_kernels, "send_progress", lambda **fields: sent.append(fields)), torch.no_grad():
                     inferscope_kernels.Bench(order(cases, **changes), "cpu", Flag()).run()
             lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         return [line for line in lines if line["type"] == "microbenchmark"], sent

