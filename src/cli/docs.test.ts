@@ -23,8 +23,7 @@ function shellLines(page: string): string[] {
   );
 }
 
-/** Words up to a pipe, a redirection, the program after --, or a comment. */
-// A quoted word is one word, whatever it contains.
+/** Words up to a pipe, a redirection, the program after --, or a comment. A quoted text counts as one word. */
 const wordsOf = (line: string) =>
   line
     .split(/\s(?:--|[|>&#])(?:\s|$)/)[0]!

@@ -5,7 +5,7 @@ import type { SequenceKernel } from './step-sequence.js';
 
 /** Shorter kernels may be dominated by their launch, and so may the product that they are compared with. */
 const minNs = 4000;
-/** Share of the product's time from which a kernel before it moves as many bytes as the weights that the product reads. */
+/** A kernel before a product moves as many bytes as the product's weights if it takes at least this share of the product's time. */
 const minProductShare = 0.8;
 
 const converts = ({ class: opClass, role }: SequenceKernel): boolean =>
@@ -34,18 +34,23 @@ export function conversionsOfWeights(
       const next = streamKernels.find((kernel, i) => i > at && !converts(kernel));
       if ([streamKernels[first - 1], next].some((neighbor) => neighbor !== undefined && isSoftmax(neighbor)))
         continue;
-      const long = longest(streamKernels.slice(first, at), Math.max(minNs, minProductShare * product.dur_ns));
+      const candidates = longTail(
+        streamKernels.slice(first, at),
+        Math.max(minNs, minProductShare * product.dur_ns),
+      );
       if (
-        long.some(({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout')
+        candidates.some(
+          ({ class: kind, role }) => kind === 'quantization' || role === 'cast' || role === 'layout',
+        )
       )
-        conversions.push(long);
+        conversions.push(candidates);
     }
   }
   return conversions;
 }
 
-/** The last kernels of a run, as far as each takes at least so long. */
-function longest(run: readonly SequenceKernel[], least_ns: number): SequenceKernel[] {
-  const short = run.findLastIndex(({ dur_ns }) => dur_ns < least_ns);
-  return run.slice(short + 1);
+/** The kernels at the end of a run that all take at least `min_ns`. */
+function longTail(run: readonly SequenceKernel[], min_ns: number): SequenceKernel[] {
+  const lastShort = run.findLastIndex(({ dur_ns }) => dur_ns < min_ns);
+  return run.slice(lastShort + 1);
 }

@@ -7,22 +7,25 @@ import { textTable } from './table.js';
 import { hanging, inert } from './text.js';
 
 /** Maximum rows of a table in a summary with little room. */
-const tightRows = 6;
+const summaryRows = 6;
 
-/** "… and 1 more" is as long as the row that it would replace. */
-const firstRows = (rows: readonly Row[], most = Infinity): readonly Row[] =>
-  rows.length > most + 1 ? rows.slice(0, most) : rows;
+/** The first `max` rows, or one more: "… and 1 more" takes as much space as the row that it replaces. */
+const firstRows = (rows: readonly Row[], max = Infinity): readonly Row[] =>
+  rows.length > max + 1 ? rows.slice(0, max) : rows;
 
 export function tableLines(table: Table, width: number, level: Detail): string[] {
   const { brief } = table;
-  const due = table.rows.filter(shownAt(level));
+  const levelRows = table.rows.filter(shownAt(level));
   const {
     columns,
     rows: shown,
     reasons,
   } = explained({
     ...table,
-    rows: firstRows(due, level < 1 ? (level < 0 ? tightRows / 2 : tightRows) : level < 2 ? brief : undefined),
+    rows: firstRows(
+      levelRows,
+      level < 1 ? (level < 0 ? summaryRows / 2 : summaryRows) : level < 2 ? brief : undefined,
+    ),
   });
   const why = level < 1 ? [] : reasons.flatMap((reason) => hanging('  ', inert(reason), width));
   if (shown.length === 0) return why;
@@ -37,5 +40,5 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     shown.map(({ cells }) => cells.map(painted)),
     { width, named: level > 0 },
   );
-  return [...text.split('\n'), ...moreLine(due.length - shown.length), ...why];
+  return [...text.split('\n'), ...moreLine(levelRows.length - shown.length), ...why];
 }
