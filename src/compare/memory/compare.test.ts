@@ -135,7 +135,7 @@ test('reports what limits the comparison with each side', () => {
 
 test.each([
   ['[]', /it has no schema_version/],
-  ['{', /it is no JSON/],
+  ['{', /it is not JSON/],
   [`{"schema_version": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /256 levels/],
   ['{"schema_version": "1.0"}', /its schema_version is "1\.0", not 2\.0/],
   ['{"schema_version": "2.0"}', /model_info is missing/],

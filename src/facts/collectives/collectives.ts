@@ -27,7 +27,7 @@ interface Group {
 }
 
 interface GroupRow extends Group {
-  countsSql: string;
+  counted: string;
   recorded: number;
   communicators: number;
   named: string[];
@@ -119,7 +119,7 @@ function group(
 ): CollectiveGroup {
   const { operation, bytes, ranks, nodes, recorded, communicators, timed } = row;
   const groupCalls = calls.filter(
-    (call) => call.operation === row.countsSql && row.named.includes(call.communicator),
+    (call) => call.operation === row.counted && row.named.includes(call.communicator),
   );
   const numbers = groupCalls.reduce((sum, callsRow) => sum + callsRow.calls, 0);
   const time = (ns: number | null, share: string) =>

@@ -242,7 +242,7 @@ function launchedBy(
     ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
     : 'count(*)';
   const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time, ${launches} AS launches`;
-  const countsSql = (columns: string, table: string) => {
+  const counted = (columns: string, table: string) => {
     if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
     const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;
     return what === 'steps'
@@ -250,8 +250,8 @@ function launchedBy(
       : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
   };
   return {
-    kernels: countsSql(kernels, 'focus_kernels'),
-    copies: countsSql('count(*) AS copies', 'focus_copies'),
+    kernels: counted(kernels, 'focus_kernels'),
+    copies: counted('count(*) AS copies', 'focus_copies'),
   };
 }
 
