@@ -22,7 +22,7 @@ function journal(folder: string): SweepResult {
   return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
 }
 
-test('memory of a tiny model from YAML: one profile per run, one CSV, text and page; a second time nothing is left', () => {
+test('memory of a tiny model from YAML: one profile per run, one CSV, text and page; resumed, it runs nothing again', () => {
   const file = join(at.scratch, 'models.yaml');
   writeFileSync(
     file,

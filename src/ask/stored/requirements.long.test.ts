@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { analyzeBench } from '../../facts/bench/bench.js';
 import { gpuWorkload, planOf } from '../../facts/bench/test-bench.js';
 import { wholeRows } from '../../facts/test-rows.js';
 import { repetitions, sessionOf } from '../../facts/test-session.js';
@@ -180,19 +181,18 @@ describe('a benchmark of batches, prompts and outputs', async () => {
       }),
     ),
   );
-  const { answer, direct } = await asking(
-    await sessionOf(home, rows, {
-      workload: gpuWorkload(),
-      roofline: null,
-      kind: 'bench',
-      artifacts: {
-        'bench-plan': planOf(
-          shapes.map(({ point }) => point),
-          { parts: ['throughput', 'sequence'] },
-        ),
-      },
-    }),
-  );
+  const session = await sessionOf(home, rows, {
+    workload: gpuWorkload(),
+    roofline: null,
+    kind: 'bench',
+    artifacts: {
+      'bench-plan': planOf(
+        shapes.map(({ point }) => point),
+        { parts: ['throughput', 'sequence'] },
+      ),
+    },
+  });
+  const { answer, direct } = await asking(session);
 
   test('D6: where batch scaling slows has one answer', async () => {
     for (const question of [
@@ -220,9 +220,13 @@ describe('a benchmark of batches, prompts and outputs', async () => {
 
   test('D6: memory-bound or compute-bound is answered per batch from its own figures', async () => {
     const { answer: text } = await answer('Is decode memory-bound or compute-bound?');
-    // The step at batch 8 takes 2.4 times that of batch 1 and computes 8 times as much.
+    for (const batch of [1, 2, 4, 8])
+      expect(text).toMatch(new RegExp(`^Decode at batch ${batch}, 4 in \\+ 3 out .*MFU <0.01 %`, 'm'));
+    const points = (await analyzeBench(session)).data.variants[0]!.points;
     const mfu = (batch: number) =>
-      numberIn(text, new RegExp(`^Decode at batch ${batch}, 4 in \\+ 3 out .*MFU ([\\d.]+) %`, 'm'));
+      points.find((point) => point.batch_size === batch && point.parts.includes('throughput'))!
+        .model_utilization.decode_mfu.value!;
+    // The step at batch 8 takes 2.4 times that of batch 1 and computes 8 times as much.
     expect(mfu(8) / mfu(1)).toBeCloseTo(8 / 2.4, 0);
   });
 
