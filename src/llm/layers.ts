@@ -146,7 +146,7 @@ function describe({ attention, mlp }: Architecture['layers'][number]): string {
   const inner =
     mlp.kind === 'dense'
       ? `MLP ${mlp.intermediateSize}`
-      : `${mlp.expertCount} experts × ${mlp.intermediateSize}, ${mlp.expertsPerToken} a token` +
+      : `${mlp.expertCount} experts × ${mlp.intermediateSize}, ${mlp.expertsPerToken} per token` +
         (mlp.sharedIntermediateSize > 0 ? `, shared ${mlp.sharedIntermediateSize}` : '');
   return `${heads}; ${inner}`;
 }
