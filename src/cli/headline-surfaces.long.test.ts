@@ -76,7 +76,7 @@ test('every surface leads with the time without the profiler, which shares refer
   expect(bars.find(({ id }) => id.startsWith('host'))!.share).toBeCloseTo(15 / 60, 6);
   expect(texts.sentence).toContain('0.100 ms under the profiler');
   expect(texts.terminal.replaceAll('\u00a0', ' ')).toMatch(
-    /measured +0\.060 ms\n +added by the profiler +0\.040 ms\n +under the profiler +0\.100 ms/,
+    /measured +60\.0 µs\n +added by the profiler +40\.0 µs\n +under the profiler +100\.0 µs/,
   );
 });
 
