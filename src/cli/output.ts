@@ -27,9 +27,9 @@ export function print(text: string): void {
   process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
-/** Last line of a summary, after an empty one: the command that opens the session's pages. @param session its name, else its id */
+/** Last line of a summary: the command that opens the session's pages. @param session its name, else its id */
 export const browserLine = (session: string): string =>
-  `\n${asTyped(`  browser: inferscope ui ${shellWord(session)}`)}`;
+  asTyped(`  browser: inferscope ui ${shellWord(session)}`);
 
 /** stderr has progress, notes and warnings. */
 export function notify(text: string): void {
