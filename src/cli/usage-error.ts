@@ -79,9 +79,9 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
   const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
   const suggestion = nearest(/'(--[^']+)'/.exec(message)?.[1] ?? '', flags);
   if (code === 'commander.unknownOption' && suggestion !== null) return `Did you mean ${suggestion}?`;
-  return flags.length > 0 && flags.length <= mostListed
-    ? `It takes ${flags.join(', ')}.`
-    : `Usage: ${usageLine}`;
+  if (flags.length > 0 && flags.length <= mostListed) return `It takes ${flags.join(', ')}.`;
+  // Some commands are used in several ways, one per line.
+  return `Usage: ${usageLine.split('\n')[0]}`;
 }
 
 function notKnown(
