@@ -14,15 +14,12 @@ type TransferRow = Omit<JobTransfer, 'bandwidth' | 'of_link'>;
  * @param where condition on the rows of `stages`
  */
 export const pairsSql = (where: string): string =>
-  `SELECT p.*, coalesce(s.kind = 'prefill' AND r.kind = 'decode', false) AS kv_cache
-   FROM (SELECT DISTINCT communicator, rank AS sender, peer AS receiver FROM collectives WHERE operation = '${sendAndRecv}' AND peer IS NOT NULL AND received_bytes = 0) p
-   ${['s', 'r']
-     .map(
-       (end) => `LEFT JOIN (
+  `WITH kinds AS (
      SELECT rank, CASE WHEN count_if(kind = 'prefill') = count(*) THEN 'prefill' WHEN bool_or(kind IN ('decode', 'mixed')) THEN 'decode' END AS kind
-     FROM stages WHERE ${where} AND kind IN ('prefill', 'decode', 'mixed') GROUP BY rank) ${end} ON ${end}.rank = ${end === 's' ? 'sender' : 'receiver'}`,
-     )
-     .join(' ')}`;
+     FROM stages WHERE ${where} AND kind IN ('prefill', 'decode', 'mixed') GROUP BY rank)
+   SELECT p.*, coalesce(s.kind = 'prefill' AND r.kind = 'decode', false) AS kv_cache
+   FROM (SELECT DISTINCT communicator, rank AS sender, peer AS receiver FROM collectives WHERE operation = '${sendAndRecv}' AND peer IS NOT NULL AND received_bytes = 0) p
+   LEFT JOIN kinds s ON s.rank = sender LEFT JOIN kinds r ON r.rank = receiver`;
 
 /**
  * Transfers from each rank of a job to another, by total time.
