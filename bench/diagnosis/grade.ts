@@ -234,9 +234,9 @@ function achievedBy(
   const none = { median: NaN, low: NaN, high: NaN };
   if (!timing) return { wall: { fault: none, fixed: none }, gain: null, graded_on: null };
   const scale = (variant: Variant) => timing.per.fault / timing.per[variant];
-  const of = (variant: Variant) =>
+  const medianMs = (variant: Variant) =>
     medianOf(timing.pairs.map((pair) => pair[variant].wall_ms * scale(variant)));
-  const wall = { fault: of('fault'), fixed: of('fixed') };
+  const wall = { fault: medianMs('fault'), fixed: medianMs('fixed') };
   // Both variants of a pair ran in immediate succession, so that a slow period of the machine affects both.
   const {
     median: gain,

@@ -55,10 +55,10 @@ function residentBytes(): number {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-      const of = (name: string): number =>
+      const field = (name: string): number =>
         Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
       if (/^Name:\s+chromium/m.test(status))
-        parents.set(Number(pid), { parent: of('PPid'), bytes: 1024 * of('RssAnon') });
+        parents.set(Number(pid), { parent: field('PPid'), bytes: 1024 * field('RssAnon') });
     } catch {
       // The process has exited.
     }
@@ -205,7 +205,7 @@ for (const [name, measure] of [
   }
 }
 
-const rows: [string, (of: Measured) => number | null, string, number][] = [
+const rows: [string, (result: Measured) => number | null, string, number][] = [
   ['first kernels drawn', ({ firstMs }) => firstMs, 's', 1000],
   ['all there, reacts', ({ usableMs }) => usableMs, 's', 1000],
   ['bytes until then', ({ bytesUsable }) => bytesUsable, 'MB', 1e6],
@@ -221,8 +221,8 @@ const rows: [string, (of: Measured) => number | null, string, number][] = [
 ];
 const { inferscope, Perfetto } = measured;
 console.log('| | inferscope | Perfetto | Perfetto / inferscope |\n| --- | ---: | ---: | ---: |');
-for (const [label, of, unit, scale] of rows) {
-  const [ours, theirs] = [inferscope, Perfetto].map((tool) => (tool ? of(tool) : null));
+for (const [label, valueOf, unit, scale] of rows) {
+  const [ours, theirs] = [inferscope, Perfetto].map((tool) => (tool ? valueOf(tool) : null));
   const shown = (value: number | null | undefined): string =>
     value === null || value === undefined ? '–' : `${Number((value / scale).toPrecision(3))} ${unit}`;
   const ratio = ours && theirs ? Number((theirs / ours).toPrecision(2)) : '–';

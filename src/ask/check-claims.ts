@@ -140,7 +140,7 @@ function citations(answer: string, index: ValueIndex): (number: WrittenNumber) =
 const citationOf = (queries: string[], index: ValueIndex): Citation => ({
   queries,
   others: index.queries.filter((query) => !queries.includes(query)),
-  worked: workedOf(distinct(index.of(queries))),
+  worked: workedOf(distinct(index.valuesOf(queries))),
 });
 
 function claimOf(number: WrittenNumber, known: ValueIndex, inQuestion: ValueIndex, cited: Citation): Claim {

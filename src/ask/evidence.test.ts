@@ -66,22 +66,30 @@ describe('a query cannot verify a number by', () => {
   });
 
   test('the unit comes from the expression, not from the column name', () => {
-    const of = (sql: string, columns: Record<string, unknown>, text: string) =>
+    const expectVerified = (sql: string, columns: Record<string, unknown>, text: string) =>
       expect([text, verified(text, query('q2', sql, rows(columns)))]).toEqual([text, [true]]);
-    of('SELECT avg(dur_ns) / 1e6 AS mean FROM kernels', { mean: 42.7 }, '42.7 ms [q2]');
-    of('SELECT round(sum(k.dur_ns) / 1e3, 1) AS total FROM kernels k', { total: 42.7 }, '42.7 µs [q2]');
-    of('SELECT sum(dur_ns) / sum(wall_ns) AS busy FROM t', { busy: 0.427 }, '42.7 % [q2]');
-    of('SELECT 100 * sum(dur_ns) / sum(wall_ns) AS busy FROM t', { busy: 42.7 }, '42.7 % [q2]');
-    of(
+    expectVerified('SELECT avg(dur_ns) / 1e6 AS mean FROM kernels', { mean: 42.7 }, '42.7 ms [q2]');
+    expectVerified(
+      'SELECT round(sum(k.dur_ns) / 1e3, 1) AS total FROM kernels k',
+      { total: 42.7 },
+      '42.7 µs [q2]',
+    );
+    expectVerified('SELECT sum(dur_ns) / sum(wall_ns) AS busy FROM t', { busy: 0.427 }, '42.7 % [q2]');
+    expectVerified('SELECT 100 * sum(dur_ns) / sum(wall_ns) AS busy FROM t', { busy: 42.7 }, '42.7 % [q2]');
+    expectVerified(
       'SELECT total / 1e6 AS x FROM (SELECT sum(dur_ns) AS total FROM kernels)',
       { x: 42.7 },
       '42.7 ms [q2]',
     );
-    of('SELECT sum(bytes) / 2**30 AS held FROM copies', { held: 42.7 }, '42.7 GiB [q2]');
-    of('SELECT count(*) FROM kernels', { 'count_star()': 924 }, '924 kernels [q2]');
-    of('SELECT max(dur_ns) FROM kernels', { 'max(dur_ns)': 42_700_000 }, '42.7 ms [q2]');
-    of('SELECT quantile_cont(dur_ns, 0.99) / 1e6 AS p99 FROM t', { p99: 42.7 }, '42.7 ms [q2]');
-    of('SELECT floor(start_ns / 250) * 250 AS at_ns FROM t', { at_ns: 42_700_250 }, '42700250 ns [q2]');
+    expectVerified('SELECT sum(bytes) / 2**30 AS held FROM copies', { held: 42.7 }, '42.7 GiB [q2]');
+    expectVerified('SELECT count(*) FROM kernels', { 'count_star()': 924 }, '924 kernels [q2]');
+    expectVerified('SELECT max(dur_ns) FROM kernels', { 'max(dur_ns)': 42_700_000 }, '42.7 ms [q2]');
+    expectVerified('SELECT quantile_cont(dur_ns, 0.99) / 1e6 AS p99 FROM t', { p99: 42.7 }, '42.7 ms [q2]');
+    expectVerified(
+      'SELECT floor(start_ns / 250) * 250 AS at_ns FROM t',
+      { at_ns: 42_700_250 },
+      '42700250 ns [q2]',
+    );
   });
 });
 

@@ -42,7 +42,7 @@ export function evidenceOf(
       }),
     );
   }
-  return known.of(known.queries);
+  return known.valuesOf(known.queries);
 }
 
 /** Whether a number converts units: powers of ten or 1024, seconds per minute and hour, bits per byte. */

@@ -39,7 +39,7 @@ export class ValueIndex {
     return [...this.#byQuery.keys()];
   }
 
-  of(queries: readonly string[]): KnownValue[] {
+  valuesOf(queries: readonly string[]): KnownValue[] {
     return queries.flatMap((query) => this.#byQuery.get(query)?.values ?? []);
   }
 

@@ -188,17 +188,17 @@ describe('a tool on PATH', () => {
       .toBe(true);
     const { telemetry, memory, issues } = sampler.stop();
     gpus.close();
-    const of = (metric: string) => telemetry.filter((row) => row.metric === metric);
+    const rowsOf = (metric: string) => telemetry.filter((row) => row.metric === metric);
     // One row per answer of the tool: no reading is repeated.
     const alike = (metric: string) => {
-      const rows = of(metric);
+      const rows = rowsOf(metric);
       expect(new Set(rows.map(({ t_ns }) => t_ns)).size).toBe(rows.length);
       return [...new Set(rows.map(({ scope, value }) => `${scope} ${value}`))];
     };
     expect(alike('power_w')).toEqual(['gpu0 742']);
     expect(alike('throttle_bits')).toEqual([`gpu0 ${0x44}`]);
-    expect(of('energy_j').length).toBeGreaterThan(0);
-    expect(of('pcie_link_gen_current').map(({ value }) => value)).toEqual([5]);
+    expect(rowsOf('energy_j').length).toBeGreaterThan(0);
+    expect(rowsOf('pcie_link_gen_current').map(({ value }) => value)).toEqual([5]);
     expect(memory.filter(({ kind }) => kind === 'process').map(({ pid, bytes: b }) => [pid, b])).toEqual([
       [4242, 2 ** 30],
       [5150, 512 * mebibyte],

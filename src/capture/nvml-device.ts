@@ -31,9 +31,9 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
   const refusals: Record<string, string> = {};
 
   /** Calls NVML and reads the buffer; null on failure, with NVML's code stored under `field`. */
-  function read<T>(field: string, call: NvmlCall | null, args: Argument[], of: () => T): T | null {
+  function read<T>(field: string, call: NvmlCall | null, args: Argument[], decode: () => T): T | null {
     const code = call ? call(handle, ...args) : nvmlFunctionNotFound;
-    if (code === nvmlSuccess) return of();
+    if (code === nvmlSuccess) return decode();
     refusals[field] = nvmlReturnName(code);
     return null;
   }

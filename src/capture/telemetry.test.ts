@@ -149,15 +149,15 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const spanS = (Number(process.hrtime.bigint()) - startedNs) / 1e9;
     const usedCores = (kernelTicks() - ticksBefore) / 100 / spanS;
 
-    const of = (kind: string) => recording.memory.filter((row) => row.kind === kind);
-    const rss = Math.max(...of('rss').map((row) => Number(row.bytes)));
+    const rowsOf = (kind: string) => recording.memory.filter((row) => row.kind === kind);
+    const rss = Math.max(...rowsOf('rss').map((row) => Number(row.bytes)));
     // Two Node processes (40 to 70 MiB each) and 260 MiB of filled buffers.
     expect(rss).toBeGreaterThan(320 * MiB);
     expect(rss).toBeLessThan(520 * MiB);
-    expect(Math.max(...of('anonymous').map((row) => Number(row.bytes)))).toBeGreaterThan(260 * MiB);
-    expect(of('peak_rss')).toHaveLength(2);
+    expect(Math.max(...rowsOf('anonymous').map((row) => Number(row.bytes)))).toBeGreaterThan(260 * MiB);
+    expect(rowsOf('peak_rss')).toHaveLength(2);
     const hwm = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) * 1024;
-    const peak = Number(of('peak_rss').find((row) => row.pid === child.pid)?.bytes);
+    const peak = Number(rowsOf('peak_rss').find((row) => row.pid === child.pid)?.bytes);
     expect(Math.abs(peak - hwm)).toBeLessThan(8 * MiB);
 
     // The kernel's count of the child's time is the reference: on a busy machine it gets less than a core.

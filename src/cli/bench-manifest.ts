@@ -16,8 +16,8 @@ export function planOf(
 ): BenchPlan {
   const { min, max, within } = benchWarmup;
   const watched = `each point, until two repeats in a row are within ${formatPercent(within)} of each other; ${min} to ${max} repeats`;
-  const each = <T>(of: (prepared: VariantPlan['prepared']) => T): T[] => [
-    ...new Set(variants.map(({ prepared }) => of(prepared))),
+  const each = <T>(valueOf: (prepared: VariantPlan['prepared']) => T): T[] => [
+    ...new Set(variants.map(({ prepared }) => valueOf(prepared))),
   ];
   const notMeasured = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.notMeasured)));
   return {

@@ -40,9 +40,9 @@ const collect = (text: string, before: string[] = []): string[] => [...before, t
 
 /** Options shared by all bench commands that use an engine. */
 export function benchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
-  const size = (flag: string, of: { list: boolean; usual: string }, what: string) =>
-    new Option(`${flag} <${of.list ? 'n...' : 'n'}>`, `${what} (default: ${of.usual})`).argParser(
-      sizeList(flag, of.list),
+  const size = (flag: string, sizes: { list: boolean; usual: string }, what: string) =>
+    new Option(`${flag} <${sizes.list ? 'n...' : 'n'}>`, `${what} (default: ${sizes.usual})`).argParser(
+      sizeList(flag, sizes.list),
     );
   command
     .addOption(

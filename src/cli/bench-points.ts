@@ -30,8 +30,8 @@ export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoi
 
 function latency({ batchSize, inputLen, outputLen }: TypedSizes, suite: boolean): BenchPoint[] {
   // In a suite the list of batch sizes applies to throughput.
-  const of = suite ? [1] : (batchSize ?? [1]);
-  return product(['latency'], of, [inputLen?.[0] ?? usual.input], [outputLen?.[0] ?? usual.output]);
+  const batchSizes = suite ? [1] : (batchSize ?? [1]);
+  return product(['latency'], batchSizes, [inputLen?.[0] ?? usual.input], [outputLen?.[0] ?? usual.output]);
 }
 
 function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[] {
@@ -48,15 +48,15 @@ function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[
  * length is the default if the list has it, else the first of the list.
  */
 function sequence({ batchSize, inputLen, outputLen, grid }: TypedSizes, alone: boolean): BenchPoint[] {
-  const of = alone ? (batchSize ?? [1]) : [1];
+  const batchSizes = alone ? (batchSize ?? [1]) : [1];
   const allPrompts = inputLen ?? prompts.list;
   const allOutputs = outputLen ?? outputs.list;
-  if (grid) return product(['sequence'], of, allPrompts, allOutputs);
+  if (grid) return product(['sequence'], batchSizes, allPrompts, allOutputs);
   const output = allOutputs.includes(prompts.output) ? prompts.output : allOutputs[0]!;
   const prompt = allPrompts.includes(outputs.prompt) ? outputs.prompt : allPrompts[0]!;
   return [
-    ...product(['sequence'], of, allPrompts, [output]),
-    ...product(['sequence'], of, [prompt], allOutputs),
+    ...product(['sequence'], batchSizes, allPrompts, [output]),
+    ...product(['sequence'], batchSizes, [prompt], allOutputs),
   ];
 }
 

@@ -123,8 +123,8 @@ function engineIssues({ variants, points }: PreparedBench): Issue[] {
 function plannedWords(prepared: PreparedBench, typed: BenchTyped): string {
   const { variants } = prepared;
   const { launches, repeats } = planOf(prepared, typed).protocol;
-  const of = variants.length > 1 ? `${variants.length} variants × ` : '';
-  return `${of}${plural(launches, 'launch', 'launches')} × ${plural(repeats, 'repeat')}`;
+  const prefix = variants.length > 1 ? `${variants.length} variants × ` : '';
+  return `${prefix}${plural(launches, 'launch', 'launches')} × ${plural(repeats, 'repeat')}`;
 }
 
 function measuredWords({ executions }: BenchCapture): string {
@@ -158,9 +158,9 @@ function showEvent(
   { variants, points }: PreparedBench,
   { launches }: BenchTyped,
 ): void {
-  const of = variants.length > 1 ? `${variant.label} · ` : '';
+  const prefix = variants.length > 1 ? `${variant.label} · ` : '';
   const timeLeft = leftWords(leftS);
-  const step = `${of}launch ${launch + 1}/${launches}`;
+  const step = `${prefix}launch ${launch + 1}/${launches}`;
   if (event.type === 'launch') progress.update(step, 'starting');
   else if (event.type === 'phase') {
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'GPU activity' };
@@ -171,7 +171,7 @@ function showEvent(
     progress.update(step, `${timeLeft}${at}${kind} ${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
-    progress.done(`${of}${pointLabel(event.point)}: ${words}`, event.text ?? '');
+    progress.done(`${prefix}${pointLabel(event.point)}: ${words}`, event.text ?? '');
   }
 }
 

@@ -24,13 +24,13 @@ const benchShape = {
   output: z.string().optional(),
 };
 /** Commands that do not sweep the size take one number. */
-const benchSection = (of: { batch: boolean; lengths: boolean }) =>
+const benchSection = (list: { batch: boolean; lengths: boolean }) =>
   z
     .strictObject({
       ...benchShape,
-      batch_size: (of.batch ? sizes : count).optional(),
-      input_len: (of.lengths ? sizes : count).optional(),
-      output_len: (of.lengths ? sizes : count).optional(),
+      batch_size: (list.batch ? sizes : count).optional(),
+      input_len: (list.lengths ? sizes : count).optional(),
+      output_len: (list.lengths ? sizes : count).optional(),
     })
     .optional();
 

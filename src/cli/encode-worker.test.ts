@@ -67,10 +67,10 @@ test('parts encoded by threads form the table in order', async () => {
   // Without encoding on this thread.
   expect(await file.written).toMatchObject({ rows });
   await tables.close();
-  const sum = (of: (row: number) => number) => {
+  const sum = (valueAt: (row: number) => number) => {
     let [total, count] = [0, 0];
     for (let i = 0; i < rows; i++) {
-      const value = of(i);
+      const value = valueAt(i);
       if (Number.isNaN(value)) continue;
       total += value;
       count++;

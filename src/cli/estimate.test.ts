@@ -136,11 +136,11 @@ describe('memory', () => {
     // torch's "total capacity of 22.06 GiB".
     expect(gpu!.total_bytes).toBe(Math.round(22.06 * 2 ** 30));
     const [point] = points;
-    const of = (component: string) => point!.lines.find((line) => line.component === component)!.bytes;
-    expect(of('model_weights')).toBe(2 * 6_738_415_616);
-    expect(of('kv_cache')).toBe(4 * 1024 * 524_288);
+    const bytesOf = (component: string) => point!.lines.find((line) => line.component === component)!.bytes;
+    expect(bytesOf('model_weights')).toBe(2 * 6_738_415_616);
+    expect(bytesOf('kv_cache')).toBe(4 * 1024 * 524_288);
     // Includes cosines and sines of 128 values for each position.
-    expect(of('activations')).toBe(4 * 1024 * 2 * (4 * 4096 + 3 * 11_008) + 2 * 1024 * 128 * 2);
+    expect(bytesOf('activations')).toBe(4 * 1024 * 2 * (4 * 4096 + 3 * 11_008) + 2 * 1024 * 128 * 2);
     expect(point!.fits).toBe(true);
     expect(point!.total_bytes).toBe(point!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
     // 22.06 GiB minus weights (12.55) and context (0.44) leaves 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and about 0.18 of

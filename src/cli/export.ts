@@ -160,8 +160,8 @@ async function requireRows(database: SessionDatabase, format: string, id: string
   );
 }
 
-async function* mapped(text: AsyncIterable<string>, of: (chunk: string) => string): AsyncGenerator<string> {
-  for await (const chunk of text) yield of(chunk);
+async function* mapped(text: AsyncIterable<string>, map: (chunk: string) => string): AsyncGenerator<string> {
+  for await (const chunk of text) yield map(chunk);
 }
 
 async function toStdout(text: AsyncIterable<string>): Promise<void> {

@@ -54,8 +54,8 @@ export async function keepTraces(
     result.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
   }
   for (const name of names) {
-    const of = caseOfTraceFile(name);
-    if (of === null) continue;
+    const caseName = caseOfTraceFile(name);
+    if (caseName === null) continue;
     const capture_id = `trace-${result.captures.length}`;
     const context = { execution_id: tracedExecution, capture_id, host };
     const zero = { realtime_ns: null, monotonic_ns: null };
@@ -70,11 +70,11 @@ export async function keepTraces(
         importer: ortTraceImporter.name,
         clock,
       });
-      result.traces.push({ capture_id, case: of });
+      result.traces.push({ capture_id, case: caseName });
       result.issues.push(...issues.filter(lost));
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
-      const text = `The trace of ${of} could not be read: ${error.parts.what}.`;
+      const text = `The trace of ${caseName} could not be read: ${error.parts.what}.`;
       result.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
     }
   }

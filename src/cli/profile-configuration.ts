@@ -123,8 +123,8 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns the object under a key, created if missing. */
-function child(of: Fields, name: string): Fields {
-  const found = of[name];
+function child(fields: Fields, name: string): Fields {
+  const found = fields[name];
   if (isFields(found)) return found;
-  return (of[name] = {}) as Fields;
+  return (fields[name] = {}) as Fields;
 }

@@ -88,8 +88,8 @@ function estimateLayers(id: string, quantization?: 'fp8-row' | 'awq-int4-g128', 
   });
 }
 
-async function estimated(...of: Parameters<typeof estimateLayers>) {
-  const { data } = await estimateLayers(...of);
+async function estimated(...args: Parameters<typeof estimateLayers>) {
+  const { data } = await estimateLayers(...args);
   return {
     parameters: data.parameters.total,
     flops: data.layers!.total.flops,

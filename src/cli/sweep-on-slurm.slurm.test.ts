@@ -56,8 +56,8 @@ test('a grid on Slurm gives the same result as locally; a failed run does not st
   expect(outcomesOf(onSlurm)).toEqual(['measured', 'measured', 'failed']);
   const printed = ({ stamp }: SweepResult, number: number) =>
     JSON.parse(readFileSync(join(folder, `results/sweep-${stamp}/run-00${number}.stdout.log`), 'utf8'));
-  const resultsOf = (of: SweepResult) =>
-    of.runs.map(({ key, outcome, attempts, exit_code, failure, job, figures, number, duration_s }) => ({
+  const resultsOf = (result: SweepResult) =>
+    result.runs.map(({ key, outcome, attempts, exit_code, failure, job, figures, number, duration_s }) => ({
       key,
       outcome,
       attempts,
@@ -66,7 +66,7 @@ test('a grid on Slurm gives the same result as locally; a failed run does not st
       job,
       figures,
       timed: duration_s! > 0.1,
-      printed: outcome === 'measured' ? printed(of, number).data : null,
+      printed: outcome === 'measured' ? printed(result, number).data : null,
     }));
   expect(resultsOf(onSlurm)).toEqual(resultsOf(onMachine));
 });

@@ -19,28 +19,28 @@ type Cells = Record<BaselineColumn, Figure>;
 const latencies = ['ttft_ms', 'tpot_ms', 'itl_ms', 'e2e_ms'] as const;
 
 /** One statistic of a distribution; if null, with what it requires. */
-function statistic(of: BenchDistribution, name: (typeof spreadColumns)[number]): Figure {
-  if ('value' in of) return of;
+function statistic(distribution: BenchDistribution, name: (typeof spreadColumns)[number]): Figure {
+  if ('value' in distribution) return distribution;
   if (name === 'ci95_low' || name === 'ci95_high') {
-    if (!of.ci95) return missing('too_few_repeats', 'one repeat has no interval');
-    return plain(of.ci95[name === 'ci95_low' ? 0 : 1]);
+    if (!distribution.ci95) return missing('too_few_repeats', 'one repeat has no interval');
+    return plain(distribution.ci95[name === 'ci95_low' ? 0 : 1]);
   }
-  const value = of[name];
+  const value = distribution[name];
   return value === null ? missing('too_few_repeats', 'one repeat has no spread') : plain(value);
 }
 
 const plain = (value: number): Figure => figure(value, '', 'bench');
 
-const countFigure = (of: BenchDistribution, name: 'n' | 'launches'): Figure =>
-  'value' in of ? of : plain(of[name]);
+const countFigure = (distribution: BenchDistribution, name: 'n' | 'launches'): Figure =>
+  'value' in distribution ? distribution : plain(distribution[name]);
 
-function expected(of: BenchExpectation, end: 'low' | 'high'): Figure {
-  return 'value' in of ? of : plain(of[end]);
+function expected(expectation: BenchExpectation, end: 'low' | 'high'): Figure {
+  return 'value' in expectation ? expectation : plain(expectation[end]);
 }
 
-function bound(of: Figure, end: 0 | 1): Figure {
-  if (of.value === null) return of;
-  return of.ci95 ? plain(of.ci95[end]) : missing('too_few_repeats', 'it has no interval');
+function bound(estimate: Figure, end: 0 | 1): Figure {
+  if (estimate.value === null) return estimate;
+  return estimate.ci95 ? plain(estimate.ci95[end]) : missing('too_few_repeats', 'it has no interval');
 }
 
 /**

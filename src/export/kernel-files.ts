@@ -18,7 +18,7 @@ function rowOf({ session, plan }: KernelsResult, result: KernelResult | null): R
   const value = (figure: Figure | undefined): number | null => figure?.value ?? null;
   const mean = result?.mean_ns;
   const interval = mean && mean.value !== null ? mean.ci95 : undefined;
-  const measured = (of: (one: KernelResult) => Cell): Cell => (result ? of(result) : null);
+  const measured = (cell: (one: KernelResult) => Cell): Cell => (result ? cell(result) : null);
   return {
     session_id: session.id,
     engine: plan.engine.name,
@@ -28,7 +28,7 @@ function rowOf({ session, plan }: KernelsResult, result: KernelResult | null): R
     kernel: measured(({ kernel }) => kernel),
     backend: measured(({ backend }) => backend),
     dtype: measured(({ dtype }) => dtype),
-    case: measured((of) => of.case),
+    case: measured((kernel) => kernel.case),
     params: measured(({ params }) => JSON.stringify(params)),
     outcome: measured(({ outcome }) => outcome),
     text: measured(({ text }) => text),

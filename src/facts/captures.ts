@@ -12,28 +12,28 @@ import { utilizationOfSteps } from './utilization/utilization.js';
 /** The documents of a capture session with the condition and function of each, most important first. */
 const captures: {
   [K in CaptureKind]: {
-    of: (manifest: ManifestData) => boolean;
+    matches: (manifest: ManifestData) => boolean;
     made: (session: Session) => Promise<DocumentOf[K] | null>;
   };
 } = {
   // Without a GPU, operators alone make the timeline.
-  trace: { of: (manifest) => hasSubject(manifest, 'timeline'), made: traceOf },
+  trace: { matches: (manifest) => hasSubject(manifest, 'timeline'), made: traceOf },
   // Steps that a program recorded without a profiler.
-  utilization: { of: (manifest) => hasSubject(manifest, 'steps'), made: utilizationOfSteps },
-  counters: { of: (manifest) => hasSubject(manifest, 'counters'), made: analyzeCounters },
+  utilization: { matches: (manifest) => hasSubject(manifest, 'steps'), made: utilizationOfSteps },
+  counters: { matches: (manifest) => hasSubject(manifest, 'counters'), made: analyzeCounters },
   gemms: {
-    of: (manifest) =>
+    matches: (manifest) =>
       hasSubject(manifest, 'gemms') || (hasRows(manifest, 'kernels') && hasRows(manifest, 'ops')),
     made: analyzeGemms,
   },
-  collectives: { of: (manifest) => hasSubject(manifest, 'collectives'), made: analyzeCollectives },
+  collectives: { matches: (manifest) => hasSubject(manifest, 'collectives'), made: analyzeCollectives },
 };
 
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
   const { id, kind, title, started_at } = session.manifest;
   const found: Record<string, unknown> = { session: { id, kind, title, started_at } };
-  for (const [name, { of, made }] of Object.entries(captures))
-    found[name] = of(session.manifest) ? await made(session) : null;
+  for (const [name, { matches, made }] of Object.entries(captures))
+    found[name] = matches(session.manifest) ? await made(session) : null;
   return found as unknown as CapturesResult;
 }
 

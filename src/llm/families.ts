@@ -177,7 +177,7 @@ const qwen3Next: Family = {
   outputGate: true,
   positions: { kind: 'rotary', fraction: 0.25 },
   moe: { ...qwen2Moe.moe! },
-  recurrent: { form: 'gated DeltaNet', of: 'interval' },
+  recurrent: { form: 'gated DeltaNet', layers: 'interval' },
   defaults: { full_attention_interval: 4 },
 };
 const glm: Family = {
@@ -260,7 +260,7 @@ const mamba: Family = {
   name: 'Mamba',
   norms: 'single',
   tied: true,
-  recurrent: { form: 'Mamba', of: 'every' },
+  recurrent: { form: 'Mamba', layers: 'every' },
 };
 const gemma3n: Family = {
   ...gemma3,
@@ -329,18 +329,18 @@ export const families: Readonly<Record<string, Family>> = {
   granitemoehybrid: {
     ...graniteShared,
     name: 'Granite 4',
-    recurrent: { form: 'Mamba-2', of: 'layer-types' },
+    recurrent: { form: 'Mamba-2', layers: 'layer-types' },
   },
   gemma3n_text: gemma3n,
   mamba,
-  mamba2: { ...mamba, name: 'Mamba-2', tied: false, recurrent: { form: 'Mamba-2', of: 'every' } },
+  mamba2: { ...mamba, name: 'Mamba-2', tied: false, recurrent: { form: 'Mamba-2', layers: 'every' } },
   jamba: {
     ...llama,
     ...plain,
     name: 'Jamba',
     positions: { kind: 'rotary', fraction: 0 },
     moe: { ...mixtral.moe!, experts: ['num_experts'], layers: 'period' },
-    recurrent: { form: 'Mamba', of: 'period', innerNorms: true },
+    recurrent: { form: 'Mamba', layers: 'period', innerNorms: true },
   },
 };
 

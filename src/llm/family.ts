@@ -30,12 +30,12 @@ export interface MoeFields {
 }
 
 /**
- * Layers with a state instead of a cache. `of` says which: every layer, those named so in `layer_types` (or
+ * Layers with a state instead of a cache. `layers` says which: every layer, those named so in `layer_types` (or
  * layers_block_type), all except every full_attention_interval-th, or all except attn_layer_period's (Jamba).
  */
 export interface RecurrentFields {
   form: RecurrentMixer['form'];
-  of: 'every' | 'layer-types' | 'interval' | 'period';
+  layers: 'every' | 'layer-types' | 'interval' | 'period';
   /** Norms of Jamba's step size and states. */
   innerNorms?: boolean;
 }

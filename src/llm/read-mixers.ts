@@ -12,7 +12,7 @@ export function readMixers(
 ): (index: number) => Layer['attention'] {
   const { recurrent } = family;
   if (!recurrent) return readAttention(fields, family, hiddenSize, layerCount);
-  const isRecurrent = recurrentLayers(fields, recurrent.of, layerCount);
+  const isRecurrent = recurrentLayers(fields, recurrent.layers, layerCount);
   // A model without such layers may omit their sizes, and one with only such layers those of attention.
   const mixer = isRecurrent.includes(true) ? readRecurrent(fields, recurrent, hiddenSize) : null;
   const attentionOf = isRecurrent.includes(false)
@@ -21,7 +21,11 @@ export function readMixers(
   return (index) => (isRecurrent[index] ? mixer! : attentionOf!(index));
 }
 
-function recurrentLayers(fields: ConfigFields, rule: RecurrentFields['of'], layerCount: number): boolean[] {
+function recurrentLayers(
+  fields: ConfigFields,
+  rule: RecurrentFields['layers'],
+  layerCount: number,
+): boolean[] {
   const where = (is: (index: number) => boolean) =>
     Array.from({ length: layerCount }, (_, index) => is(index));
   if (rule === 'every') return where(() => true);

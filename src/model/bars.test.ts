@@ -13,7 +13,7 @@ import { barIdSchema } from './documents/bar-id.js';
 
 test('a bar belongs to one family, and a bar of kernels to a class', () => {
   const families = barHeads.map((head) => [isKernelBar(head), isExposedBar(head), isIdleBar(head)]);
-  expect(families.every((of) => of.filter(Boolean).length <= 1)).toBe(true);
+  expect(families.every((drawn) => drawn.filter(Boolean).length <= 1)).toBe(true);
   const alone = barHeads.filter((head) => !isKernelBar(head) && !isExposedBar(head) && !isIdleBar(head));
   expect(alone).toEqual(['unattributed', 'profiler_overhead']);
   expect(classOfBar('inefficiency.gemm')).toBe('gemm');

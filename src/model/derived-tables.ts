@@ -49,12 +49,12 @@ const earlier = flag("launched before the range started: another stage's work");
 const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
 const group = text('kind of stage, or the name of a range of the program');
 
-const derivedTable = (table: TableName, of: string): Table => ({
-  doc: `\`${table}\` of ${of}.`,
+const derivedTable = (table: TableName, source: string): Table => ({
+  doc: `\`${table}\` of ${source}.`,
   columns: tables[table].columns,
 });
-const focus = (table: TableName, of: string): Table => ({
-  doc: `\`${table}\` of ${of}, each with its phase.`,
+const focus = (table: TableName, source: string): Table => ({
+  doc: `\`${table}\` of ${source}, each with its phase.`,
   columns: { ...tables[table].columns, ...phase },
 });
 

@@ -47,13 +47,13 @@ const errorSchema = documentSchema(
 interface Entry {
   schema: z.ZodType;
   where: string;
-  of?: 'captures';
+  part?: 'captures';
   figures?: (data: never) => FigureRow[];
 }
 
 /**
  * Every JSON document that inferscope writes, by the name in its `schema` field, with the command that prints it or the file. `record` is
- * one line of a record file. `of`: documents that are shown together; `figures`: figures for tables over many documents.
+ * one line of a record file. `part`: documents that are shown together; `figures`: figures for tables over many documents.
  */
 export const published = {
   session: { schema: manifestSchema, where: '`session.json` of a session: its manifest' },
@@ -68,28 +68,28 @@ export const published = {
   trace: {
     schema: traceDocumentSchema,
     where: '`run --json`, `import --json`, `report --json` of a session with a timeline',
-    of: 'captures',
+    part: 'captures',
     figures: traceFigures,
   },
   utilization: {
     schema: utilizationDocumentSchema,
     where: '`session utilization --json`, `report --json` of a program that ran without a profiler',
-    of: 'captures',
+    part: 'captures',
   },
   counters: {
     schema: countersDocumentSchema,
     where: '`report --json` of a session with counters of ncu and no timeline',
-    of: 'captures',
+    part: 'captures',
   },
   gemms: {
     schema: gemmsDocumentSchema,
     where: '`report --json` of a session with BLAS calls and no timeline',
-    of: 'captures',
+    part: 'captures',
   },
   collectives: {
     schema: collectivesDocumentSchema,
     where: '`report --json` of a session with records of NCCL Inspector alone',
-    of: 'captures',
+    part: 'captures',
   },
   predict: { schema: predictDocumentSchema, where: '`predict --json`', figures: predictFigures },
   explain: { schema: explainDocumentSchema, where: '`explain --json`' },

@@ -17,8 +17,8 @@ export function quantizedTensors(
     return inLayer && bytes > 0 && !/embed/i.test(module);
   });
   const runDType = dtypes.find((known) => known === dtype);
-  const sum = (of: (tensor: ModelTensor) => number) =>
-    layerTensors.reduce((total, tensor) => total + of(tensor) * tensor.count, 0);
+  const sum = (bytesOf: (tensor: ModelTensor) => number) =>
+    layerTensors.reduce((total, tensor) => total + bytesOf(tensor) * tensor.count, 0);
   const weights = sum(({ shape }) => shape[0]! * shape[1]!);
   if (!runDType || weights === 0) return null;
   const bytesPerWeight = sum(({ bytes }) => bytes) / weights;

@@ -36,7 +36,7 @@ describe('notices', () => {
   });
 
   it('stay separate if they differ in a name, or in numbers that are not arguments (old archives)', () => {
-    const of = (scope: string, count: number): Issue => ({
+    const issueOf = (scope: string, count: number): Issue => ({
       code: 'orphans',
       severity: 'info',
       count,
@@ -48,7 +48,7 @@ describe('notices', () => {
       text: `${count} ranges`,
       count,
     });
-    expect(collapsed([of('gpu0', 3), of('gpu1', 4), of('gpu0', 7), old(2), old(3)])).toEqual([
+    expect(collapsed([issueOf('gpu0', 3), issueOf('gpu1', 4), issueOf('gpu0', 7), old(2), old(3)])).toEqual([
       { code: 'orphans', severity: 'info', text: 'gpu0: 3 to 7 kernels have no API call.' },
       { code: 'orphans', severity: 'info', text: 'gpu1: 4 kernels have no API call.' },
       old(2),

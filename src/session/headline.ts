@@ -33,8 +33,8 @@ export function keepHeadline(
 export function readHeadline(folder: string, sha256: string): Headline | null | undefined {
   try {
     const stored = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
-    const { session_sha256: of, headline } = stored;
-    if (of !== sha256) return undefined;
+    const { session_sha256: sessionHash, headline } = stored;
+    if (sessionHash !== sha256) return undefined;
     return headline === null || isHeadline(headline) ? headline : undefined;
   } catch {
     return undefined;

@@ -11,7 +11,7 @@ import { phaseLabel } from '../vocabulary/stages.js';
 export interface Side {
   letter: string;
   /** How many steps of each kind it has. */
-  counts: readonly Pick<ChosenStep, 'kind' | 'of'>[];
+  counts: readonly Pick<ChosenStep, 'kind' | 'count'>[];
   steps: readonly ChosenStep[];
   /** Link to a time range in the session's timeline (ns since its start). */
   linkTo: (start: number, end: number) => string;
@@ -34,11 +34,11 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
   const kinds = (sides[0]?.steps ?? [])
     .map(({ kind }) => kind)
     .filter((kind) => sides.every(({ steps }) => steps.some((step) => step.kind === kind)));
-  const common = (sides[0]?.counts ?? []).flatMap(({ kind, of }) => {
+  const common = (sides[0]?.counts ?? []).flatMap(({ kind, count }) => {
     const counts = sides.map(
-      ({ counts: sideCounts }) => sideCounts.find((count) => count.kind === kind)?.of ?? 0,
+      ({ counts: sideCounts }) => sideCounts.find((count) => count.kind === kind)?.count ?? 0,
     );
-    return Math.min(of, ...counts) > 0 ? [Math.min(of, ...counts)] : [];
+    return Math.min(count, ...counts) > 0 ? [Math.min(count, ...counts)] : [];
   });
   if (common.length === 0) return null;
   const longestCommon = Math.max(...common);
@@ -74,7 +74,7 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
       index === 0 ? '' : ' · ',
       `${letter} `,
       { n: step.dur_ns, unit: 'ns' },
-      `, step ${step.nth} of ${step.of}, `,
+      `, step ${step.nth} of ${step.count}, `,
       { link: linkTo(step.start_ns, step.start_ns + step.dur_ns), text: 'in the timeline' },
     ]);
     return [

@@ -244,9 +244,9 @@ const choiceOf = (typed: string): StepChoice =>
 /** A compared session with the selected step of each kind; no steps without kernels. */
 async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
   const { session } = openSession;
-  const stepsOf = (of: StepChoice) =>
-    once(openSession, `step ${of}`, () =>
-      inScope(session, async (scope) => ({ steps: await chosenSteps(scope, of) })),
+  const stepsOf = (chosen: StepChoice) =>
+    once(openSession, `step ${chosen}`, () =>
+      inScope(session, async (scope) => ({ steps: await chosenSteps(scope, chosen) })),
     );
   const hasKernels = hasRows(session.manifest, 'kernels');
   // A kind of step has a median exactly if it has any step, so the median lists all kinds.

@@ -88,20 +88,20 @@ const pointsOf = ({ points }: RooflineChart): Block =>
       {
         id: 'shape',
         head: 'M × N × K',
-        of: ({ name, link }) => (link === undefined ? name : { link, text: name }),
+        cell: ({ name, link }) => (link === undefined ? name : { link, text: name }),
       },
-      { id: 'dtype', head: 'type', of: ({ group }) => group ?? '' },
+      { id: 'dtype', head: 'type', cell: ({ group }) => group ?? '' },
       {
         id: 'flop_per_byte',
         head: 'FLOP/byte',
         numeric: true,
-        of: ({ intensity }) => ({ n: intensity, unit: '' }),
+        cell: ({ intensity }) => ({ n: intensity, unit: '' }),
       },
       {
         id: 'achieved_flops',
         head: 'FLOP/s',
         numeric: true,
-        of: ({ flops_per_s: n }) => ({ n, unit: 'FLOP/s' }),
+        cell: ({ flops_per_s: n }) => ({ n, unit: 'FLOP/s' }),
       },
     ],
     points,
@@ -133,20 +133,20 @@ export function kernelRoofline(
           {
             id: 'shape',
             head: 'M × N × K',
-            of: (gemm) => {
+            cell: (gemm) => {
               const [text, link] = [shapeLabel(gemm), linkTo(gemm)];
               return link === undefined ? text : { link, text };
             },
           },
-          { id: 'dtype', head: 'type', of: ({ dtype }) => dtype ?? '' },
-          { id: 'calls', head: 'calls', ...number, of: ({ calls }) => ({ count: calls }) },
-          { id: 'total_ns', head: 'time', ...number, of: ({ total_time_ns: figure }) => ({ figure }) },
-          { id: 'flops', head: 'FLOP/s', ...number, of: ({ achieved_flops: figure }) => ({ figure }) },
+          { id: 'dtype', head: 'type', cell: ({ dtype }) => dtype ?? '' },
+          { id: 'calls', head: 'calls', ...number, cell: ({ calls }) => ({ count: calls }) },
+          { id: 'total_ns', head: 'time', ...number, cell: ({ total_time_ns: figure }) => ({ figure }) },
+          { id: 'flops', head: 'FLOP/s', ...number, cell: ({ achieved_flops: figure }) => ({ figure }) },
           {
             id: 'roof_share',
             head: 'of roof',
             ...number,
-            of: ({ roof }) =>
+            cell: ({ roof }) =>
               roof ? { figure: roof.share, utilization: true } : { missing: 'roof unknown' },
           },
         ],

@@ -53,19 +53,19 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
       if (group) group.push(origin);
       else groups.set(label, [origin]);
     }
-    const sums = [...groups].map(([label, of]) => ({
+    const sums = [...groups].map(([label, members]) => ({
       label,
-      of,
-      ns: of.reduce((sum, origin) => sum + origin.total_ns, 0),
+      members,
+      ns: members.reduce((sum, origin) => sum + origin.total_ns, 0),
     }));
     let nextX = x;
-    for (const { label, of, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
+    for (const { label, members, ns } of sums.toSorted((a, b) => b.ns - a.ns)) {
       const isName = depth === depths - 1;
-      const classes = new Set(of.map((origin) => origin.class ?? 'other'));
+      const classes = new Set(members.map((origin) => origin.class ?? 'other'));
       if (ns >= narrowest * total) {
         const text = safeText(label) || 'without a name';
         const shown = isName ? safeText(labelOf(label)) || text : text;
-        const count = of.reduce((sum, origin) => sum + origin.count, 0);
+        const count = members.reduce((sum, origin) => sum + origin.count, 0);
         levels[depth]!.push({
           label: shown,
           // Accessible names must contain the visible text.
@@ -75,7 +75,7 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
           fill: depth > 0 && classes.size === 1 ? [...classes][0]! : null,
           name: isName ? label : null,
         });
-        place(of, depth + 1, nextX);
+        place(members, depth + 1, nextX);
       }
       nextX += ns;
     }

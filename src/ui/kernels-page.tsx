@@ -49,7 +49,7 @@ export const kernelsPage = (
     },
     sortedBy: 'total',
     ...(roofline.length > 0 ? { more: <BlocksOfPage blocks={roofline} /> } : {}),
-    timed: { of: ({ total_ns }) => total_ns, says: 'kernel time' },
+    timed: { value: ({ total_ns }) => total_ns, what: 'kernel time' },
     charts: (linkTo) => counted(linkTo),
     lead: (linkTo) => (
       <Icicle

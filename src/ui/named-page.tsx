@@ -20,24 +20,24 @@ export interface NamedRow extends NamedDurations {
 export interface SortColumn<T> {
   label: string;
   /** Numbers sort by value and are right-aligned. */
-  of: (row: T) => string | number;
+  sortKey: (row: T) => string | number;
   text: (row: T) => string;
 }
 
 /** Columns of several pages by their key in the URL. */
 export const countColumn = (label: string): SortColumn<NamedRow> => ({
   label,
-  of: ({ count }) => count,
+  sortKey: ({ count }) => count,
   text: ({ count }) => formatCount(count),
 });
-export const timeColumn = <T,>(label: string, of: (row: T) => number): SortColumn<T> => ({
+export const timeColumn = <T,>(label: string, value: (row: T) => number): SortColumn<T> => ({
   label,
-  of,
-  text: (row) => formatNs(of(row)),
+  sortKey: value,
+  text: (row) => formatNs(value(row)),
 });
 export const shareColumn = (label: string): SortColumn<NamedRow> => ({
   label,
-  of: ({ share }) => share,
+  sortKey: ({ share }) => share,
   text: ({ share }) => formatPercent(share),
 });
 
@@ -68,7 +68,7 @@ interface NamedPage<T extends NamedRow> {
   columns: Readonly<Record<string, SortColumn<T>>>;
   sortedBy: string;
   /** Value that is summed over the filtered rows. */
-  timed: { of: (row: T) => number; says: string };
+  timed: { value: (row: T) => number; what: string };
   /** Shown above the table. @param linkTo link that selects a name */
   lead: (linkTo: (name: string) => string) => Child;
   /** Charts below the table; an empty list if there is nothing to draw. */
@@ -99,8 +99,8 @@ export function namedPage<T extends NamedRow>({
 }: NamedPage<T>): string {
   const { filter, chosen } = state;
   const columns: Record<string, SortColumn<T>> = {
-    name: { label: title.replace(/s$/, ''), of: nameOf, text: nameOf },
-    class: { label: 'Class', of: (row) => classLabel(row.class), text: (row) => classLabel(row.class) },
+    name: { label: title.replace(/s$/, ''), sortKey: nameOf, text: nameOf },
+    class: { label: 'Class', sortKey: (row) => classLabel(row.class), text: (row) => classLabel(row.class) },
     ...numbers,
   };
   const isNumber = (id: string): boolean => Object.hasOwn(numbers, id);
@@ -117,12 +117,12 @@ export function namedPage<T extends NamedRow>({
     const query = Object.entries(state).filter(([, value]) => value !== '');
     return `${path}?${new URLSearchParams(query)}${change.name ? '#chosen' : ''}`;
   };
-  const total = all.reduce((sum, row) => sum + timed.of(row), 0);
+  const total = all.reduce((sum, row) => sum + timed.value(row), 0);
   const needle = filter.trim().toLowerCase();
   const found = all.filter((row) =>
     `${row.name} ${nameOf(row)} ${classLabel(row.class)}`.toLowerCase().includes(needle),
   );
-  const key = columns[sort]!.of;
+  const key = columns[sort]!.sortKey;
   const rows = found.toSorted((a, b) => {
     const [x, y] = [key(a), key(b)];
     return typeof x === 'number' ? Number(y) - x : x.localeCompare(String(y), 'en');
@@ -140,7 +140,7 @@ export function namedPage<T extends NamedRow>({
       <section>
         <h1>{title}</h1>
         <p>
-          {plural(events, ...nounForms)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.says}
+          {plural(events, ...nounForms)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.what}
           {shown.rank === null ? '' : `, rank ${shown.rank}`}
           {shown.device === null ? '' : `, GPU ${shown.device}`}.
         </p>
@@ -180,9 +180,9 @@ export function namedPage<T extends NamedRow>({
           <output>
             {needle !== '' &&
               `${plural(rows.length, ...noun)}, ${formatPart(
-                rows.reduce((sum, row) => sum + timed.of(row), 0),
+                rows.reduce((sum, row) => sum + timed.value(row), 0),
                 total,
-              )} of ${timed.says}`}
+              )} of ${timed.what}`}
           </output>
         </form>
         <div class="scroll whole">

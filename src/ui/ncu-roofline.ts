@@ -45,7 +45,8 @@ export function ncuRoofline(
   if (placed.length === 0) return [];
   const units = [...new Set(placed.map(({ unit }) => unit))];
   // Each kernel ran at its own clock: the chart has the highest roofline, and the text each kernel's share of its own.
-  const highest = (of: readonly (number | null)[]): number => Math.max(...of.map((value) => value ?? 0));
+  const highest = (shares: readonly (number | null)[]): number =>
+    Math.max(...shares.map((value) => value ?? 0));
   const bandwidth = highest(placed.map(({ kernel }) => kernel.roofline.peak_dram_bandwidth.value));
   const peaks = units
     .map((unit) => ({
@@ -89,7 +90,7 @@ export function ncuRoofline(
             id: 'kernel',
             head: 'kernel',
             wraps: true,
-            of: ({ kernel, link }) => {
+            cell: ({ kernel, link }) => {
               const text = kernelLabel(kernel.name);
               return link === undefined ? text : { link, text };
             },
@@ -97,26 +98,26 @@ export function ncuRoofline(
           {
             id: 'grid',
             head: 'grid',
-            of: ({ kernel }) => kernel.grid ?? { missing: 'no grid was recorded' },
+            cell: ({ kernel }) => kernel.grid ?? { missing: 'no grid was recorded' },
           },
           {
             id: 'duration_ns',
             head: 'time',
             ...number,
-            of: ({ kernel }) => ({ figure: kernel.duration_ns }),
+            cell: ({ kernel }) => ({ figure: kernel.duration_ns }),
           },
           {
             id: 'flop_per_byte',
             head: 'FLOP/byte',
             ...number,
-            of: ({ intensity: n }) => ({ n, unit: '' }),
+            cell: ({ intensity: n }) => ({ n, unit: '' }),
           },
-          { id: 'flops', head: 'FLOP/s', ...number, of: ({ rate: n }) => ({ n, unit: 'FLOP/s' }) },
+          { id: 'flops', head: 'FLOP/s', ...number, cell: ({ rate: n }) => ({ n, unit: 'FLOP/s' }) },
           {
             id: 'roof_share',
             head: 'of roof',
             ...number,
-            of: ({ kernel }) => ({ figure: kernel.roofline.roof_share, utilization: true }),
+            cell: ({ kernel }) => ({ figure: kernel.roofline.roof_share, utilization: true }),
           },
         ],
         placed,

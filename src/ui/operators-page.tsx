@@ -43,7 +43,7 @@ export const operatorsPage = (
         ? {
             kernels: {
               label: 'Kernels',
-              of: ({ kernels }: NamedOperator) => kernels,
+              sortKey: ({ kernels }: NamedOperator) => kernels,
               text: ({ kernels }: NamedOperator) => formatCount(kernels),
             },
             device: timeColumn('On the GPU', ({ device_ns }: NamedOperator) => device_ns),
@@ -51,7 +51,7 @@ export const operatorsPage = (
         : {}),
     },
     sortedBy: 'self',
-    timed: { of: ({ self_ns }) => self_ns, says: 'own time' },
+    timed: { value: ({ self_ns }) => self_ns, what: 'own time' },
     lead: (linkTo) => (
       <Icicle
         says={`Own time by stage${layered ? ', layer' : ''} and operator`}

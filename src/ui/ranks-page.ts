@@ -85,18 +85,23 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
         behind: tableOf(
           'Waiting by rank: the rank with the shortest is waited for',
           [
-            { id: 'rank', head: 'rank', numeric: true, of: ({ rank }) => ({ count: rank }) },
-            { id: 'mean_ms', head: 'waiting, mean', numeric: true, of: ({ mean: n }) => ({ n, unit: 'ms' }) },
+            { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
+            {
+              id: 'mean_ms',
+              head: 'waiting, mean',
+              numeric: true,
+              cell: ({ mean: n }) => ({ n, unit: 'ms' }),
+            },
             {
               id: 'longest_ms',
               head: 'longest',
               numeric: true,
-              of: ({ longest: { longest_ms: n } }) => ({ n, unit: 'ms' }),
+              cell: ({ longest: { longest_ms: n } }) => ({ n, unit: 'ms' }),
             },
             {
               id: 'place',
               head: 'in the timeline',
-              of: ({ longest: { execution, start_ns: start, dur_ns: ns, first, last } }) =>
+              cell: ({ longest: { execution, start_ns: start, dur_ns: ns, first, last } }) =>
                 start === null
                   ? { missing: 'no start was recorded' }
                   : {

@@ -201,11 +201,11 @@ function seriesOf(
   const at = (request: TimedRequest, index: number): number => (timed ? request.sent_s! : index);
   const width = requests.reduce((most, request, index) => Math.max(most, at(request, index)), 0) || 1;
   const height = requests.reduce((most, request) => Math.max(most, request[id] ?? 0), 0) || 1;
-  const points = (of: (request: TimedRequest) => boolean): Point[] => {
+  const points = (matches: (request: TimedRequest) => boolean): Point[] => {
     const highest = new Map<string, Point>();
     for (const [index, request] of requests.entries()) {
       const y = request[id];
-      if (!of(request) || y === null) continue;
+      if (!matches(request) || y === null) continue;
       const x = at(request, index);
       const cell =
         columns === null

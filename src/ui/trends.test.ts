@@ -5,8 +5,8 @@ import { trendsOf } from './trends.js';
 const model = { name: 'decoder', dtype: 'bfloat16', quantization: null };
 const engine = { name: 'torch', version: '2.11' };
 
-function session(id: string, value: number | null, of: Record<string, unknown> = {}): ListedProgram {
-  const { command = ['inferscope', 'profile'], gpu = 'H200', figure = 'decode', ...workload } = of;
+function session(id: string, value: number | null, setup: Record<string, unknown> = {}): ListedProgram {
+  const { command = ['inferscope', 'profile'], gpu = 'H200', figure = 'decode', ...workload } = setup;
   return {
     listed: { id, started_at: id, subjects: ['profile'] },
     program: {
@@ -43,7 +43,7 @@ test('sessions with another batch size, GPU, dtype or kind of figure are another
     { figure: 'decode under a profiler' },
   ];
   expect(
-    trends(session('a', 10), ...otherPrograms.map((of, index) => session(String(index), 9, of))),
+    trends(session('a', 10), ...otherPrograms.map((setup, index) => session(String(index), 9, setup))),
   ).toEqual({});
 });
 

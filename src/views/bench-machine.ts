@@ -58,7 +58,7 @@ export function machineSection(data: BenchResult): Section {
 }
 
 function machineChart(data: BenchResult, part: keyof typeof machineValues): Block {
-  const { name, unit, most, of } = machineValues[part];
+  const { name, unit, most, figureOf } = machineValues[part];
   const lines = batchLines(data);
   const rows = lines.flatMap(({ name: line, points }) => points.map((point) => ({ line, point })));
   return {
@@ -67,15 +67,25 @@ function machineChart(data: BenchResult, part: keyof typeof machineValues): Bloc
     half: true,
     title: name,
     label: `${name} against the batch size`,
-    chart: { ...batchChart(lines, unit, of, most), small: true },
+    chart: { ...batchChart(lines, unit, figureOf, most), small: true },
     behind: tableOf(
       name,
       [
         ...(lines.length > 1
-          ? [{ id: 'line', head: '', of: ({ line }: (typeof rows)[number]) => line }]
+          ? [{ id: 'line', head: '', cell: ({ line }: (typeof rows)[number]) => line }]
           : []),
-        { id: 'batch_size', head: 'batch', numeric: true, of: ({ point }) => ({ count: point.batch_size }) },
-        { id: part, head: name, numeric: true, of: ({ point }) => ({ figure: of(point), spread: true }) },
+        {
+          id: 'batch_size',
+          head: 'batch',
+          numeric: true,
+          cell: ({ point }) => ({ count: point.batch_size }),
+        },
+        {
+          id: part,
+          head: name,
+          numeric: true,
+          cell: ({ point }) => ({ figure: figureOf(point), spread: true }),
+        },
       ],
       rows,
     ),
@@ -90,14 +100,14 @@ const share = (
   head: id.replace('_', ' ').replace(/m[fb]u/, (name) => name.toUpperCase()),
   numeric: true,
   ...(drop === undefined ? {} : { drop }),
-  of: ({ point }) => ({ figure: point.model_utilization[id], spread: 'interval', utilization: true }),
+  cell: ({ point }) => ({ figure: point.model_utilization[id], spread: 'interval', utilization: true }),
 });
 
 const bound = (id: 'prefill_bound' | 'decode_bound', drop: number): ColumnOf<PointRow> => ({
   id,
   head: id.replace('_', ' '),
   drop,
-  of: ({ point }) => point.model_utilization[id] ?? { missing: 'no roofline was measured' },
+  cell: ({ point }) => point.model_utilization[id] ?? { missing: 'no roofline was measured' },
 });
 
 /** The latency range expected from the roofline, and the measured mean relative to its low end. */
@@ -107,7 +117,7 @@ const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointR
     id: `${metric}_expected_ms`,
     head: 'expected',
     numeric: true,
-    of: ({ point: { expected } }) => {
+    cell: ({ point: { expected } }) => {
       const range = expected[metric];
       if ('value' in range) return { missing: range.reason.text };
       return [{ n: range.low, unit: 'ms' }, ' to ', { n: range.high, unit: 'ms' }];
@@ -118,7 +128,7 @@ const expectedColumns = (metric: 'ttft' | 'tpot', drop: number): ColumnOf<PointR
     head: `${latencyLabels[metric]} / low`,
     numeric: true,
     drop: drop + 2,
-    of: ({ point: { expected, latency } }) => {
+    cell: ({ point: { expected, latency } }) => {
       const range = expected[metric];
       if ('value' in range) return { missing: range.reason.text };
       const { value } = meanOf(latency[`${metric}_ms`]);

@@ -27,27 +27,27 @@ export const measuredRows = (data: BenchResult): PointRow[] =>
 /** The variant's label, if there are several. */
 const variantColumn = <T extends { variant: BenchVariant }>({ variants }: BenchResult): ColumnOf<T>[] =>
   variants.length > 1
-    ? [{ id: 'variant', head: 'variant', wraps: true, of: ({ variant }) => variant.label }]
+    ? [{ id: 'variant', head: 'variant', wraps: true, cell: ({ variant }) => variant.label }]
     : [];
 
 /** Columns that identify a point. */
 export const pointColumns = <T extends PointRow>(data: BenchResult): ColumnOf<T>[] => [
   ...variantColumn<T>(data),
-  { id: 'point', head: 'point', of: ({ point }) => point.point },
+  { id: 'point', head: 'point', cell: ({ point }) => point.point },
 ];
 
 /** A figure with its interval; `drop` as in Column. */
 export const figureColumn = (
   id: string,
   head: string,
-  of: (point: BenchPointResult) => Figure,
+  figureOf: (point: BenchPointResult) => Figure,
   drop?: number,
 ): ColumnOf<PointRow> => ({
   id,
   head,
   numeric: true,
   ...(drop === undefined ? {} : { drop }),
-  of: ({ point }) => ({ figure: of(point), spread: 'interval' }),
+  cell: ({ point }) => ({ figure: figureOf(point), spread: 'interval' }),
 });
 
 type Latency = keyof BenchPointResult['latency'];
@@ -80,12 +80,12 @@ function protocolText({ protocol: { launches, repeats, sampling, warmup } }: Ben
   ];
 }
 
-const count = (id: string, head: string, of: (point: BenchPointResult) => number, drop: number) => ({
+const count = (id: string, head: string, countOf: (point: BenchPointResult) => number, drop: number) => ({
   id,
   head,
   numeric: true,
   drop,
-  of: ({ point }: PointRow): Text => ({ count: of(point) }),
+  cell: ({ point }: PointRow): Text => ({ count: countOf(point) }),
 });
 
 const latencyTable = (data: BenchResult, rows: readonly PointRow[]): Block =>
@@ -148,7 +148,7 @@ const statistic = (
   head: id,
   numeric: true,
   ...(drop === undefined ? {} : { drop }),
-  of: ({ spread: { [id]: n } }) => (n === null ? { missing: 'one repeat only' } : { n, unit: 'ms' }),
+  cell: ({ spread: { [id]: n } }) => (n === null ? { missing: 'one repeat only' } : { n, unit: 'ms' }),
 });
 
 /** A row per metric and point with every percentile. */
@@ -163,14 +163,14 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
     'Percentiles are linear (type 7); outliers are beyond Tukey’s fences, counted and not removed',
     [
       ...(rows.length > 1 ? pointColumns<SpreadRow>(data) : []),
-      { id: 'metric', head: '', of: ({ metric }) => pointLatencyLabels[metric] },
+      { id: 'metric', head: '', cell: ({ metric }) => pointLatencyLabels[metric] },
       statistic('mean'),
       {
         id: 'ci95_ms',
         head: '95 % interval',
         numeric: true,
         drop: 5,
-        of: ({ spread: { ci95 } }) =>
+        cell: ({ spread: { ci95 } }) =>
           ci95 === null
             ? { missing: 'one launch with one repeat' }
             : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
@@ -187,15 +187,15 @@ function percentileTable(data: BenchResult, rows: readonly PointRow[]): Block {
         head: 'outliers',
         numeric: true,
         drop: 3,
-        of: ({ spread }) => ({ count: spread.outliers }),
+        cell: ({ spread }) => ({ count: spread.outliers }),
       },
-      { id: 'n', head: 'n', numeric: true, drop: 8, of: ({ spread }) => ({ count: spread.n }) },
+      { id: 'n', head: 'n', numeric: true, drop: 8, cell: ({ spread }) => ({ count: spread.n }) },
       {
         id: 'launches',
         head: 'launches',
         numeric: true,
         drop: 4,
-        of: ({ spread: { launches, ci95, ci95_over_launches: over } }) =>
+        cell: ({ spread: { launches, ci95, ci95_over_launches: over } }) =>
           ci95 === null || over ? { count: launches } : [{ count: launches }, ' (interval over repeats)'],
       },
     ],
@@ -216,12 +216,12 @@ function notMeasured(data: BenchResult): Block[] {
         {
           id: 'outcome',
           head: 'outcome',
-          of: ({ point: { outcome } }) => ({
+          cell: ({ point: { outcome } }) => ({
             text: outcome === 'measured' ? 'partial' : pointOutcomeLabels[outcome],
             tone: 'fault',
           }),
         },
-        { id: 'why', head: 'why', wraps: true, of: ({ point }) => firstLine(point.text) },
+        { id: 'why', head: 'why', wraps: true, cell: ({ point }) => firstLine(point.text) },
       ],
       rows,
       { brief: 4 },

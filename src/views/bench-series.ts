@@ -70,7 +70,7 @@ export function kneeOf({ answers }: BenchVariant): number | null {
 export function batchChart(
   lines: readonly BatchLine[],
   unit: string,
-  of: (point: BenchPointResult) => Figure,
+  figureOf: (point: BenchPointResult) => Figure,
   most?: number,
 ): LinesChart {
   const sizes = batchSizes(lines);
@@ -86,7 +86,7 @@ export function batchChart(
           ...lineMark(index),
           points: sizes.map((size, at): Point => {
             const point = points.find(({ batch_size }) => batch_size === size);
-            const shown = point && of(point);
+            const shown = point && figureOf(point);
             return shown && shown.value !== null
               ? [at, shown.value, { ci95: shown.ci95 ?? null, notes: [shown.source] }]
               : [at, null];
@@ -103,32 +103,32 @@ export const machineValues = {
     name: 'GPU utilization',
     unit: '%',
     most: 100,
-    of: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
+    figureOf: (point: BenchPointResult): Figure => point.machine.gpu_utilization_percent,
   },
   decode_idle: {
     name: 'idle per decode step',
     unit: 'share',
     most: 1,
-    of: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
+    figureOf: (point: BenchPointResult): Figure => point.device_work.decode_idle_share,
   },
   memory: {
     name: 'memory',
     unit: 'B',
     most: undefined,
-    of: ({ machine }: BenchPointResult): Figure =>
+    figureOf: ({ machine }: BenchPointResult): Figure =>
       machine.memory_bytes.value === null ? machine.gpu_memory_used_bytes : machine.memory_bytes,
   },
   cpu_cores: {
     name: 'CPU cores busy',
     unit: '',
     most: undefined,
-    of: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
+    figureOf: (point: BenchPointResult): Figure => point.machine.cpu_cores_busy,
   },
   power: {
     name: 'power',
     unit: 'W',
     most: undefined,
-    of: (point: BenchPointResult): Figure => point.machine.power_w,
+    figureOf: (point: BenchPointResult): Figure => point.machine.power_w,
   },
 } as const;
 type MachineValue = keyof typeof machineValues;
@@ -137,7 +137,7 @@ type MachineValue = keyof typeof machineValues;
 export function knownMachineValues(result: BenchResult): MachineValue[] {
   const points = batchLines(result).flatMap((line) => line.points);
   return (Object.keys(machineValues) as MachineValue[]).filter((name) =>
-    points.some((point) => machineValues[name].of(point).value !== null),
+    points.some((point) => machineValues[name].figureOf(point).value !== null),
   );
 }
 

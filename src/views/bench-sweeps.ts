@@ -52,13 +52,13 @@ export function batchSections(data: BenchResult): Section[] {
   if (rows.length === 0) return [];
   const columns: ColumnOf<BatchRow>[] = [
     ...(new Set(rows.map(({ line }) => line)).size > 1
-      ? [{ id: 'line', head: '', wraps: true, of: ({ line }: BatchRow) => line }]
+      ? [{ id: 'line', head: '', wraps: true, cell: ({ line }: BatchRow) => line }]
       : []),
     {
       id: 'batch_size',
       head: 'batch',
       numeric: true,
-      of: ({ point, knee }) =>
+      cell: ({ point, knee }) =>
         knee ? [{ count: point.batch_size }, ' (knee)'] : { count: point.batch_size },
     },
   ];
@@ -67,7 +67,7 @@ export function batchSections(data: BenchResult): Section[] {
     head: pointLatencyLabels[metric],
     numeric: true,
     ...(drop === undefined ? {} : { drop }),
-    of: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
+    cell: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
   });
   const chart = (drawn: Chart, title: string, extraColumns: ColumnOf<BatchRow>[]): Block => ({
     t: 'chart',
@@ -93,21 +93,21 @@ export function batchSections(data: BenchResult): Section[] {
             id: 'output_tokens_per_s',
             head: 'output rate',
             numeric: true,
-            of: ({ point }) => ({ figure: point.throughput.output_tokens_per_s, spread: 'interval' }),
+            cell: ({ point }) => ({ figure: point.throughput.output_tokens_per_s, spread: 'interval' }),
           },
           {
             id: 'scaling',
             head: 'scaling',
             numeric: true,
-            of: ({ factor }) => (factor === null ? notScaled : [{ n: factor, unit: '' }, '×']),
+            cell: ({ factor }) => (factor === null ? notScaled : [{ n: factor, unit: '' }, '×']),
           },
           {
             id: 'efficiency',
             head: 'efficiency',
             numeric: true,
-            of: ({ factor, times }) => (factor === null ? notScaled : { n: factor / times, unit: 'ratio' }),
+            cell: ({ factor, times }) => (factor === null ? notScaled : { n: factor / times, unit: 'ratio' }),
           },
-          { id: 'outcome', head: 'outcome', of: ({ point }) => pointOutcomeLabels[point.outcome] },
+          { id: 'outcome', head: 'outcome', cell: ({ point }) => pointOutcomeLabels[point.outcome] },
         ]),
         chart(tpotChart(data), 'Time per output token', [
           mean('tpot_ms'),
@@ -179,7 +179,7 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
     id: `${name}_ms`,
     head: name,
     numeric: true,
-    of: ({ at }) => ({ n: at[name], unit: 'ms' }),
+    cell: ({ at }) => ({ n: at[name], unit: 'ms' }),
   });
   return {
     t: 'chart',
@@ -191,15 +191,15 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
     behind: tableOf(
       'Measured and fitted',
       [
-        ...(several ? [{ id: 'variant', head: 'variant', of: ({ label }: Point) => label }] : []),
-        { id: 'x', head: fits[0]!.fit.x, numeric: true, of: ({ at }) => ({ n: at.x, unit: '' }) },
+        ...(several ? [{ id: 'variant', head: 'variant', cell: ({ label }: Point) => label }] : []),
+        { id: 'x', head: fits[0]!.fit.x, numeric: true, cell: ({ at }) => ({ n: at.x, unit: '' }) },
         ms('measured'),
         ms('fitted'),
         {
           id: 'difference_share',
           head: 'error',
           numeric: true,
-          of: ({ at }) => ({ n: at.fitted / at.measured - 1, unit: 'ratio' }),
+          cell: ({ at }) => ({ n: at.fitted / at.measured - 1, unit: 'ratio' }),
         },
       ],
       points,
@@ -276,27 +276,27 @@ export function spreadSections(data: BenchResult): Section[] {
   const time = (
     id: string,
     head: string,
-    of: (row: SpreadRow) => number | undefined,
+    valueOf: (row: SpreadRow) => number | undefined,
   ): ColumnOf<SpreadRow> => ({
     id: `${id}_ms`,
     head,
     numeric: true,
-    of: (row) => {
-      const n = of(row);
+    cell: (row) => {
+      const n = valueOf(row);
       return n === undefined ? noBox : { n, unit: 'ms' };
     },
   });
   const columns: ColumnOf<SpreadRow>[] = [
-    { id: 'point', head: 'point', of: ({ name }) => name },
-    { id: 'n', head: 'n', numeric: true, of: ({ spread }) => ({ count: spread.n }) },
-    { id: 'launches', head: 'launches', numeric: true, of: ({ spread }) => ({ count: spread.launches }) },
+    { id: 'point', head: 'point', cell: ({ name }) => name },
+    { id: 'n', head: 'n', numeric: true, cell: ({ spread }) => ({ count: spread.n }) },
+    { id: 'launches', head: 'launches', numeric: true, cell: ({ spread }) => ({ count: spread.launches }) },
     time('min', 'min', ({ spread }) => spread.min),
     time('q1', 'p25', ({ box }) => box?.q1),
     time('p50', 'median', ({ spread }) => spread.p50),
     time('q3', 'p75', ({ box }) => box?.q3),
     time('max', 'max', ({ spread }) => spread.max),
-    { id: 'outliers', head: 'outliers', numeric: true, of: ({ spread }) => ({ count: spread.outliers }) },
-    { id: 'outliers_ms', head: 'outlier values', wraps: true, of: outliers },
+    { id: 'outliers', head: 'outliers', numeric: true, cell: ({ spread }) => ({ count: spread.outliers }) },
+    { id: 'outliers_ms', head: 'outlier values', wraps: true, cell: outliers },
   ];
   return [
     {

@@ -172,8 +172,9 @@ test.each([80, 120])(
 test('wide intervals remove columns instead of overflowing the width', () => {
   const made = oneVariant();
   for (const { latency } of made.data.variants[0]!.points)
-    for (const of of Object.values(latency))
-      if ('p50' in of) Object.assign(of, { ci95: [-4 * of.mean, 6 * of.mean] });
+    for (const distribution of Object.values(latency))
+      if ('p50' in distribution)
+        Object.assign(distribution, { ci95: [-4 * distribution.mean, 6 * distribution.mean] });
   const lines = textOf(made, 1).split('\n');
   expect(lines.filter((line) => [...line].length > 80)).toEqual([]);
 });

@@ -216,8 +216,8 @@ function answerFigures(answers: readonly BenchAnswer[]): Block[] {
         tableOf(
           'Figures',
           [
-            { id: 'figure', head: '', of: ([name]) => name.replaceAll('_', ' ') },
-            { id: 'value', head: 'value', numeric: true, of: ([, figure]) => ({ figure, spread: true }) },
+            { id: 'figure', head: '', cell: ([name]) => name.replaceAll('_', ' ') },
+            { id: 'value', head: 'value', numeric: true, cell: ([, figure]) => ({ figure, spread: true }) },
           ],
           figures,
         ),
@@ -276,8 +276,8 @@ function environmentSection({
             tableOf(
               'Not available for this engine',
               [
-                { id: 'figure', head: 'figure', of: ({ figure }) => figure.replaceAll('_', ' ') },
-                { id: 'why', head: 'why', wraps: true, of: ({ text }) => text },
+                { id: 'figure', head: 'figure', cell: ({ figure }) => figure.replaceAll('_', ' ') },
+                { id: 'why', head: 'why', wraps: true, cell: ({ text }) => text },
               ],
               notMeasured,
             ),

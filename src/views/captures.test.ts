@@ -21,9 +21,13 @@ let data: NonNullable<CapturesResult['trace']>['data'];
 
 // A decode loop on an H200 with loading and warm-up.
 beforeAll(async () => {
-  const of = await imported(testHome(), 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'));
-  const trace = await analyzeTrace(of);
-  explain = await explainSession(of);
+  const importedSession = await imported(
+    testHome(),
+    'nsys-sqlite',
+    fixture('nsys-2025.3.1-h200/tiny-whole.sqlite'),
+  );
+  const trace = await analyzeTrace(importedSession);
+  explain = await explainSession(importedSession);
   captures = { session, trace, utilization: null, counters: null, gemms: null, collectives: null };
   data = trace.data;
 }, 60_000);

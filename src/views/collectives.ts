@@ -84,16 +84,22 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
 }
 
 const transferColumns: readonly ColumnOf<JobTransfer>[] = [
-  { id: 'sender', head: 'from rank', ...number, of: ({ sender }) => ({ count: sender }) },
-  { id: 'receiver', head: 'to rank', ...number, of: ({ receiver }) => ({ count: receiver }) },
-  { id: 'kv_cache', head: 'what', drop: 4, of: ({ kv_cache: kv }) => (kv ? 'KV cache' : '') },
-  { id: 'transfers', head: 'transfers', ...number, drop: 3, of: ({ transfers }) => ({ count: transfers }) },
-  { id: 'bytes', head: 'bytes', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
-  { id: 'wire_ms', head: 'exchange', ...number, of: (pair) => ms(pair.wire_ms) },
-  { id: 'bandwidth', head: 'bandwidth', ...number, of: ({ bandwidth }) => ({ figure: bandwidth }) },
-  { id: 'of_link', head: 'of the link', ...number, drop: 2, of: ({ of_link }) => ({ figure: of_link }) },
-  { id: 'receiver_waits_ms', head: 'receiver waits', ...number, of: (pair) => ms(pair.receiver_waits_ms) },
-  { id: 'sender_waits_ms', head: 'sender waits', ...number, drop: 1, of: (pair) => ms(pair.sender_waits_ms) },
+  { id: 'sender', head: 'from rank', ...number, cell: ({ sender }) => ({ count: sender }) },
+  { id: 'receiver', head: 'to rank', ...number, cell: ({ receiver }) => ({ count: receiver }) },
+  { id: 'kv_cache', head: 'what', drop: 4, cell: ({ kv_cache: kv }) => (kv ? 'KV cache' : '') },
+  { id: 'transfers', head: 'transfers', ...number, drop: 3, cell: ({ transfers }) => ({ count: transfers }) },
+  { id: 'bytes', head: 'bytes', ...number, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+  { id: 'wire_ms', head: 'exchange', ...number, cell: (pair) => ms(pair.wire_ms) },
+  { id: 'bandwidth', head: 'bandwidth', ...number, cell: ({ bandwidth }) => ({ figure: bandwidth }) },
+  { id: 'of_link', head: 'of the link', ...number, drop: 2, cell: ({ of_link }) => ({ figure: of_link }) },
+  { id: 'receiver_waits_ms', head: 'receiver waits', ...number, cell: (pair) => ms(pair.receiver_waits_ms) },
+  {
+    id: 'sender_waits_ms',
+    head: 'sender waits',
+    ...number,
+    drop: 1,
+    cell: (pair) => ms(pair.sender_waits_ms),
+  },
 ];
 
 const ms = (value: number | null): Text =>
@@ -106,26 +112,26 @@ const unaligned = (clock: JobRank['clock']): Text => ({
 });
 
 const rankColumns: readonly ColumnOf<JobRank>[] = [
-  { id: 'rank', head: 'rank', ...number, of: ({ rank }) => ({ count: rank }) },
-  { id: 'step_ms', head: 'time', ...number, of: (row) => ms(row.step_ms) },
-  { id: 'compute_ms', head: 'compute', ...number, of: (row) => ms(row.compute_ms) },
-  { id: 'host_ms', head: 'host', ...number, drop: 3, of: (row) => ms(row.host_ms) },
-  { id: 'exposed_ms', head: 'exposed comm.', ...number, of: (row) => ms(row.exposed_ms) },
-  { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, of: (row) => ms(row.overlapped_ms) },
-  { id: 'wire_ms', head: 'exchange', ...number, drop: 5, of: (row) => ms(row.wire_ms) },
-  { id: 'skew_ms', head: 'waiting', ...number, of: (row) => ms(row.skew_ms) },
+  { id: 'rank', head: 'rank', ...number, cell: ({ rank }) => ({ count: rank }) },
+  { id: 'step_ms', head: 'time', ...number, cell: (row) => ms(row.step_ms) },
+  { id: 'compute_ms', head: 'compute', ...number, cell: (row) => ms(row.compute_ms) },
+  { id: 'host_ms', head: 'host', ...number, drop: 3, cell: (row) => ms(row.host_ms) },
+  { id: 'exposed_ms', head: 'exposed comm.', ...number, cell: (row) => ms(row.exposed_ms) },
+  { id: 'overlapped_ms', head: 'overlapped', ...number, drop: 2, cell: (row) => ms(row.overlapped_ms) },
+  { id: 'wire_ms', head: 'exchange', ...number, drop: 5, cell: (row) => ms(row.wire_ms) },
+  { id: 'skew_ms', head: 'waiting', ...number, cell: (row) => ms(row.skew_ms) },
   {
     id: 'stages_ms',
     head: 'of it: stages',
     ...number,
     drop: 4,
-    of: ({ stages_ms: value }) => (value === null ? '' : ms(value)),
+    cell: ({ stages_ms: value }) => (value === null ? '' : ms(value)),
   },
   {
     id: 'last',
     head: 'last to arrive',
     drop: 6,
-    of: ({ last, operations, late_by: by }) =>
+    cell: ({ last, operations, late_by: by }) =>
       `${last} of ${operations}${by === null ? '' : `: ${lateWords[by]}`}`,
   },
   {
@@ -133,7 +139,7 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     head: 'clock offset',
     ...number,
     drop: 1,
-    of: ({ clock }) =>
+    cell: ({ clock }) =>
       clock && clock.offset_ns !== null ? { n: clock.offset_ns, unit: 'ns' } : unaligned(clock),
   },
   {
@@ -141,20 +147,20 @@ const rankColumns: readonly ColumnOf<JobRank>[] = [
     head: '±',
     ...number,
     drop: 1,
-    of: ({ clock }) =>
+    cell: ({ clock }) =>
       clock && clock.bound_ns !== null ? { n: clock.bound_ns, unit: 'ns' } : unaligned(clock),
   },
 ];
 
 const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
-  { id: 'operation', head: 'operation', of: ({ operation }) => operation },
-  { id: 'bytes', head: 'size', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+  { id: 'operation', head: 'operation', cell: ({ operation }) => operation },
+  { id: 'bytes', head: 'size', ...number, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
   {
     id: 'ranks',
     head: 'ranks',
     ...number,
     drop: 6,
-    of: ({ ranks, nodes }) =>
+    cell: ({ ranks, nodes }) =>
       nodes !== null && nodes > 1 ? [{ count: ranks }, ' on ', { count: nodes }, ' hosts'] : { count: ranks },
   },
   ...(several
@@ -164,58 +170,64 @@ const groupColumns = (several: boolean): ColumnOf<CollectiveGroup>[] => [
           head: 'communicators',
           ...number,
           drop: 1,
-          of: ({ communicators }: CollectiveGroup) => ({ count: communicators }),
+          cell: ({ communicators }: CollectiveGroup) => ({ count: communicators }),
         },
       ]
     : []),
-  { id: 'count', head: 'rows', ...number, drop: 7, of: ({ recorded }) => ({ count: recorded }) },
+  { id: 'count', head: 'rows', ...number, drop: 7, cell: ({ recorded }) => ({ count: recorded }) },
   {
     id: 'recorded_share',
     head: 'recorded',
     ...number,
     drop: 7,
-    of: ({ recorded_share: figure }) => ({ figure }),
+    cell: ({ recorded_share: figure }) => ({ figure }),
   },
   {
     id: 'timed_by',
     head: 'timed by',
     drop: 0,
-    of: ({ timed_by }) => timed_by.map((by) => clockLabels[by] ?? by).join(', '),
+    cell: ({ timed_by }) => timed_by.map((by) => clockLabels[by] ?? by).join(', '),
   },
-  { id: 'time_p50_ns', head: 'p50', ...number, of: ({ time_p50_ns: figure }) => ({ figure }) },
-  { id: 'time_p99_ns', head: 'p99', ...number, drop: 8, of: ({ time_p99_ns: figure }) => ({ figure }) },
+  { id: 'time_p50_ns', head: 'p50', ...number, cell: ({ time_p50_ns: figure }) => ({ figure }) },
+  { id: 'time_p99_ns', head: 'p99', ...number, drop: 8, cell: ({ time_p99_ns: figure }) => ({ figure }) },
   {
     id: 'algorithm_bytes_per_s',
     head: 'algorithm',
     ...number,
     drop: 2,
-    of: ({ algorithm_bandwidth: figure }) => ({ figure }),
+    cell: ({ algorithm_bandwidth: figure }) => ({ figure }),
   },
-  { id: 'bus_bytes_per_s', head: 'bus', ...number, of: ({ bus_bandwidth: figure }) => ({ figure }) },
+  { id: 'bus_bytes_per_s', head: 'bus', ...number, cell: ({ bus_bandwidth: figure }) => ({ figure }) },
   {
     id: 'transfer_ns',
     head: 'transfer',
     ...number,
     drop: 4,
-    of: ({ transfer_p50_ns: figure }) => ({ figure }),
+    cell: ({ transfer_p50_ns: figure }) => ({ figure }),
   },
-  { id: 'waiting_ns', head: 'waiting', ...number, drop: 5, of: ({ waiting_p50_ns: figure }) => ({ figure }) },
+  {
+    id: 'waiting_ns',
+    head: 'waiting',
+    ...number,
+    drop: 5,
+    cell: ({ waiting_p50_ns: figure }) => ({ figure }),
+  },
   {
     id: 'of_roof',
     head: 'of roof',
     ...number,
     drop: 3,
-    of: ({ of_roof: figure }) => ({ figure, utilization: true }),
+    cell: ({ of_roof: figure }) => ({ figure, utilization: true }),
   },
   {
     id: 'of_link',
     head: 'of link',
     ...number,
     drop: 3,
-    of: ({ of_link: figure }) => ({ figure, utilization: true }),
+    cell: ({ of_link: figure }) => ({ figure, utilization: true }),
   },
-  { id: 'last_rank', head: 'last to arrive', of: ({ last }) => rankText(last, several) },
-  { id: 'longest_rank', head: 'longest time', drop: 0, of: ({ longest }) => rankText(longest, several) },
+  { id: 'last_rank', head: 'last to arrive', cell: ({ last }) => rankText(last, several) },
+  { id: 'longest_rank', head: 'longest time', drop: 0, cell: ({ longest }) => rankText(longest, several) },
 ];
 
 /** "rank 3 (45 of 50)" */
@@ -223,29 +235,29 @@ function rankText(share: RankShare | null, several: boolean): Text {
   if (share === null) return { missing: 'no call of the operation has times of all ranks that differ' };
   const where = several ? ` of ${share.communicator}` : '';
   return {
-    text: `rank ${share.rank}${where} (${share.operations} of ${share.of})`,
+    text: `rank ${share.rank}${where} (${share.operations} of ${share.total_operations})`,
     ...(share.host === null ? {} : { hint: share.host }),
   };
 }
 
 const communicatorColumns: readonly ColumnOf<CommunicatorCalls>[] = [
-  { id: 'communicator', head: 'communicator', of: ({ communicator }) => communicator },
-  { id: 'name', head: 'name', of: ({ name }) => name ?? { missing: 'NCCL before 2.30 records no name' } },
-  { id: 'operation', head: 'operation', of: ({ operation }) => operation },
-  { id: 'ranks', head: 'ranks', ...number, of: ({ ranks }) => ({ count: ranks }) },
+  { id: 'communicator', head: 'communicator', cell: ({ communicator }) => communicator },
+  { id: 'name', head: 'name', cell: ({ name }) => name ?? { missing: 'NCCL before 2.30 records no name' } },
+  { id: 'operation', head: 'operation', cell: ({ operation }) => operation },
+  { id: 'ranks', head: 'ranks', ...number, cell: ({ ranks }) => ({ count: ranks }) },
   {
     id: 'nodes',
     head: 'hosts',
     ...number,
     drop: 0,
-    of: ({ nodes }) => (nodes === null ? { missing: 'not recorded' } : { count: nodes }),
+    cell: ({ nodes }) => (nodes === null ? { missing: 'not recorded' } : { count: nodes }),
   },
   {
     id: 'recorded_ranks',
     head: 'ranks recorded',
     ...number,
-    of: (group) => ({ count: group.recorded_ranks }),
+    cell: (group) => ({ count: group.recorded_ranks }),
   },
-  { id: 'rows', head: 'rows', ...number, of: ({ recorded }) => ({ count: recorded }) },
-  { id: 'recorded_share', head: 'recorded', ...number, of: ({ recorded_share: figure }) => ({ figure }) },
+  { id: 'rows', head: 'rows', ...number, cell: ({ recorded }) => ({ count: recorded }) },
+  { id: 'recorded_share', head: 'recorded', ...number, cell: ({ recorded_share: figure }) => ({ figure }) },
 ];

@@ -65,9 +65,9 @@ test('stages show times, the work of one instance, and whether the change is sig
 
 test('a removed kernel has no figure on the second side, a new one none on the first', () => {
   const rows = tables(sectionOf(comparison, 'kernels')).flatMap((table) => table.rows);
-  const of = (status: string) => rows.find(({ cells }) => cells[4] === status)!.cells;
-  expect(rawValue(of('gone')[2]!)).toBeNull();
-  expect(rawValue(of('new')[1]!)).toBeNull();
+  const cellsOf = (status: string) => rows.find(({ cells }) => cells[4] === status)!.cells;
+  expect(rawValue(cellsOf('gone')[2]!)).toBeNull();
+  expect(rawValue(cellsOf('new')[1]!)).toBeNull();
 });
 
 test('lines fit 80 and 120 columns; three sessions are shown as a matrix of bars', () => {

@@ -98,20 +98,20 @@ const notThere = 'the session has no such stage';
 
 interface Line {
   label: string;
-  of: (value: Measured) => Text | null;
+  cell: (value: Measured) => Text | null;
   /** Value that a change is computed from; null if a change is meaningless. */
   number?: (value: Measured) => number | null;
 }
 
-const figureLine = (label: string, of: (value: Measured) => Figure, utilization = false): Line => ({
+const figureLine = (label: string, figureOf: (value: Measured) => Figure, utilization = false): Line => ({
   label,
-  of: (value) => (of(value).value === null ? null : { figure: of(value), utilization }),
-  number: (value) => of(value).value,
+  cell: (value) => (figureOf(value).value === null ? null : { figure: figureOf(value), utilization }),
+  number: (value) => figureOf(value).value,
 });
 
-const countLine = (label: string, of: (value: Measured) => number | null): Line => ({
+const countLine = (label: string, valueOf: (value: Measured) => number | null): Line => ({
   label,
-  of: (value) => countOf(of(value)),
+  cell: (value) => countOf(valueOf(value)),
 });
 
 /** Lines to compare stages that process a different number of tokens. */
@@ -124,7 +124,7 @@ const lines: readonly Line[] = [
   figureLine('MFU', ({ mfu }) => mfu, true),
   {
     label: 'idle',
-    of: ({ idle_share: share }) => (share === null ? null : { n: share, unit: 'ratio' }),
+    cell: ({ idle_share: share }) => (share === null ? null : { n: share, unit: 'ratio' }),
   },
   countLine('kernels', ({ kernels }) => kernels),
   countLine('launches', ({ launches }) => launches),
@@ -188,8 +188,8 @@ function stageTable(data: CompareResult): Block {
 
 function stageRows({ phase, values, changes }: Stage, pair: boolean): Row[] {
   const sizes = new Set(values.map((value) => value?.tokens ?? null));
-  const row = ({ label, of, number }: Line): Row[] => {
-    const cells = values.map((value) => value && of(value));
+  const row = ({ label, cell, number }: Line): Row[] => {
+    const cells = values.map((value) => value && cell(value));
     if (cells.every((cell) => cell === null)) return [];
     const change = (index: number): [Text, Text] => {
       const [from, to] = [values[0], values[index]].map((value) => (value && number ? number(value) : null));

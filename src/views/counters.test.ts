@@ -95,7 +95,7 @@ test('details have every number that was collected of a kernel', () => {
   const fold = blocks([kernel('decode_kernel', 'decode')]).find((block) => block.t === 'fold')!;
   const facts = fold.blocks.flatMap((block) => (block.t === 'facts' ? block.items : []));
   const text = Object.fromEntries(
-    facts.map(({ name, text: of }) => [name, plainText(of).replaceAll('\u00a0', ' ')]),
+    facts.map(({ name, text: factText }) => [name, plainText(factText).replaceAll('\u00a0', ' ')]),
   );
   expect(text).toMatchObject({
     bound: 'latency: SM 6.1 % of peak',

@@ -54,42 +54,48 @@ const notCollected = { missing: 'not collected' };
 const number = { numeric: true } as const;
 
 const columns: readonly ColumnOf<KernelCounters>[] = [
-  { id: 'kernel', head: 'kernel', wraps: true, of: kernelCell },
-  { id: 'grid', head: 'grid', drop: 6, of: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
+  { id: 'kernel', head: 'kernel', wraps: true, cell: kernelCell },
+  { id: 'grid', head: 'grid', drop: 6, cell: ({ grid }) => grid ?? { missing: 'no grid was recorded' } },
   {
     id: 'stage',
     head: 'phase',
     detail: true,
     drop: 8,
-    of: ({ stage }) => stage ?? { missing: 'no range has it' },
+    cell: ({ stage }) => stage ?? { missing: 'no range has it' },
   },
-  { id: 'bound', head: 'bound by', of: boundOf },
+  { id: 'bound', head: 'bound by', cell: boundOf },
   {
     id: 'launches',
     head: 'launches',
     detail: true,
     ...number,
     drop: 7,
-    of: ({ launches }) => ({ count: launches }),
+    cell: ({ launches }) => ({ count: launches }),
   },
-  { id: 'duration_ns', head: 'time', ...number, of: ({ duration_ns: figure }) => ({ figure }) },
-  { id: 'sm_percent', head: 'SM', ...number, of: ({ sm_throughput: figure }) => ({ figure }) },
-  { id: 'memory_percent', head: 'memory', ...number, of: ({ memory_throughput: figure }) => ({ figure }) },
-  { id: 'dram_percent', head: 'DRAM', ...number, drop: 3, of: ({ dram_throughput: figure }) => ({ figure }) },
+  { id: 'duration_ns', head: 'time', ...number, cell: ({ duration_ns: figure }) => ({ figure }) },
+  { id: 'sm_percent', head: 'SM', ...number, cell: ({ sm_throughput: figure }) => ({ figure }) },
+  { id: 'memory_percent', head: 'memory', ...number, cell: ({ memory_throughput: figure }) => ({ figure }) },
+  {
+    id: 'dram_percent',
+    head: 'DRAM',
+    ...number,
+    drop: 3,
+    cell: ({ dram_throughput: figure }) => ({ figure }),
+  },
   {
     id: 'l2_hit_percent',
     head: 'L2 hits',
     detail: true,
     ...number,
     drop: 2,
-    of: ({ l2_hit_rate: figure }) => ({ figure }),
+    cell: ({ l2_hit_rate: figure }) => ({ figure }),
   },
   {
     id: 'occupancy_percent',
     head: 'occupancy',
     ...number,
     drop: 9,
-    of: ({ occupancy }) => ({ figure: occupancy.achieved }),
+    cell: ({ occupancy }) => ({ figure: occupancy.achieved }),
   },
   {
     id: 'theoretical_occupancy_percent',
@@ -97,14 +103,14 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
     detail: true,
     ...number,
     drop: 2,
-    of: ({ occupancy }) => ({ figure: occupancy.theoretical }),
+    cell: ({ occupancy }) => ({ figure: occupancy.theoretical }),
   },
   {
     id: 'limited_by',
     head: 'limited by',
     detail: true,
     drop: 1,
-    of: ({ occupancy: { limited_by: by } }) =>
+    cell: ({ occupancy: { limited_by: by } }) =>
       by.length === 0 ? { missing: 'no limiter, or not collected' } : by.join(', '),
   },
   {
@@ -112,25 +118,25 @@ const columns: readonly ColumnOf<KernelCounters>[] = [
     head: 'tensor pipe',
     ...number,
     drop: 4,
-    of: ({ tensor_pipe: figure }) => ({ figure }),
+    cell: ({ tensor_pipe: figure }) => ({ figure }),
   },
-  { id: 'waves', head: 'waves', detail: true, ...number, drop: 5, of: ({ waves }) => wavesOf(waves) },
+  { id: 'waves', head: 'waves', detail: true, ...number, drop: 5, cell: ({ waves }) => wavesOf(waves) },
   {
     id: 'flop_per_byte',
     head: 'FLOP/byte',
     detail: true,
     ...number,
     drop: 1,
-    of: ({ roofline }) => bare(roofline.arithmetic_intensity),
+    cell: ({ roofline }) => bare(roofline.arithmetic_intensity),
   },
   {
     id: 'roof_share',
     head: 'of roof',
     ...number,
     drop: 5,
-    of: ({ roofline }) => ({ figure: roofline.roof_share, utilization: true }),
+    cell: ({ roofline }) => ({ figure: roofline.roof_share, utilization: true }),
   },
-  { id: 'stalls', head: 'stalls', detail: true, drop: 0, of: (kernel) => stallsOf(kernel, 2) },
+  { id: 'stalls', head: 'stalls', detail: true, drop: 0, cell: (kernel) => stallsOf(kernel, 2) },
 ];
 
 function kernelCell({ name, grid, block }: KernelCounters): Value {
@@ -231,7 +237,7 @@ const orReason = (figure: Figure): Value[] =>
 
 const asFigure = (figure: Figure): Value => ({ figure });
 
-function known(all: readonly [label: string, of: Figure, shown?: (of: Figure) => Value][]): Text | null {
+function known(all: readonly [label: string, of: Figure, shown?: (figure: Figure) => Value][]): Text | null {
   const there = all.filter(([, { value }]) => value !== null);
   if (there.length === 0) return null;
   return there.flatMap(([label, figure, shown = asFigure], index) => [

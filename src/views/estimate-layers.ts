@@ -12,18 +12,28 @@ interface Line extends EstimateSizes {
 }
 
 const columns: readonly ColumnOf<Line>[] = [
-  { id: 'module', head: 'module', wraps: true, of: ({ module }) => module },
-  { id: 'parameters_m', head: 'M params', ...number, of: ({ parameters: n }) => ({ n: n / 1e6, unit: '' }) },
-  { id: 'flops', head: 'compute', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
-  { id: 'bytes', head: 'traffic', ...number, of: ({ bytes: n }) => bytes(n) },
+  { id: 'module', head: 'module', wraps: true, cell: ({ module }) => module },
+  {
+    id: 'parameters_m',
+    head: 'M params',
+    ...number,
+    cell: ({ parameters: n }) => ({ n: n / 1e6, unit: '' }),
+  },
+  { id: 'flops', head: 'compute', ...number, cell: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+  { id: 'bytes', head: 'traffic', ...number, cell: ({ bytes: n }) => bytes(n) },
   {
     id: 'kv_bytes',
     head: 'KV part',
     ...number,
-    of: ({ kv_read_bytes: read, kv_write_bytes: written }) => bytes(read + written),
+    cell: ({ kv_read_bytes: read, kv_write_bytes: written }) => bytes(read + written),
   },
-  { id: 'activation_in_bytes', head: 'act. in', ...number, of: ({ activation_in_bytes: n }) => bytes(n) },
-  { id: 'activation_out_bytes', head: 'act. out', ...number, of: ({ activation_out_bytes: n }) => bytes(n) },
+  { id: 'activation_in_bytes', head: 'act. in', ...number, cell: ({ activation_in_bytes: n }) => bytes(n) },
+  {
+    id: 'activation_out_bytes',
+    head: 'act. out',
+    ...number,
+    cell: ({ activation_out_bytes: n }) => bytes(n),
+  },
 ];
 
 /** Parameters, compute and traffic of each module; layers of the same structure are summed. */

@@ -148,8 +148,8 @@ function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: re
       { id: 'confidence', head: 'confidence' },
     ],
     rows: [
-      ...point.lines.map(({ component, gpu_bytes: of, confidence }) => ({
-        cells: [labelOf(component), ...shown.map(({ gpu }) => bytes(of[gpu] ?? 0)), confidence],
+      ...point.lines.map(({ component, gpu_bytes: gpuBytes, confidence }) => ({
+        cells: [labelOf(component), ...shown.map(({ gpu }) => bytes(gpuBytes[gpu] ?? 0)), confidence],
       })),
       { cells: ['total', ...shown.map(({ gpu }) => bytes(point.gpus[gpu]!.bytes)), ''] },
     ],
@@ -224,17 +224,17 @@ function fitsText(memory: EstimateMemory, point: EstimatePoint, total: number): 
       : grows
         ? ' with the KV cache of all tokens'
         : '';
-  const of: Part[] = ['needs ', bytes(needed), `${cacheWords}, the GPU has `, bytes(total)];
-  if (fits) return ['yes: ', ...of, ` (${memory.gpu!.source})`];
+  const sizes: Part[] = ['needs ', bytes(needed), `${cacheWords}, the GPU has `, bytes(total)];
+  if (fits) return ['yes: ', ...sizes, ` (${memory.gpu!.source})`];
   const spare = total - needed;
-  if (spare >= 0) return ['no: ', ...of, ', of which vLLM may use less (gpu_memory_utilization)'];
+  if (spare >= 0) return ['no: ', ...sizes, ', of which vLLM may use less (gpu_memory_utilization)'];
   const reserve = Math.max(
     0,
     ...(point.lines.find(({ component }) => component === 'allocator_reserve')?.gpu_bytes ?? []),
   );
   return [
     'no: ',
-    ...of,
+    ...sizes,
     ', ',
     bytes(-spare),
     ' over',
@@ -292,42 +292,42 @@ const unknownGpu = { missing: 'GPU size unknown' };
 
 /** The lowest `drop` numbers are parts of a sum, so a narrow terminal drops them first. */
 const pointColumns: readonly ColumnOf<EstimatePoint>[] = [
-  { id: 'batch_size', head: 'batch', ...number, of: ({ batch_size: of }) => counted(of) },
-  { id: 'input_len', head: 'input', ...number, of: ({ input_len: of }) => counted(of) },
-  { id: 'output_len', head: 'output', ...number, drop: 4, of: ({ output_len: of }) => counted(of) },
+  { id: 'batch_size', head: 'batch', ...number, cell: ({ batch_size: n }) => counted(n) },
+  { id: 'input_len', head: 'input', ...number, cell: ({ input_len: n }) => counted(n) },
+  { id: 'output_len', head: 'output', ...number, drop: 4, cell: ({ output_len: n }) => counted(n) },
   {
     id: 'weights_bytes',
     head: 'weights',
     ...number,
     drop: 2,
-    of: (point) => componentBytes(point, ['model_weights']),
+    cell: (point) => componentBytes(point, ['model_weights']),
   },
-  { id: 'kv_cache_bytes', head: 'KV cache', ...number, drop: 3, of: ({ kv_needed_bytes: of }) => bytes(of) },
+  { id: 'kv_cache_bytes', head: 'KV cache', ...number, drop: 3, cell: ({ kv_needed_bytes: n }) => bytes(n) },
   {
     id: 'activations_bytes',
     head: 'activations',
     ...number,
     drop: 1,
-    of: (point) => componentBytes(point, ['activations']),
+    cell: (point) => componentBytes(point, ['activations']),
   },
   {
     id: 'overhead_bytes',
     head: 'overhead',
     ...number,
     drop: 0,
-    of: (point) => componentBytes(point, overheads),
+    cell: (point) => componentBytes(point, overheads),
   },
-  { id: 'needed_bytes', head: 'needed', ...number, of: ({ needed_gpu_bytes: of }) => bytes(of) },
+  { id: 'needed_bytes', head: 'needed', ...number, cell: ({ needed_gpu_bytes: n }) => bytes(n) },
   {
     id: 'fits',
     head: 'fits',
-    of: ({ fits }) => (fits === null ? unknownGpu : fits ? 'yes' : 'no'),
+    cell: ({ fits }) => (fits === null ? unknownGpu : fits ? 'yes' : 'no'),
   },
   {
     id: 'largest_context_tokens',
     head: 'max context',
     ...number,
-    of: ({ largest: { context_tokens: of } }) => (of === null ? unknownGpu : counted(of)),
+    cell: ({ largest: { context_tokens: n } }) => (n === null ? unknownGpu : counted(n)),
   },
 ];
 

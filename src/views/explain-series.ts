@@ -54,8 +54,8 @@ function together(
   if (small.size < 2) return bars;
   const rest: ShownBar[] = bars.filter((bar) => !small.has(bar));
   const last = rest.findIndex(({ id }) => id === 'unattributed');
-  const sum = (of: (bar: WaterfallBar) => number): number =>
-    [...small].reduce((total, bar) => total + of(bar), 0);
+  const sum = (valueOf: (bar: WaterfallBar) => number): number =>
+    [...small].reduce((total, bar) => total + valueOf(bar), 0);
   const shownBar: ShownBar = {
     id: 'smaller',
     holds: small.size,

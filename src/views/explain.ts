@@ -106,16 +106,17 @@ function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } 
   const hasCards = lead.some(({ t }) => t === 'cards');
   for (const block of lead) {
     if (block.t === 'issues') {
-      const of = (which: Issue['severity']) => block.issues.filter(({ severity }) => severity === which);
-      const warnings = of('warning');
+      const issuesOf = (which: Issue['severity']) =>
+        block.issues.filter(({ severity }) => severity === which);
+      const warnings = issuesOf('warning');
       const many = {
         t: 'fold',
         title: `${warnings.length} warnings`,
         blocks: [{ t: 'issues', issues: warnings }],
       };
-      first.push({ ...block, issues: [...of('error'), ...(warnings.length > 1 ? [] : warnings)] });
+      first.push({ ...block, issues: [...issuesOf('error'), ...(warnings.length > 1 ? [] : warnings)] });
       if (warnings.length > 1) first.push(many as Block);
-      if (of('info').length > 0) rest.push({ ...block, issues: of('info') });
+      if (issuesOf('info').length > 0) rest.push({ ...block, issues: issuesOf('info') });
     } else if (block.t === 'cards' && block.restated) {
       continue;
     } else if (block.t === 'cards') {

@@ -33,8 +33,9 @@ export interface Shown {
 /** Links to the best place of a finding (by id), a bar (by `barPlace`) or a roofline point (by `pointPlace`), on pages with a timeline. */
 export type Places = ReadonlyMap<string, { link: string; text: string }>;
 export const barPlace = (stage: string, bar: string): string => `bar ${stage} ${bar}`;
-/** @param of a case of `kernels`, or a stage; then `part` is a class of the stage or null */
-export const pointPlace = (of: string, part: string | null = null): string => `point ${of} ${part ?? ''}`;
+/** @param pointId a case of `kernels`, or a stage; then `part` is a class of the stage or null */
+export const pointPlace = (pointId: string, part: string | null = null): string =>
+  `point ${pointId} ${part ?? ''}`;
 
 /** Link properties of a chart point. */
 export const linkTo = (place: { link: string } | undefined): { link?: string } =>
@@ -285,10 +286,10 @@ function gainText(
   const interval = range === null ? '' : ` (${range})`;
   // A pause between two stages is removed completely.
   if (stage === null && after === 0) return `${value} per pause${interval}`;
-  const of = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
+  const perWords = per === 'token' ? 'per token' : perInstance(stage ?? 'outside');
   const leavingWords = after === 0 ? '' : `, leaving ${formatWithin(after, (high - low) / 2, 'ms')}`;
   const shorter = per === 'token' ? '; the step itself does not get shorter' : '';
-  return `${value} ${of}${interval}${leavingWords}${shorter}`;
+  return `${value} ${perWords}${interval}${leavingWords}${shorter}`;
 }
 
 /** The evidence rows, and the query that returns them. */

@@ -64,9 +64,9 @@ const sourceLabels: Record<Gemm['source'], string> = {
 };
 
 const tiled =
-  (of: (tiling: Gemm['tilings'][number]) => Text) =>
+  (cell: (tiling: Gemm['tilings'][number]) => Text) =>
   ({ tilings: [tiling] }: Gemm) =>
-    tiling ? of(tiling) : { missing: 'no kernel name or log has the tile' };
+    tiling ? cell(tiling) : { missing: 'no kernel name or log has the tile' };
 const noRoof = missing('no_roof', 'roof unknown');
 
 /** Columns of the table; a value that is equal in all rows is in `constant` and has no column. */
@@ -84,71 +84,71 @@ function columnsOf(
   return {
     constant: [types, sources].flatMap((values) => (values.length === 1 ? values : [])),
     columns: [
-      { id: 'shape', head: 'M × N × K', wraps: true, of: gemmCell },
-      ...(types.length > 1 ? [{ id: 'dtype', head: 'type', of: typeOf }] : []),
+      { id: 'shape', head: 'M × N × K', wraps: true, cell: gemmCell },
+      ...(types.length > 1 ? [{ id: 'dtype', head: 'type', cell: typeOf }] : []),
       ...(sources.length > 1
-        ? [{ id: 'source', head: 'from', of: ({ source }: Gemm) => sourceLabels[source] }]
+        ? [{ id: 'source', head: 'from', cell: ({ source }: Gemm) => sourceLabels[source] }]
         : []),
-      { id: 'stages', head: 'stages', drop: 0, of: stagesOf },
-      { id: 'calls', head: 'calls', ...number, of: ({ calls }) => ({ count: calls }) },
-      { id: 'total_ns', head: 'time', ...number, of: ({ total_time_ns: figure }) => ({ figure }) },
+      { id: 'stages', head: 'stages', drop: 0, cell: stagesOf },
+      { id: 'calls', head: 'calls', ...number, cell: ({ calls }) => ({ count: calls }) },
+      { id: 'total_ns', head: 'time', ...number, cell: ({ total_time_ns: figure }) => ({ figure }) },
       {
         id: 'achieved_flops',
         head: 'FLOP/s',
         ...number,
         drop: 5,
-        of: ({ achieved_flops: figure }) => ({ figure }),
+        cell: ({ achieved_flops: figure }) => ({ figure }),
       },
       {
         id: 'moved_bytes_per_s',
         head: 'B/s',
         ...number,
         drop: 4,
-        of: (gemm) => ({ figure: movedPerSecond(gemm) }),
+        cell: (gemm) => ({ figure: movedPerSecond(gemm) }),
       },
       {
         id: 'peak_share',
         head: 'of peak',
         ...number,
         drop: 3,
-        of: ({ peak_share: figure }) => ({ figure, utilization: true }),
+        cell: ({ peak_share: figure }) => ({ figure, utilization: true }),
       },
       {
         id: 'roof_share',
         head: 'of roof',
         ...number,
-        of: ({ roof }) => ({ figure: roof?.share ?? noRoof, utilization: true }),
+        cell: ({ roof }) => ({ figure: roof?.share ?? noRoof, utilization: true }),
       },
       {
         id: 'flop',
         head: 'FLOP per call',
         ...number,
         drop: 1,
-        of: ({ flop }) => ({ n: flop, unit: 'FLOP' }),
+        cell: ({ flop }) => ({ n: flop, unit: 'FLOP' }),
       },
       {
         id: 'flop_per_byte',
         head: 'FLOP/byte',
         ...number,
         drop: 2,
-        of: ({ arithmetic_intensity: figure }) => bare(figure),
+        cell: ({ arithmetic_intensity: figure }) => bare(figure),
       },
-      { id: 'tile', head: 'tile', of: tiled(({ tile }) => tile) },
-      { id: 'waves', head: 'waves', ...number, of: tiled(({ waves }) => wavesOf(waves)) },
+      { id: 'tile', head: 'tile', cell: tiled(({ tile }) => tile) },
+      { id: 'waves', head: 'waves', ...number, cell: tiled(({ waves }) => wavesOf(waves)) },
       {
         id: 'tile_efficiency',
         head: 'tiles filled',
         ...number,
         drop: 2,
-        of: tiled(({ tile_efficiency: figure }) => ({ figure })),
+        cell: tiled(({ tile_efficiency: figure }) => ({ figure })),
       },
       {
         id: 'used',
         head: 'SMs used',
         ...number,
-        of: (gemm) => ({ figure: usedShare(gemm), utilization: true }),
+        cell: (gemm) => ({ figure: usedShare(gemm), utilization: true }),
       },
-      { id: 'made_by', head: 'kernel', drop: 0, of: madeBy },
+      { id: 'made_by', head: 'kernel', drop: 0, cell: madeBy },
     ],
   };
 }
@@ -194,7 +194,7 @@ function byText(gemms: readonly Gemm[], textsOf: (gemm: Gemm) => readonly string
   const shapes = new Map<string, string[]>();
   for (const gemm of largeGemms(gemms))
     for (const text of textsOf(gemm)) shapes.set(text, [...(shapes.get(text) ?? []), shapeLabel(gemm)]);
-  return [...shapes].map(([text, of]) => `${of.join(', ')}: ${text}`);
+  return [...shapes].map(([text, names]) => `${names.join(', ')}: ${text}`);
 }
 
 function faultNotes(gemms: readonly Gemm[]): Block[] {
@@ -236,10 +236,10 @@ function changes(gemms: readonly Gemm[]): Block[] {
         tableOf(
           'Time per call and useful work per second, relative to now',
           [
-            { id: 'shape', head: 'M × N × K', of: ({ gemm }) => shapeLabel(gemm) },
-            { id: 'to', head: 'to', of: ({ change: { m, n, k } }) => `${m}×${n}×${k}` },
-            { id: 'time_ratio', head: 'time', numeric: true, of: ({ change }) => ratio(change.time_ratio) },
-            { id: 'rate_ratio', head: 'rate', numeric: true, of: ({ change }) => ratio(change.rate_ratio) },
+            { id: 'shape', head: 'M × N × K', cell: ({ gemm }) => shapeLabel(gemm) },
+            { id: 'to', head: 'to', cell: ({ change: { m, n, k } }) => `${m}×${n}×${k}` },
+            { id: 'time_ratio', head: 'time', numeric: true, cell: ({ change }) => ratio(change.time_ratio) },
+            { id: 'rate_ratio', head: 'rate', numeric: true, cell: ({ change }) => ratio(change.rate_ratio) },
           ],
           all,
         ),
@@ -258,14 +258,14 @@ function algorithms(gemms: readonly Gemm[]): Block[] {
       ...tableOf(
         'From the log',
         [
-          { id: 'shape', head: 'M × N × K', of: shapeLabel },
-          { id: 'layout', head: 'layout', of: ({ layout }) => layout ?? '' },
+          { id: 'shape', head: 'M × N × K', cell: shapeLabel },
+          { id: 'layout', head: 'layout', cell: ({ layout }) => layout ?? '' },
           {
             id: 'compute_type',
             head: 'compute type',
-            of: ({ compute_type: type }) => type ?? { missing: 'the log does not name it' },
+            cell: ({ compute_type: type }) => type ?? { missing: 'the log does not name it' },
           },
-          { id: 'algorithm', head: 'algorithm', wraps: true, of: madeBy },
+          { id: 'algorithm', head: 'algorithm', wraps: true, cell: madeBy },
         ],
         logged,
       ),

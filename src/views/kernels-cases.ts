@@ -74,8 +74,14 @@ const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
   by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is unknown' });
 
 /** The rate that limits the case; the table of work has both rates. */
-function reached({ bound: by, flops_per_s: computes, bytes_per_s: moves, class: of }: KernelResult): Text {
-  const product = by === null || by === 'latency' ? of === 'gemm' || of === 'attention' : by === 'compute';
+function reached({
+  bound: by,
+  flops_per_s: computes,
+  bytes_per_s: moves,
+  class: className,
+}: KernelResult): Text {
+  const product =
+    by === null || by === 'latency' ? className === 'gemm' || className === 'attention' : by === 'compute';
   return product && computes !== null ? { n: computes, unit: 'FLOP/s' } : rate(moves, 'B/s');
 }
 

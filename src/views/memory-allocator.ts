@@ -171,7 +171,7 @@ function deviceChart(
           moment.stage.replaceAll('_', ' '),
           { count: moment.rank },
           seconds(moment.t_s),
-          ...columns.map(([, of]) => bytesText(of(moment))),
+          ...columns.map(([, bytesOf]) => bytesText(bytesOf(moment))),
         ],
       })),
     },

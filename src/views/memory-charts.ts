@@ -102,13 +102,13 @@ export function reservedChart(data: MemoryResult, gpu: number | null): LinesChar
     name: string,
     color: Series['color'],
     dash: 'solid' | 'dashed',
-    of: (moment: AllocatorMoment) => number | null,
+    bytesOf: (moment: AllocatorMoment) => number | null,
   ): Series => ({
     name,
     color,
     dash,
     points: moments.flatMap((moment) => {
-      const bytes = of(moment);
+      const bytes = bytesOf(moment);
       return bytes === null ? [] : [[moment.t_s, gb(bytes)] as const];
     }),
   });

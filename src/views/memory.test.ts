@@ -24,8 +24,8 @@ const changed = (change: (data: MemoryResult) => void): View => {
   change(copy.data);
   return memoryView(copy);
 };
-const tables = (of: View, id: string): Table[] =>
-  of.sections
+const tables = (shownView: View, id: string): Table[] =>
+  shownView.sections
     .find((section) => section.id === id)!
     .blocks.map((block) => (block.t === 'chart' ? block.behind : block))
     .filter((block): block is Block & Table => block.t === 'table');
@@ -36,8 +36,8 @@ const cells = (table: Table, label: string) =>
     .map(({ cells: all }) =>
       Object.fromEntries(table.columns.map(({ id }, index) => [id, rawValue(all[index]!)])),
     );
-const leadText = (of: View): string =>
-  of.lead
+const leadText = (shownView: View): string =>
+  shownView.lead
     .flatMap((block) => (block.t === 'facts' ? block.items : []))
     .map(({ name, text }) => `${name}: ${plainText(text).replaceAll('\u00a0', ' ')}`)
     .join('\n');

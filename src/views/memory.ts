@@ -107,7 +107,7 @@ function fill(profile: MemoryProfile): Text {
   const room = peak.per_gpu_details.reduce((sum, { total_bytes }) => sum + (total_bytes ?? 0), 0);
   if (peak.total_gb === null)
     return `not measured: ${reasonOf(profile, 'memory_measurements.peak.total_gb')}`;
-  const of: Text =
+  const capacity: Text =
     peak.total_bytes !== null && room > 0
       ? [
           ' of ',
@@ -117,7 +117,7 @@ function fill(profile: MemoryProfile): Text {
           ')',
         ]
       : [];
-  return [{ n: peak.total_gb, unit: 'GB', digits: 4 }, ...of, ` in use${byAll(profile)}`];
+  return [{ n: peak.total_gb, unit: 'GB', digits: 4 }, ...capacity, ` in use${byAll(profile)}`];
 }
 
 /** The three points are of whole GPUs, including other processes. */

@@ -79,29 +79,29 @@ const number = { numeric: true } as const;
 
 /** The live view: GPUs with utilization and power of the last minute, then the host. */
 export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): Block[] {
-  const of = (key: string) => history.get(key) ?? [];
+  const valuesOf = (key: string) => history.get(key) ?? [];
   const powerLine = ({ scope, powerLimitW }: LiveGpu): string => {
-    const power = of(`${scope} power`);
+    const power = valuesOf(`${scope} power`);
     return sparkline(power, powerLimitW ?? Math.max(1, ...power.map((value) => value ?? 0)));
   };
   const columns: ColumnOf<LiveGpu>[] = [
-    { id: 'gpu', head: 'GPU', of: ({ scope }) => scope },
-    { id: 'busy', head: 'busy', ...number, of: (gpu) => whole(gpu.utilizationPercent, '%') },
+    { id: 'gpu', head: 'GPU', cell: ({ scope }) => scope },
+    { id: 'busy', head: 'busy', ...number, cell: (gpu) => whole(gpu.utilizationPercent, '%') },
     {
       id: 'busy_minute',
       head: 'last minute',
       drop: 4,
-      of: ({ scope }) => sparkline(of(`${scope} utilization`), 100),
+      cell: ({ scope }) => sparkline(valuesOf(`${scope} utilization`), 100),
     },
-    { id: 'memory', head: 'mem GiB', ...number, of: memory },
-    { id: 'power', head: 'power', ...number, of: (gpu) => outOf(gpu.powerW, gpu.powerLimitW, 'W') },
-    { id: 'power_minute', head: 'last minute', drop: 1, of: powerLine },
-    { id: 'sm_clock', head: 'SM clock', ...number, of: (gpu) => whole(gpu.smClockMhz, 'MHz') },
-    { id: 'temperature', head: 'temp', ...number, drop: 3, of: (gpu) => whole(gpu.temperatureC, '°C') },
-    { id: 'throttled', head: 'throttled by', wraps: true, of: limited },
-    { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, of: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
-    { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, of: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
-    { id: 'processes', head: 'procs', ...number, drop: 0, of: (gpu) => whole(gpu.processes, '') },
+    { id: 'memory', head: 'mem GiB', ...number, cell: memory },
+    { id: 'power', head: 'power', ...number, cell: (gpu) => outOf(gpu.powerW, gpu.powerLimitW, 'W') },
+    { id: 'power_minute', head: 'last minute', drop: 1, cell: powerLine },
+    { id: 'sm_clock', head: 'SM clock', ...number, cell: (gpu) => whole(gpu.smClockMhz, 'MHz') },
+    { id: 'temperature', head: 'temp', ...number, drop: 3, cell: (gpu) => whole(gpu.temperatureC, '°C') },
+    { id: 'throttled', head: 'throttled by', wraps: true, cell: limited },
+    { id: 'pcie_out', head: 'PCIe out', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieTxMbPerS, 'MB/s') },
+    { id: 'pcie_in', head: 'PCIe in', ...number, drop: 2, cell: (gpu) => whole(gpu.pcieRxMbPerS, 'MB/s') },
+    { id: 'processes', head: 'procs', ...number, drop: 0, cell: (gpu) => whole(gpu.processes, '') },
   ];
   const names = [...new Set(gpus.flatMap(({ name }) => name ?? []))];
   return [
@@ -115,7 +115,7 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
       items: [
         {
           name: 'host',
-          text: hostParts(host, ` ${sparkline(of('host cpu'), 100)}`),
+          text: hostParts(host, ` ${sparkline(valuesOf('host cpu'), 100)}`),
         },
       ],
     },
@@ -147,7 +147,7 @@ const hostParts = (host: LiveHost, line = ''): Part[] => [
 
 /** One log line per second, without missing values. */
 export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
-  const of = (gpu: LiveGpu): Part[] =>
+  const partsOf = (gpu: LiveGpu): Part[] =>
     [
       whole(gpu.utilizationPercent, '%'),
       gpu.memoryUsedBytes === null ? notRead : [...([memory(gpu)].flat() as Part[]), ' GiB'],
@@ -158,7 +158,7 @@ export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
     ].flatMap((text) => (text === notRead ? [] : [' ', ...([text].flat() as Part[])]));
   return [
     `${formatSetting(Math.round(seconds), 's').padStart(7)}  `,
-    ...gpus.flatMap((gpu) => [gpu.scope, ...of(gpu), ' · ']),
+    ...gpus.flatMap((gpu) => [gpu.scope, ...partsOf(gpu), ' · ']),
     'host ',
     ...hostParts(host),
   ];

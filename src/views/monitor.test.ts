@@ -14,8 +14,8 @@ const made = testMonitor();
 const view = monitorView(made);
 const all = (list: readonly Block[]): Block[] =>
   list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
-const section = (of: View, id: string) =>
-  all(of.sections.find((candidate) => candidate.id === id)?.blocks ?? []);
+const section = (shownView: View, id: string) =>
+  all(shownView.sections.find((candidate) => candidate.id === id)?.blocks ?? []);
 const fact = (name: string): string =>
   section(view, 'gpu0')
     .flatMap((block) => (block.t === 'facts' ? block.items : []))

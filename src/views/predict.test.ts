@@ -89,7 +89,14 @@ const result: PredictResult = {
     stages: 35,
     source: 'recorded stages',
   },
-  error: { of: 'table', stages: 2, median: 0.24, worst: 0.24, decode_median: 0.24, decode_worst: 0.24 },
+  error: {
+    predicted_by: 'table',
+    stages: 2,
+    median: 0.24,
+    worst: 0.24,
+    decode_median: 0.24,
+    decode_worst: 0.24,
+  },
 };
 
 const textOf = (data: PredictResult) =>

@@ -67,9 +67,9 @@ const number = { numeric: true } as const;
 
 function shapeColumns<T>(stageOf: (row: T) => PredictStage): ColumnOf<T>[] {
   return [
-    { id: 'phase', head: '', of: (row) => stageOf(row).phase },
-    { id: 'batch_size', head: 'batch', ...number, of: (row) => ({ count: stageOf(row).batch_size }) },
-    { id: 'context_len', head: 'context', ...number, of: (row) => ({ count: stageOf(row).context_len }) },
+    { id: 'phase', head: '', cell: (row) => stageOf(row).phase },
+    { id: 'batch_size', head: 'batch', ...number, cell: (row) => ({ count: stageOf(row).batch_size }) },
+    { id: 'context_len', head: 'context', ...number, cell: (row) => ({ count: stageOf(row).context_len }) },
   ];
 }
 
@@ -79,14 +79,14 @@ function stageTable({ stages, table }: PredictResult): Block {
       id: 'predicted_ms',
       head: 'predicted',
       ...number,
-      of: ({ predicted_ms, beyond_table_share: beyond }) =>
+      cell: ({ predicted_ms, beyond_table_share: beyond }) =>
         (beyond ?? 0) > farShare ? [{ figure: predicted_ms }, ' ~'] : { figure: predicted_ms },
     },
     {
       id: 'predicted_error',
       head: 'error',
       ...number,
-      of: ({ predicted_error: error }) =>
+      cell: ({ predicted_error: error }) =>
         error === null ? { missing: 'error of its kernels unknown' } : ['± ', { n: error, unit: 'ratio' }],
     },
   ];
@@ -95,7 +95,7 @@ function stageTable({ stages, table }: PredictResult): Block {
       id: 'launched_range_ms',
       head: 'expected',
       ...number,
-      of: ({ launched_range_ms: range }) =>
+      cell: ({ launched_range_ms: range }) =>
         range === null
           ? { missing: 'not calibrated for this engine and device' }
           : [{ n: range[0], unit: 'ms' }, '–', { n: range[1], unit: 'ms' }],
@@ -105,7 +105,7 @@ function stageTable({ stages, table }: PredictResult): Block {
     'Time per stage',
     [
       ...shapeColumns((stage: PredictStage) => stage),
-      { id: 'roofline_ms', head: 'roofline', ...number, of: ({ roofline_ms: figure }) => ({ figure }) },
+      { id: 'roofline_ms', head: 'roofline', ...number, cell: ({ roofline_ms: figure }) => ({ figure }) },
       ...(table
         ? []
         : [
@@ -113,15 +113,15 @@ function stageTable({ stages, table }: PredictResult): Block {
               id: 'roofline_serial_ms',
               head: 'serial',
               ...number,
-              of: ({ roofline_serial_ms: figure }: PredictStage) => ({ figure }),
+              cell: ({ roofline_serial_ms: figure }: PredictStage) => ({ figure }),
             },
           ]),
-      { id: 'launched_ms', head: 'launched', ...number, of: ({ launched_ms: figure }) => ({ figure }) },
+      { id: 'launched_ms', head: 'launched', ...number, cell: ({ launched_ms: figure }) => ({ figure }) },
       ...(table ? byTable : byRoofs),
       {
         id: 'bound',
         head: 'bound',
-        of: ({ limited_by: limit, bound }) =>
+        cell: ({ limited_by: limit, bound }) =>
           limit === 'host' ? 'host' : (bound ?? { missing: 'roof unknown' }),
       },
     ],
@@ -161,28 +161,33 @@ const measuredTable = (rows: readonly Compared[], { table }: PredictResult): Blo
     'Prediction compared with measurement',
     [
       ...shapeColumns(({ stage }: Compared) => stage),
-      { id: 'measured_ms', head: 'measured', ...number, of: ({ measured }) => ({ figure: measured.ms }) },
+      { id: 'measured_ms', head: 'measured', ...number, cell: ({ measured }) => ({ figure: measured.ms }) },
       {
         id: table ? 'predicted_ms' : 'launched_ms',
         head: table ? 'by table' : 'launched',
         ...number,
-        of: ({ stage }) => ({ figure: table ? stage.predicted_ms : stage.launched_ms }),
+        cell: ({ stage }) => ({ figure: table ? stage.predicted_ms : stage.launched_ms }),
       },
       {
         id: table ? 'table_ratio' : 'launched_ratio',
         head: 'ratio',
         ...number,
-        of: ({ measured }) => times(table ? measured.table_ratio : measured.launched_ratio),
+        cell: ({ measured }) => times(table ? measured.table_ratio : measured.launched_ratio),
       },
-      { id: 'roofline_ms', head: 'roofline', ...number, of: ({ stage }) => ({ figure: stage.roofline_ms }) },
+      {
+        id: 'roofline_ms',
+        head: 'roofline',
+        ...number,
+        cell: ({ stage }) => ({ figure: stage.roofline_ms }),
+      },
       {
         id: 'roofline_ratio',
         head: 'roofline ratio',
         drop: 0,
         ...number,
-        of: ({ measured }) => times(measured.roofline_ratio),
+        cell: ({ measured }) => times(measured.roofline_ratio),
       },
-      { id: 'what', head: 'of', wraps: true, of: ({ measured }) => measured.what },
+      { id: 'what', head: 'of', wraps: true, cell: ({ measured }) => measured.what },
     ],
     rows,
   );
@@ -218,7 +223,7 @@ function errorText({ error }: PredictResult): Block[] {
     {
       t: 'text',
       text: [
-        `Error of ${error.of === 'table' ? 'the table' : 'the launched time'}: median `,
+        `Error of ${error.predicted_by === 'table' ? 'the table' : 'the launched time'}: median `,
         share(median),
         ', worst ',
         share(worst),
@@ -239,16 +244,16 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
     tableOf(
       'Each case predicted from all others',
       [
-        { id: 'kernel', head: 'leave-one-out', of: ({ kernel }) => kernel },
-        { id: 'cases', head: 'cases', ...number, of: ({ cases }) => ({ count: cases }) },
+        { id: 'kernel', head: 'leave-one-out', cell: ({ kernel }) => kernel },
+        { id: 'cases', head: 'cases', ...number, cell: ({ cases }) => ({ count: cases }) },
         {
           id: 'median_error',
           head: 'median error',
           ...number,
-          of: ({ median_error: n }) => ({ n, unit: 'ratio' }),
+          cell: ({ median_error: n }) => ({ n, unit: 'ratio' }),
         },
-        { id: 'worst_error', head: 'worst', ...number, of: ({ worst_error: n }) => ({ n, unit: 'ratio' }) },
-        { id: 'worst_case', head: 'at', wraps: true, of: ({ worst_case: at }) => at },
+        { id: 'worst_error', head: 'worst', ...number, cell: ({ worst_error: n }) => ({ n, unit: 'ratio' }) },
+        { id: 'worst_case', head: 'at', wraps: true, cell: ({ worst_case: at }) => at },
       ],
       table.validation,
     ),

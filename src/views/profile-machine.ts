@@ -20,8 +20,8 @@ const figureTable = (title: string, rows: readonly [name: string, figure: Figure
   tableOf(
     title,
     [
-      { id: 'figure', head: '', of: ([name]) => name },
-      { id: 'value', head: 'mean', numeric: true, of: ([, figure]) => spread(figure) },
+      { id: 'figure', head: '', cell: ([name]) => name },
+      { id: 'value', head: 'mean', numeric: true, cell: ([, figure]) => spread(figure) },
     ],
     rows,
   );
@@ -54,11 +54,11 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
       behind: tableOf(
         'Measured points',
         [
-          { id: 'stage', head: 'stage', of: ({ stage }) => stage },
+          { id: 'stage', head: 'stage', cell: ({ stage }) => stage },
           {
             id: 'class',
             head: 'class',
-            of: (point) =>
+            cell: (point) =>
               linked(
                 places?.get(pointPlace(point.stage, point.class)),
                 point.class === null ? 'whole stage' : classLabels[point.class],
@@ -68,13 +68,13 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
             id: 'flop_per_byte',
             head: 'FLOP/byte',
             numeric: true,
-            of: ({ intensity }) => ({ n: intensity, unit: '' }),
+            cell: ({ intensity }) => ({ n: intensity, unit: '' }),
           },
           {
             id: 'flops_per_s',
             head: 'achieved',
             numeric: true,
-            of: (point) => ({ n: point.flops_per_s, unit: 'FLOP/s' }),
+            cell: (point) => ({ n: point.flops_per_s, unit: 'FLOP/s' }),
           },
         ],
         rooflinePoints(data),
@@ -118,8 +118,8 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       behind: tableOf(
         'At most 100 samples, evenly spread',
         [
-          { id: 'time_ms', head: 'time', numeric: true, of: ({ t_ms }) => ms(t_ms) },
-          { id: 'bytes', head: 'resident', numeric: true, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+          { id: 'time_ms', head: 'time', numeric: true, cell: ({ t_ms }) => ms(t_ms) },
+          { id: 'bytes', head: 'resident', numeric: true, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
         ],
         thinned(memory.series, 100),
       ),
@@ -132,9 +132,9 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
         tableOf(
           'Phases',
           [
-            { id: 'phase', head: 'phase', of: ({ label }) => label },
-            { id: 'from_ms', head: 'from', numeric: true, of: ({ start_ms }) => ms(start_ms) },
-            { id: 'to_ms', head: 'to', numeric: true, of: ({ end_ms }) => ms(end_ms) },
+            { id: 'phase', head: 'phase', cell: ({ label }) => label },
+            { id: 'from_ms', head: 'from', numeric: true, cell: ({ start_ms }) => ms(start_ms) },
+            { id: 'to_ms', head: 'to', numeric: true, cell: ({ end_ms }) => ms(end_ms) },
           ],
           memory.phases,
         ),
@@ -143,13 +143,13 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     tableOf(
       'Memory points',
       [
-        { id: 'point', head: 'point', of: ([name]) => name },
-        { id: 'bytes', head: 'memory', numeric: true, of: ([, figure]) => ({ figure }) },
+        { id: 'point', head: 'point', cell: ([name]) => name },
+        { id: 'bytes', head: 'memory', numeric: true, cell: ([, figure]) => ({ figure }) },
         {
           id: 'source',
           head: 'measured by',
           wraps: true,
-          of: ([, figure]) => (figure.value === null ? { missing: figure.reason.text } : figure.source),
+          cell: ([, figure]) => (figure.value === null ? { missing: figure.reason.text } : figure.source),
         },
       ],
       points,
@@ -163,10 +163,10 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       : tableOf(
           'Parts of the peak; the residual has no evidence',
           [
-            { id: 'part', head: 'part of the peak', of: ({ component }) => componentNames[component] },
-            { id: 'bytes', head: 'memory', numeric: true, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
-            { id: 'confidence', head: 'confidence', of: ({ confidence }) => confidence },
-            { id: 'evidence', head: 'evidence', wraps: true, of: ({ evidence }) => evidence },
+            { id: 'part', head: 'part of the peak', cell: ({ component }) => componentNames[component] },
+            { id: 'bytes', head: 'memory', numeric: true, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+            { id: 'confidence', head: 'confidence', cell: ({ confidence }) => confidence },
+            { id: 'evidence', head: 'evidence', wraps: true, cell: ({ evidence }) => evidence },
           ],
           memoryParts(memory),
         ),

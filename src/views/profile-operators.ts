@@ -162,18 +162,18 @@ function topOperators(kind: string, { top_operators: all, instances }: Breakdown
     tableOf(
       title,
       [
-        { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
-        { id: 'type', head: 'type', drop: 2, detail: true, of: ({ op_type }) => op_type },
-        { id: 'class', head: 'class', of: (operator) => classLabels[operator.class] },
-        { id: 'layer', head: 'layer', drop: 3, detail: true, of: ({ layer }) => layerText(layer) },
-        { id: 'calls', head: 'calls', numeric: true, of: ({ calls }) => ({ count: calls }) },
-        { id: 'time_ms', head: 'time', numeric: true, of: (operator) => ms(operator.ms) },
-        { id: 'share', head: 'share', numeric: true, of: (operator) => share(operator.share) },
+        { id: 'operator', head: 'operator', wraps: true, cell: ({ name }) => ({ code: name }) },
+        { id: 'type', head: 'type', drop: 2, detail: true, cell: ({ op_type }) => op_type },
+        { id: 'class', head: 'class', cell: (operator) => classLabels[operator.class] },
+        { id: 'layer', head: 'layer', drop: 3, detail: true, cell: ({ layer }) => layerText(layer) },
+        { id: 'calls', head: 'calls', numeric: true, cell: ({ calls }) => ({ count: calls }) },
+        { id: 'time_ms', head: 'time', numeric: true, cell: (operator) => ms(operator.ms) },
+        { id: 'share', head: 'share', numeric: true, cell: (operator) => share(operator.share) },
         {
           id: 'input_shapes',
           head: 'input shapes',
           drop: 1,
-          of: ({ input_shapes: shapes }) =>
+          cell: ({ input_shapes: shapes }) =>
             shapes === null ? { missing: 'shapes were not recorded' } : { code: shapesText(shapes) },
         },
       ],

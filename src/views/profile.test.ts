@@ -17,8 +17,8 @@ const made = testProfile();
 const view = profileView(made);
 const all = (list: readonly Block[]): Block[] =>
   list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
-const tables = (id: string, of = view): Table[] =>
-  all(of.sections.find((section) => section.id === id)?.blocks ?? []).flatMap((block) =>
+const tables = (id: string, shownView = view): Table[] =>
+  all(shownView.sections.find((section) => section.id === id)?.blocks ?? []).flatMap((block) =>
     block.t === 'table' ? [block] : block.t === 'chart' && block.behind.t === 'table' ? [block.behind] : [],
   );
 const numbers = (table: Table, column: string) => {
@@ -106,7 +106,7 @@ describe('the terminal', () => {
 });
 
 describe('the page', () => {
-  const page = (of = view) => pageOfView(of, { clientScript, explain: testExplain() });
+  const page = (shownView = view) => pageOfView(shownView, { clientScript, explain: testExplain() });
   const drawn = (html: string) => [...html.matchAll(/data-chart="(\w+)"/g)].map(([, name]) => name);
 
   test('starts with the explanation; every chart has a table behind it', () => {

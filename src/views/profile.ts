@@ -131,7 +131,7 @@ const noStage = (kind: string) => missing('no_stage', `no ${kind} stage was reco
 
 function cards(data: ProfileResult) {
   const { latency, memory, stages } = data;
-  const of = (kind: 'prefill' | 'decode') =>
+  const tokensPerS = (kind: 'prefill' | 'decode') =>
     stages.find((stage) => stage.kind === kind)?.tokens_per_s ?? noStage(kind);
   const card = (label: string, figure: Figure) => ({ label, value: { figure }, note: formatSpread(figure) });
   return [
@@ -139,8 +139,8 @@ function cards(data: ProfileResult) {
     card('time per output token', latency.tpot_ms),
     card('end to end', latency.e2e_ms),
     card('peak memory', memory?.peak_bytes ?? missing('no_memory', 'memory was not sampled')),
-    card('prefill throughput', of('prefill')),
-    card('decode throughput', of('decode')),
+    card('prefill throughput', tokensPerS('prefill')),
+    card('decode throughput', tokensPerS('decode')),
     utilizationCard('prefill', data, 'MFU'),
     utilizationCard('decode', data, 'MBU'),
   ];
@@ -170,30 +170,30 @@ function stageSection({ stages }: ProfileResult): Section {
       tableOf(
         'Times without a profiler; intervals are over launches',
         [
-          { id: 'stage', head: 'stage', of: stageText },
+          { id: 'stage', head: 'stage', cell: stageText },
           {
             id: 'duration_ms',
             head: 'time',
             numeric: true,
-            of: ({ duration_ms }) => ({ figure: duration_ms, spread: 'interval' }),
+            cell: ({ duration_ms }) => ({ figure: duration_ms, spread: 'interval' }),
           },
           {
             id: 'tokens_per_s',
             head: 'throughput',
             numeric: true,
             drop: 2,
-            of: (stage) => ({ figure: stage.tokens_per_s }),
+            cell: (stage) => ({ figure: stage.tokens_per_s }),
           },
           {
             id: 'roofline_ms',
             head: 'roofline',
             numeric: true,
             drop: 1,
-            of: (stage) => ({ figure: stage.roofline_ms }),
+            cell: (stage) => ({ figure: stage.roofline_ms }),
           },
-          { id: 'mfu', head: 'MFU', numeric: true, of: ({ mfu }) => ({ figure: mfu, utilization: true }) },
-          { id: 'mbu', head: 'MBU', numeric: true, of: ({ mbu }) => ({ figure: mbu, utilization: true }) },
-          { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? '' },
+          { id: 'mfu', head: 'MFU', numeric: true, cell: ({ mfu }) => ({ figure: mfu, utilization: true }) },
+          { id: 'mbu', head: 'MBU', numeric: true, cell: ({ mbu }) => ({ figure: mbu, utilization: true }) },
+          { id: 'bound', head: 'bound', cell: ({ bound }) => bound ?? '' },
         ],
         stages,
       ),
@@ -206,8 +206,8 @@ function stageSection({ stages }: ProfileResult): Section {
           ...stages.map((stage) => ({ id: stage.kind, head: stageText(stage), numeric: true })),
         ],
         rows: [
-          ...details.map(([name, of]) => ({
-            cells: [name, ...stages.map((stage): Text => ({ figure: of(stage) }))],
+          ...details.map(([name, figureOf]) => ({
+            cells: [name, ...stages.map((stage): Text => ({ figure: figureOf(stage) }))],
           })),
           { cells: ['bandwidth level', ...stages.map(({ bandwidth_level: level }) => level ?? '')] },
           { cells: ['instances', ...stages.map(({ instances }): Text => ({ count: instances }))] },
@@ -311,8 +311,8 @@ const meanings: readonly [term: string, text: string][] = [
 ];
 
 function allFigures(result: ProfileResult): [string, Figure][] {
-  const prefixed = (prefix: string, of: object): [string, Figure][] =>
-    Object.entries(of).flatMap(([key, value]): [string, Figure][] =>
+  const prefixed = (prefix: string, figures: object): [string, Figure][] =>
+    Object.entries(figures).flatMap(([key, value]): [string, Figure][] =>
       typeof value === 'object' && value !== null && 'value' in value
         ? [[`${prefix}.${key}`, value as Figure]]
         : [],
@@ -338,13 +338,13 @@ const definitions = (data: ProfileResult): Section => ({
         tableOf(
           'Figures by their names in the JSON document',
           [
-            { id: 'figure', head: 'figure', of: ([name]) => ({ code: name }) },
-            { id: 'value', head: 'value', numeric: true, of: ([, figure]) => ({ figure, spread: true }) },
+            { id: 'figure', head: 'figure', cell: ([name]) => ({ code: name }) },
+            { id: 'value', head: 'value', numeric: true, cell: ([, figure]) => ({ figure, spread: true }) },
             {
               id: 'source',
               head: 'source, or reason if missing',
               wraps: true,
-              of: ([, figure]) => (figure.value === null ? figure.reason.text : figure.source),
+              cell: ([, figure]) => (figure.value === null ? figure.reason.text : figure.source),
             },
           ],
           allFigures(data),

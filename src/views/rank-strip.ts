@@ -20,7 +20,7 @@ interface RankRow {
   aboveMedian: number | null;
   step: Text | null;
   slowest: number;
-  of: number;
+  known: number;
 }
 
 /** Link to the steps of a rank, on pages with a timeline. @param steps numbers from 1 */
@@ -52,7 +52,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
       aboveMedian: top === null ? null : shares[top]!,
       step: top === null ? null : stepText(placeOf(rank, rankSteps.steps[top]!), names[top]!),
       slowest: shares.filter((share, at) => share !== null && share > 0 && share === most[at]).length,
-      of: known.length,
+      known: known.length,
     };
   });
   return {
@@ -101,19 +101,20 @@ const stepText = (link: string | undefined, text: string): Text =>
 const none = { missing: 'the rank has no such step' } as const;
 
 const rankColumns: readonly ColumnOf<RankRow>[] = [
-  { id: 'rank', head: 'rank', numeric: true, of: ({ rank }) => ({ count: rank }) },
+  { id: 'rank', head: 'rank', numeric: true, cell: ({ rank }) => ({ count: rank }) },
   {
     id: 'own_ms',
     head: 'own time, mean',
     numeric: true,
-    of: ({ mean_ms: mean }) => (mean === null ? none : { n: mean, unit: 'ms' }),
+    cell: ({ mean_ms: mean }) => (mean === null ? none : { n: mean, unit: 'ms' }),
   },
   {
     id: 'longest_beyond_median',
     head: 'most beyond the median',
     numeric: true,
-    of: ({ aboveMedian }) => (aboveMedian === null ? none : { n: aboveMedian, unit: 'ratio', signed: true }),
+    cell: ({ aboveMedian }) =>
+      aboveMedian === null ? none : { n: aboveMedian, unit: 'ratio', signed: true },
   },
-  { id: 'longest_step', head: 'in step', of: ({ step }) => step ?? none },
-  { id: 'slowest', head: 'slowest rank in', of: ({ slowest, of }) => `${slowest} of ${of}` },
+  { id: 'longest_step', head: 'in step', cell: ({ step }) => step ?? none },
+  { id: 'slowest', head: 'slowest rank in', cell: ({ slowest, known }) => `${slowest} of ${known}` },
 ];

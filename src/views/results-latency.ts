@@ -44,12 +44,12 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
         behind: tableOf(
           title,
           [
-            { id: 'load', head: 'load', wraps: true, of: ({ label }) => label },
+            { id: 'load', head: 'load', wraps: true, cell: ({ label }) => label },
             ...drawn.map(({ id, name }) => ({
               id: `${id}_ms`,
               head: name,
               numeric: true,
-              of: ({ point }: LabeledPoint): Text => {
+              cell: ({ point }: LabeledPoint): Text => {
                 const found = ourStatistic(point, metric, id);
                 return found ? { n: found.value, unit: 'ms' } : { missing: 'not in the file' };
               },

@@ -113,18 +113,18 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
 /** Times of empty kernels, by the events they are measured between. */
 const latencies = ({ launch, launch_device, launch_round_trip, graph_node }: MeasuredGpu) =>
   [
-    { name: 'launch', what: 'of host time', of: launch },
-    { name: 'launch', what: 'from kernel to kernel', of: launch_device },
-    { name: 'launch', what: 'until the host sees completion', of: launch_round_trip },
-    { name: 'graph node', what: 'from kernel to kernel', of: graph_node },
-  ].flatMap(({ of, ...rest }) => (of === null ? [] : [{ ...rest, of }]));
+    { name: 'launch', what: 'of host time', latency: launch },
+    { name: 'launch', what: 'from kernel to kernel', latency: launch_device },
+    { name: 'launch', what: 'until the host sees completion', latency: launch_round_trip },
+    { name: 'graph node', what: 'from kernel to kernel', latency: graph_node },
+  ].flatMap(({ latency, ...rest }) => (latency === null ? [] : [{ ...rest, latency }]));
 
 function gpuFacts(gpu: MeasuredGpu): Block {
   const { l2, host_links, sheet } = gpu;
   const times = (name: string): Text[] =>
     latencies(gpu)
-      .filter((latency) => latency.name === name)
-      .map(({ of, what }) => [{ n: of.ns, unit: 'ns' }, ` ${what}`]);
+      .filter((entry) => entry.name === name)
+      .map(({ latency, what }) => [{ n: latency.ns, unit: 'ns' }, ` ${what}`]);
   const links = host_links.map((link): Text => [
     `${link.direction.replaceAll('-', ' ')} ${link.pinned ? 'pinned' : 'pageable'} `,
     { n: link.bytes_per_s, unit: 'B/s' },
@@ -165,9 +165,9 @@ const methods = (gpu: MeasuredGpu): Block[] =>
           blocks: [
             {
               t: 'facts',
-              items: latencies(gpu).map(({ name, what, of }) => ({
+              items: latencies(gpu).map(({ name, what, latency }) => ({
                 name: `${name}: ${what}`,
-                text: `${of.method} (${clocks[of.method]})`,
+                text: `${latency.method} (${clocks[latency.method]})`,
               })),
             },
           ],

@@ -29,7 +29,8 @@ const cpuView = rooflineView(
   }),
 );
 const isTable = (block: Block): block is Block & Table => block.t === 'table';
-const section = (of: View, id: string) => of.sections.find((candidate) => candidate.id === id)!.blocks;
+const section = (shownView: View, id: string) =>
+  shownView.sections.find((candidate) => candidate.id === id)!.blocks;
 const facts = (blocks: readonly Block[]) =>
   blocks.flatMap((block) =>
     block.t === 'facts'
@@ -91,8 +92,8 @@ test.each([
   ['GPU', view, 80],
   ['GPU', view, 120],
   ['CPU', cpuView, 80],
-] as const)('the summary of a %s fits %#: %i columns', (_, of, width) => {
-  const lines = terminalView(of, { width }).split('\n');
+] as const)('the summary of a %s fits %#: %i columns', (_, shownView, width) => {
+  const lines = terminalView(shownView, { width }).split('\n');
   expect(lines.filter((line) => [...line].length > width)).toEqual([]);
   expect(lines.length).toBeLessThanOrEqual(40);
 });

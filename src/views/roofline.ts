@@ -7,9 +7,9 @@ import { plural, formatDuration } from '../vocabulary/format.js';
 /** Measured rooflines of the GPUs, of the CPU, or both. */
 export function rooflineView(document: Document<RooflineData>): View {
   const { roofline: cpu, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
-  const when = (of: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [
-    `${of.measured_at.slice(0, 16).replace('T', ' ')} UTC${old ? ` (${age(ageS)})` : ''}, in `,
-    { n: of.seconds * 1e3, unit: 'ms' },
+  const when = (measured: { measured_at: string; seconds: number }, old: boolean, ageS: number): Text => [
+    `${measured.measured_at.slice(0, 16).replace('T', ' ')} UTC${old ? ` (${age(ageS)})` : ''}, in `,
+    { n: measured.seconds * 1e3, unit: 'ms' },
   ];
   return {
     command: 'roofline',

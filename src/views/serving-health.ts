@@ -9,10 +9,10 @@ const cancelled = 'cancelled';
 
 /** Failed requests by kind; nothing without failures. */
 export function failureSections(points: readonly ServingPoint[]): Section[] {
-  const rows = points.flatMap(({ load: of, requests }): Row[] => [
+  const rows = points.flatMap(({ load: pointLoad, requests }): Row[] => [
     ...requests.failures.map(({ kind, count, example }) => ({
       cells: [
-        loadLabel(of),
+        loadLabel(pointLoad),
         kind.replaceAll('_', ' '),
         { count },
         requests.counted > 0
@@ -25,7 +25,7 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
       ? [
           {
             cells: [
-              loadLabel(of),
+              loadLabel(pointLoad),
               cancelled,
               { count: requests.cancelled },
               { missing: 'they are not among the measured requests' },
@@ -66,7 +66,8 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
 
 type Of = readonly [id: string, name: string, of: (point: ServingPoint) => Figure];
 
-const figureColumns = (of: readonly Of[]): Column[] => of.map(([id, head]) => ({ id, head, numeric: true }));
+const figureColumns = (columns: readonly Of[]): Column[] =>
+  columns.map(([id, head]) => ({ id, head, numeric: true }));
 
 /** A count without its unit, which is in the column head. */
 const counted = (figure: Figure): Text =>
@@ -106,7 +107,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
           point.load.concurrency === null
             ? { missing: 'no limit was set' }
             : { count: point.load.concurrency },
-          ...tokenFigures.map(([, , of]) => counted(of(point))),
+          ...tokenFigures.map(([, , figureOf]) => counted(figureOf(point))),
           { count: point.tokens.shorter },
           { count: point.tokens.longer },
           { count: point.tokens.chunks_not_tokens },
@@ -149,9 +150,9 @@ export const clientSection = (points: readonly ServingPoint[]): Section => ({
         { id: 'cpu_cores', head: 'CPU cores', numeric: true, drop: 2 },
         { id: 'client_bound', head: 'client-bound', wraps: true },
       ],
-      rows: points.map(({ load: of, client }) => ({
+      rows: points.map(({ load: pointLoad, client }) => ({
         cells: [
-          loadLabel(of),
+          loadLabel(pointLoad),
           { count: client.threads },
           ms(client.send_lag_p50_ms),
           ms(client.send_lag_p99_ms),
@@ -176,14 +177,16 @@ const serverFigures: readonly Of[] = [
 
 export function serverSection({ target }: ServingResult, points: readonly ServingPoint[]): Section {
   const { metrics_url: url, server } = target;
-  const known = points.some((point) => serverFigures.some(([, , of]) => of(point).value !== null));
+  const known = points.some((point) =>
+    serverFigures.some(([, , figureOf]) => figureOf(point).value !== null),
+  );
   const table: Block = {
     t: 'table',
     title: 'By load',
     reasons: true,
     columns: [load, ...figureColumns(serverFigures)],
     rows: points.map((point) => ({
-      cells: [loadLabel(point.load), ...serverFigures.map(([, , of]) => counted(of(point)))],
+      cells: [loadLabel(point.load), ...serverFigures.map(([, , figureOf]) => counted(figureOf(point)))],
     })),
   };
   return {

@@ -14,7 +14,7 @@ import {
 const load: Column = { id: 'load', head: 'load' };
 
 interface StatisticColumn extends Column {
-  of: (spread: Spread) => Text;
+  text: (spread: Spread) => Text;
 }
 
 const statistic = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', drop?: number) => ({
@@ -22,19 +22,19 @@ const statistic = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', 
   head: name,
   numeric: true,
   ...(drop === undefined ? {} : { drop }),
-  of: ({ [name]: n }: Spread): Text =>
+  text: ({ [name]: n }: Spread): Text =>
     n === null ? { missing: 'fewer than two values' } : { n, unit: 'ms' },
 });
 
 const statistics: readonly StatisticColumn[] = [
-  { id: 'n', head: 'n', numeric: true, drop: 3, of: ({ n }) => ({ count: n }) },
+  { id: 'n', head: 'n', numeric: true, drop: 3, text: ({ n }) => ({ count: n }) },
   statistic('mean'),
   {
     id: 'ci95_ms',
     head: '95 % interval',
     numeric: true,
     drop: 2,
-    of: ({ ci95 }) =>
+    text: ({ ci95 }) =>
       ci95 === null
         ? { missing: 'fewer than 20 values' }
         : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
@@ -70,11 +70,11 @@ function latencyTable(data: ServingResult, points: readonly ServingPoint[], metr
     title: bound === null ? title : [title, '; SLO ', { n: bound, unit: 'ms' }],
     reasons: true,
     columns: [load, ...statistics],
-    rows: points.map(({ load: of, latency: { [metric]: spread } }) => ({
+    rows: points.map(({ load: pointLoad, latency: { [metric]: spread } }) => ({
       cells: [
-        loadLabel(of),
+        loadLabel(pointLoad),
         ...statistics.map((column) =>
-          'value' in spread ? { missing: spread.reason.text } : column.of(spread),
+          'value' in spread ? { missing: spread.reason.text } : column.text(spread),
         ),
       ],
     })),
@@ -105,7 +105,10 @@ export const throughputSection = (data: ServingResult, points: readonly ServingP
         reasons: true,
         columns: [load, ...rates.map(({ id, name }): Column => ({ id, head: name, numeric: true }))],
         rows: points.map((point) => ({
-          cells: [loadLabel(point.load), ...rates.map(({ of }) => ({ figure: of(point), spread: true }))],
+          cells: [
+            loadLabel(point.load),
+            ...rates.map(({ figure }) => ({ figure: figure(point), spread: true })),
+          ],
         })),
       },
     })),

@@ -45,10 +45,14 @@ export function sloBound({ slo }: ServingResult, metric: LatencyId): number | nu
 interface Rate {
   id: keyof typeof rateLabels;
   name: string;
-  of: (point: ServingPoint) => Figure;
+  figure: (point: ServingPoint) => Figure;
 }
 
-const rate = (id: Rate['id'], of: Rate['of']): Rate => ({ id, name: rateLabels[id], of });
+const rate = (id: Rate['id'], figureOf: Rate['figure']): Rate => ({
+  id,
+  name: rateLabels[id],
+  figure: figureOf,
+});
 
 /** Rates in each part of the throughput chart. */
 const rateParts = {
@@ -72,7 +76,7 @@ export type RatePart = keyof typeof rateParts;
 
 /** Rates of a part that any load has. */
 export const knownRates = ({ points }: ServingResult, part: RatePart): Rate[] =>
-  rateParts[part].rates.filter(({ of }) => points.some((point) => of(point).value !== null));
+  rateParts[part].rates.filter(({ figure }) => points.some((point) => figure(point).value !== null));
 
 /** Title of the load axis. */
 function loadAxis(points: readonly ServingPoint[]): string {
@@ -116,11 +120,11 @@ export function rateChart(data: ServingResult, part: RatePart): LinesChart {
   const points = byLoad(data);
   return overLoads(points, {
     unit: rateParts[part].unit,
-    series: knownRates(data, part).map(({ name, of }, index) => ({
+    series: knownRates(data, part).map(({ name, figure: figureOf }, index) => ({
       name,
       ...lineMark(index),
       points: points.map((point, at): Point => {
-        const figure = of(point);
+        const figure = figureOf(point);
         return figure.value === null ? [at, null] : [at, figure.value, { ci95: figure.ci95 ?? null }];
       }),
     })),

@@ -110,8 +110,8 @@ test('stages and the waterfall come before the loads', () => {
   expect(found).toEqual(found.toSorted((a, b) => a - b));
 });
 
-const labels = (of = testServing()) =>
-  servingView(of)
+const labels = (document = testServing()) =>
+  servingView(document)
     .sections.flatMap(({ blocks }) => blocks)
     .flatMap((block) => (block.t === 'chart' ? [block.title] : []));
 

@@ -113,24 +113,24 @@ function failureAnswer(points: readonly ServingPoint[]): Text {
 
 const ms = (n: number | null) => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
 
-const most = (points: readonly ServingPoint[], of: (point: ServingPoint) => Figure) =>
+const most = (points: readonly ServingPoint[], figureOf: (point: ServingPoint) => Figure) =>
   points
-    .filter((point) => of(point).value !== null)
-    .toSorted((a, b) => of(b).value! - of(a).value!)
+    .filter((point) => figureOf(point).value !== null)
+    .toSorted((a, b) => figureOf(b).value! - figureOf(a).value!)
     .at(0);
 
 /** Latency of the lowest load, throughput of the best load. */
 function cards(points: readonly ServingPoint[]): { label: string; value: Text; note: Text }[] {
   const [lowestLoad] = points;
   if (!lowestLoad) return [];
-  const latency = (label: string, of: Distribution) =>
-    'value' in of
+  const latency = (label: string, distribution: Distribution) =>
+    'value' in distribution
       ? []
       : [
           {
             label,
-            value: ms(of.p50),
-            note: [`${loadLabel(lowestLoad.load)}; p99 `, ms(of.p99)] as Text,
+            value: ms(distribution.p50),
+            note: [`${loadLabel(lowestLoad.load)}; p99 `, ms(distribution.p99)] as Text,
           },
         ];
   const fastest = most(points, ({ throughput }) => throughput.output_tokens_per_s);
@@ -163,7 +163,7 @@ const bare = (figure: Figure): Text =>
   figure.value === null ? { figure } : { n: figure.value, unit: figure.unit, bare: true };
 
 interface LoadColumn extends Column {
-  of: (point: ServingPoint) => Text;
+  cell: (point: ServingPoint) => Text;
 }
 
 const latencyColumn = (
@@ -176,17 +176,17 @@ const latencyColumn = (
   head: `${name} ${percentile}`,
   numeric: true,
   drop,
-  of: ({ latency }) => statistic(latency[metric], percentile),
+  cell: ({ latency }) => statistic(latency[metric], percentile),
 });
 
-const statistic = (of: Distribution, name: 'p50' | 'p99'): Text =>
-  'value' in of ? { missing: of.reason.text } : { n: of[name], unit: 'ms' };
+const statistic = (distribution: Distribution, name: 'p50' | 'p99'): Text =>
+  'value' in distribution ? { missing: distribution.reason.text } : { n: distribution[name], unit: 'ms' };
 
 /** One row per load; latencies are over successful measured requests. */
 function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
   const columns: LoadColumn[] = [
-    { id: 'load', head: 'load', of: ({ load }) => loadLabel(load) },
-    { id: 'ok', head: 'ok', numeric: true, of: ({ requests }) => ({ count: requests.ok }) },
+    { id: 'load', head: 'load', cell: ({ load }) => loadLabel(load) },
+    { id: 'ok', head: 'ok', numeric: true, cell: ({ requests }) => ({ count: requests.ok }) },
     ...(points.some(({ requests }) => requests.failed > 0) ? [failed] : []),
     ...(slo ? sloColumns : []),
     ...(points.some(({ client }) => client.bound) ? [clientBound] : []),
@@ -195,13 +195,13 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
       head: 'req/s',
       numeric: true,
       drop: 0,
-      of: ({ throughput }) => bare(throughput.requests_per_s),
+      cell: ({ throughput }) => bare(throughput.requests_per_s),
     },
     {
       id: 'output_tokens_per_s',
       head: 'tok/s',
       numeric: true,
-      of: ({ throughput }) => bare(throughput.output_tokens_per_s),
+      cell: ({ throughput }) => bare(throughput.output_tokens_per_s),
     },
     latencyColumn('ttft', 'TTFT', 'p50', 7),
     latencyColumn('ttft', 'TTFT', 'p99', 6),
@@ -215,7 +215,7 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
     title: 'Latencies are over the measured requests that succeeded; tok/s are output tokens',
     reasons: true,
     columns,
-    rows: points.map((point) => ({ cells: columns.map(({ of }) => of(point)) })),
+    rows: points.map((point) => ({ cells: columns.map(({ cell }) => cell(point)) })),
     brief: 8,
   };
 }
@@ -224,7 +224,7 @@ const failed: LoadColumn = {
   id: 'failed',
   head: 'failed',
   numeric: true,
-  of: ({ requests }) =>
+  cell: ({ requests }) =>
     requests.failed > 0 ? { text: String(requests.failed), tone: 'fault' } : { count: 0 },
 };
 
@@ -232,7 +232,7 @@ const clientBound: LoadColumn = {
   id: 'client_bound',
   head: 'client-bound',
   drop: 3,
-  of: ({ client }) => (client.bound ? { text: 'yes', tone: 'fault' } : 'no'),
+  cell: ({ client }) => (client.bound ? { text: 'yes', tone: 'fault' } : 'no'),
 };
 
 const sloColumns: readonly LoadColumn[] = [
@@ -240,13 +240,13 @@ const sloColumns: readonly LoadColumn[] = [
     id: 'within_slo_share',
     head: 'in SLO',
     numeric: true,
-    of: ({ goodput }) => ({ figure: goodput.share }),
+    cell: ({ goodput }) => ({ figure: goodput.share }),
   },
   {
     id: 'meets_slo',
     head: 'meets SLO',
     drop: 2,
-    of: ({ goodput: { meets_slo: meets } }) =>
+    cell: ({ goodput: { meets_slo: meets } }) =>
       meets === null ? { missing: 'no request was measured' } : meets ? 'yes' : { text: 'no', tone: 'fault' },
   },
 ];

@@ -92,8 +92,8 @@ export function sessionShowView(document: Document<SessionShown>): View {
 }
 
 function contents({ manifest }: SessionShown): Section[] {
-  const sum = (files: readonly { rows: number; bytes: number }[], of: 'rows' | 'bytes') =>
-    files.reduce((total, file) => total + file[of], 0);
+  const sum = (files: readonly { rows: number; bytes: number }[], key: 'rows' | 'bytes') =>
+    files.reduce((total, file) => total + file[key], 0);
   const purposeOf = (id: string) =>
     manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'execution unknown';
   const tables: [string, Table][] = [

@@ -23,7 +23,7 @@ export interface SweepMap {
 
 interface Axis {
   name: string;
-  of: (run: SweepRun) => string;
+  value: (run: SweepRun) => string;
   /** Sort key of the values; texts keep the order of the plan. */
   size: (run: SweepRun) => number;
   parameters: string[];
@@ -65,17 +65,17 @@ function mapOf(figure: string, fixed: string, runs: readonly SweepRun[], x: Axis
     x: { name: x.name, values: across },
     y: { name: y.name, values: up },
     cells: runs.map((run) => ({
-      x: across.indexOf(x.of(run)),
-      y: up.indexOf(y.of(run)),
+      x: across.indexOf(x.value(run)),
+      y: up.indexOf(y.value(run)),
       run,
       value: run.figures.length === 1 ? (run.figures[0]!.values[figure] ?? null) : null,
     })),
   };
 }
 
-function valuesOf(runs: readonly SweepRun[], { of, size }: Axis): string[] {
+function valuesOf(runs: readonly SweepRun[], { value, size }: Axis): string[] {
   const sorted = runs.toSorted((a, b) => size(a) - size(b));
-  return [...new Set(sorted.map(of))];
+  return [...new Set(sorted.map(value))];
 }
 
 const valueText = (value: SweepValue | undefined): string => String(value ?? 'not set');
@@ -85,13 +85,13 @@ const numberOf = (value: SweepValue | undefined): number => (typeof value === 'n
 const memoryAxes: [Axis, Axis] = [
   {
     name: 'context: prompt → output tokens',
-    of: ({ parameters: p }) => `${numberOf(p['input_length'])} in + ${numberOf(p['output_length'])} out`,
+    value: ({ parameters: p }) => `${numberOf(p['input_length'])} in + ${numberOf(p['output_length'])} out`,
     size: ({ parameters: p }) => numberOf(p['input_length']) + numberOf(p['output_length']),
     parameters: ['input_length', 'output_length'],
   },
   {
     name: 'batch',
-    of: ({ parameters: p }) => String(numberOf(p['batch_size'])),
+    value: ({ parameters: p }) => String(numberOf(p['batch_size'])),
     size: ({ parameters: p }) => numberOf(p['batch_size']),
     parameters: ['batch_size'],
   },
@@ -100,7 +100,7 @@ const memoryAxes: [Axis, Axis] = [
 function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
   const axis = (name: string): Axis => ({
     name: parameterLabel(name),
-    of: ({ parameters }) => valueText(parameters[name]),
+    value: ({ parameters }) => valueText(parameters[name]),
     size: ({ parameters }) => numberOf(parameters[name]),
     parameters: [name],
   });

@@ -22,7 +22,7 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
     head: parameterLabel(name),
     numeric: remaining.every((run) => typeof run.parameters[name] !== 'string'),
     ...(index === 0 ? {} : { drop: length - index }),
-    of: (run) => parameterValue(name, run.parameters[name]),
+    cell: (run) => parameterValue(name, run.parameters[name]),
   }));
   const { columns, alike } = withoutAlike(parameters, remaining, data.varied);
   return {
@@ -61,7 +61,7 @@ export const tookColumn: ColumnOf<SweepRun> = {
   id: 'took',
   head: 'took',
   ...number,
-  of: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
+  cell: ({ duration_s: value }) => (value === null ? { missing: 'it did not finish' } : seconds(value)),
 };
 
 /** Expected and measured time and memory of runs. */
@@ -73,28 +73,28 @@ export const planTable = (
   tableOf(
     title,
     [
-      { id: 'run', head: 'run', ...number, of: (run) => ({ count: run.number }) },
+      { id: 'run', head: 'run', ...number, cell: (run) => ({ count: run.number }) },
       ...configuration,
-      { id: 'expected', head: 'expected', ...number, of: ({ expected }) => seconds(expected.seconds) },
+      { id: 'expected', head: 'expected', ...number, cell: ({ expected }) => seconds(expected.seconds) },
       ...(runs.every(({ duration_s: tookColumn }) => tookColumn === null) ? [] : [tookColumn]),
       {
         id: 'needs',
         head: 'needs',
         ...number,
-        of: ({ expected: { memory_bytes: n, why } }) =>
+        cell: ({ expected: { memory_bytes: n, why } }) =>
           n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
         id: 'of',
         head: 'capacity',
         ...number,
-        of: ({ expected: { capacity_bytes: n, why } }) =>
+        cell: ({ expected: { capacity_bytes: n, why } }) =>
           n === null ? { missing: why } : { n: n / 1e9, unit: 'GB' },
       },
       {
         id: 'fit',
         head: 'fit',
-        of: ({ expected: { fits, why } }) =>
+        cell: ({ expected: { fits, why } }) =>
           fits === false ? { text: 'does not fit', tone: 'fault' } : fits ? 'fits' : { missing: why },
       },
     ],

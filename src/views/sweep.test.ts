@@ -14,9 +14,10 @@ import { mapChart, sweepMaps } from './sweep-maps.js';
 import { commandText, sweepPlanView } from './sweep-plan.js';
 import { sweepView } from './sweep.js';
 
-const sweepText = (of: Document<SweepResult>, width: number) => terminalView(sweepView(of), { width });
-const planText = (of: Document<SweepResult>, width: number) =>
-  terminalView(sweepPlanView(of, ['inferscope']), { width });
+const sweepText = (shownView: Document<SweepResult>, width: number) =>
+  terminalView(sweepView(shownView), { width });
+const planText = (shownView: Document<SweepResult>, width: number) =>
+  terminalView(sweepPlanView(shownView, ['inferscope']), { width });
 const made = document('sweep', '1.0', testSweep());
 
 test('the test document is a valid sweep document', () => {

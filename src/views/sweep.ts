@@ -66,30 +66,30 @@ function runBlocks(data: SweepResult): Block[] {
     ...others.slice(1).toReversed(),
   ];
   const columns: ColumnOf<Line>[] = [
-    { id: 'run', head: 'run', ...number, of: ({ run }) => ({ count: run.number }) },
+    { id: 'run', head: 'run', ...number, cell: ({ run }) => ({ count: run.number }) },
     ...parameters.map((name): ColumnOf<Line> => ({
       id: name,
       head: parameterLabel(name),
-      numeric: data.runs.every(({ parameters: of }) => typeof of[name] !== 'string'),
-      of: ({ run }) => parameterValue(name, run.parameters[name]),
+      numeric: data.runs.every(({ parameters: runParameters }) => typeof runParameters[name] !== 'string'),
+      cell: ({ run }) => parameterValue(name, run.parameters[name]),
     })),
     ...(lines.length > data.runs.length
-      ? [{ id: 'point', head: 'point', wraps: true, of: ({ label }: Line) => label ?? '' }]
+      ? [{ id: 'point', head: 'point', wraps: true, cell: ({ label }: Line) => label ?? '' }]
       : []),
     ...figures.map((name): ColumnOf<Line> => ({
       id: name,
       head: figureLabel(name),
       ...number,
-      of: ({ run, values }) => figureValue(name, values[name], run),
+      cell: ({ run, values }) => figureValue(name, values[name], run),
     })),
-    { ...tookColumn, of: ({ run }) => tookColumn.of(run) },
+    { ...tookColumn, cell: ({ run }) => tookColumn.cell(run) },
     ...(data.runs.every((run) => outcomeOf(run) === outcomeLabels.measured)
       ? []
-      : [{ id: 'outcome', head: 'outcome', of: ({ run }: Line) => outcomeValue(run) }]),
+      : [{ id: 'outcome', head: 'outcome', cell: ({ run }: Line) => outcomeValue(run) }]),
     {
       id: 'session',
       head: 'session',
-      of: ({ run: { session_id: id } }) => (id === null ? { missing: 'no session' } : { code: id }),
+      cell: ({ run: { session_id: id } }) => (id === null ? { missing: 'no session' } : { code: id }),
     },
   ];
   const keptColumns = ['run', 'took', 'session', ...figures, ...data.varied];
@@ -200,7 +200,7 @@ function planSection({ runs, protocol }: SweepResult): Section {
         ],
       },
       planTable('Expected and measured', runs, [
-        { id: 'label', head: 'configuration', of: ({ label }) => label },
+        { id: 'label', head: 'configuration', cell: ({ label }) => label },
       ]),
       {
         t: 'fold',

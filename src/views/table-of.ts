@@ -2,11 +2,11 @@ import type { Column, Part, Row, Table, Text } from './block.js';
 
 /** A column with a function that gives its cell for an item. */
 export interface ColumnOf<T> extends Column {
-  of: (item: T) => Text;
+  cell: (item: T) => Text;
 }
 
 export const rowsOf = <T>(columns: readonly ColumnOf<T>[], things: readonly T[]): Row[] =>
-  things.map((one) => ({ cells: columns.map(({ of }) => of(one)) }));
+  things.map((one) => ({ cells: columns.map(({ cell }) => cell(one)) }));
 
 /** A table with one row per item; a column without any value is left out with its reason. */
 export const tableOf = <T>(
@@ -27,16 +27,16 @@ export function withoutAlike<T>(
 ): { columns: ColumnOf<T>[]; alike: Part[] } {
   const [first] = things;
   if (first === undefined || things.length === 1) return { columns: [...columns], alike: [] };
-  const same = ({ id, of }: ColumnOf<T>): boolean => {
-    const value = JSON.stringify(of(first));
-    return !keptColumns.includes(id) && things.every((one) => JSON.stringify(of(one)) === value);
+  const same = ({ id, cell }: ColumnOf<T>): boolean => {
+    const value = JSON.stringify(cell(first));
+    return !keptColumns.includes(id) && things.every((one) => JSON.stringify(cell(one)) === value);
   };
   const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
-  const alike = columns.filter((column) => same(column) && !isMissing(column.of(first)));
+  const alike = columns.filter((column) => same(column) && !isMissing(column.cell(first)));
   return {
     columns: columns.filter((column) => !alike.includes(column)),
-    alike: alike.flatMap(({ head, of }, index): Part[] => {
-      const text = of(first);
+    alike: alike.flatMap(({ head, cell }, index): Part[] => {
+      const text = cell(first);
       return [`${index === 0 ? '' : ', '}${head} `, ...(Array.isArray(text) ? text : [text as Part])];
     }),
   };

@@ -87,17 +87,17 @@ function pointOf(shape: Shape, slow: number, gpu: boolean): BenchPointResult {
     };
   });
   const oom = batch === 32 && slow > 1;
-  const spread = (of: (repeat: (typeof repeats)[number]) => number): BenchDistribution =>
-    oom ? notRun : testSpread(repeats.map(of));
+  const spread = (timeOf: (repeat: (typeof repeats)[number]) => number): BenchDistribution =>
+    oom ? notRun : testSpread(repeats.map(timeOf));
   const [ttft, tpot, e2e] = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const).map((name) =>
     spread((repeat) => repeat[name]),
   ) as [BenchDistribution, BenchDistribution, BenchDistribution];
-  const rate = (tokens: number, of: BenchDistribution) =>
-    'value' in of
-      ? of
-      : figure((tokens / of.mean) * 1e3, 'tok/s', 'tokens / time', {
-          n: of.n,
-          ci95: [(tokens / of.ci95![1]) * 1e3, (tokens / of.ci95![0]) * 1e3],
+  const rate = (tokens: number, latency: BenchDistribution) =>
+    'value' in latency
+      ? latency
+      : figure((tokens / latency.mean) * 1e3, 'tok/s', 'tokens / time', {
+          n: latency.n,
+          ci95: [(tokens / latency.ci95![1]) * 1e3, (tokens / latency.ci95![0]) * 1e3],
         });
   const device = (value: number, unit: string) =>
     oom ? notRun : gpu ? figure(value, unit, 'device sampler', { n: 40 }) : noGpu;

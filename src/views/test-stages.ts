@@ -11,9 +11,9 @@ import {
   type Template,
 } from './test-operators.js';
 
-function workOf(of: Template[], prefill: boolean): { flops: number; bytes: number; ms: number } {
+function workOf(members: Template[], prefill: boolean): { flops: number; bytes: number; ms: number } {
   const tokens = prefill ? 128 : 1;
-  const each = of.map((template) => ({
+  const each = members.map((template) => ({
     flops: template.mflop * 1e6 * (template.name.startsWith('/lm_head') ? 1 : tokens),
     bytes: template.kb * 1e3 * (prefill ? 1.3 : 1),
   }));
@@ -35,14 +35,14 @@ function breakdown(kind: 'prefill' | 'decode'): Breakdown {
   const classes = [...new Set(templates.map((template) => template.class))];
   const by_class = classes
     .map((opClass): ClassRow => {
-      const of = templates.filter((template) => template.class === opClass);
-      const ms = sum(of.map(msOf));
-      const work = workOf(of, prefill);
+      const members = templates.filter((template) => template.class === opClass);
+      const ms = sum(members.map(msOf));
+      const work = workOf(members, prefill);
       const necessary = work.bytes > 0;
       const intensity = necessary && work.flops > 0 ? work.flops / work.bytes : null;
       return {
         class: opClass,
-        calls: of.length,
+        calls: members.length,
         ms,
         share: ms / stage_ms,
         necessary_flops: necessary ? work.flops : null,
@@ -56,14 +56,14 @@ function breakdown(kind: 'prefill' | 'decode'): Breakdown {
     })
     .toSorted((a, b) => b.ms - a.ms);
   const by_layer = [...Array.from({ length: layers }, (_, layer) => layer), null].map((layer) => {
-    const of = templates.filter((template) => template.layer === layer);
+    const members = templates.filter((template) => template.layer === layer);
     return {
       layer,
-      ms: sum(of.map(msOf)),
+      ms: sum(members.map(msOf)),
       by_class: classes
         .map((opClass) => ({
           class: opClass,
-          ms: sum(of.filter((template) => template.class === opClass).map(msOf)),
+          ms: sum(members.filter((template) => template.class === opClass).map(msOf)),
         }))
         .filter(({ ms }) => ms > 0),
     };

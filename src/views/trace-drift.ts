@@ -23,12 +23,12 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
       tableOf(
         'From start to end of the run',
         [
-          { id: 'phase', head: 'phase', of: ({ kind }) => phaseLabel(kind) },
-          { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
-          { id: 'span_ns', head: 'over', ...number, of: ({ span_ns: span }) => ns(span) },
-          { id: 'change', head: 'change per step', ...number, of: ({ change }) => ({ figure: change }) },
-          { id: 'verdict', head: '', wraps: true, of: verdict },
-          { id: 'alike', head: 'compared with steps of', drop: 0, of: (row) => alike[row.alike] },
+          { id: 'phase', head: 'phase', cell: ({ kind }) => phaseLabel(kind) },
+          { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => counted(steps) },
+          { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
+          { id: 'change', head: 'change per step', ...number, cell: ({ change }) => ({ figure: change }) },
+          { id: 'verdict', head: '', wraps: true, cell: verdict },
+          { id: 'alike', head: 'compared with steps of', drop: 0, cell: (row) => alike[row.alike] },
         ],
         compared,
       ),
@@ -53,13 +53,14 @@ const parts = ({ kind, parts: tenths }: Drift): Block => ({
     tableOf(
       'Median time relative to comparable steps',
       [
-        { id: 'from_ns', head: 'from', ...number, of: ({ from_ns: from }) => ns(from) },
-        { id: 'steps', head: 'steps', ...number, of: ({ steps }) => counted(steps) },
+        { id: 'from_ns', head: 'from', ...number, cell: ({ from_ns: from }) => ns(from) },
+        { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => counted(steps) },
         {
           id: 'relative',
           head: 'relative time',
           ...number,
-          of: ({ relative }) => (relative === null ? { missing: 'no step started there' } : ratio(relative)),
+          cell: ({ relative }) =>
+            relative === null ? { missing: 'no step started there' } : ratio(relative),
         },
       ],
       tenths,

@@ -77,17 +77,17 @@ export function classesSection(data: TraceResult): Section | null {
         ? 'Whole capture'
         : `${phaseLabel(kind)}: share of its ${noun} time, and a mean of ${instances} instances`,
       [
-        { id: 'class', head: 'class', of: (row) => classLabels[row.class] },
-        { id: 'share', head: 'share', ...number, of: ({ share }) => ratio(share) },
-        { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
-        { id: 'exclusive_ns', head: 'exclusive', ...number, of: ({ exclusive_ns: n }) => ns(n) },
-        { id: 'count', head: `${noun}s`, ...number, of: ({ count }) => ({ count }) },
-        { id: 'per_instance_ns', head: 'per instance', ...number, of: ({ per_instance_ns: n }) => ns(n) },
+        { id: 'class', head: 'class', cell: (row) => classLabels[row.class] },
+        { id: 'share', head: 'share', ...number, cell: ({ share }) => ratio(share) },
+        { id: 'total_ns', head: 'total', ...number, cell: ({ total_ns: n }) => ns(n) },
+        { id: 'exclusive_ns', head: 'exclusive', ...number, cell: ({ exclusive_ns: n }) => ns(n) },
+        { id: 'count', head: `${noun}s`, ...number, cell: ({ count }) => ({ count }) },
+        { id: 'per_instance_ns', head: 'per instance', ...number, cell: ({ per_instance_ns: n }) => ns(n) },
         {
           id: 'per_instance',
           head: `${noun}s per instance`,
           ...number,
-          of: ({ per_instance: n }) => unitless(n),
+          cell: ({ per_instance: n }) => unitless(n),
         },
       ],
       rows,
@@ -203,26 +203,26 @@ const copyTable = (title: string, copies: readonly TraceCopy[]): Block =>
     title,
     [
       ...(copies.some(({ phase }) => phase !== null)
-        ? [{ id: 'phase', head: 'phase', of: ({ phase }: TraceCopy) => phaseLabel(phase) }]
+        ? [{ id: 'phase', head: 'phase', cell: ({ phase }: TraceCopy) => phaseLabel(phase) }]
         : []),
-      { id: 'kind', head: 'direction', of: ({ kind }) => kind },
+      { id: 'kind', head: 'direction', cell: ({ kind }) => kind },
       {
         id: 'memory',
         head: 'memory',
-        of: ({ memory }) => memory ?? { missing: 'the memory was not recorded' },
+        cell: ({ memory }) => memory ?? { missing: 'the memory was not recorded' },
       },
-      { id: 'count', head: 'count', ...number, of: ({ count }) => ({ count }) },
-      { id: 'bytes', head: 'bytes', ...number, of: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
-      { id: 'total_ns', head: 'total', ...number, of: ({ total_ns: n }) => ns(n) },
-      { id: 'exclusive_ns', head: 'exposed', ...number, of: ({ exclusive_ns: n }) => ns(n) },
+      { id: 'count', head: 'count', ...number, cell: ({ count }) => ({ count }) },
+      { id: 'bytes', head: 'bytes', ...number, cell: ({ bytes }) => ({ n: bytes, unit: 'B' }) },
+      { id: 'total_ns', head: 'total', ...number, cell: ({ total_ns: n }) => ns(n) },
+      { id: 'exclusive_ns', head: 'exposed', ...number, cell: ({ exclusive_ns: n }) => ns(n) },
       {
         id: 'bytes_per_s',
         head: 'bandwidth',
         ...number,
-        of: ({ bandwidth_bytes_per_s: figure }) => ({ figure }),
+        cell: ({ bandwidth_bytes_per_s: figure }) => ({ figure }),
       },
-      { id: 'mean_ns', head: 'mean', ...number, drop: 1, of: ({ mean_ns: n }) => ns(n) },
-      { id: 'max_ns', head: 'max', ...number, drop: 0, of: ({ max_ns: n }) => ns(n) },
+      { id: 'mean_ns', head: 'mean', ...number, drop: 1, cell: ({ mean_ns: n }) => ns(n) },
+      { id: 'max_ns', head: 'max', ...number, drop: 0, cell: ({ max_ns: n }) => ns(n) },
     ],
     copies,
   );
@@ -235,13 +235,13 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
     tableOf(
       'Whole capture',
       [
-        { id: 'what', head: '', of: ([what]) => what },
-        { id: 'time_ns', head: 'time', ...number, of: ([, time]) => ns(time) },
+        { id: 'what', head: '', cell: ([what]) => what },
+        { id: 'time_ns', head: 'time', ...number, cell: ([, time]) => ns(time) },
         {
           id: 'overlapped_ns',
           head: 'overlapped by something else',
           ...number,
-          of: ([, , hidden]) => ns(hidden),
+          cell: ([, , hidden]) => ns(hidden),
         },
       ],
       [
@@ -255,14 +255,14 @@ export const overlapSection = ({ overlap }: TraceResult): Section => ({
       ...tableOf(
         'Streams',
         [
-          { id: 'stream', head: 'stream', of: ({ stream }) => idOf(stream) },
-          { id: 'context', head: 'context', of: ({ context }) => idOf(context) },
-          { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
-          { id: 'kernel_ns', head: 'kernel time', ...number, of: ({ kernel_ns: n }) => ns(n) },
-          { id: 'copies', head: 'copies', ...number, of: ({ copies: count }) => ({ count }) },
-          { id: 'copy_ns', head: 'copy time', ...number, of: ({ copy_ns: n }) => ns(n) },
-          { id: 'start_ns', head: 'first', ...number, of: ({ start_ns: n }) => ns(n) },
-          { id: 'end_ns', head: 'last', ...number, of: ({ end_ns: n }) => ns(n) },
+          { id: 'stream', head: 'stream', cell: ({ stream }) => idOf(stream) },
+          { id: 'context', head: 'context', cell: ({ context }) => idOf(context) },
+          { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
+          { id: 'kernel_ns', head: 'kernel time', ...number, cell: ({ kernel_ns: n }) => ns(n) },
+          { id: 'copies', head: 'copies', ...number, cell: ({ copies: count }) => ({ count }) },
+          { id: 'copy_ns', head: 'copy time', ...number, cell: ({ copy_ns: n }) => ns(n) },
+          { id: 'start_ns', head: 'first', ...number, cell: ({ start_ns: n }) => ns(n) },
+          { id: 'end_ns', head: 'last', ...number, cell: ({ end_ns: n }) => ns(n) },
         ],
         overlap.streams,
       ),
@@ -292,9 +292,9 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
       tableOf(
         `Operators of ${phaseLabel(phase)}: “costs”: the largest of own host time, kernels and allocator`,
         [
-          { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
-          { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },
-          { id: 'self_cpu_ns', head: 'host, self', ...number, of: ({ self_cpu_ns: n }) => ns(n) },
+          { id: 'operator', head: 'operator', wraps: true, cell: ({ name }) => ({ code: name }) },
+          { id: 'calls', head: 'calls', ...number, cell: ({ count }) => ({ count }) },
+          { id: 'self_cpu_ns', head: 'host, self', ...number, cell: ({ self_cpu_ns: n }) => ns(n) },
           ...(all
             ? [
                 {
@@ -302,7 +302,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
                   head: 'share',
                   ...number,
                   drop: 6,
-                  of: ({ self_cpu_ns: n }: (typeof rows)[number]) => ratio(n / all),
+                  cell: ({ self_cpu_ns: n }: (typeof rows)[number]) => ratio(n / all),
                 },
               ]
             : []),
@@ -312,29 +312,29 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
                   id: 'device_ns',
                   head: 'device',
                   ...number,
-                  of: ({ device_ns: n }: (typeof rows)[number]) => ns(n),
+                  cell: ({ device_ns: n }: (typeof rows)[number]) => ns(n),
                 },
                 {
                   id: 'costs',
                   head: 'costs',
-                  of: ({ verdict }: (typeof rows)[number]) => verdictLabels[verdict],
+                  cell: ({ verdict }: (typeof rows)[number]) => verdictLabels[verdict],
                 },
                 {
                   id: 'kernels',
                   head: 'kernels',
                   ...number,
                   drop: 4,
-                  of: ({ kernels: count }: (typeof rows)[number]) => ({ count }),
+                  cell: ({ kernels: count }: (typeof rows)[number]) => ({ count }),
                 },
               ]
             : []),
-          { id: 'cpu_ns', head: 'host, with children', ...number, drop: 3, of: ({ cpu_ns: n }) => ns(n) },
+          { id: 'cpu_ns', head: 'host, with children', ...number, drop: 3, cell: ({ cpu_ns: n }) => ns(n) },
           {
             id: 'allocated_bytes',
             head: 'allocated',
             ...number,
             drop: 2,
-            of: ({ allocated_bytes: n }) =>
+            cell: ({ allocated_bytes: n }) =>
               n === null ? { missing: 'memory was not recorded' } : { n, unit: 'B' },
           },
           {
@@ -342,10 +342,10 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
             head: 'in allocator calls',
             ...number,
             drop: 1,
-            of: ({ allocation_ns: n }) => ns(n),
+            cell: ({ allocation_ns: n }) => ns(n),
           },
-          { id: 'shapes', head: 'most frequent shapes', drop: 5, of: shapes },
-          { id: 'called_from', head: 'called from', drop: 0, of: calledFrom },
+          { id: 'shapes', head: 'most frequent shapes', drop: 5, cell: shapes },
+          { id: 'called_from', head: 'called from', drop: 0, cell: calledFrom },
         ],
         rows,
         { filter: true, reasons: false },

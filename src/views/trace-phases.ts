@@ -108,21 +108,21 @@ function partTable(phases: readonly TracePhase[]): Block {
 }
 
 type Size = TracePhase['by_batch'][number];
-type Line = { label: string; of: TracePhase | Size; n: number; cause: string | null; median_ns: number };
+type Line = { label: string; times: TracePhase | Size; n: number; cause: string | null; median_ns: number };
 
 /** Phases with their batch sizes below them, since a mean over mixed batch sizes is meaningless. */
 function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
   const lines = phases.flatMap((phase): Line[] => [
     {
       label: phaseLabel(phase.kind),
-      of: phase,
+      times: phase,
       n: phase.instances,
       cause: phase.main_cause,
       median_ns: phase.wall.median_ns,
     },
     ...phase.by_batch.map((size) => ({
       label: `  batch ${size.batch_size}`,
-      of: size,
+      times: size,
       n: size.wall.count,
       cause: null,
       median_ns: size.wall.median_ns,
@@ -130,30 +130,35 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
   ]);
   const clean = phases.some(isClean);
   const gpu: ColumnOf<Line>[] = [
-    { id: 'busy_ns', head: 'busy', ...number, of: ({ of }) => ns(of.busy_ns) },
-    { id: 'idle_ns', head: 'idle', ...number, of: ({ of }) => ns(of.idle_ns) },
+    { id: 'busy_ns', head: 'busy', ...number, cell: ({ times }) => ns(times.busy_ns) },
+    { id: 'idle_ns', head: 'idle', ...number, cell: ({ times }) => ns(times.idle_ns) },
     {
       id: 'idle_share',
       head: 'idle share',
       ...number,
-      of: ({ of }) => ({ n: of.idle_share, unit: 'ratio' }),
+      cell: ({ times }) => ({ n: times.idle_share, unit: 'ratio' }),
     },
     {
       id: 'main_cause',
       head: 'main cause',
       drop: 1,
-      of: ({ cause }) =>
+      cell: ({ cause }) =>
         cause === null ? { missing: 'never idle, or split by batch size' } : idleCauseLabel(cause),
     },
-    { id: 'kernels', head: 'kernels', ...number, of: ({ of }) => mean(of.kernels) },
-    { id: 'launches', head: 'launches', ...number, of: ({ of }) => mean(of.launches) },
+    { id: 'kernels', head: 'kernels', ...number, cell: ({ times }) => mean(times.kernels) },
+    { id: 'launches', head: 'launches', ...number, cell: ({ times }) => mean(times.launches) },
   ];
   return tableOf(
     'sd and median are of the times under the profiler; launches are API calls that launched kernels, fewer than kernels with CUDA graphs',
     [
-      { id: 'phase', head: 'phase', wraps: true, of: ({ label }) => label },
-      { id: 'instances', head: 'n', ...number, of: ({ n }) => ({ count: n }) },
-      { id: 'mean_ms', head: 'mean', ...number, of: ({ of }) => ({ n: phaseTime(of).ms, unit: 'ms' }) },
+      { id: 'phase', head: 'phase', wraps: true, cell: ({ label }) => label },
+      { id: 'instances', head: 'n', ...number, cell: ({ n }) => ({ count: n }) },
+      {
+        id: 'mean_ms',
+        head: 'mean',
+        ...number,
+        cell: ({ times }) => ({ n: phaseTime(times).ms, unit: 'ms' }),
+      },
       ...(gpuUsed ? gpu : []),
       ...(clean
         ? [
@@ -162,7 +167,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
               head: 'under the profiler',
               ...number,
               drop: 3,
-              of: ({ of }: Line) => ns(of.wall.mean_ns),
+              cell: ({ times }: Line) => ns(times.wall.mean_ns),
             },
           ]
         : []),
@@ -171,16 +176,16 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
         head: 'sd',
         ...number,
         drop: 2,
-        of: ({ of: { wall } }) =>
+        cell: ({ times: { wall } }) =>
           wall.sd_ns === null ? { missing: 'one instance has no spread' } : ns(wall.sd_ns),
       },
-      { id: 'median_ns', head: 'median', ...number, drop: 0, of: ({ median_ns: n }) => ns(n) },
+      { id: 'median_ns', head: 'median', ...number, drop: 0, cell: ({ median_ns: n }) => ns(n) },
       {
         id: 'clean',
         head: 'without the profiler',
         ...number,
         drop: -1,
-        of: ({ of }) => ({ figure: of.clean_ms, spread: true }),
+        cell: ({ times }) => ({ figure: times.clean_ms, spread: true }),
       },
     ],
     lines,
@@ -200,19 +205,19 @@ const instances = (phase: TracePhase): Block => ({
     tableOf(
       'Under the profiler, in time',
       [
-        { id: 'instance', head: 'instance', of: ({ label }) => label },
-        { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
-        { id: 'wall_ns', head: 'wall', ...number, of: ({ wall_ns: n }) => ns(n) },
-        { id: 'busy_ns', head: 'busy', ...number, of: ({ busy_ns: n }) => ns(n) },
-        { id: 'idle_ns', head: 'idle', ...number, of: ({ idle_ns: n }) => ns(n) },
+        { id: 'instance', head: 'instance', cell: ({ label }) => label },
+        { id: 'start_ns', head: 'start', ...number, cell: ({ start_ns: n }) => ns(n) },
+        { id: 'wall_ns', head: 'wall', ...number, cell: ({ wall_ns: n }) => ns(n) },
+        { id: 'busy_ns', head: 'busy', ...number, cell: ({ busy_ns: n }) => ns(n) },
+        { id: 'idle_ns', head: 'idle', ...number, cell: ({ idle_ns: n }) => ns(n) },
         {
           id: 'idle_share',
           head: 'idle share',
           ...number,
-          of: ({ idle_share: n }) => ({ n, unit: 'ratio' }),
+          cell: ({ idle_share: n }) => ({ n, unit: 'ratio' }),
         },
-        { id: 'kernels', head: 'kernels', ...number, of: ({ kernels: count }) => ({ count }) },
-        { id: 'copies', head: 'copies', ...number, of: ({ copies: count }) => ({ count }) },
+        { id: 'kernels', head: 'kernels', ...number, cell: ({ kernels: count }) => ({ count }) },
+        { id: 'copies', head: 'copies', ...number, cell: ({ copies: count }) => ({ count }) },
       ],
       phase.rows,
     ),

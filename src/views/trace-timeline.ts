@@ -66,19 +66,19 @@ export function timelineSection({
         behind: tableOf(
           events.length > longest ? `The ${longest} longest of ${events.length} events` : 'Events',
           [
-            { id: 'lane', head: 'lane', of: ({ lane }) => lanes[lane]?.label ?? { missing: 'no lane' } },
+            { id: 'lane', head: 'lane', cell: ({ lane }) => lanes[lane]?.label ?? { missing: 'no lane' } },
             {
               id: 'event',
               head: 'event',
-              of: (event) => (lanes[event.lane]?.what === 'idle' ? textOf(event) : { code: textOf(event) }),
+              cell: (event) => (lanes[event.lane]?.what === 'idle' ? textOf(event) : { code: textOf(event) }),
             },
             {
               id: 'class',
               head: 'class',
-              of: (event) => (event.class === null ? { missing: 'no class' } : classLabels[event.class]),
+              cell: (event) => (event.class === null ? { missing: 'no class' } : classLabels[event.class]),
             },
-            { id: 'start_ns', head: 'start', ...number, of: ({ start_ns: n }) => ns(n) },
-            { id: 'dur_ns', head: 'duration', ...number, of: ({ dur_ns: n }) => ns(n) },
+            { id: 'start_ns', head: 'start', ...number, cell: ({ start_ns: n }) => ns(n) },
+            { id: 'dur_ns', head: 'duration', ...number, cell: ({ dur_ns: n }) => ns(n) },
           ],
           shown,
           { reasons: false },
@@ -101,14 +101,14 @@ const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']):
       {
         id: 'class',
         head: 'class',
-        of: (part) => partName(part.class),
+        cell: (part) => partName(part.class),
       },
-      { id: 'mean_share', head: 'mean', ...number, of: ({ share }) => ratio(mean(share)) },
+      { id: 'mean_share', head: 'mean', ...number, cell: ({ share }) => ratio(mean(share)) },
       {
         id: 'highest_share',
         head: 'highest',
         ...number,
-        of: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
+        cell: ({ share }) => ratio(share.reduce((most, value) => Math.max(most, value), 0)),
       },
     ],
     density.classes,
@@ -154,8 +154,8 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
         behind: tableOf(
           `At most ${shownPoints} of ${memory.allocated.length} points`,
           [
-            { id: 'time_ns', head: 'time', ...number, of: ([time]) => ns(time) },
-            { id: 'allocated_bytes', head: 'allocated', ...number, of: ([, bytes]) => size(bytes) },
+            { id: 'time_ns', head: 'time', ...number, cell: ([time]) => ns(time) },
+            { id: 'allocated_bytes', head: 'allocated', ...number, cell: ([, bytes]) => size(bytes) },
           ],
           thinned(memory.allocated, shownPoints),
         ),
@@ -165,14 +165,14 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
             tableOf(
               'Operators by memory allocated by their own code over the capture, including freed memory',
               [
-                { id: 'operator', head: 'operator', wraps: true, of: ({ name }) => ({ code: name }) },
-                { id: 'allocated_bytes', head: 'allocated', ...number, of: ({ bytes }) => size(bytes) },
-                { id: 'calls', head: 'calls', ...number, of: ({ count }) => ({ count }) },
+                { id: 'operator', head: 'operator', wraps: true, cell: ({ name }) => ({ code: name }) },
+                { id: 'allocated_bytes', head: 'allocated', ...number, cell: ({ bytes }) => size(bytes) },
+                { id: 'calls', head: 'calls', ...number, cell: ({ count }) => ({ count }) },
                 {
                   id: 'bytes_per_call',
                   head: 'per call',
                   ...number,
-                  of: ({ bytes, count }) => size(bytes / count),
+                  cell: ({ bytes, count }) => size(bytes / count),
                 },
               ],
               allocating,
@@ -215,17 +215,17 @@ export function telemetrySection(data: TraceResult): Section | null {
       tableOf(
         'Over the whole capture, and means within the phases',
         [
-          { id: 'scope', head: 'scope', of: ({ scope }) => scopeLabel(scope) },
-          { id: 'metric', head: 'metric', wraps: true, of: ({ metric }) => metricLabel(metric) },
-          { id: 'mean', head: 'mean', ...number, of: ({ mean: n, unit }) => ({ n, unit }) },
-          { id: 'min', head: 'min', ...number, of: ({ min: n, unit }) => ({ n, unit }) },
-          { id: 'max', head: 'max', ...number, of: ({ max: n, unit }) => ({ n, unit }) },
+          { id: 'scope', head: 'scope', cell: ({ scope }) => scopeLabel(scope) },
+          { id: 'metric', head: 'metric', wraps: true, cell: ({ metric }) => metricLabel(metric) },
+          { id: 'mean', head: 'mean', ...number, cell: ({ mean: n, unit }) => ({ n, unit }) },
+          { id: 'min', head: 'min', ...number, cell: ({ min: n, unit }) => ({ n, unit }) },
+          { id: 'max', head: 'max', ...number, cell: ({ max: n, unit }) => ({ n, unit }) },
           ...kinds.map((kind, index) => ({
             id: `${kind}_mean`,
             head: phaseLabel(kind),
             ...number,
             drop: kinds.length - index,
-            of: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
+            cell: ({ phases, unit }: (typeof telemetry.series)[number]): Text => {
               const phaseOfKind = phases.find((phase) => phase.kind === kind);
               return phaseOfKind && phaseOfKind.samples > 0
                 ? [{ n: phaseOfKind.mean, unit }, ' (n = ', counted(phaseOfKind.samples), ')']

@@ -12,8 +12,8 @@ export const unitless = (n: number): Value => (Number.isInteger(n) ? { count: n 
 export const codeOr = (name: string | null, missing: string): Value =>
   name === null ? { missing } : { code: name };
 
-export const spread = (of: Spread | null, what: 'mean_ns' | 'median_ns'): Value =>
-  of === null ? { missing: 'not recorded' } : ns(of[what]);
+export const spread = (distribution: Spread | null, what: 'mean_ns' | 'median_ns'): Value =>
+  distribution === null ? { missing: 'not recorded' } : ns(distribution[what]);
 
 /** Maximum characters of a hint: demangled names can be kilobytes; the page's data has the full names. */
 const longestHint = 400;

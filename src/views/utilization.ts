@@ -93,25 +93,25 @@ const share = (figure: Figure): Text => ({ figure, utilization: true });
 /** A mean step of each stage, and what the figures include. */
 function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
   const columns: ColumnOf<UtilizationStage>[] = [
-    { id: 'stage', head: 'stage', wraps: true, of: (stage) => labelOf(stage, stages) },
-    { id: 'steps', head: 'n', ...number, drop: 2, of: ({ steps }) => ({ count: steps }) },
-    { id: 'time_ms', head: 'time', ...number, of: ({ time_ms: figure }) => ({ figure }) },
-    { id: 'tokens_per_s', head: 'tok/s', ...number, of: ({ tokens_per_s: rate }) => bare(rate) },
-    { id: 'flops', head: 'FLOPs', ...number, drop: 1, of: ({ flops: figure }) => ({ figure }) },
-    { id: 'bytes', head: 'bytes', ...number, drop: 1, of: ({ bytes: figure }) => ({ figure }) },
-    { id: 'mfu', head: 'MFU', ...number, of: ({ mfu }) => share(mfu) },
-    { id: 'refined_mfu', head: 'executed MFU', ...number, of: ({ executed }) => share(executed.mfu) },
+    { id: 'stage', head: 'stage', wraps: true, cell: (stage) => labelOf(stage, stages) },
+    { id: 'steps', head: 'n', ...number, drop: 2, cell: ({ steps }) => ({ count: steps }) },
+    { id: 'time_ms', head: 'time', ...number, cell: ({ time_ms: figure }) => ({ figure }) },
+    { id: 'tokens_per_s', head: 'tok/s', ...number, cell: ({ tokens_per_s: rate }) => bare(rate) },
+    { id: 'flops', head: 'FLOPs', ...number, drop: 1, cell: ({ flops: figure }) => ({ figure }) },
+    { id: 'bytes', head: 'bytes', ...number, drop: 1, cell: ({ bytes: figure }) => ({ figure }) },
+    { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => share(mfu) },
+    { id: 'refined_mfu', head: 'executed MFU', ...number, cell: ({ executed }) => share(executed.mfu) },
     {
       id: 'executed_over_necessary',
       head: 'executed / necessary',
       ...number,
       drop: 0,
-      of: ({ executed: { over_necessary: over } }) =>
+      cell: ({ executed: { over_necessary: over } }) =>
         over.value === null ? { figure: over } : [{ n: over.value, unit: '' }, '×'],
     },
-    { id: 'mbu', head: 'MBU', ...number, of: ({ mbu }) => share(mbu) },
-    { id: 'roof_share', head: 'of roof', ...number, of: ({ roof_share: roof }) => share(roof) },
-    { id: 'bound', head: 'bound', of: ({ bound }) => bound ?? { missing: 'roof unknown' } },
+    { id: 'mbu', head: 'MBU', ...number, cell: ({ mbu }) => share(mbu) },
+    { id: 'roof_share', head: 'of roof', ...number, cell: ({ roof_share: roof }) => share(roof) },
+    { id: 'bound', head: 'bound', cell: ({ bound }) => bound ?? { missing: 'roof unknown' } },
   ];
   const profiled = stages.filter((stage) => stage.profiled).map((stage) => labelOf(stage, stages));
   const notes = [
@@ -140,8 +140,8 @@ function stepBlocks(
   stages: readonly UtilizationStage[],
 ): Block[] {
   if (steps.length < 2) return [];
-  const ratio = (n: number | null, of: Figure): Text =>
-    n === null ? { figure: of } : share({ value: n, unit: 'ratio', source: '' });
+  const ratio = (n: number | null, total: Figure): Text =>
+    n === null ? { figure: total } : share({ value: n, unit: 'ratio', source: '' });
   const table: Table = tableOf(
     'The first steps',
     [
@@ -149,23 +149,23 @@ function stepBlocks(
         id: 'step',
         head: 'step',
         wraps: true,
-        of: ({ iteration, step_index: index }) =>
+        cell: ({ iteration, step_index: index }) =>
           [iteration, index].filter((part) => part !== null).join('.') || {
             missing: 'steps are not numbered',
           },
       },
-      { id: 'wall_ns', head: 'time', ...number, of: ({ wall_ns: n }) => ({ n, unit: 'ns' }) },
-      { id: 'new_tokens', head: 'tokens', ...number, of: ({ new_tokens: count }) => ({ count }) },
+      { id: 'wall_ns', head: 'time', ...number, cell: ({ wall_ns: n }) => ({ n, unit: 'ns' }) },
+      { id: 'new_tokens', head: 'tokens', ...number, cell: ({ new_tokens: count }) => ({ count }) },
       {
         id: 'context_tokens',
         head: 'context',
         ...number,
-        of: ({ context_tokens_sum: count }) => ({ count }),
+        cell: ({ context_tokens_sum: count }) => ({ count }),
       },
-      { id: 'flops', head: 'FLOPs', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
-      { id: 'bytes', head: 'bytes', ...number, of: ({ bytes: n }) => ({ n, unit: 'B' }) },
-      { id: 'mfu', head: 'MFU', ...number, of: ({ mfu }) => ratio(mfu, stage.mfu) },
-      { id: 'mbu', head: 'MBU', ...number, of: ({ mbu }) => ratio(mbu, stage.mbu) },
+      { id: 'flops', head: 'FLOPs', ...number, cell: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+      { id: 'bytes', head: 'bytes', ...number, cell: ({ bytes: n }) => ({ n, unit: 'B' }) },
+      { id: 'mfu', head: 'MFU', ...number, cell: ({ mfu }) => ratio(mfu, stage.mfu) },
+      { id: 'mbu', head: 'MBU', ...number, cell: ({ mbu }) => ratio(mbu, stage.mbu) },
     ],
     steps.slice(0, stepsShown),
   );
@@ -262,11 +262,11 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
           tableOf(
             `Operations of ${label}, a mean step`,
             [
-              { id: 'operation', head: 'operation', wraps: true, of: ({ name }) => name },
-              { id: 'ops', head: 'count', ...number, of: ({ ops }) => ({ count: ops }) },
-              { id: 'dtype', head: 'dtype', of: ({ dtype }) => dtype },
-              { id: 'flops', head: 'FLOPs', ...number, of: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
-              { id: 'bytes', head: 'bytes', ...number, of: ({ bytes: n }) => ({ n, unit: 'B' }) },
+              { id: 'operation', head: 'operation', wraps: true, cell: ({ name }) => name },
+              { id: 'ops', head: 'count', ...number, cell: ({ ops }) => ({ count: ops }) },
+              { id: 'dtype', head: 'dtype', cell: ({ dtype }) => dtype },
+              { id: 'flops', head: 'FLOPs', ...number, cell: ({ flops: n }) => ({ n, unit: 'FLOP' }) },
+              { id: 'bytes', head: 'bytes', ...number, cell: ({ bytes: n }) => ({ n, unit: 'B' }) },
             ],
             stage.work,
           ),

@@ -196,12 +196,12 @@ describe('figures', () => {
   });
 
   it('has as many digits as its interval supports, two at least', () => {
-    const of = (value: number, half: number) =>
+    const rounded = (value: number, half: number) =>
       plain(formatFigureWithInterval(figure(value, 's', 'test', { ci95: [value - half, value + half] })));
-    expect(of(3.254_83, 0.6)).toBe('3.3 s ± 0.6');
-    expect(of(5.23, 0.15)).toBe('5.23 s ± 0.15');
-    expect(of(9.6, 0.44)).toBe('9.6 s ± 0.4');
-    expect(of(5.23, 2.1)).toBe('5.2 s ± 2.1');
+    expect(rounded(3.254_83, 0.6)).toBe('3.3 s ± 0.6');
+    expect(rounded(5.23, 0.15)).toBe('5.23 s ± 0.15');
+    expect(rounded(9.6, 0.44)).toBe('9.6 s ± 0.4');
+    expect(rounded(5.23, 2.1)).toBe('5.2 s ± 2.1');
     const wide = figure(56_916, 'tok/s', 'test', { ci95: [56_916 - 267_001, 56_916 + 267_001] });
     expect(plain(formatFigureWithInterval(wide))).toBe('57 000 tok/s ± 267 000');
   });

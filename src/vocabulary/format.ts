@@ -259,8 +259,8 @@ export function formatPercent(share: number): string {
 }
 
 /** A part of a whole; <0.1 % for a small part, 0 for none or what rounding left. */
-export function formatPart(of: number, whole: number): string {
-  const share = whole > 0 ? of / whole : 0;
+export function formatPart(part: number, whole: number): string {
+  const share = whole > 0 ? part / whole : 0;
   return share > 1e-12 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
 }
 

@@ -21,9 +21,9 @@ let browser: Browser;
 let inputs: CapturesResult;
 let whole: string;
 
-function write(name: string, of: CapturesResult): string {
+function write(name: string, result: CapturesResult): string {
   const path = join(folder, `${name}.html`);
-  writeFileSync(path, pageOfView(capturesView(of), { clientScript }));
+  writeFileSync(path, pageOfView(capturesView(result), { clientScript }));
   return path;
 }
 

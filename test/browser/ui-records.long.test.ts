@@ -47,9 +47,9 @@ afterAll(async () => {
   server?.child.kill('SIGKILL');
 });
 
-async function open(name: string, of: string): Promise<Page> {
+async function open(name: string, session: string): Promise<Page> {
   const page = await context.newPage();
-  await visit(page, `${server.origin}/s/${idOf(at, name)}${of}`);
+  await visit(page, `${server.origin}/s/${idOf(at, name)}${session}`);
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   return page;
 }
@@ -167,7 +167,7 @@ it('shows how long each rank waited in the calls of a collective, and saves it',
   expect(head).toBe('rank,call,ms');
   for (const [rank, ms] of waited) {
     // Each call has its own column, because there are fewer than 200.
-    const rankRows = rows.map((row) => row.split(',')).filter(([of]) => of === String(rank));
+    const rankRows = rows.map((row) => row.split(',')).filter(([rankText]) => rankText === String(rank));
     expect(rankRows.reduce((sum, [, , waiting]) => sum + Number(waiting), 0)).toBeCloseTo(ms, 6);
   }
   expect(await page.locator('#collective .legend li').count()).toBe(3);

@@ -56,8 +56,8 @@ async function shownAt(start: number | null, end: number | null) {
   const linkQuery = new URL(page.url()).searchParams;
   const execution = linkQuery.get('execution')!;
   const api = `/s/${ui.idOf(name)}/api`;
-  const read = <T>(of: string): Promise<T> =>
-    page.evaluate<T>(`fetch('${api}/${of}?execution=${execution}').then((answer) => answer.json())`);
+  const read = <T>(part: string): Promise<T> =>
+    page.evaluate<T>(`fetch('${api}/${part}?execution=${execution}').then((answer) => answer.json())`);
   const shown = await read<TimelineShown>('timeline');
   const { lanes } = layoutOf(shown, await read<Counter[]>('counters'), new Set());
   const colors = await page.evaluate<Rgb[]>(`(() => {
@@ -209,8 +209,8 @@ it('lists the single events of the visible range, sorted and paged, each linked 
     name,
     `SELECT count(*), max(dur_ns) FROM kernels WHERE execution_id = '${execution}'`,
   ) as [[number, number]];
-  const digits = async (of: string): Promise<number> =>
-    Number(/(\d+)events/.exec((await page.innerText(of)).replaceAll(/\s/g, ''))![1]);
+  const digits = async (selector: string): Promise<number> =>
+    Number(/(\d+)events/.exec((await page.innerText(selector)).replaceAll(/\s/g, ''))![1]);
   expect(await digits('#selected-pages')).toBe(count);
   const firstRow = (): Promise<string> => page.innerText('#selected tbody tr >> nth=0');
   const before = await firstRow();

@@ -38,13 +38,14 @@ function kinetoOracle(): Oracle {
   const { traceEvents } = JSON.parse(gunzipSync(readFileSync(captures.kineto)).toString()) as {
     traceEvents: { ph: string; cat?: string; dur: number }[];
   };
-  const of = (...cats: string[]) => traceEvents.filter(({ ph, cat }) => ph === 'X' && cats.includes(cat!));
+  const eventsOf = (...cats: string[]) =>
+    traceEvents.filter(({ ph, cat }) => ph === 'X' && cats.includes(cat!));
   return {
-    kernels: of('kernel').length,
-    copies: of('gpu_memcpy', 'gpu_memset').length,
-    api_calls: of('cuda_runtime', 'cuda_driver').length,
-    ops: of('cpu_op', 'python_function').length,
-    kernelNs: of('kernel').reduce((sum, { dur }) => sum + Math.round(dur * 1000), 0),
+    kernels: eventsOf('kernel').length,
+    copies: eventsOf('gpu_memcpy', 'gpu_memset').length,
+    api_calls: eventsOf('cuda_runtime', 'cuda_driver').length,
+    ops: eventsOf('cpu_op', 'python_function').length,
+    kernelNs: eventsOf('kernel').reduce((sum, { dur }) => sum + Math.round(dur * 1000), 0),
   };
 }
 
@@ -188,15 +189,15 @@ describe.each([
     for (const line of text.slice(0, -'# EOF\n'.length).split('\n').slice(0, -1)) {
       const described = /^# (TYPE|UNIT|HELP) ([a-z_:][a-z0-9_:]*) (.+)$/.exec(line);
       if (described) {
-        const [, what, of = '', value = ''] = described;
-        if (of !== family) {
-          expect(closed, 'a family is not continued after another').not.toContain(of);
+        const [, what, owner = '', value = ''] = described;
+        if (owner !== family) {
+          expect(closed, 'a family is not continued after another').not.toContain(owner);
           closed.add(family);
-          family = of;
+          family = owner;
         }
-        if (what === 'TYPE') types.set(of, value);
+        if (what === 'TYPE') types.set(owner, value);
         // The name ends with the unit.
-        if (what === 'UNIT') expect(of.endsWith(`_${value}`)).toBe(true);
+        if (what === 'UNIT') expect(owner.endsWith(`_${value}`)).toBe(true);
         continue;
       }
       const sample =

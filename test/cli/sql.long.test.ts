@@ -70,7 +70,8 @@ test('a table fits 80 columns; one that cannot is printed with one value per lin
 
 test('--schema lists every table, derived ones after recorded ones', () => {
   const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', '--json').stdout));
-  const named = (of: boolean) => data.tables.filter(({ derived }) => derived === of).map(({ name }) => name);
+  const named = (isDerived: boolean) =>
+    data.tables.filter(({ derived }) => derived === isDerived).map(({ name }) => name);
   expect([named(false), named(true)]).toEqual([tableNames, Object.keys(derivedTables)]);
   for (const line of sql('--schema').stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });

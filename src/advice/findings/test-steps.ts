@@ -12,7 +12,7 @@ export type Part =
   | { idle: Record<string, number> }
   | { call: string; at: number; takes: number };
 
-/** Rows of identical consecutive steps; `of` receives the step index. */
+/** Rows of identical consecutive steps; `partsOf` receives the step index. */
 export function stepRows(kind: string, steps: number, partsOf: (step: number) => Part[]): Required<Rows> {
   const rows = {
     stages: [] as Row<'stages'>[],

@@ -73,7 +73,7 @@ function verdictOf(
       before_ms: wallBefore,
       after_ms: wallAfter,
       graded_on: 'wall',
-      graded_why: `${why} (${times.of}${perToken})`,
+      graded_why: `${why} (${times.statistic}${perToken})`,
     }),
   });
   const unsteady = spreads
@@ -109,13 +109,17 @@ function verdictOf(
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
-): { before: Figure; after: Figure; of: string } | null {
+): { before: Figure; after: Figure; statistic: string } | null {
   if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
   if (!isProfiled(before) && !isProfiled(after))
-    return { before: headlineTime(before), after: headlineTime(after), of: 'means without a profiler' };
+    return {
+      before: headlineTime(before),
+      after: headlineTime(after),
+      statistic: 'means without a profiler',
+    };
   if (before.median_ms !== null && after.median_ms !== null)
-    return { before: median(before), after: median(after), of: 'medians under the profiler' };
-  return { before: before.measured_ms, after: after.measured_ms, of: 'means under the profiler' };
+    return { before: median(before), after: median(after), statistic: 'medians under the profiler' };
+  return { before: before.measured_ms, after: after.measured_ms, statistic: 'means under the profiler' };
 }
 
 /** The median, with the width of the mean's interval. */

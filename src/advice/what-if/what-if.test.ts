@@ -201,10 +201,14 @@ const slow: Peaks = { flops: () => figure(1e15, 'FLOP/s', 'test'), bandwidth: fi
 const shape: StageShape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 99 };
 
 /** Every class takes twice its necessary time. */
-function twice(peaks: Peaks, of: Partial<StageShape> = {}, change: Partial<StageState> = {}): StageState {
+function twice(
+  peaks: Peaks,
+  shapeChange: Partial<StageShape> = {},
+  change: Partial<StageState> = {},
+): StageState {
   const needs: StageNeeds = {
     model: { architecture, storage: floatStorage('bfloat16') },
-    shape: { ...shape, ...of },
+    shape: { ...shape, ...shapeChange },
     peaks,
   };
   const need = necessaryOf(needs.model, needs.shape, needs.peaks);

@@ -82,27 +82,31 @@ async function servingAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   return known(
     partFrom(
       'serving',
-      `At the last load (${loadLabel(point.load)}) ${which.what} is ${spreadOf(which.of(point))}.`,
+      `At the last load (${loadLabel(point.load)}) ${which.what} is ${spreadOf(which.latency(point))}.`,
     ),
     [throughput, saturation],
   );
 }
 
-const latencies: readonly { pattern: RegExp; what: string; of: (point: ServingPoint) => Distribution }[] = [
-  { pattern: /\bttft\b|\bfirst token\b/i, what: 'TTFT', of: ({ latency }) => latency.ttft },
-  { pattern: /\btpot\b|\bper (?:output )?token\b/i, what: 'TPOT', of: ({ latency }) => latency.tpot },
-  { pattern: /\bitl\b|\binter[- ]?token\b/i, what: 'ITL', of: ({ latency }) => latency.itl },
+const latencies: readonly {
+  pattern: RegExp;
+  what: string;
+  latency: (point: ServingPoint) => Distribution;
+}[] = [
+  { pattern: /\bttft\b|\bfirst token\b/i, what: 'TTFT', latency: ({ latency }) => latency.ttft },
+  { pattern: /\btpot\b|\bper (?:output )?token\b/i, what: 'TPOT', latency: ({ latency }) => latency.tpot },
+  { pattern: /\bitl\b|\binter[- ]?token\b/i, what: 'ITL', latency: ({ latency }) => latency.itl },
   {
     pattern: /\blatenc\w*|\be2e\b|\bend[- ]to[- ]end\b|\bp9\d\b/i,
     what: 'end-to-end latency',
-    of: ({ latency }) => latency.e2e,
+    latency: ({ latency }) => latency.e2e,
   },
 ];
 
-const spreadOf = (of: Distribution): string =>
-  'p50' in of
-    ? `${formatQuantity(of.p50, of.unit)} at p50, ${formatQuantity(of.p99, of.unit)} at p99 (n = ${of.n})`
-    : `not known: ${of.reason.text}`;
+const spreadOf = (distribution: Distribution): string =>
+  'p50' in distribution
+    ? `${formatQuantity(distribution.p50, distribution.unit)} at p50, ${formatQuantity(distribution.p99, distribution.unit)} at p99 (n = ${distribution.n})`
+    : `not known: ${distribution.reason.text}`;
 
 /** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilization?": from measurements. */
 export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {

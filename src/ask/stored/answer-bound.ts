@@ -34,10 +34,10 @@ interface Utilized {
 
 async function utilized(facts: StoredFacts): Promise<Utilized[]> {
   const { session, question } = facts;
-  const of = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
+  const isAsked = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
   const { analyzeUtilization } = await import('../../facts/utilization/utilization.js');
   const found = await orNull(() => analyzeUtilization(session));
-  return (found?.data.stages ?? []).filter(({ kind }) => of(kind)).map(utilizedStage);
+  return (found?.data.stages ?? []).filter(({ kind }) => isAsked(kind)).map(utilizedStage);
 }
 
 const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: UtilizationStage): Utilized => ({

@@ -34,7 +34,7 @@ function groupText(group: CollectiveGroup): string {
     ...(p99.value === null ? [] : [`p99 ${formatMs(p99.value / 1e6)}`]),
     ...(bus.value === null ? [] : [`bus bandwidth ${formatQuantity(bus.value, 'B/s')}`]),
     ...(waiting.value === null ? [] : [`ranks wait up to ${formatMs(waiting.value / 1e6)} (median)`]),
-    ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.of}`]),
+    ...(last === null ? [] : [`rank ${last.rank} is last in ${last.operations} of ${last.total_operations}`]),
     `${recorded} records${share.value === null ? '' : `, ${formatPercent(share.value)} of the calls`}`,
   ];
   return `${operation} of ${formatBytes(bytes)} on ${ranks} ranks: ${parts.join(', ')}.`;

@@ -37,8 +37,8 @@ GROUP BY ALL ORDER BY total_ms DESC`;
   const matching = rows.filter(({ kind, memory }) =>
     pageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind),
   );
-  const sum = (of: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
-    of.reduce((total, row) => total + Number(row[key] ?? 0), 0);
+  const sum = (copyRows: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
+    copyRows.reduce((total, row) => total + Number(row[key] ?? 0), 0);
   const list = rows.map(
     (row) => `- ${row.kind}${row.memory === null ? '' : ` (${row.memory})`}: ${amount([row])}`,
   );

@@ -247,32 +247,32 @@ const nameOf = ({ name, stage }: KernelCounters): string =>
 const metrics: readonly {
   pattern: RegExp;
   what: string;
-  of: (kernel: KernelCounters) => KernelCounters['l2_hit_rate'];
+  figure: (kernel: KernelCounters) => KernelCounters['l2_hit_rate'];
   low: boolean;
   isOccupancy?: true;
 }[] = [
-  { pattern: /\bl2\b/i, what: 'L2 hit rate', of: (kernel) => kernel.l2_hit_rate, low: true },
-  { pattern: /\bl1\b/i, what: 'L1 hit rate', of: (kernel) => kernel.l1_hit_rate, low: true },
+  { pattern: /\bl2\b/i, what: 'L2 hit rate', figure: (kernel) => kernel.l2_hit_rate, low: true },
+  { pattern: /\bl1\b/i, what: 'L1 hit rate', figure: (kernel) => kernel.l1_hit_rate, low: true },
   {
     pattern: /\boccupancy\b/i,
     what: 'achieved occupancy',
-    of: (kernel) => kernel.occupancy.achieved,
+    figure: (kernel) => kernel.occupancy.achieved,
     low: true,
     isOccupancy: true,
   },
   {
     pattern: /\btensor (?:cores?|pipe)\b/i,
     what: 'tensor pipe use',
-    of: (kernel) => kernel.tensor_pipe,
+    figure: (kernel) => kernel.tensor_pipe,
     low: false,
   },
   {
     pattern: /\bregisters?\b/i,
     what: 'registers per thread',
-    of: (kernel) => kernel.registers_per_thread,
+    figure: (kernel) => kernel.registers_per_thread,
     low: false,
   },
-  { pattern: /\bdram\b/i, what: 'DRAM throughput', of: (kernel) => kernel.dram_throughput, low: false },
+  { pattern: /\bdram\b/i, what: 'DRAM throughput', figure: (kernel) => kernel.dram_throughput, low: false },
 ];
 
 /** "What is the L2 hit rate?", "what limits occupancy?": a counter of the longest kernels. */
@@ -296,7 +296,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
         ? [`${nameOf(kernel)}: ${first.reason} ${formatPercent(first.share)}, ${first.meaning}`]
         : [];
     }
-    const value = metric.of(kernel);
+    const value = metric.figure(kernel);
     if (value.value === null) return [];
     const limits =
       metric.isOccupancy && kernel.occupancy.limited_by.length > 0

@@ -73,14 +73,14 @@ export function whatNext({ explained }: StoredFacts): TopicAnswer {
 /** "How noisy is it?": the spread of the stages' times over their instances. */
 export function howSure(facts: StoredFacts): TopicAnswer {
   const parts = questionStages(facts).flatMap((stage) => {
-    const of = headlineTime(stage);
-    if (of.value === null) return [];
-    const n = of.n ?? stage.instances;
-    const half = halfInterval(of);
+    const stageTime = headlineTime(stage);
+    if (stageTime.value === null) return [];
+    const n = stageTime.n ?? stage.instances;
+    const half = halfInterval(stageTime);
     const text =
       half !== null
-        ? `${capital(instanceOf(stage))} takes ${formatFigureWithInterval(of)} (95 % interval of the mean, ± ${formatPercent(half / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${formatMs(of.sd)}`}).`
-        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(of.value)}): its spread is not known.`;
+        ? `${capital(instanceOf(stage))} takes ${formatFigureWithInterval(stageTime)} (95 % interval of the mean, ± ${formatPercent(half / stageTime.value)}, n = ${n}${stageTime.sd === undefined ? '' : `, sd ${formatMs(stageTime.sd)}`}).`
+        : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${formatMs(stageTime.value)}): its spread is not known.`;
     return [partFrom('waterfall', text)];
   });
   const doubts = facts.explained.findings
@@ -111,15 +111,15 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     return notKnown('No decode step is marked, so the token rate is not known.', capture.latency);
   }
   const parts = decode.flatMap((stage) => {
-    const of = headlineTime(stage);
+    const stageTime = headlineTime(stage);
     const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
-    if (of.value === null || sequences === 0) return [];
-    const rate = (sequences * 1000) / of.value;
+    if (stageTime.value === null || sequences === 0) return [];
+    const rate = (sequences * 1000) / stageTime.value;
     const profiled = isProfiled(stage) ? ' under the profiler' : '';
     return [
       partFrom(
         'waterfall',
-        `Decode generates ${formatQuantity(rate, 'tok/s')}: ${plural(sequences, 'sequence')}, ${formatMs(of.value)} per step${profiled}.`,
+        `Decode generates ${formatQuantity(rate, 'tok/s')}: ${plural(sequences, 'sequence')}, ${formatMs(stageTime.value)} per step${profiled}.`,
       ),
     ];
   });

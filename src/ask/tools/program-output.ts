@@ -17,7 +17,7 @@ export const programOutputTool = askTool({
     const outputArtifacts = manifest.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
     const outputs = [];
     for (const { path, kind, bytes } of outputArtifacts)
-      outputs.push({ of: kind, path, bytes, tail: await tailOf(join(folder, path)) });
+      outputs.push({ kind, path, bytes, tail: await tailOf(join(folder, path)) });
     return { data: { outputs }, rows: outputs.length };
   },
 });

@@ -25,7 +25,7 @@ export const doctorIds: readonly string[] = [
  */
 export function judge(facts: DoctorFacts, required: readonly string[] = []): DoctorData {
   const verdicts = [judgeMachine, judgeNvidia, judgePython, judgeContainers, judgeAmd, judgeSlurm].flatMap(
-    (of) => of(facts),
+    (judgeFacts) => judgeFacts(facts),
   );
   const wanted = new Set([...alwaysRequired, ...required]);
   const rows = verdicts.map((verdict): DoctorRow => ({ ...verdict, required: wanted.has(verdict.id) }));

@@ -42,11 +42,11 @@ export function parseSlurm(
   config: string,
   nodes: string,
 ): Pick<SlurmFacts, 'version' | 'killWaitS' | 'nodes'> {
-  const of = (name: string) => new RegExp(`^${name}\\s*=\\s*(\\S+)`, 'm').exec(config)?.[1] ?? null;
-  const wait = of('KillWait');
+  const setting = (name: string) => new RegExp(`^${name}\\s*=\\s*(\\S+)`, 'm').exec(config)?.[1] ?? null;
+  const wait = setting('KillWait');
   const counts = nodes.split('\n').filter(Boolean).map(Number);
   return {
-    version: of('SLURM_VERSION'),
+    version: setting('SLURM_VERSION'),
     killWaitS: wait === null ? null : Number(wait),
     nodes: counts.length === 0 ? null : counts.reduce((sum, n) => sum + n, 0),
   };

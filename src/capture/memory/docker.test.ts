@@ -70,12 +70,12 @@ describe('docker errors, with what to type', () => {
 });
 
 test('reads the GPUs of a container from docker inspect', () => {
-  const of = (DeviceIDs: string[] | null) => ({
+  const hostConfig = (DeviceIDs: string[] | null) => ({
     DeviceRequests: [{ Driver: '', Count: DeviceIDs ? 0 : -1, DeviceIDs, Capabilities: [['gpu']] }],
   });
-  expect(devicesOf([], of(null))).toEqual({ vendor: 'nvidia', gpus: null });
-  expect(devicesOf([], of(['1', '3']))).toEqual({ vendor: 'nvidia', gpus: [1, 3] });
-  expect(devicesOf([], of(['GPU-3a23c669']))).toEqual({ vendor: 'nvidia', gpus: null });
+  expect(devicesOf([], hostConfig(null))).toEqual({ vendor: 'nvidia', gpus: null });
+  expect(devicesOf([], hostConfig(['1', '3']))).toEqual({ vendor: 'nvidia', gpus: [1, 3] });
+  expect(devicesOf([], hostConfig(['GPU-3a23c669']))).toEqual({ vendor: 'nvidia', gpus: null });
   const amd = { Devices: [{ PathOnHost: '/dev/kfd' }, { PathOnHost: '/dev/dri' }] };
   expect(devicesOf(['PATH=/bin'], amd)).toEqual({ vendor: 'amd', gpus: null });
   expect(devicesOf(['NVIDIA_VISIBLE_DEVICES=2'], {})).toEqual({ vendor: 'nvidia', gpus: [2] });
@@ -90,12 +90,12 @@ describe('GPU memory by the tool of the image', () => {
     ]);
   });
   test('reads amd-smi and rocm-smi with the parsers of the sampler', () => {
-    const of = (name: string, file: string) =>
+    const readingOf = (name: string, file: string) =>
       insideTools
         .find((tool) => tool.name === name)!
         .read(readFileSync(join('test/fixtures/amd-smi-from-docs', file), 'utf8'));
-    expect(of('amd-smi', 'metric-mi300x.json')[0]).toMatchObject({ gpu: 0, usedBytes: 2 ** 30 });
-    expect(of('rocm-smi', 'rocm-smi.json')[0]).toMatchObject({ gpu: 0, usedBytes: 27_856_896 });
+    expect(readingOf('amd-smi', 'metric-mi300x.json')[0]).toMatchObject({ gpu: 0, usedBytes: 2 ** 30 });
+    expect(readingOf('rocm-smi', 'rocm-smi.json')[0]).toMatchObject({ gpu: 0, usedBytes: 27_856_896 });
   });
 });
 

@@ -218,10 +218,11 @@ describe('vLLM’s page', () => {
     );
     const { telemetry } = await source.start({ execution_id: 'e', capture_id: 'c', host: 'h' }).stop();
     answering.close();
-    const of = (metric: string) => telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
-    expect(of('kv_cache_total_tokens')).toEqual([8505 * 16]);
-    expect(new Set(of('kv_cache_used_tokens'))).toEqual(new Set([0.25 * 8505 * 16]));
-    expect(new Set(of('preemptions_total'))).toEqual(new Set([3]));
+    const valuesOf = (metric: string) =>
+      telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
+    expect(valuesOf('kv_cache_total_tokens')).toEqual([8505 * 16]);
+    expect(new Set(valuesOf('kv_cache_used_tokens'))).toEqual(new Set([0.25 * 8505 * 16]));
+    expect(new Set(valuesOf('preemptions_total'))).toEqual(new Set([3]));
     expect(savedPaths.at(-1)).toBe(page);
   });
 });

@@ -60,12 +60,12 @@ async function measure(
   return { result, reported, lines };
 }
 
-const of = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
+const linesOf = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
   lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
 
 test('warms up small points first, then times all in turn; each ends with its outcome', async () => {
   const { lines, reported, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
-  const requests = of(lines, 'request');
+  const requests = linesOf(lines, 'request');
   const warm = requests.filter(({ warmup }) => warmup).map((request) => request.point);
   expect(warm.slice(0, 2)).toEqual(['small', 'small']);
   expect(warm.slice(-2)).toEqual(['large', 'large']);
@@ -80,13 +80,13 @@ test('warms up small points first, then times all in turn; each ends with its ou
     );
   }
   // One prefill, output − 1 decode steps, and sampling of each token.
-  const stages = of(lines, 'stage').filter(({ iteration }) => iteration === timed[0]!.iteration);
+  const stages = linesOf(lines, 'stage').filter(({ iteration }) => iteration === timed[0]!.iteration);
   expect(stages.map(({ kind }) => kind)).toEqual([
     'prefill',
     'sampling',
     ...Array.from({ length: 5 }, () => ['decode', 'sampling']).flat(),
   ]);
-  const ended = of(lines, 'point');
+  const ended = linesOf(lines, 'point');
   expect(ended.map((one) => [one.point, one.outcome, one.launch])).toEqual([
     ['small', 'measured', 1],
     ['large', 'measured', 1],
@@ -102,7 +102,7 @@ test.runIf(process.platform === 'linux')('memory of a point is its own, or not r
   // A cache of 64 × 60 tokens is 64 times that of the small point.
   const { lines } = await measure([point('large', 64, 48, 12), point('small', 1, 2, 2)]);
   const [small, large] = ['small', 'large'].map((name) =>
-    of(lines, 'point').find((one) => one.point === name)!,
+    linesOf(lines, 'point').find((one) => one.point === name)!,
   );
   expect(large!.memory_source).toMatch(/VmHWM/);
   const floor = (small!.memory_bytes ?? 0) + 64 * 60 * kvBytesPerToken();
@@ -117,18 +117,22 @@ function kvBytesPerToken(): number {
 
 test('a point that runs out of memory ends alone, whether before the large ones or after', async () => {
   const { lines } = await measure([point('huge', 2 ** 33, 8, 8), point('fits', 1, 8, 4)]);
-  const [huge, fits] = ['huge', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
+  const [huge, fits] = ['huge', 'fits'].map((name) =>
+    linesOf(lines, 'point').find((one) => one.point === name)!,
+  );
   expect([huge!.outcome, fits!.outcome]).toEqual(['out_of_memory', 'measured']);
   expect(huge!.text).toMatch(/no room for the KV cache of 8589934592 sequences of 16 tokens: Memory ran out/);
-  expect(of(lines, 'request').filter((request) => !request.warmup && request.point === 'fits')).toHaveLength(
-    3,
-  );
+  expect(
+    linesOf(lines, 'request').filter((request) => !request.warmup && request.point === 'fits'),
+  ).toHaveLength(3);
 });
 
 test('a point that the model cannot run fails alone', async () => {
   const beyond = tinyConfig.max_position_embeddings;
   const { lines } = await measure([point('long', 1, beyond, 4), point('fits', 2, 8, 4)]);
-  const [long, fits] = ['long', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
+  const [long, fits] = ['long', 'fits'].map((name) =>
+    linesOf(lines, 'point').find((one) => one.point === name)!,
+  );
   expect([long!.outcome, fits!.outcome]).toEqual(['failed', 'measured']);
   expect(long!.text!.length).toBeGreaterThan(20);
 });
@@ -136,8 +140,8 @@ test('a point that the model cannot run fails alone', async () => {
 test('a profile (a point without a name) has no point lines, and its failure is thrown', async () => {
   const nameless = { ...point('', 1, 8, 4), point: null };
   const { lines, reported } = await measure([nameless]);
-  expect(of(lines, 'point')).toEqual([]);
-  expect(of(lines, 'request').every((request) => request.point === null)).toBe(true);
+  expect(linesOf(lines, 'point')).toEqual([]);
+  expect(linesOf(lines, 'request').every((request) => request.point === null)).toBe(true);
   expect(new Set(reported.map(({ type }) => type))).toEqual(new Set(['phase', 'iteration']));
   await expect(measure([{ ...nameless, batchSize: 2 ** 33 }])).rejects.toMatchObject({
     code: 'E_OUT_OF_MEMORY',
@@ -153,9 +157,9 @@ test('stopped: timed repeats are recorded, missing ones are reported', async () 
     (reported) => timedSoFar(reported) >= 3,
   );
   // Launch 1: b a, a b, b a.
-  const timed = of(lines, 'request').filter(({ warmup }) => !warmup);
+  const timed = linesOf(lines, 'request').filter(({ warmup }) => !warmup);
   expect(timed.map((request) => request.point)).toEqual(['b', 'a', 'a']);
-  expect(of(lines, 'point').map(({ point: name, outcome, text }) => [name, outcome, text])).toEqual([
+  expect(linesOf(lines, 'point').map(({ point: name, outcome, text }) => [name, outcome, text])).toEqual([
     ['a', 'stopped', 'Stopped after 2 of 3 timed repeats.'],
     ['b', 'stopped', 'Stopped after 1 of 3 timed repeats.'],
   ]);

@@ -72,12 +72,12 @@ test('FLOPs and bytes: float8 gives bfloat16 (2 bytes), int8 gives int32 (4)', (
 });
 
 test('selects dtypes by compute capability', () => {
-  const of = (computeCapability: string | null) => gemmDtypes({ ...h200, computeCapability });
-  expect(of('7.0')).toEqual(['float32', 'float16']);
-  expect(of('7.5')).toEqual(['float32', 'float16', 'int8']);
-  expect(of('8.0')).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'int8']);
+  const dtypesOf = (computeCapability: string | null) => gemmDtypes({ ...h200, computeCapability });
+  expect(dtypesOf('7.0')).toEqual(['float32', 'float16']);
+  expect(dtypesOf('7.5')).toEqual(['float32', 'float16', 'int8']);
+  expect(dtypesOf('8.0')).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'int8']);
   for (const known of ['8.9', '9.0', '10.0', '12.0', null])
-    expect(of(known)).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'float8', 'int8']);
+    expect(dtypesOf(known)).toEqual(['float32', 'tfloat32', 'float16', 'bfloat16', 'float8', 'int8']);
 });
 
 test('cases have unique names, copies count both directions, arrays exceed the L2', () => {

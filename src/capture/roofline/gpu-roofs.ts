@@ -62,15 +62,15 @@ export function gpuRoofsOf(
   conditions: ConditionsOf,
 ): MeasuredGpu {
   const sheet = gpuSheet(facts.name, facts.pciId);
-  const of = (kernel: string) => lines.filter((line) => line.kernel === kernel);
-  const bandwidth = bandwidths(facts, of, conditions);
+  const linesOf = (kernel: string) => lines.filter((line) => line.kernel === kernel);
+  const bandwidth = bandwidths(facts, linesOf, conditions);
   const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((result) => result.bytes_per_s);
   const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
   const l2Bytes = facts.l2Bytes ?? sheet?.l2Bytes ?? null;
   const smCount = facts.smCount ?? sheet?.smCount ?? null;
-  const l2 = fastest(l2Reads(of('l2-read'), l2Bytes, smCount));
+  const l2 = fastest(l2Reads(linesOf('l2-read'), l2Bytes, smCount));
   const latency = (kernel: string, backend: string | null = null) => {
-    const line = of(kernel).find(
+    const line = linesOf(kernel).find(
       (one) => medianNs(one) !== null && (backend === null || one.backend === backend),
     );
     return line ? { ...measurement(line, conditions), ns: medianNs(line)! } : null;
@@ -87,7 +87,7 @@ export function gpuRoofsOf(
     mig_profile: migInstance(facts.name)?.profile ?? null,
     sheet: sheet && [sheetCitation(sheet), sheet.note].filter(Boolean).join('. '),
     scope,
-    compute: computePeaks(facts, of('gemm'), memoryRoof, conditions),
+    compute: computePeaks(facts, linesOf('gemm'), memoryRoof, conditions),
     bandwidth,
     memory_bytes_per_s: memoryRoof,
     l2: l2 && {
@@ -99,8 +99,8 @@ export function gpuRoofsOf(
     launch_device: latency('launch', 'device'),
     launch_round_trip: latency('launch', 'round-trip'),
     graph_node: latency('graph-node'),
-    host_links: hostLinks(facts, of, conditions),
-    tried: of('gemm').map((line) => ({
+    host_links: hostLinks(facts, linesOf, conditions),
+    tried: linesOf('gemm').map((line) => ({
       dtype: line.dtype,
       m: line.params['m']!,
       n: line.params['n']!,
@@ -159,10 +159,10 @@ function computePeaks(
 
 type Of = (kernel: string) => MicrobenchmarkLine[];
 
-function bandwidths({ name, pciId }: Named, of: Of, conditions: ConditionsOf): GpuBandwidth[] {
+function bandwidths({ name, pciId }: Named, linesOf: Of, conditions: ConditionsOf): GpuBandwidth[] {
   const sheet = gpuPeakBandwidth(name, pciId);
   return bandwidthPatterns.flatMap((pattern) => {
-    const best = fastest(of(pattern));
+    const best = fastest(linesOf(pattern));
     if (!best) return [];
     const bytes_per_s = rateOf(best)!;
     return [
@@ -178,11 +178,11 @@ function bandwidths({ name, pciId }: Named, of: Of, conditions: ConditionsOf): G
   });
 }
 
-function hostLinks({ name, pciId }: Named, of: Of, conditions: ConditionsOf): HostLink[] {
+function hostLinks({ name, pciId }: Named, linesOf: Of, conditions: ConditionsOf): HostLink[] {
   const sheet = gpuHostLink(name, pciId);
   return (['host-to-device', 'device-to-host'] as const).flatMap((direction) =>
     [true, false].flatMap((pinned) => {
-      const best = fastest(of(direction).filter((line) => (line.params['pinned'] === 1) === pinned));
+      const best = fastest(linesOf(direction).filter((line) => (line.params['pinned'] === 1) === pinned));
       if (!best) return [];
       const bytes_per_s = rateOf(best)!;
       const { bytes } = best;

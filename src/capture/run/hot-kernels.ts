@@ -31,13 +31,13 @@ export function chooseKernels(stats: string): KernelChoice | null {
       continue;
     }
     if (fields.length !== header.length) continue;
-    const of = (column: string) => fields[header.indexOf(column)];
-    const kernel = of('Kernel Name') ?? of('Name');
-    const ns = Number(of('Total Time (ns)'));
+    const field = (column: string) => fields[header.indexOf(column)];
+    const kernel = field('Kernel Name') ?? field('Name');
+    const ns = Number(field('Total Time (ns)'));
     if (!kernel || !Number.isFinite(ns)) continue;
     const name = functionName(kernel);
     if (header.includes('NVTX Range')) {
-      const kind = /(?:^|:)inferscope:(prefill|decode|mixed|sampling)\b/.exec(of('NVTX Range') ?? '')?.[1];
+      const kind = /(?:^|:)inferscope:(prefill|decode|mixed|sampling)\b/.exec(field('NVTX Range') ?? '')?.[1];
       if (!kind) continue;
       if (!stages.has(kind)) stages.set(kind, new Map());
       add(stages.get(kind)!, name, ns);

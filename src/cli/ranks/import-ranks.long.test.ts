@@ -93,8 +93,8 @@ test('a rank has the same rows as when it is imported alone, only shifted', asyn
   const alone = await openSession(
     await runImport([join(traces(), 'trace_rank0001.json.gz')], options, new AbortController().signal),
   );
-  const sums = async (of: Session, where: string) => {
-    const database = await of.connect();
+  const sums = async (stored: Session, where: string) => {
+    const database = await stored.connect();
     const rows = await database.query(
       `SELECT (SELECT count(*) FROM kernels ${where}) AS kernels, (SELECT sum(dur_ns) FROM kernels ${where}) AS dur, (SELECT sum(exclusive_ns) FROM kernels ${where}) AS exclusive,
          (SELECT sum(hash(name, class, dur_ns, stage_id, grid)) FROM kernels ${where})::VARCHAR AS hashed, (SELECT sum(hash(cause, dur_ns)) FROM gaps ${where})::VARCHAR AS gaps,

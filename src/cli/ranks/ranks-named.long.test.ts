@@ -69,8 +69,8 @@ test.each(
   const { steps, ranks } = job!.own!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
   const otherRanks = ranks.filter((row) => row.rank !== rank);
-  const middle = (of: typeof ranks, at: number) =>
-    of.map(({ ms }) => ms[at]!).toSorted((a, b) => a - b)[of.length >> 1]!;
+  const middle = (rankRows: typeof ranks, at: number) =>
+    rankRows.map(({ ms }) => ms[at]!).toSorted((a, b) => a - b)[rankRows.length >> 1]!;
   for (const at of steps.keys()) {
     const rankMs = ranks.find((row) => row.rank === rank)!.ms[at]!;
     const excess = rankMs - middle(otherRanks, at);
@@ -217,8 +217,8 @@ test("session compare: two and four ranks by step, as in the ranks' table of eac
   // Ranks without a fault differ by 1 % of noise: their mean, from other tables.
   const shown = ({ collectives, stages }: typeof two) => {
     const { ranks } = collectives.data.job!;
-    const mean = (of: (rank: (typeof ranks)[number]) => number | null) =>
-      ranks.reduce((sum, rank) => sum + of(rank)!, 0) / ranks.length;
+    const mean = (valueOf: (rank: (typeof ranks)[number]) => number | null) =>
+      ranks.reduce((sum, rank) => sum + valueOf(rank)!, 0) / ranks.length;
     const exposed = mean(({ exposed_ms }) => exposed_ms);
     // The waterfall's step lasts until the next one starts, the ranks' step until its last kernel ends.
     return { step_ms: mean(({ step_ms }) => step_ms), share: exposed / stages[0]!.measured_ms.value! };

@@ -65,7 +65,7 @@ class Reader {
         resolved.description ?? '',
       ];
       const below =
-        inner && depth > 1 ? this.fields(inner.of, `${path}${inner.list ? '[]' : ''}.`, depth - 1) : [];
+        inner && depth > 1 ? this.fields(inner.fields, `${path}${inner.list ? '[]' : ''}.`, depth - 1) : [];
       return [row, ...below];
     });
   }
@@ -77,11 +77,11 @@ class Reader {
   }
 
   /** The object with fields to list below a field: the field itself, or the entries of its list. */
-  private inner(schema: Schema): { of: Schema; list: boolean } | null {
+  private inner(schema: Schema): { fields: Schema; list: boolean } | null {
     if (isFigure(schema)) return null;
     const item = schema.items ? this.resolved(schema.items) : null;
-    if (item?.properties && !isFigure(item)) return { of: item, list: true };
-    return schema.properties ? { of: schema, list: false } : null;
+    if (item?.properties && !isFigure(item)) return { fields: item, list: true };
+    return schema.properties ? { fields: schema, list: false } : null;
   }
 
   typeOf(schema: Schema): string {

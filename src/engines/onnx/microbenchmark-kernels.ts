@@ -212,9 +212,9 @@ function product(at: string, m: number, n: number, k: number, bias: boolean): Ke
 }
 
 /** Query heads over the runtime's own key/value cache, written in place (decoder-signature.ts). */
-function attention(at: string, of: (name: string) => number): KernelNodes {
-  const [batch, heads, kv, dim] = [of('batch'), of('heads'), of('kv_heads'), of('head_dim')];
-  const [fresh, context] = [of('new_tokens'), of('context')];
+function attention(at: string, size: (name: string) => number): KernelNodes {
+  const [batch, heads, kv, dim] = [size('batch'), size('heads'), size('kv_heads'), size('head_dim')];
+  const [fresh, context] = [size('new_tokens'), size('context')];
   const query = floats(`${at}q`, [batch, fresh, heads * dim]);
   const [key, val] = [floats(`${at}k`, [batch, fresh, kv * dim]), floats(`${at}v`, [batch, fresh, kv * dim])];
   const [keys, values] = [

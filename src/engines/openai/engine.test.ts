@@ -70,7 +70,7 @@ async function round(
     .map((line): RecordLine => recordLineSchema.parse(JSON.parse(line)));
   const linesOf = <T extends RecordLine['type']>(type: T) =>
     lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
-  return { engine, ended, progress, of: linesOf };
+  return { engine, ended, progress, linesOf };
 }
 
 const body = (fields: Record<string, unknown>) => ({ extra_body: JSON.stringify(fields) });
@@ -79,11 +79,11 @@ describe('a round against a server with known delays', () => {
   test('figures agree with the server’s log, and repeats of the points alternate', async () => {
     await server.log();
     const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
-    const { ended, of, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
+    const { ended, linesOf, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
     expect(ended.failure).toBeNull();
     expect(engine.notMeasured).toHaveProperty('launches');
     expect(engine.workload).toMatchObject({ model: null, engine: { name: 'vLLM' } });
-    const requests = of('request');
+    const requests = linesOf('request');
     const timed = requests.filter(({ warmup }) => !warmup);
     expect(timed.map(({ point }) => point)).toEqual(
       Array.from({ length: 3 }, () => ['b1-p12-o8', 'b3-p12-o8']).flat(),
@@ -107,14 +107,14 @@ describe('a round against a server with known delays', () => {
       else expect(last).toBeLessThanOrEqual(end_ns - t_ns);
       expect(end_ns).toBeGreaterThanOrEqual(Math.max(...batchLog.map(({ writes_ns }) => writes_ns.at(-1)!)));
     }
-    expect(of('point').map(({ outcome }) => outcome)).toEqual(['measured', 'measured']);
-    expect(of('point')[0]!.warmup_iterations).toBe(
+    expect(linesOf('point').map(({ outcome }) => outcome)).toEqual(['measured', 'measured']);
+    expect(linesOf('point')[0]!.warmup_iterations).toBe(
       requests.filter(({ point, warmup }) => warmup && point === 'b1-p12-o8').length,
     );
     expect(
-      of('telemetry').some(({ scope, metric }) => scope === 'server' && metric === 'requests_running'),
+      linesOf('telemetry').some(({ scope, metric }) => scope === 'server' && metric === 'requests_running'),
     ).toBe(true);
-    expect(of('clock')).toHaveLength(2);
+    expect(linesOf('clock')).toHaveLength(2);
     expect(progress.filter(({ type }) => type === 'point')).toHaveLength(2);
   });
 
@@ -129,10 +129,10 @@ describe('a round against a server with known delays', () => {
     ['cut', 'failed', 'stream cut off'],
     ['empty', 'failed', 'no generated text'],
   ])('%s fails the point with its reason, and measures nothing', async (fault, outcome, text) => {
-    const { of, ended } = await round(body({ fault }), [benchPoint(['latency'], 2, 4, 8)]);
-    expect(of('request')).toEqual([]);
-    expect(of('point')).toMatchObject([{ outcome, stable: false }]);
-    expect(of('point')[0]!.text).toContain(text);
+    const { linesOf, ended } = await round(body({ fault }), [benchPoint(['latency'], 2, 4, 8)]);
+    expect(linesOf('request')).toEqual([]);
+    expect(linesOf('point')).toMatchObject([{ outcome, stable: false }]);
+    expect(linesOf('point')[0]!.text).toContain(text);
     expect(ended.log).toContain(text);
   });
 
@@ -148,15 +148,15 @@ describe('a round against a server with known delays', () => {
   test('stopping ends the current batch and keeps the measured ones', async () => {
     const controller = new AbortController();
     const aborted = abortAfter(server, 24, controller);
-    const { of, ended } = await round(
+    const { linesOf, ended } = await round(
       body({ first_ms: 50, gap_ms: 10 }),
       [benchPoint(['latency'], 1, 4, 8)],
       { repeats: 1000, signal: controller.signal },
     );
     await aborted;
     expect(ended.failure).toBeNull();
-    expect(of('request').length).toBeGreaterThan(0);
-    expect(of('point')).toMatchObject([{ outcome: 'stopped' }]);
+    expect(linesOf('request').length).toBeGreaterThan(0);
+    expect(linesOf('point')).toMatchObject([{ outcome: 'stopped' }]);
   });
 });
 

@@ -103,20 +103,20 @@ const fitSpecs: {
   size: Size;
   x: string;
   y: string;
-  of: 'ttft_ms' | 'tpot_ms' | 'e2e_ms';
+  metric: 'ttft_ms' | 'tpot_ms' | 'e2e_ms';
 }[] = [
-  { id: 'prompt', size: 'input_len', x: 'prompt tokens', y: 'TTFT', of: 'ttft_ms' },
-  { id: 'output', size: 'output_len', x: 'output tokens', y: 'end to end', of: 'e2e_ms' },
-  { id: 'batch_tpot', size: 'batch_size', x: 'batch size', y: 'TPOT', of: 'tpot_ms' },
-  { id: 'batch_ttft', size: 'batch_size', x: 'batch size', y: 'TTFT', of: 'ttft_ms' },
+  { id: 'prompt', size: 'input_len', x: 'prompt tokens', y: 'TTFT', metric: 'ttft_ms' },
+  { id: 'output', size: 'output_len', x: 'output tokens', y: 'end to end', metric: 'e2e_ms' },
+  { id: 'batch_tpot', size: 'batch_size', x: 'batch size', y: 'TPOT', metric: 'tpot_ms' },
+  { id: 'batch_ttft', size: 'batch_size', x: 'batch size', y: 'TTFT', metric: 'ttft_ms' },
 ];
 
 /** Growth of times with each swept size, over launch means, so that the error includes scatter between launches. */
 export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
-  return fitSpecs.flatMap(({ id, size, x, y, of }): BenchFit[] => {
+  return fitSpecs.flatMap(({ id, size, x, y, metric }): BenchFit[] => {
     const sweep = sweepOver(points, size) ?? [];
     const sizes = sweep
-      .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[of]) }))
+      .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[metric]) }))
       .filter(({ values }) => values.length > 0);
     // Two sizes always fit a line, so its error is unknown.
     if (sizes.length < 3) return [];

@@ -17,14 +17,14 @@ type Repeats = NonNullable<BenchPointResult['repeats']>[number];
 const compared: {
   name: string;
   key: string;
-  of: (repeat: Repeats, point: BenchPointResult) => number | null;
+  read: (repeat: Repeats, point: BenchPointResult) => number | null;
 }[] = [
-  { name: 'TTFT', key: 'ttft_ms', of: ({ ttft_ms }) => ttft_ms },
-  { name: 'TPOT', key: 'tpot_ms', of: ({ tpot_ms }) => tpot_ms },
+  { name: 'TTFT', key: 'ttft_ms', read: ({ ttft_ms }) => ttft_ms },
+  { name: 'TPOT', key: 'tpot_ms', read: ({ tpot_ms }) => tpot_ms },
   {
     name: 'output tokens/s',
     key: 'output_tokens_per_s',
-    of: ({ e2e_ms }, { batch_size, output_len }) => (1e3 * batch_size * output_len) / e2e_ms,
+    read: ({ e2e_ms }, { batch_size, output_len }) => (1e3 * batch_size * output_len) / e2e_ms,
   },
 ];
 
@@ -59,9 +59,9 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   if (base.launches < 2 || other.launches < 2) {
     return nothing('at least two launches of each are needed to test a difference (--launches)');
   }
-  const tested = compared.flatMap(({ name, key, of }) =>
+  const tested = compared.flatMap(({ name, key, read }) =>
     pairs.flatMap(([from, to]) => {
-      const [before, after] = [from, to].map((point) => unitsOf(point, (repeat) => of(repeat, point)));
+      const [before, after] = [from, to].map((point) => unitsOf(point, (repeat) => read(repeat, point)));
       const [fromMean, two] = [logMeanOf(before!), logMeanOf(after!)];
       if (!fromMean || !two) return [];
       return [

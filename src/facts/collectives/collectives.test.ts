@@ -65,8 +65,8 @@ test('times, bandwidths and ranks by hand (ORIGIN.md of the fixture)', () => {
   expect(reduce!.transfer_bus_bandwidth.value! / 1e9).toBeCloseTo((1.5 * 67.108864) / 0.4, 6);
   expect(reduce!.waiting_p50_ns.value).toBe(140_000);
   expect(reduce!.recorded_share.value).toBeCloseTo(30 / 33, 12);
-  expect(reduce!.last).toMatchObject({ rank: 3, host: 'node-a', operations: 27, of: 30 });
-  expect(reduce!.longest).toMatchObject({ rank: 2, operations: 30, of: 30 });
+  expect(reduce!.last).toMatchObject({ rank: 3, host: 'node-a', operations: 27, total_operations: 30 });
+  expect(reduce!.longest).toMatchObject({ rank: 2, operations: 30, total_operations: 30 });
   // All ranks take equally long, so none was last.
   expect(gather).toMatchObject({
     operation: 'AllGather',

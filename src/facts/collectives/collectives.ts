@@ -236,7 +236,7 @@ const shareOf = (share: RankShare | undefined): RankShare | null =>
         rank: share.rank,
         host: share.host,
         operations: share.operations,
-        of: share.of,
+        total_operations: share.total_operations,
       };
 
 /** Tolerance for the rounding in the source's figures. */

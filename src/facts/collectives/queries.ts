@@ -14,7 +14,7 @@ export const completeSql = `SELECT operation, bytes, ranks, nodes, count(*) AS c
 export const rankSharesSql = (kind: 'last' | 'longest'): string => `WITH counts AS (
      SELECT operation, bytes, ranks, nodes, communicator, ${kind}_rank AS rank, any_value(${kind}_host) AS host, count(*) AS operations
      FROM collective_calls GROUP BY operation, bytes, ranks, nodes, communicator, ${kind}_rank)
-   SELECT *, sum(operations) OVER (PARTITION BY operation, bytes, ranks, nodes, communicator)::BIGINT AS "of"
+   SELECT *, sum(operations) OVER (PARTITION BY operation, bytes, ranks, nodes, communicator)::BIGINT AS total_operations
    FROM counts
    QUALIFY rank IS NOT NULL AND row_number() OVER (PARTITION BY operation, bytes, ranks, nodes ORDER BY rank IS NULL, operations DESC, communicator, rank) = 1`;
 

@@ -234,11 +234,11 @@ function comparison(
   { roofline, predicted, launched }: Record<'roofline' | 'predicted' | 'launched', Figure>,
   composed: Composed,
 ): MeasuredStage {
-  const ratio = (of: Figure): Figure => {
-    if (of.value === null) return of;
+  const ratio = (measured: Figure): Figure => {
+    if (measured.value === null) return measured;
     return time.ms.value === null
       ? time.ms
-      : figure(of.value / time.ms.value, 'ratio', 'predicted / measured');
+      : figure(measured.value / time.ms.value, 'ratio', 'predicted / measured');
   };
   return {
     session: time.session,
@@ -266,7 +266,7 @@ function errorOf(stages: readonly PredictStage[], by: 'table' | 'launched'): Pre
   const decode = errors(stages.filter(({ phase }) => phase === 'decode'));
   if (all.length === 0) return null;
   return {
-    of: by,
+    predicted_by: by,
     stages: all.length,
     median: median(all),
     worst: all.at(-1)!,

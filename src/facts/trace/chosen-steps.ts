@@ -10,7 +10,7 @@ export interface ChosenStep {
   kind: PhaseKind;
   /** Number in time order, from 1, and the number of steps. */
   nth: number;
-  of: number;
+  count: number;
   /** ns since the session's start. */
   start_ns: number;
   dur_ns: number;
@@ -65,7 +65,16 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
     const calls = await inside('own_api', "coalesce(name, '') AS name, NULL AS tile, NULL AS class");
     const leftOut = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
     const left_out = leftOut(kernels) + leftOut(calls);
-    chosen.push({ kind, nth, of: stepCount, start_ns, dur_ns: end_ns - start_ns, kernels, calls, left_out });
+    chosen.push({
+      kind,
+      nth,
+      count: stepCount,
+      start_ns,
+      dur_ns: end_ns - start_ns,
+      kernels,
+      calls,
+      left_out,
+    });
   }
   return chosen;
 }

@@ -39,7 +39,7 @@ export async function keepGaps(
     },
     kernels.map((slice, number) => `(${gapsSql(slice, copies[number]!)})`),
     {
-      of: ['called_ns', 'returned_ns', 'waiting_ns', 'in_graph'],
+      names: ['called_ns', 'returned_ns', 'waiting_ns', 'in_graph'],
       fill(rows, columns) {
         const parts = partColumns.map((name) => (columns[name] = new Float64Array(rows)));
         columns['cause'] = new Float64Array(rows);

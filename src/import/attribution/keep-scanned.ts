@@ -8,9 +8,9 @@ import type { ImportContext } from '../importer.js';
  */
 type ScannedColumn = { sql?: string; by?: string; values?: Float64Array; texts?: readonly string[] };
 
-/** Columns computed batch by batch from the selected columns and those selected for them (`of`). */
+/** Columns computed batch by batch from the selected columns and `names`, which are selected for them. */
 interface MadeColumns {
-  of: readonly string[];
+  names: readonly string[];
   fill(rows: number, columns: Columns): void;
 }
 
@@ -25,7 +25,7 @@ export async function keepScanned(
   table: TableName,
   columns: Record<string, ScannedColumn>,
   from: readonly string[],
-  made: MadeColumns = { of: [], fill: () => {} },
+  made: MadeColumns = { names: [], fill: () => {} },
 ): Promise<void> {
   const entries = Object.entries(columns);
   const announced = Object.fromEntries(entries.map(([name, column]) => [name, keptColumn(column)]));
@@ -33,7 +33,7 @@ export async function keepScanned(
   const selected = entries.flatMap(([name, { sql }]) => (sql === undefined ? [] : [`${sql} AS "${name}"`]));
   for (const part of from) {
     for await (const { rows, columns: batch } of workbench.scan(
-      `SELECT ${[...selected, ...made.of].join(', ')} FROM ${part}`,
+      `SELECT ${[...selected, ...made.names].join(', ')} FROM ${part}`,
     )) {
       made.fill(rows, batch);
       await writer.append(batch, rows);

@@ -33,6 +33,6 @@ export async function keepStages(
       raw_name: { sql: 's.name', texts: await textsByCode(workbench) },
     },
     ['attr_stages s LEFT JOIN attr_stage_device d ON d.stage_id = s.stage_id'],
-    { of: [], fill: (rows, columns) => applyFolds(folded, rows, columns as FoldColumns) },
+    { names: [], fill: (rows, columns) => applyFolds(folded, rows, columns as FoldColumns) },
   );
 }

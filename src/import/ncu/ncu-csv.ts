@@ -52,7 +52,7 @@ export const ncuCsvImporter = {
     let rules = 0;
     for await (const { page, fields, line } of kernelRecords(path, () => skipped.foreign++)) {
       if (context.signal?.aborted) throw interrupted(`the import of ${path}`);
-      const launch = launches.of(page, fields);
+      const launch = launches.launchOf(page, fields);
       if (launch === null) continue;
       const keys = rowKeys(page, fields, launch, context);
       const put = (metric: string, value: number | null, unit: string | null) =>
@@ -170,7 +170,7 @@ class Launches {
   private current: Launch | null = null;
 
   /** Null for a record of a repeated launch. */
-  of(page: Page, fields: string[]): Launch | null {
+  launchOf(page: Page, fields: string[]): Launch | null {
     const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
     // A raw page has one record per launch.
     if (this.current && id === this.id && page.kind === 'details') return { ...this.current, isNew: false };

@@ -26,7 +26,7 @@ async function load(
   rows: Row<'telemetry'>[];
   memory: Row<'memory'>[];
   issues: Issue[];
-  of: (metric: string, scope?: string) => number[];
+  valuesOf: (metric: string, scope?: string) => number[];
 }> {
   const rows: Row<'telemetry'>[] = [];
   const memory: Row<'memory'>[] = [];
@@ -38,9 +38,9 @@ async function load(
     host: 'h',
     zero: { realtime_ns: zero, monotonic_ns: null },
   });
-  const of = (name: string, scope = 'gpu0') =>
+  const valuesOf = (name: string, scope = 'gpu0') =>
     rows.filter((row) => row.metric === name && row.scope === scope).map((row) => row.value!);
-  return { rows, memory, issues, of };
+  return { rows, memory, issues, valuesOf };
 }
 
 const column = (name: string, i: number) =>
@@ -53,11 +53,11 @@ describe('dmon', () => {
   test("-o TD: each column is a series, one sample per second, on the session's clock", async () => {
     const name = 'nvidia-smi-dmon-TD.txt';
     const start = BigInt(new Date(2026, 10, 21, 4, 55, 30).getTime()) * 1_000_000n;
-    const { rows, of, issues } = await load(nvidiaSmiDmonImporter, fixture(name), start);
-    expect(of('power_w')).toEqual(column(name, 3));
-    expect(of('sm_clock_mhz')).toEqual(column(name, 13));
-    expect(of('memory_clock_mhz')).toEqual(column(name, 12));
-    expect(of('utilization_percent')).toEqual(column(name, 6));
+    const { rows, valuesOf, issues } = await load(nvidiaSmiDmonImporter, fixture(name), start);
+    expect(valuesOf('power_w')).toEqual(column(name, 3));
+    expect(valuesOf('sm_clock_mhz')).toEqual(column(name, 13));
+    expect(valuesOf('memory_clock_mhz')).toEqual(column(name, 12));
+    expect(valuesOf('utilization_percent')).toEqual(column(name, 6));
     const times = rows.filter((row) => row.metric === 'power_w').map((row) => row.t_ns! / 1e9);
     expect(times).toEqual([9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
     expect(issues.map(({ code }) => code)).toEqual(['telemetry_local_time']);
@@ -66,20 +66,20 @@ describe('dmon', () => {
   });
 
   test('every column of -s pucvmet has one row per sample; without times one second per sample, with an issue', async () => {
-    const { rows, memory, of, issues } = await load(
+    const { rows, memory, valuesOf, issues } = await load(
       nvidiaSmiDmonImporter,
       fixture('nvidia-smi-dmon-all.txt'),
     );
     expect(rows).toHaveLength(6 * 20);
     expect(memory.map(({ bytes }) => bytes)).toEqual(Array(6).fill(0));
-    expect(of('bar1_used_bytes')).toEqual(Array(6).fill(2 ** 20));
-    expect(of('pcie_rx_mb_per_s')).toHaveLength(6);
+    expect(valuesOf('bar1_used_bytes')).toEqual(Array(6).fill(2 ** 20));
+    expect(valuesOf('pcie_rx_mb_per_s')).toHaveLength(6);
     expect(new Set(rows.map((row) => row.t_ns))).toEqual(new Set([0, 1, 2, 3, 4, 5].map((s) => s * 1e9)));
     expect(issues).toEqual([expect.objectContaining({ code: 'telemetry_undated', severity: 'warning' })]);
   });
 
   test('two GPUs, "-", repeated headers, midnight, a truncated line', async () => {
-    const { rows, of, issues } = await load(
+    const { rows, valuesOf, issues } = await load(
       nvidiaSmiDmonImporter,
       written(
         [
@@ -95,8 +95,8 @@ describe('dmon', () => {
         ].join('\n'),
       ),
     );
-    expect(of('power_w')).toEqual([79, 81]);
-    expect(of('power_w', 'gpu1')).toEqual([80, 82]);
+    expect(valuesOf('power_w')).toEqual([79, 81]);
+    expect(valuesOf('power_w', 'gpu1')).toEqual([80, 82]);
     expect(rows.map((row) => row.t_ns! / 1e9)).toEqual([0, 0, 2, 2]);
     expect(issues.map(({ code, count }) => [code, count])).toEqual([
       ['telemetry_missing', 2],
@@ -111,11 +111,11 @@ describe('--query-gpu', () => {
   const lines = readFileSync(fixture(name), 'utf8').trim().split('\n').slice(1);
 
   test('values and times equal the CSV', async () => {
-    const { rows, of, issues } = await load(nvidiaSmiQueryImporter, fixture(name));
-    expect(of('power_w')).toEqual(lines.map((line) => Number.parseFloat(line.split(', ')[7]!)));
-    expect(of('sm_clock_mhz')).toEqual(lines.map((line) => Number.parseFloat(line.split(', ')[8]!)));
-    expect(new Set(of('memory_total_bytes'))).toEqual(new Set([143_771 * 2 ** 20]));
-    expect(of('throttle_bits')[0]).toBe(1);
+    const { rows, valuesOf, issues } = await load(nvidiaSmiQueryImporter, fixture(name));
+    expect(valuesOf('power_w')).toEqual(lines.map((line) => Number.parseFloat(line.split(', ')[7]!)));
+    expect(valuesOf('sm_clock_mhz')).toEqual(lines.map((line) => Number.parseFloat(line.split(', ')[8]!)));
+    expect(new Set(valuesOf('memory_total_bytes'))).toEqual(new Set([143_771 * 2 ** 20]));
+    expect(valuesOf('throttle_bits')[0]).toBe(1);
     const millis = (line: string) => Date.parse(line.split(', ')[0]!.replaceAll('/', '-').replace(' ', 'T'));
     expect(rows.filter((row) => row.metric === 'power_w').map((row) => row.t_ns! / 1e6)).toEqual(
       lines.map((line) => millis(line) - millis(lines[0]!)),
@@ -125,7 +125,7 @@ describe('--query-gpu', () => {
   });
 
   test('nounits, [N/A], two GPUs without an index, no timestamp', async () => {
-    const { rows, memory, of, issues } = await load(
+    const { rows, memory, valuesOf, issues } = await load(
       nvidiaSmiQueryImporter,
       written(
         [
@@ -137,29 +137,29 @@ describe('--query-gpu', () => {
         ].join('\n'),
       ),
     );
-    expect(of('utilization_percent', 'gpu1')).toEqual([20, 40]);
+    expect(valuesOf('utilization_percent', 'gpu1')).toEqual([20, 40]);
     expect(memory.map(({ device, kind, bytes }) => [device, kind, bytes! / 2 ** 20])).toEqual([
       [0, 'used', 5],
       [1, 'used', 6],
       [0, 'used', 7],
       [1, 'used', 8],
     ]);
-    expect(of('clocks_event_reasons_sw_power_cap', 'gpu1')).toEqual([1, 1]);
-    expect(of('pstate', 'gpu1')).toEqual([8, 8]);
+    expect(valuesOf('clocks_event_reasons_sw_power_cap', 'gpu1')).toEqual([1, 1]);
+    expect(valuesOf('pstate', 'gpu1')).toEqual([8, 8]);
     expect(rows.some((row) => JSON.stringify(row).includes('GPU-'))).toBe(false);
-    expect(of('fan_speed_percent')).toEqual([]);
+    expect(valuesOf('fan_speed_percent')).toEqual([]);
     expect(new Set(rows.map((row) => row.t_ns))).toEqual(new Set([0, 1e9]));
     expect(issues.map(({ code }) => code)).toEqual(['telemetry_missing', 'telemetry_undated']);
   });
 
   test('distinguishes GPUs by line order alone', async () => {
     const at = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
-    const { of } = await load(
+    const { valuesOf } = await load(
       nvidiaSmiQueryImporter,
       written(['timestamp, power.draw [W]', at(1, 1), at(1, 2), at(2, 3), at(2, 4)].join('\n')),
     );
-    expect(of('power_w')).toEqual([1, 3]);
-    expect(of('power_w', 'gpu1')).toEqual([2, 4]);
+    expect(valuesOf('power_w')).toEqual([1, 3]);
+    expect(valuesOf('power_w', 'gpu1')).toEqual([2, 4]);
   });
 });
 
@@ -193,10 +193,10 @@ test('a header without lines is an error', async () => {
 test('drops and counts impossible values', async () => {
   const dmon =
     '# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n  0    -79    -31    101   1980\n  0     80     31     50   9e9\n  0 99999999     31     60   345\n';
-  const { of, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
-  expect(of('power_w')).toEqual([80]);
-  expect(of('temperature_c')).toEqual([-31, 31, 31]);
-  expect(of('utilization_percent')).toEqual([50, 60]);
+  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
+  expect(valuesOf('power_w')).toEqual([80]);
+  expect(valuesOf('temperature_c')).toEqual([-31, 31, 31]);
+  expect(valuesOf('utilization_percent')).toEqual([50, 60]);
   expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 4 });
 });
 
@@ -204,8 +204,8 @@ test('counts text in number columns and out-of-order lines', async () => {
   const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
   const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
   const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');
-  const { of, issues } = await load(nvidiaSmiDmonImporter, written(log + log.slice(head.length)));
-  expect(of('power_w')).toEqual([80, 80]);
+  const { valuesOf, issues } = await load(nvidiaSmiDmonImporter, written(log + log.slice(head.length)));
+  expect(valuesOf('power_w')).toEqual([80, 80]);
   const counts = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
   expect(counts).toMatchObject({
     telemetry_unreadable: 2,

@@ -4,7 +4,7 @@ import type { Published } from '../published.js';
 type Documents = { [K in keyof Published]: z.infer<Published[K]['schema']> };
 /** Kinds of documents about captures from other tools. */
 export type CaptureKind = {
-  [K in keyof Published]: Published[K] extends { of: 'captures' } ? K : never;
+  [K in keyof Published]: Published[K] extends { part: 'captures' } ? K : never;
 }[keyof Published];
 
 /** The documents of all captures in a session; null for a kind without rows. */

@@ -9,7 +9,7 @@ const rankShareSchema = z.object({
   rank: z.number().int(),
   host: z.string().nullable(),
   operations: z.number().int(),
-  of: z.number().int(),
+  total_operations: z.number().int(),
 });
 
 const groupSchema = z.object({

@@ -149,7 +149,7 @@ const predictResultSchema = z.object({
   ),
   error: z
     .object({
-      of: z.enum(['table', 'launched']),
+      predicted_by: z.enum(['table', 'launched']),
       stages: z.number().int(),
       median: z.number(),
       worst: z.number(),

@@ -118,8 +118,8 @@ async function fitted(
       flat: median(rankPoints.map(({ d }) => d)),
     };
   });
-  const line = (of: (fit: (typeof lines)[number]) => string) =>
-    `(VALUES ${lines.map((fit) => `(${fit.rank}, ${of(fit)})`).join(', ')})`;
+  const line = (textOf: (fit: (typeof lines)[number]) => string) =>
+    `(VALUES ${lines.map((fit) => `(${fit.rank}, ${textOf(fit)})`).join(', ')})`;
   const fitErrors = (await workbench.query<{
     rank: number;
     n: number;

@@ -98,5 +98,5 @@ function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]):
   return [...joined.values()];
 }
 
-const extreme = (of: (a: number, b: number) => number, a: number | null, b: number | null) =>
-  a === null || b === null ? (a ?? b) : of(a, b);
+const extreme = (pick: (a: number, b: number) => number, a: number | null, b: number | null) =>
+  a === null || b === null ? (a ?? b) : pick(a, b);

@@ -249,18 +249,18 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
 }
 
 function inOwnClock({ rank, clock, kernels, launches, steps, stepName }: RankEvents): RankEvents {
-  const of = (t: number) => Math.round(t + clock.offset_ns + 1e-6 * clock.drift_ppm * t) + 20_000_000;
+  const onClock = (t: number) => Math.round(t + clock.offset_ns + 1e-6 * clock.drift_ppm * t) + 20_000_000;
   return {
     rank,
     clock,
     stepName,
     kernels: kernels.map((kernel) => ({
       ...kernel,
-      start: of(kernel.start),
-      dur: of(kernel.start + kernel.dur) - of(kernel.start),
+      start: onClock(kernel.start),
+      dur: onClock(kernel.start + kernel.dur) - onClock(kernel.start),
     })),
-    launches: launches.map(of),
-    steps: steps.map(({ start, end }) => ({ start: of(start), end: of(end) })),
+    launches: launches.map(onClock),
+    steps: steps.map(({ start, end }) => ({ start: onClock(start), end: onClock(end) })),
   };
 }
 

@@ -30,8 +30,8 @@ export function barsOption(chart: BarsChart, at: Place): EChartsOption {
   const top = Math.max(0, ...whole);
   const shown = (value: number | null | undefined, row: number): number | null => {
     if (kind === 'stacked') return value ?? 0;
-    const of = kind === 'shares' ? whole[row] : series[0]?.values[row];
-    return typeof value === 'number' && of ? value / of : kind === 'shares' ? 0 : null;
+    const total = kind === 'shares' ? whole[row] : series[0]?.values[row];
+    return typeof value === 'number' && total ? value / total : kind === 'shares' ? 0 : null;
   };
   const text = (value: number | null) =>
     value === null ? '' : kind === 'multiples' ? formatFactor(value) : formatPercent(value);

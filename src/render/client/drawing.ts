@@ -39,7 +39,7 @@ export function draw(box: HTMLElement, theme: Theme): Drawing {
   box.replaceChildren(canvas);
   const drawn = init(canvas, null, { renderer: rendererOf(chart) });
   if (chart.form === 'heat') box.nextElementSibling?.after(csvButton(box.ownerDocument, chart));
-  const option = (of: Theme) => optionOf(chart, { theme: of, width: box.clientWidth });
+  const option = (drawnTheme: Theme) => optionOf(chart, { theme: drawnTheme, width: box.clientWidth });
   drawn.setOption(option(theme));
   if (zooms(chart)) zoomByKeys(box, drawn);
   drawn.on('click', ({ dataIndex }) => {
@@ -47,9 +47,9 @@ export function draw(box: HTMLElement, theme: Theme): Drawing {
     if (link !== undefined) location.assign(link);
   });
   return {
-    redraw: (of, forPaper) => {
+    redraw: (drawnTheme, forPaper) => {
       drawn.resize();
-      drawn.setOption(forPaper ? atOnce(option(of)) : option(of), { notMerge: true });
+      drawn.setOption(forPaper ? atOnce(option(drawnTheme)) : option(drawnTheme), { notMerge: true });
       if (forPaper) drawn.getZr().flush();
     },
   };

@@ -37,10 +37,10 @@ interface PageOptions {
 
 /** A view as one page without external files. */
 export function pageOfView(
-  of: View,
+  view: View,
   { explain = null, places, whatIf, drawn, moreScripts = [], ...page }: PageOptions,
 ): string {
-  const { session, document, title, command, lead, sections } = withExplanation(of, explain, {
+  const { session, document, title, command, lead, sections } = withExplanation(view, explain, {
     places,
     whatIf,
   });
@@ -96,11 +96,11 @@ export function pageOfView(
 
 /** One section of a page as HTML; null if the page has no such section. */
 export function sectionOfView(
-  of: View,
+  view: View,
   id: string,
   { explain = null, places, whatIf }: Pick<PageOptions, 'explain' | 'places' | 'whatIf'>,
 ): string | null {
-  const found = withExplanation(of, explain, { places, whatIf }).sections.find(
+  const found = withExplanation(view, explain, { places, whatIf }).sections.find(
     (section) => section.id === id,
   );
   return found ? safeText(String(<SectionOfPage section={found} />)) : null;

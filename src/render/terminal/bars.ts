@@ -96,7 +96,8 @@ function pairLines(first: BarSide, second: BarSide, width: number): string[] {
   const rows = (kind: 'bars' | 'totals') =>
     first[kind].map(({ name, ms }, index) => {
       const otherMs = second[kind][index]!.ms;
-      const drawn = (of: number) => (kind === 'bars' ? textBar(of, full, pairCells).padEnd(pairCells) : '');
+      const drawn = (value: number) =>
+        kind === 'bars' ? textBar(value, full, pairCells).padEnd(pairCells) : '';
       return [inert(name), text(ms), drawn(ms), text(otherMs), drawn(otherMs), change(otherMs - ms)];
     });
   const right = (head: string) => ({ head, align: 'right' as const });

@@ -77,9 +77,9 @@ export function textTable(
   const lines = headed
     ? [columns.map(({ head }) => head), ...rows.map((row) => [...row])]
     : rows.map((row) => [...row]);
-  const widthsOf = (of: readonly string[][]) =>
+  const widthsOf = (rowLines: readonly string[][]) =>
     columns.map((_, index) =>
-      Math.max(0, ...of.flatMap((line) => (line[index] ?? '').split('\n').map(textWidth))),
+      Math.max(0, ...rowLines.flatMap((line) => (line[index] ?? '').split('\n').map(textWidth))),
     );
   const widths = widthsOf(lines);
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);

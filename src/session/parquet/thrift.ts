@@ -6,7 +6,7 @@ type ThriftValue =
   | { type: 'i32' | 'i64'; value: number }
   | { type: 'binary'; value: Uint8Array }
   | { type: 'struct'; value: ThriftStruct }
-  | { type: 'list'; of: ThriftValue[] };
+  | { type: 'list'; items: ThriftValue[] };
 
 /** Field id -> value; ids in ascending order. */
 export type ThriftStruct = readonly (readonly [number, ThriftValue])[];
@@ -20,7 +20,7 @@ export const binary = (value: Uint8Array | string): ThriftValue => ({
   value: typeof value === 'string' ? Buffer.from(value) : value,
 });
 export const struct = (value: ThriftStruct): ThriftValue => ({ type: 'struct', value });
-export const list = (of: ThriftValue[]): ThriftValue => ({ type: 'list', of });
+export const list = (items: ThriftValue[]): ThriftValue => ({ type: 'list', items });
 
 /** @returns the bytes of a struct, including its stop field */
 export function encodeThrift(value: ThriftStruct): Uint8Array {
@@ -53,14 +53,14 @@ function writeValue(out: number[], value: ThriftValue): void {
       writeStruct(out, value.value);
       return;
     case 'list': {
-      const { of } = value;
-      const code = of.length > 0 ? typeCodes[of[0]!.type] : typeCodes.i32;
-      if (of.length < 15) out.push((of.length << 4) | code);
+      const { items } = value;
+      const code = items.length > 0 ? typeCodes[items[0]!.type] : typeCodes.i32;
+      if (items.length < 15) out.push((items.length << 4) | code);
       else {
         out.push(0xf0 | code);
-        pushVarint(out, BigInt(of.length));
+        pushVarint(out, BigInt(items.length));
       }
-      for (const item of of) writeValue(out, item);
+      for (const item of items) writeValue(out, item);
     }
   }
 }

@@ -162,7 +162,7 @@ function drawRecord(
     const start = Math.round(Math.max(left, xOf(scene, tile.start + bin * binNs)));
     const end = Math.round(Math.min(right, xOf(scene, tile.start + (bin + 1) * binNs)));
     shares.fill(0);
-    for (const { class: kind, shares: of } of record.classes) shares[kind] = of[bin]!;
+    for (const { class: kind, shares: binShares } of record.classes) shares[kind] = binShares[bin]!;
     drawShares(canvas, { left: start, width: end - start, top }, shares, colors);
   }
 }

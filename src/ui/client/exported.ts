@@ -43,7 +43,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
           recordsOf(lane, { number, zero: shown.zero, tile, level, most: eventsPerLane(lanes.length) }),
         ),
       ),
-    event: (of) => eventDetails(embeddedRows(data.rows), timeline, of),
+    event: (eventPlace) => eventDetails(embeddedRows(data.rows), timeline, eventPlace),
     selection: (start, end) => inside(start, end, () => selection(timeline, classIds, start, end)),
     selected: (request) =>
       inside(request.start, request.end, () => selectedEvents(timeline, classIds, request)),

@@ -52,15 +52,16 @@ export function layoutOf(
     layout.height += headHeight;
     return !isClosed;
   };
-  const lanesOf = (of: readonly TrackShown[]): number => of.reduce((sum, { lanes }) => sum + lanes, 0);
+  const lanesOf = (rowTracks: readonly TrackShown[]): number =>
+    rowTracks.reduce((sum, { lanes }) => sum + lanes, 0);
   const ranks = [...new Set(tracks.map(({ rank }) => rank ?? 0))].sort((a, b) => a - b);
   for (const rank of ranks) {
     const rankTracks = tracks.filter((track) => (track.rank ?? 0) === rank);
     const several = ranks.length > 1;
     if (several && !head(`rank ${rank}`, `rank ${rank}`, 0, lanesOf(rankTracks))) continue;
-    for (const { label, of } of groupsOf(rankTracks)) {
-      if (!head(`rank ${rank} ${label}`, label, several ? 1 : 0, lanesOf(of))) continue;
-      for (const track of of.toSorted((a, b) => tables.indexOf(a.table) - tables.indexOf(b.table))) {
+    for (const { label, tracks: groupTracks } of groupsOf(rankTracks)) {
+      if (!head(`rank ${rank} ${label}`, label, several ? 1 : 0, lanesOf(groupTracks))) continue;
+      for (const track of groupTracks.toSorted((a, b) => tables.indexOf(a.table) - tables.indexOf(b.table))) {
         for (let lane = 0; lane < track.lanes; lane++) {
           layout.lanes.push({ lane: track.firstLane + lane, top: layout.height, track, first: lane === 0 });
           layout.height += laneHeight;
@@ -82,11 +83,13 @@ export const headAt = ({ heads }: Layout, y: number): Head | undefined =>
   heads.find(({ top }) => y >= top && y < top + headHeight);
 
 /** Groups of tracks: stages first, since they name what runs below them; then devices, then threads. */
-function groupsOf(tracks: readonly TrackShown[]): { label: string; of: TrackShown[] }[] {
+function groupsOf(tracks: readonly TrackShown[]): { label: string; tracks: TrackShown[] }[] {
   const groups = new Map<string, TrackShown[]>();
   const rankOf = ({ table, device }: TrackShown): string =>
     table === 'stages' ? 'Stages' : device === null ? 'Host' : `GPU ${device}`;
   for (const track of tracks) groups.set(rankOf(track), [...(groups.get(rankOf(track)) ?? []), track]);
   const order = (label: string): number => (label === 'Stages' ? 0 : label === 'Host' ? 2 : 1);
-  return [...groups].map(([label, of]) => ({ label, of })).sort((a, b) => order(a.label) - order(b.label));
+  return [...groups]
+    .map(([label, groupTracks]) => ({ label, tracks: groupTracks }))
+    .sort((a, b) => order(a.label) - order(b.label));
 }

@@ -42,8 +42,8 @@ export interface TimelineSource {
 
 /** @param api path of the API of a session's timelines */
 export function servedSource(api: string, execution: string): TimelineSource {
-  const path = (of: string, query: Record<string, string | number> = {}): string =>
-    `${api}/${of}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
+  const path = (part: string, query: Record<string, string | number> = {}): string =>
+    `${api}/${part}?${new URLSearchParams({ execution, ...query } as Record<string, string>)}`;
   return {
     timeline: (labels) => json(path('timeline', { labels })),
     counters: () => json(path('counters')),

@@ -3,8 +3,8 @@ import { element } from './panel.js';
 
 /** Colors of the page in the light or dark theme. */
 export function themeOf(): Scene['theme'] {
-  const of = getComputedStyle(document.documentElement);
-  const color = (name: string): string => of.getPropertyValue(`--${name}`).trim();
+  const style = getComputedStyle(document.documentElement);
+  const color = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   return {
     ink: color('ink'),
     muted: color('muted'),

@@ -41,7 +41,7 @@ export class Tiles {
     const visible: { tile: Tile; from: number; to: number }[] = [];
     for (let number = tileAt(start, level); number <= tileAt(end, level); number++) {
       const width = binsPerTile * 2 ** level;
-      const tile = this.of(level, number) ?? this.wider(level, number);
+      const tile = this.tileAt(level, number) ?? this.wider(level, number);
       if (tile)
         visible.push({
           tile,
@@ -52,7 +52,7 @@ export class Tiles {
     return visible;
   }
 
-  private of(level: number, number: number): Tile | null {
+  private tileAt(level: number, number: number): Tile | null {
     const key = `${level}/${number}`;
     const tile = this.tiles.get(key);
     if (tile === 'asked') return null;

@@ -20,7 +20,7 @@ import { trackClasses } from './tracks.js';
  */
 export function timelineApi(opened: OpenSessions, note: Note): Hono {
   const api = new Hono();
-  const of = async (context: {
+  const sessionOf = async (context: {
     req: { param(name: string): string | undefined; query(name: string): string | undefined };
   }) => {
     const id = context.req.param('id')!;
@@ -33,12 +33,12 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   };
 
   api.get('/timeline', async (context) => {
-    const { timeline } = await of(context);
+    const { timeline } = await sessionOf(context);
     const known = Number(context.req.query('labels') ?? 0);
     return context.json(showTimeline(timeline, known));
   });
   api.get('/tiles', async (context) => {
-    const { timeline } = await of(context);
+    const { timeline } = await sessionOf(context);
     const level = whole(context.req.query('level'), 0, 50);
     const tile = whole(context.req.query('tile'), -1e12, 1e12);
     const lanes = lanesIn(timeline);
@@ -51,7 +51,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     });
   });
   api.get('/event', async (context) => {
-    const { timeline, session } = await of(context);
+    const { timeline, session } = await sessionOf(context);
     const place = {
       lane: whole(context.req.query('lane'), 0, 1e9),
       index: whole(context.req.query('index'), 0, 1e12),
@@ -64,13 +64,13 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     }
   });
   api.get('/selection', async (context) => {
-    const { timeline } = await of(context);
+    const { timeline } = await sessionOf(context);
     return context.json(
       selection(timeline, trackClasses, Number(context.req.query('start')), Number(context.req.query('end'))),
     );
   });
   api.get('/selected', async (context) => {
-    const { timeline } = await of(context);
+    const { timeline } = await sessionOf(context);
     const parameter = (name: string): string | undefined => context.req.query(name);
     return context.json(
       selectedEvents(timeline, trackClasses, {
@@ -84,11 +84,11 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     );
   });
   api.get('/search', async (context) => {
-    const { timeline } = await of(context);
+    const { timeline } = await sessionOf(context);
     return context.json(search(timeline, context.req.query('q') ?? '', Number(context.req.query('at') ?? 0)));
   });
   api.get('/steps', async (context) => {
-    const { timeline, session } = await of(context);
+    const { timeline, session } = await sessionOf(context);
     const database = await session.connect();
     try {
       return context.json(await stepsOf(database, timeline));
@@ -97,7 +97,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
     }
   });
   api.get('/counters', async (context) => {
-    const { timeline, session } = await of(context);
+    const { timeline, session } = await sessionOf(context);
     const database = await session.connect();
     try {
       return context.json(await countersOf(database, timeline));

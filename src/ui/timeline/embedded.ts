@@ -88,8 +88,8 @@ export function encodeTimeline({ lanes, rows, ...head }: EmbeddedTimeline): Uint
   const body = new Writer();
   const zero = head.shown.zero;
   const laneHeads = lanes.map((lane) => {
-    const each = (of: (i: number) => number): void => {
-      for (let i = 0; i < lane.length; i++) body.number(of(i));
+    const each = (valueAt: (i: number) => number): void => {
+      for (let i = 0; i < lane.length; i++) body.number(valueAt(i));
     };
     const rounded = (values: Float64Array, i: number): number => Math.round(values[i]! - zero);
     each((i) => rounded(lane.start, i) - (i === 0 ? 0 : rounded(lane.end, i - 1)));

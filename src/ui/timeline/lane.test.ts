@@ -131,8 +131,10 @@ describe('tiles', () => {
     for (const [bin, share] of shares.classes[0]!.shares.entries())
       expect(share, `bin ${bin}`).toBeCloseTo(bin >= 200 && bin < 300 ? 0 : 0.25, 6);
     // From the coarse level on both lanes give the same shares.
-    const [of, all] = [part, whole].map((lane) => recordsOf(lane, { ...at, level: 9 })[0] as SharesRecord);
-    for (const [bin, share] of of!.classes[0]!.shares.entries())
+    const [partShares, all] = [part, whole].map(
+      (lane) => recordsOf(lane, { ...at, level: 9 })[0] as SharesRecord,
+    );
+    for (const [bin, share] of partShares!.classes[0]!.shares.entries())
       expect(share).toBeCloseTo(all!.classes[0]!.shares[bin]!, 6);
   });
 });

@@ -112,8 +112,8 @@ export function recordsOf(lane: Lane, { number, zero, tile, level, most }: TileR
   if (windows === null && few) return events();
   const coarse = (lane.coarse ??= coarsen(lane, zero));
   if (level >= coarse.level) {
-    const of = 2 ** (level - coarse.level);
-    return shares(summed(coarse.classes, tile * binsPerTile * of, of));
+    const coarseBinsPerBin = 2 ** (level - coarse.level);
+    return shares(summed(coarse.classes, tile * binsPerTile * coarseBinsPerBin, coarseBinsPerBin));
   }
   const inside = (): Shares[] => sharesOf(lane, first, last, from, binNs, binsPerTile);
   if (windows === null) return shares(inside());
@@ -173,14 +173,14 @@ function coarsen(lane: Lane, zero: number): CoarseShares {
   return { level, classes: sharesOf(lane, 0, lane.length, zero, 2 ** level, coarseBins) };
 }
 
-/** Means over `of` bins each, from bin `first` on. */
-function summed(classes: readonly Shares[], first: number, of: number): Shares[] {
+/** Means over `count` bins each, from bin `first` on. */
+function summed(classes: readonly Shares[], first: number, count: number): Shares[] {
   return classes.flatMap(({ class: kind, shares }) => {
     const bins = new Float32Array(binsPerTile);
     let any = false;
-    for (let bin = first; bin < Math.min(first + binsPerTile * of, shares.length); bin++) {
+    for (let bin = first; bin < Math.min(first + binsPerTile * count, shares.length); bin++) {
       if (shares[bin] === 0) continue;
-      bins[Math.floor((bin - first) / of)]! += shares[bin]! / of;
+      bins[Math.floor((bin - first) / count)]! += shares[bin]! / count;
       any = true;
     }
     return any ? [{ class: kind, shares: bins }] : [];

@@ -9,12 +9,12 @@ export const lanesIn = ({ tracks }: Timeline): { track: Track; lane: Lane }[] =>
 /** The event with these times in the given tracks; null if there is none. */
 export function placeOf(
   timeline: Timeline,
-  of: (track: Track) => boolean,
+  matches: (track: Track) => boolean,
   start: number,
   end: number,
 ): Place | null {
   for (const [number, { track, lane }] of lanesIn(timeline).entries()) {
-    if (!of(track)) continue;
+    if (!matches(track)) continue;
     for (let index = lane.from(start); lane.start[index] === start; index++)
       if (index < lane.length && lane.end[index] === end) return { lane: number, index };
   }

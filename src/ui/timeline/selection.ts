@@ -84,7 +84,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
     });
     return { ...group, classes, names };
   });
-  const most = <T extends { ns: number }>(of: T[]): T[] => of.sort((a, b) => b.ns - a.ns);
+  const most = <T extends { ns: number }>(rows: T[]): T[] => rows.sort((a, b) => b.ns - a.ns);
   return {
     groups: summed
       .map(({ id, table, label, classes, names }) => {
@@ -184,8 +184,8 @@ export function selectedEvents(
   };
 }
 
-const sum = <T>(named: readonly [string, T][], of: (item: T) => number): number =>
-  named.reduce((total, [, item]) => total + of(item), 0);
+const sum = <T>(named: readonly [string, T][], valueOf: (item: T) => number): number =>
+  named.reduce((total, [, item]) => total + valueOf(item), 0);
 
 const groupLabels: Record<string, string> = {
   kernels: 'Kernels',

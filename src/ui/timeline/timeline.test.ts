@@ -101,10 +101,11 @@ describe('a timeline of an nsys capture', () => {
         expect(pages).toBeGreaterThan(2);
         expect([count, all.count, rows.length]).toEqual([inside.length, inside.length, inside.length]);
         expect(total_ns).toBe(inside.reduce((sum, { ns }) => sum + ns, 0));
-        const keys = (of: readonly { start: number; ns: number }[]) =>
-          of.map(({ start, ns }) => (sort === 'time' ? ns : start));
+        const keys = (selected: readonly { start: number; ns: number }[]) =>
+          selected.map(({ start, ns }) => (sort === 'time' ? ns : start));
         expect(keys(rows)).toEqual(keys(inside));
-        const starts = (of: readonly { start: number }[]) => of.map((row) => row.start).sort((a, b) => a - b);
+        const starts = (selected: readonly { start: number }[]) =>
+          selected.map((row) => row.start).sort((a, b) => a - b);
         expect(starts(rows)).toEqual(starts(inside));
         expect(pageOf(pages + 7)).toEqual(pageOf(pages));
       }

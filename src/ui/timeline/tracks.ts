@@ -34,7 +34,7 @@ interface Source {
   class: string;
   end: string;
   /** What pages show instead of the name, from the name and a further SQL text of the event. */
-  label?: { from: string; of: (name: string, text: string | null) => string };
+  label?: { from: string; text: (name: string, text: string | null) => string };
 }
 
 const threadKey = ['rank', 'host', 'pid', 'tid'] as const;
@@ -48,7 +48,7 @@ const sources: readonly Source[] = [
     name: `coalesce(raw_name, ${stageLabel})`,
     class: numbered(stageKinds, 'kind'),
     end: 'end_ns',
-    label: { from: stageLabel, of: (name, label) => label ?? name },
+    label: { from: stageLabel, text: (name, label) => label ?? name },
   },
   { table: 'ops', key: threadKey, name: 'name', class: numbered(opClasses, 'class'), end },
   { table: 'api_calls', key: threadKey, name: 'name', class: numbered(apiKinds, apiKind), end },
@@ -59,7 +59,7 @@ const sources: readonly Source[] = [
     name: 'coalesce(name, short_name)',
     class: numbered(opClasses, 'class'),
     end,
-    label: { from: 'tile', of: kernelLabel },
+    label: { from: 'tile', text: kernelLabel },
   },
   { table: 'copies', key: streamKey, name: 'kind', class: '0', end },
 ];
@@ -120,7 +120,7 @@ async function readTracks(
     event_text: string | null;
   }>('SELECT event_name, event_text FROM ui_names ORDER BY name')) {
     names.push(event_name);
-    labels.push(label ? label.of(event_name, event_text) : event_name);
+    labels.push(label ? label.text(event_name, event_text) : event_name);
   }
   const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
   const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';

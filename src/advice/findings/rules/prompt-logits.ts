@@ -129,8 +129,8 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
       productsMs >= minAllRowsShare * all && productsMs <= maxAllRowsFactor * all,
   );
   const neededMs = (productsMs: number): number => Math.max(needed, (productsMs * shape.batchSize) / rows);
-  const mean = (of: readonly Sampling[], value: (row: Sampling) => number): number =>
-    of.reduce((sum, row) => sum + value(row), 0) / samplings.length;
+  const mean = (group: readonly Sampling[], value: (row: Sampling) => number): number =>
+    group.reduce((sum, row) => sum + value(row), 0) / samplings.length;
   const gain = mean(whole, ({ busy_ms: busy }) => Math.max(0, busy - neededMs(busy)));
   const wall = mean(samplings, (row) => row.wall_ms);
   if (whole.length === 0 || gain < minShare * wall) return null;
