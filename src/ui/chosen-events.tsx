@@ -28,6 +28,9 @@ interface ChosenProps {
   nounForms: readonly [string, string];
 }
 
+/** Height of a bar with one of many events, as a share of the highest: below it nothing would be visible. */
+const minHeight = 0.015;
+
 /** Duration statistics of the events of one name, with links to the longest ones. */
 export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
   session,
@@ -40,8 +43,7 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
 }) => {
   const { longest, bins, min_ns, max_ns } = row;
   const [singular, several] = nounForms;
-  const maxCount = Math.max(...bins);
-  const width = (max_ns - min_ns) / bins.length;
+  const maxCount = Math.max(...bins.map(({ count }) => count));
   const around = 10 * max_ns;
   const query = new URLSearchParams({
     execution: execution ?? '',
@@ -76,15 +78,18 @@ export const ChosenEvents: FC<PropsWithChildren<ChosenProps>> = ({
         role="img"
         aria-label={`${several} by duration, ${formatNs(min_ns)} to ${formatNs(max_ns)}`}
       >
-        {bins.map((count, at) => (
-          <rect x={at} y={maxCount - count} width="1" height={count} fill={classColors[row.class]}>
-            <title>{`${formatNs(min_ns + at * width)} to ${formatNs(min_ns + (at + 1) * width)}: ${plural(count, ...nounForms)}`}</title>
-          </rect>
-        ))}
+        {bins.map(({ from_ns, to_ns, count }, at) => {
+          const height = count === 0 ? 0 : Math.max(count, maxCount * minHeight);
+          return (
+            <rect x={at} y={maxCount - height} width="1" height={height} fill={classColors[row.class]}>
+              <title>{`${formatNs(from_ns)} to ${formatNs(to_ns)}: ${plural(count, ...nounForms)}`}</title>
+            </rect>
+          );
+        })}
       </svg>
       <p class="ends spread">
         <span>{formatNs(min_ns)}</span>
-        <span>at most {plural(maxCount, ...nounForms)} per bar</span>
+        <span>logarithmic, at most {plural(maxCount, ...nounForms)} per bar</span>
         <span>{formatNs(max_ns)}</span>
       </p>
       {execution !== null && (

@@ -35,16 +35,21 @@ export async function placesOf(
   { analyzed, explain }: Pick<Awaited<ReturnType<typeof analyzeAndExplain>>, 'analyzed' | 'explain'>,
   linkTo: LinkTo,
 ): Promise<Places> {
+  const focus = analyzed.kind === 'captures' ? analyzed.document.trace?.data.source.focus : undefined;
   return new Map([
-    ...(explain ? await explained(database, explain.data, linkTo) : []),
+    ...(explain ? await explained(database, explain.data, focus, linkTo) : []),
     ...(analyzed.kind === 'profile' ? await stagePoints(database, analyzed.document.data, linkTo) : []),
     ...(analyzed.kind === 'kernels' ? await casePoints(session, database, linkTo) : []),
   ]);
 }
 
+/** The rank and device that the explanation is of; places on others would contradict it. */
+type Focus = { rank: number | null; device: number | null } | undefined;
+
 async function explained(
   database: SessionDatabase,
   { findings, stages }: ExplainResult,
+  focus: Focus,
   linkTo: LinkTo,
 ): Promise<Places> {
   const places = new Map<string, { link: string; text: string }>();
@@ -53,7 +58,7 @@ async function explained(
     const placeByBar = new Map<string, Place>();
     const slowest = await slowestOf(database, stage);
     for (const { id, label } of stage.bars) {
-      const place = await longest(database, id, stage);
+      const place = await longest(database, id, stage, focus);
       if (place) placeByBar.set(id, place);
       const shown = place ?? slowest;
       if (shown) add(barPlace(stage.kind, id), shown, label);
@@ -61,9 +66,11 @@ async function explained(
     const stageFindings = findings.filter(
       (finding) => finding.stage === stage.kind && !places.has(finding.id),
     );
+    // A finding opens at its bar with the most time.
+    const placed = stage.bars.filter(({ id }) => placeByBar.has(id)).toSorted((a, b) => b.ms - a.ms);
     for (const { id, bars } of stageFindings) {
-      const place =
-        bars.map((bar) => placeByBar.get(bar)).find((candidate) => candidate !== undefined) ?? slowest;
+      const bar = placed.find((candidate) => bars.includes(candidate.id));
+      const place = bar ? placeByBar.get(bar.id) : slowest;
       if (place) add(id, place, place.text);
     }
   }
@@ -73,23 +80,31 @@ async function explained(
 interface Row {
   start_ns: number;
   end_ns: number;
-  stage_start_ns: number;
-  stage_end_ns: number;
+  /** Null for an event of the whole capture. */
+  stage_start_ns: number | null;
+  stage_end_ns: number | null;
 }
 
 /** Time range to show around an event: wide enough that the event spans several pixels, and inside its stage. */
 function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_ns: to }: Row) {
   const room = 10 * (end - start);
   return {
-    start: Math.min(start, Math.max(from, start - room)),
-    end: Math.max(end, Math.min(to, end + room)),
+    start: Math.min(start, Math.max(from ?? -Infinity, start - room)),
+    end: Math.max(end, Math.min(to ?? Infinity, end + room)),
   };
 }
 
-const labelOf = ({ kind }: StageWaterfall): string => stageLabels[kind] ?? kind;
+/** "a decode step", or "the whole capture" if it has no stages. */
+const inStage = ({ kind }: StageWaterfall): string =>
+  kind === 'outside' ? 'the whole capture' : `a ${stageLabels[kind] ?? kind}`;
 
 /** The longest gap with a bar's cause, kernel of its class or copy of its direction; null for other bars. */
-async function longest(database: SessionDatabase, bar: string, stage: StageWaterfall): Promise<Place | null> {
+async function longest(
+  database: SessionDatabase,
+  bar: string,
+  stage: StageWaterfall,
+  focus: Focus,
+): Promise<Place | null> {
   const cause = gapParts.find((part) => part === bar || (part === 'host' && isHostBar(bar)));
   const kind = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
   const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
@@ -100,13 +115,20 @@ async function longest(database: SessionDatabase, bar: string, stage: StageWater
     : isCopy
       ? ['copies', direction === null ? 'true' : `e.kind = '${direction}'`, 'e.dur_ns']
       : ['kernels', `e.class = '${kind!.replaceAll("'", "''")}'`, 'e.dur_ns'];
+  const unmarked = stage.kind === 'outside';
+  const stages = unmarked
+    ? { of: 'NULL AS stage_start_ns, NULL AS stage_end_ns', join: '', where: 'true' }
+    : {
+        of: 'p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns',
+        join: `JOIN stages s USING (execution_id, capture_id, stage_id)
+     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id`,
+        where: 'p.kind = $4 AND NOT coalesce(p.warmup, false)',
+      };
   const [row] = await database.query<Row>(
-    `SELECT e.start_ns, e.start_ns + e.dur_ns AS end_ns, p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns
-     FROM ${table} e JOIN stages s USING (execution_id, capture_id, stage_id)
-     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id
-     WHERE e.execution_id = $1 AND p.kind = $2 AND NOT coalesce(p.warmup, false) AND ${where}
-     ORDER BY ${by} DESC LIMIT 1`,
-    [stage.execution_id, stage.kind],
+    `SELECT e.start_ns, e.start_ns + e.dur_ns AS end_ns, ${stages.of} FROM ${table} e ${stages.join}
+     WHERE e.execution_id = $1 AND ($2::INTEGER IS NULL OR e.rank = $2) AND ($3::INTEGER IS NULL OR e.device = $3)
+       AND ${stages.where} AND ${where} ORDER BY ${by} DESC LIMIT 1`,
+    [stage.execution_id, focus?.rank ?? null, focus?.device ?? null, ...(unmarked ? [] : [stage.kind])],
   );
   if (!row) return kind === null ? null : longestOperator(database, stage.kind, kind);
   return {
@@ -114,10 +136,10 @@ async function longest(database: SessionDatabase, bar: string, stage: StageWater
     ...around(row),
     mark: { start: row.start_ns, end: row.end_ns },
     text: cause
-      ? `longest gap in a ${labelOf(stage)}: ${idleCauseLabel(cause)}`
+      ? `longest gap in ${inStage(stage)}: ${idleCauseLabel(cause)}`
       : isCopy
-        ? `longest ${direction ?? ''} copy in a ${labelOf(stage)}`
-        : `longest ${classLabel(kind!)} kernel in a ${labelOf(stage)}`,
+        ? `longest ${direction === null ? '' : `${direction} `}copy in ${inStage(stage)}`
+        : `longest ${classLabel(kind!)} kernel in ${inStage(stage)}`,
   };
 }
 
@@ -133,7 +155,7 @@ async function slowestOf(database: SessionDatabase, stage: StageWaterfall): Prom
         start: row.start_ns,
         end: row.end_ns,
         mark: null,
-        text: `slowest ${labelOf(stage)}`,
+        text: `slowest ${stageLabels[stage.kind] ?? stage.kind}`,
       }
     : null;
 }

@@ -25,7 +25,8 @@ div#timeline { position: relative; background: var(--surface); border: 1px solid
 div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #status { margin: .25rem 0; min-height: 1.2em; }
 #details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
-#details .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .75rem 2rem; align-items: start; } #details .columns .scroll { margin-top: 0; }
+/* Columns, not a grid: a short table does not leave a hole next to a long one. */
+#details .columns { columns: 26rem; column-gap: 2rem; } #details .columns .scroll { margin: 0 0 .75rem; break-inside: avoid; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
 /* One long text does not push the other columns out of sight. */
@@ -51,7 +52,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
   /* The values of a row are inline, so that a page of hundreds of names stays short. */
   :is(#named, #selected) tbody tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; font-size: .8125rem; } :is(#named, #selected) td { padding: 0; gap: .25rem; } :is(#named, #selected) td:first-child { flex-basis: 100%; font-size: .875rem; }
   :is(#named, #selected) td::before { max-width: none; white-space: nowrap; } #named td:nth-child(2)::before { content: none; } :is(#named, #selected) td.number { padding: 0; }
-  #details .columns table { width: 100%; } #answer td { max-width: 14rem; }
+  #details .columns table { width: 100%; } #answer td { max-width: 14rem; white-space: nowrap; }
   .sessions tr { position: relative; } .sessions td:first-child { position: absolute; right: 0; } .sessions td:nth-child(2) { display: block; text-align: left; padding-right: 2rem; }
   .sessions td:empty { display: none; }
 }

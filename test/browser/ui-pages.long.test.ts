@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { formatCount, formatNs } from '../../src/vocabulary/format.js';
 import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
 import { inferscope } from '../cli/profile-cli.js';
 import { fixture, UiPages } from './ui-pages.js';
@@ -51,6 +52,17 @@ describe('every page of inferscope ui in Chromium', () => {
     for (const [at, { ns }] of sums.entries()) expect(ns / classes[at]![1]).toBeCloseTo(1, 6);
     const byClass = page.locator('#selection table:has(caption:text-is("Kernels · GPU 0, by class"))');
     expect(await byClass.locator('tbody tr').count()).toBe(classes.length);
+    // The page shows the same sum, with the number of kernels.
+    const [[count, ns]] = ui.sql(
+      'launch_bound_decode-fault',
+      `SELECT count(*), sum(least(start_ns + dur_ns, ${end}) - greatest(start_ns, ${start})) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${end} AND start_ns + dur_ns > ${start}`,
+    ) as [[number, number | string]];
+    const all = page.locator('#selection table:has(caption:text-is("Kernels · GPU 0")) tbody tr').first();
+    expect((await all.locator('td').allInnerTexts()).slice(0, 3)).toEqual([
+      'all',
+      formatCount(count),
+      formatNs(Number(ns)),
+    ]);
     await page.close();
   });
 
@@ -87,7 +99,9 @@ describe('every page of inferscope ui in Chromium', () => {
     const file = await download;
     expect(file.suggestedFilename()).toMatch(/\.trace\.json\.gz$/);
     const text = gunzipSync(readFileSync(await file.path())).toString();
-    const { traceEvents } = JSON.parse(text) as { traceEvents: { cat?: string; ts?: number }[] };
+    const { traceEvents } = JSON.parse(text) as {
+      traceEvents: { cat?: string; ts?: number; dur?: number }[];
+    };
     expect(Math.min(...traceEvents.flatMap(({ ts }) => (ts === undefined ? [] : [ts])))).toBe(0);
     expect(traceEvents.filter(({ cat }) => cat === 'kernels')).toHaveLength(
       ui.sql(
@@ -95,6 +109,15 @@ describe('every page of inferscope ui in Chromium', () => {
         'SELECT count(*) FROM kernels GROUP BY execution_id ORDER BY 1 DESC LIMIT 1',
       )[0]![0] as number,
     );
+    // Nothing of the other execution: the trace is as long as this one.
+    const [[span]] = ui.sql(
+      'launch_bound_decode-fault',
+      `SELECT (max(end_ns) - min(start_ns)) / 1e3 FROM (SELECT execution_id, start_ns, start_ns + dur_ns AS end_ns FROM kernels
+       UNION ALL SELECT execution_id, start_ns, start_ns + dur_ns FROM api_calls UNION ALL SELECT execution_id, start_ns, end_ns FROM stages)
+       WHERE execution_id = 'nsys'`,
+    ) as [[number]];
+    const ends = traceEvents.flatMap(({ ts, dur = 0 }) => (ts === undefined ? [] : [ts + dur]));
+    expect(ends.reduce((last, end) => Math.max(last, end), 0)).toBeCloseTo(span, 0);
     expect(new Set(requests)).toEqual(new Set([ui.base]));
     await page.close();
   });
@@ -111,61 +134,6 @@ describe('every page of inferscope ui in Chromium', () => {
     const label = await row.locator('.sparkline').getAttribute('aria-label');
     expect(label).toContain(`${ms} ms`);
     expect(label!.split(', ')).toHaveLength(2);
-    await page.close();
-  });
-
-  it('compares two sessions and shows the effect of a change', async () => {
-    const page = await ui.open('/');
-    for (const box of await page.locator('input[name=s]').all()) await box.check();
-    await page.click('button[type=submit]');
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    expect(await page.textContent('h1')).toContain('launch_bound_decode');
-    // The median steps start together and fit on the time axis.
-    const { dur_ns, lanes, spans } = JSON.parse(
-      (await page.locator('#steps figure > script').first().textContent())!,
-    ) as { dur_ns: number; lanes: string[]; spans: [number, number, number, number][] };
-    expect(lanes).toEqual(['A · GPU', 'B · GPU', 'A · API calls', 'B · API calls']);
-    expect(new Set(spans.map(([lane]) => lane)).size).toBe(4);
-    expect(Math.max(...spans.map(([, start, ns]) => start + ns))).toBeLessThanOrEqual(dur_ns);
-    expect(Math.min(...spans.map(([, start]) => start))).toBeGreaterThanOrEqual(0);
-    expect(await page.locator('#steps a[href*="/timeline?"]').count()).toBe(2);
-    expect(await page.innerText('#steps')).toContain('those of the waterfalls are without it');
-    // The same step in both sessions.
-    await page.click('#steps a:text-is("3")');
-    await page.waitForURL(/step=3/);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    expect((await page.innerText('#steps')).match(/step 3 of 6/g)).toHaveLength(2);
-    const [[third]] = ui.sql(
-      'launch_bound_decode-fault',
-      "SELECT start_ns FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' ORDER BY start_ns LIMIT 1 OFFSET 2",
-    ) as [[number]];
-    const links: number[] = [];
-    for (const link of await page.locator('#steps a[href*="/timeline?"]').all())
-      links.push(Number(new URL((await link.getAttribute('href'))!, ui.base).searchParams.get('start')));
-    expect(links).toContain(third);
-    await page.goto(`${ui.base}/s/${ui.idOf('launch_bound_decode-fault')}`);
-    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-    const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
-    const before = await drawn.count();
-    // Only the waterfalls are replaced; the page is not loaded again.
-    await page.evaluate('globalThis.stays = true');
-    await page.click('#switches a:has-text("cudagraph")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
-    // For each predicted stage the measured time, the predicted time and the difference.
-    await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
-    expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
-    expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
-    await page.click('#switches a:has-text("batch-size=8")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
-    await page.click('#switches a:has-text("batch-size=32")');
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=32")');
-    expect(new URL(page.url()).searchParams.get('what-if')).toBe('cudagraph,batch-size=32');
-    expect(await page.locator('#switches a[aria-current]').count()).toBe(2);
-    await page.goBack();
-    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
-    await page.click('#switches a:has-text("as measured")');
-    await expect.poll(() => drawn.count()).toBe(before);
-    expect(await page.evaluate('globalThis.stays')).toBe(true);
     await page.close();
   });
 
@@ -189,7 +157,9 @@ describe('every page of inferscope ui in Chromium', () => {
     );
     const download = page.waitForEvent('download');
     await page.click('#csv');
-    expect((await download).suggestedFilename()).toBe('inferscope.csv');
+    const file = await download;
+    expect(file.suggestedFilename()).toBe('inferscope.csv');
+    expect(readFileSync(await file.path(), 'utf8')).toBe(`n\r\n${await page.textContent('#answer td')}\r\n`);
     await page.fill('#editor .cm-content', '');
     await page.keyboard.type('SELECT grid FROM ker');
     await page.waitForSelector('.cm-tooltip li[aria-selected]:has-text("kernels")');
@@ -218,13 +188,14 @@ describe('every page of inferscope ui in Chromium', () => {
   it('lists kernels with the sums of SQL, sorts and filters, and links to the longest launch', async () => {
     const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
     await page.click('nav.pages a:has-text("Kernels")');
-    const [[name, launches, longest]] = ui.sql(
+    const [[name, launches, longest, total]] = ui.sql(
       'launch_bound_decode-fault',
-      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns FROM own_kernels
-       ORDER BY sum(dur_ns) OVER (PARTITION BY name) DESC, dur_ns DESC LIMIT 1`,
-    ) as [[string, number, number]];
+      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns, sum(dur_ns) OVER (PARTITION BY name) AS total FROM own_kernels
+       ORDER BY total DESC, dur_ns DESC LIMIT 1`,
+    ) as [[string, number, number, number]];
     const first = page.locator('#named tbody tr').first();
     expect((await first.locator('td').nth(2).innerText()).replaceAll(/\D/g, '')).toBe(String(launches));
+    expect(await first.locator('td').nth(3).innerText()).toBe(formatNs(total));
     // With the keyboard: a name is a link.
     await first.locator('a').focus();
     await page.keyboard.press('Enter');
@@ -310,8 +281,8 @@ describe('every page of inferscope ui in Chromium', () => {
     const id = ui.idOf('cpu_bound_host-fault');
     const page = await ui.open(`/s/${id}`);
     expect(inferscope(ui.at, ['session', 'delete', id, '--yes']).status).toBe(0);
-    await page.reload();
-    expect(await page.textContent('main')).toContain(id);
+    expect((await page.reload())!.status()).toBe(404);
+    expect(await page.textContent('main')).toContain(`there is no session "${id}"`);
     await page.close();
     ui.complaints.length = 0;
   });

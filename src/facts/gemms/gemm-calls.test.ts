@@ -14,7 +14,7 @@ test('calls of each product sum to its time, and kernels name their products', a
   expect(products.map(({ name, count, total_ns }) => [name, count, total_ns]).toSorted()).toEqual(
     data.gemms.map((gemm) => [productKey(gemm), gemm.calls, gemm.total_time_ns.value]).toSorted(),
   );
-  for (const { bins, count } of products) expect(bins.reduce((sum, n) => sum + n, 0)).toBe(count);
+  for (const { bins, count } of products) expect(bins.reduce((sum, bin) => sum + bin.count, 0)).toBe(count);
   const named = new Set([...productsOfKernel.values()].flat());
   expect([...named].toSorted()).toEqual(products.map(({ name }) => name).toSorted());
 });

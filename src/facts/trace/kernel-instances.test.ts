@@ -26,10 +26,11 @@ test('gives durations of each name, their bins and the longest instance', async 
     min_ns: 10 * us,
     median_ns: 30 * us,
   });
-  expect(found!.bins.reduce((sum, count) => sum + count, 0)).toBe(3);
-  expect([found!.bins[0], found!.bins.at(-1)]).toEqual([1, 2]);
+  expect(found!.bins.reduce((sum, { count }) => sum + count, 0)).toBe(3);
+  expect([found!.bins[0]!.count, found!.bins.at(-1)!.count]).toEqual([1, 2]);
+  expect([found!.bins[0]!.from_ns, found!.bins.at(-1)!.to_ns]).toEqual([10 * us, expect.closeTo(30 * us)]);
   expect(found!.longest.end_ns - found!.longest.start_ns).toBe(30 * us);
-  expect(second).toMatchObject({ name: 'b', bins: [1] });
+  expect(second).toMatchObject({ name: 'b', bins: [{ count: 1 }] });
   expect(more).toEqual([]);
 });
 

@@ -7,8 +7,11 @@ export interface NamedDurations extends Spread {
   name: string;
   /** Linear interpolation (type 7), ns. */
   p95_ns: number;
-  /** Counts in bins of equal width from the shortest to the longest; one bin if all durations are equal. */
-  bins: number[];
+  /**
+   * Counts from the shortest to the longest; one bin if all durations are equal. The bins have equal ratios of their ends, so that one long
+   * duration does not put all others into one bin.
+   */
+  bins: { from_ns: number; to_ns: number; count: number }[];
   /** The first of the longest, ns since the session's start. */
   longest: { start_ns: number; end_ns: number };
 }
@@ -27,8 +30,8 @@ export async function namedDurations(database: SessionDatabase, events: string):
        FROM ${events} GROUP BY name ORDER BY total_ns DESC, name`,
   );
   const binCounts = await database.query<{ name: string; bin: number; count: number }>(
-    `SELECT name, least(n - 1, floor((dur_ns - low) / greatest((high - low) / n, 1e-9)))::INTEGER AS bin, count(*) AS count
-     FROM ${events} JOIN (SELECT name, min(dur_ns) AS low, max(dur_ns) AS high, least(${binsShown}, greatest(1, max(dur_ns) - min(dur_ns))) AS n FROM ${events} GROUP BY name) USING (name)
+    `SELECT name, least(n - 1, floor(n * ln(greatest(dur_ns, 1) / low) / greatest(ln(high / low), 1e-9)))::INTEGER AS bin, count(*) AS count
+     FROM ${events} JOIN (SELECT name, greatest(min(dur_ns), 1) AS low, greatest(max(dur_ns), 1) AS high, least(${binsShown}, greatest(1, high - low)) AS n FROM ${events} GROUP BY name) USING (name)
      GROUP BY 1, 2`,
   );
   const bins = new Map<string, { bin: number; count: number }[]>();
@@ -41,10 +44,16 @@ export async function namedDurations(database: SessionDatabase, events: string):
     const spread = spreadOf(row);
     if (!spread) return [];
     const { name, p95_ns, start_ns } = row;
-    const length = Math.min(binsShown, Math.max(1, spread.max_ns - spread.min_ns));
-    const counts = Array.from({ length }, () => 0);
-    for (const { bin, count } of bins.get(name) ?? []) counts[bin] = count;
+    const [low, high] = [Math.max(1, spread.min_ns), Math.max(1, spread.max_ns)];
+    const length = Math.min(binsShown, Math.max(1, high - low));
+    const edge = (bin: number): number => low * (high / low) ** (bin / length);
+    const counted = Array.from({ length }, (_, bin) => ({
+      from_ns: edge(bin),
+      to_ns: edge(bin + 1),
+      count: 0,
+    }));
+    for (const { bin, count } of bins.get(name) ?? []) counted[bin]!.count = count;
     const longest = { start_ns, end_ns: start_ns + spread.max_ns };
-    return [{ ...spread, name, p95_ns, bins: counts, longest }];
+    return [{ ...spread, name, p95_ns, bins: counted, longest }];
   });
 }

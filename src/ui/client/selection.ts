@@ -108,7 +108,7 @@ export class SelectionPanel {
       if (names.length > 1) body.append(row(choose('all', null), all));
       for (const name of names) body.append(row(choose(name.label || 'without a name', name.name), name));
       if (others) body.append(row(plural(others.names, 'other name'), others));
-      columns.append(tableOf(label, ['name', 'count', 'time', 'of the selection'], body));
+      columns.append(tableOf(label, ['name', 'count', 'time', 'share'], body));
     }
     return columns;
   }
@@ -189,7 +189,7 @@ function classTable(
     const swatch = element('span', { class: 'swatch', style: `background:${color}` });
     body.append(tr(element('span', {}, swatch, name), [text, share]));
   }
-  return tableOf(`${label}, by class`, ['class', 'time', 'of the selection'], body);
+  return tableOf(`${label}, by class`, ['class', 'time', 'share'], body);
 }
 
 /** A table row: a name, numbers and an optional note. */

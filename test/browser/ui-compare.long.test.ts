@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { formatQuantity } from '../../src/vocabulary/format.js';
+import { kernelLabel } from '../../src/vocabulary/kernel-label.js';
+import { inferscope } from '../cli/profile-cli.js';
+import { UiPages } from './ui-pages.js';
+
+const ui = new UiPages();
+
+describe('comparisons in inferscope ui', () => {
+  it('compares two sessions and puts their steps on one axis', async () => {
+    const page = await ui.open('/');
+    for (const box of await page.locator('input[name=s]').all()) await box.check();
+    await page.click('button[type=submit]');
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    expect(await page.textContent('h1')).toContain('launch_bound_decode');
+    // The change of each bar, and the kernels that changed, as the command compares them.
+    const names = (await page.innerText('h1')).split(' → ');
+    const { data } = JSON.parse(inferscope(ui.at, ['session', 'compare', ...names, '--json']).stdout) as {
+      data: {
+        waterfalls: { bars: { label: string; values: number[] }[] }[];
+        kernels: { name: string; values: unknown[] }[];
+      };
+    };
+    const rows = (await page.locator('#waterfalls tbody tr').allInnerTexts()).map((text) =>
+      text.replaceAll('\u00a0', ' '),
+    );
+    expect(rows.length).toBeGreaterThan(5);
+    for (const { label, values } of data.waterfalls[0]!.bars) {
+      const row = rows.find((text) => text.startsWith(`${label}\t`))?.split('\t');
+      if (Math.max(...values) > 0.001)
+        expect(row?.slice(1, 3), label).toEqual(values.map((ms) => formatQuantity(ms, 'ms')));
+    }
+    expect(await page.locator('#waterfalls [data-chart=waterfall] svg').count()).toBe(3);
+    const changed = await page.locator('#kernels tbody td:first-child').allInnerTexts();
+    expect(changed.toSorted()).toEqual(data.kernels.map(({ name }) => kernelLabel(name)).toSorted());
+    expect(await page.locator('#kernels a[href*="/kernels?name="]').count()).toBe(2 * changed.length);
+    // The median steps start together and fit on the time axis.
+    const { dur_ns, lanes, spans } = JSON.parse(
+      (await page.locator('#steps figure > script').first().textContent())!,
+    ) as { dur_ns: number; lanes: string[]; spans: [number, number, number, number][] };
+    expect(lanes).toEqual(['A · GPU', 'B · GPU', 'A · API calls', 'B · API calls']);
+    expect(new Set(spans.map(([lane]) => lane)).size).toBe(4);
+    expect(Math.max(...spans.map(([, start, ns]) => start + ns))).toBeLessThanOrEqual(dur_ns);
+    expect(Math.min(...spans.map(([, start]) => start))).toBeGreaterThanOrEqual(0);
+    expect(await page.locator('#steps a[href*="/timeline?"]').count()).toBe(2);
+    expect(await page.innerText('#steps')).toContain('those of the waterfalls are without it');
+    // The same step in both sessions.
+    await page.click('#steps a:text-is("3")');
+    await page.waitForURL(/step=3/);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    expect((await page.innerText('#steps')).match(/step 3 of 6/g)).toHaveLength(2);
+    const [[third]] = ui.sql(
+      'launch_bound_decode-fault',
+      "SELECT start_ns FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' ORDER BY start_ns LIMIT 1 OFFSET 2",
+    ) as [[number]];
+    const links: number[] = [];
+    for (const link of await page.locator('#steps a[href*="/timeline?"]').all())
+      links.push(Number(new URL((await link.getAttribute('href'))!, ui.base).searchParams.get('start')));
+    expect(links).toContain(third);
+    // Its kernels are drawn from the start of the step.
+    const [[kernelCount, starts]] = ui.sql(
+      'launch_bound_decode-fault',
+      `SELECT count(*), sum(start_ns - ${third})::DOUBLE FROM kernels WHERE execution_id = 'nsys' AND start_ns >= ${third}
+       AND start_ns < (SELECT min(start_ns) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode' AND start_ns > ${third})`,
+    ) as [[number, number]];
+    const { lanes: thirdLanes, spans: thirdSpans } = JSON.parse(
+      (await page.locator('#steps figure > script').first().textContent())!,
+    ) as { lanes: string[]; spans: [number, number, number, number][] };
+    const faultLane = thirdLanes.indexOf(`${names[0]!.endsWith('fault') ? 'A' : 'B'} · GPU`);
+    const faultSpans = thirdSpans.filter(([lane]) => lane === faultLane);
+    expect(faultSpans).toHaveLength(kernelCount);
+    expect(faultSpans.reduce((sum, [, start]) => sum + start, 0) / starts).toBeCloseTo(1, 6);
+    await page.close();
+  });
+
+  it('redraws the waterfalls under what-if switches', async () => {
+    const page = await ui.open(`/s/${ui.idOf('launch_bound_decode-fault')}`);
+    await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+    const drawn = page.locator('#waterfall [data-chart=waterfall] svg');
+    const before = await drawn.count();
+    // Only the waterfalls are replaced; the page is not loaded again.
+    await page.evaluate('globalThis.stays = true');
+    await page.click('#switches a:has-text("cudagraph")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("cudagraph")');
+    // For each predicted stage the measured time, the predicted time and the difference.
+    await expect.poll(() => drawn.count()).toBeGreaterThanOrEqual(before + 3);
+    expect(await page.textContent('#waterfall')).toContain('predicted with cudagraph');
+    expect(await page.textContent('#waterfall h3')).toMatch(/\d\sms/);
+    await page.click('#switches a:has-text("batch-size=8")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
+    await page.click('#switches a:has-text("batch-size=32")');
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=32")');
+    expect(new URL(page.url()).searchParams.get('what-if')).toBe('cudagraph,batch-size=32');
+    expect(await page.locator('#switches a[aria-current]').count()).toBe(2);
+    await page.goBack();
+    await page.waitForSelector('#switches a[aria-current]:has-text("batch-size=8")');
+    await page.click('#switches a:has-text("as measured")');
+    await expect.poll(() => drawn.count()).toBe(before);
+    expect(await page.evaluate('globalThis.stays')).toBe(true);
+    await page.close();
+  });
+
+  it('wrote no errors to the console', () => {
+    expect(ui.complaints).toEqual([]);
+  });
+});
