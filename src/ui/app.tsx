@@ -100,6 +100,7 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
     const compared = await compareSessions(openSessions.map(({ session }) => session));
     const view = compareView(compared, (index, name) => {
       const { key, session } = openSessions[index]!;
+      if (name === undefined) return sessionPath(key);
       return hasRows(session.manifest, 'kernels')
         ? `${sessionPath(key, '/kernels')}?${new URLSearchParams({ name })}#chosen`
         : undefined;

@@ -18,11 +18,11 @@ const tilesInText = 8;
 /** Classes below this share of every session's stage are shown only on the page. */
 const minShare = 0.005;
 
-/** Link to a kernel's own page, on pages that have one. */
-type KernelLink = (session: number, name: string) => string | undefined;
+/** Link to a session, or to the page of one of its kernels; on pages that have them. */
+type SessionLink = (session: number, kernel?: string) => string | undefined;
 
 /** Two or more sessions side by side, changes against the first: key sentences, waterfalls, then stages, classes and kernels. */
-export function compareView(document: Document<CompareResult>, linkTo: KernelLink = () => undefined): View {
+export function compareView(document: Document<CompareResult>, linkTo: SessionLink = () => undefined): View {
   const { data, issues } = document;
   const { sessions } = data;
   const names = sessions.map(({ name, id }) => name ?? id);
@@ -36,7 +36,7 @@ export function compareView(document: Document<CompareResult>, linkTo: KernelLin
         t: 'facts',
         items: sessions.map(({ title, source }, index) => ({
           name: letter(index),
-          text: `${names[index]} · ${title} · ${source}`,
+          text: [linked(names[index]!, linkTo(index)), ` · ${title} · ${source}`].flat(),
         })),
       },
       { t: 'headline', sentences: data.headlines.map(({ text }) => text) },
@@ -65,6 +65,8 @@ export function compareView(document: Document<CompareResult>, linkTo: KernelLin
     ].filter(({ blocks }) => blocks.length > 0),
   };
 }
+
+const linked = (text: string, link: string | undefined): Text => (link === undefined ? text : { link, text });
 
 const section = (id: string, title: string, blocks: Block[]): Section => ({ id, title, level: 2, blocks });
 
@@ -273,7 +275,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
 }
 
 /** By phase, largest change first. */
-function kernelBlocks(data: CompareResult, linkTo: KernelLink): Block[] {
+function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
   const pair = data.sessions.length === 2;
   const inText = new Set(
     data.kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsInText),
@@ -289,12 +291,11 @@ function kernelBlocks(data: CompareResult, linkTo: KernelLink): Block[] {
         ...values.map((value, index): Text => {
           if (!value) return { missing: none };
           const time = value.mean_ns / 1e6;
-          const link = linkTo(index, name);
           return [
             countOf(value.count)!,
             ' × ',
-            link === undefined ? { n: time, unit: 'ms' } : { link, text: formatQuantity(time, 'ms') },
-          ];
+            linked(formatQuantity(time, 'ms'), linkTo(index, name)),
+          ].flat();
         }),
         ...changes
           .slice(1)

@@ -17,7 +17,7 @@ const seconds = (n: number): Text => ({ n, unit: 's' });
 const bytesText = (bytes: number | null): Text =>
   bytes === null ? { missing: 'the framework did not report it' } : { n: bytes / 1e9, unit: 'GB', digits: 4 };
 const numeric = (id: string, head: string): Column => ({ id, head, numeric: true });
-const deviceName = (gpu: number | null): string => (gpu === null ? 'host' : `gpu${gpu}`);
+const deviceName = (gpu: number | null): string => (gpu === null ? 'host' : `GPU ${gpu}`);
 
 const kinds: Readonly<Record<string, string>> = { used: 'in use', process: 'process', rss: 'resident' };
 
@@ -197,7 +197,7 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
             .toSorted((a, b) => a.gpu - b.gpu)
             .map((row) => ({
               cells: [
-                `gpu${row.gpu}`,
+                `GPU ${row.gpu}`,
                 bytesText(row.reserved_bytes),
                 bytesText(row.max_allocated_bytes),
                 bytesText(row.reserved_bytes - row.max_allocated_bytes),

@@ -77,7 +77,7 @@ function runRows(profile: MemoryProfile): Text[][] {
   return [
     ['engine', engineText(profile)],
     ['where', container === null ? where : `${where} ${container}`],
-    ...gpus.map(({ gpu, name }) => [`gpu${gpu}`, name ?? 'GPU']),
+    ...gpus.map(({ gpu, name }) => [`GPU ${gpu}`, name ?? 'GPU']),
     ...Object.entries(config)
       .filter(([, value]) => typeof value !== 'object' || value === null)
       .map(([name, value]) => [

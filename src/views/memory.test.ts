@@ -79,9 +79,9 @@ test('has components with calculator and residual, points, GPUs, fragmentation, 
     { point: 'peak', total_gb: 21, max_gb: 11, mean_gb: 10.5, stddev_gb: 0.5, t_s: 7, source: 'NVML device' },
   ]);
   expect(cells(increases!, 'peak − baseline')).toMatchObject([{ memory_gb: 20 }]);
-  expect(cells(tables(view, 'gpus')[0]!, 'gpu1 · NVIDIA H100')).toEqual([
+  expect(cells(tables(view, 'gpus')[0]!, 'GPU 1 · NVIDIA H100')).toEqual([
     {
-      gpu: 'gpu1 · NVIDIA H100',
+      gpu: 'GPU 1 · NVIDIA H100',
       baseline_gb: 0.5,
       post_warmup_gb: 9.5,
       peak_gb: 11,
@@ -98,7 +98,7 @@ test('has components with calculator and residual, points, GPUs, fragmentation, 
       reserved_gb: 9,
     },
   ]);
-  expect(cells(tables(view, 'fragmentation').at(-1)!, 'gpu0')).toMatchObject([
+  expect(cells(tables(view, 'fragmentation').at(-1)!, 'GPU 0')).toMatchObject([
     { unused_gb: 1, unused_share: 0.1, inactive_split_gb: 0.25 },
   ]);
   expect(tables(view, 'allocations')[0]!.rows[0]!.cells.slice(2).map(rawValue)).toEqual([1.5, 32]);

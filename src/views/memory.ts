@@ -344,7 +344,7 @@ function gpuSection(profile: MemoryProfile): Section[] {
           ],
           rows: gpus.map(({ gpu, name, used_bytes: used, total_bytes: total, total_gb }) => ({
             cells: [
-              name === null ? `gpu${gpu}` : `gpu${gpu} · ${name}`,
+              name === null ? `GPU ${gpu}` : `GPU ${gpu} · ${name}`,
               ...pointNames.map((id) =>
                 memory(usedAt(measured[id], gpu), reasonOf(profile, `memory_measurements.${id}.total_gb`)),
               ),

@@ -59,6 +59,6 @@ test('the view fits the terminal, down to 80 columns', () => {
 
 test('prints one line per second for logs and leaves out missing values', () => {
   expect(plainText(liveLine(state)).replaceAll('\u00a0', ' ')).toBe(
-    '   83 s  gpu0 97 % 34.1/140 GiB 694/700 W 1500 MHz 55 °C throttled by power cap · gpu1 34.1/140 GiB 1500 MHz 55 °C · host CPU 34 % · memory 1.00/16.0 GiB · watched 1.3 cores, 512 MiB',
+    '   83 s  GPU 0 97 % 34.1/140 GiB 694/700 W 1500 MHz 55 °C throttled by power cap · GPU 1 34.1/140 GiB 1500 MHz 55 °C · host CPU 34 % · memory 1.00/16.0 GiB · watched 1.3 cores, 512 MiB',
   );
 });

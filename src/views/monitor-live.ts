@@ -1,6 +1,7 @@
 import type { Block, Part, Text, Value } from './block.js';
 import { type ColumnOf, rowsOf } from './table-of.js';
 import { formatSetting, formatCount, formatNumber } from '../vocabulary/format.js';
+import { scopeLabel } from '../vocabulary/sampled-metrics.js';
 
 /** One GPU at one moment in the live view. */
 export interface LiveGpu {
@@ -85,7 +86,7 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
     return sparkline(power, powerLimitW ?? Math.max(1, ...power.map((value) => value ?? 0)));
   };
   const columns: ColumnOf<LiveGpu>[] = [
-    { id: 'gpu', head: 'GPU', cell: ({ scope }) => scope },
+    { id: 'gpu', head: 'GPU', cell: ({ scope }) => scopeLabel(scope) },
     { id: 'busy', head: 'busy', ...number, cell: (gpu) => whole(gpu.utilizationPercent, '%') },
     {
       id: 'busy_minute',
@@ -158,7 +159,7 @@ export function liveLine({ seconds, gpus, host }: LiveState): Part[] {
     ].flatMap((text) => (text === notRead ? [] : [' ', ...([text].flat() as Part[])]));
   return [
     `${formatSetting(Math.round(seconds), 's').padStart(7)}  `,
-    ...gpus.flatMap((gpu) => [gpu.scope, ...partsOf(gpu), ' · ']),
+    ...gpus.flatMap((gpu) => [scopeLabel(gpu.scope), ...partsOf(gpu), ' · ']),
     'host ',
     ...hostParts(host),
   ];

@@ -80,12 +80,12 @@ const briefRows = { device: 5, host: 2 };
 
 const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => ({
   id: device.scope.replace('.', '-'),
-  title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
+  title: [scopeLabel(device.scope), ...(device.name === null ? [] : [device.name])].join(' · '),
   level: data.devices.length > 1 ? 2 : 1,
   blocks: [
     samplesBlock(
       deviceSeries(data, device.scope),
-      `Utilization, memory, power, clocks and temperature of ${device.scope} over time`,
+      `Utilization, memory, power, clocks and temperature of ${scopeLabel(device.scope)} over time`,
       deviceShades(device),
     ),
     metricTable(device.metrics, briefRows.device),

@@ -148,7 +148,7 @@ export function testMemory(): Document<MemoryResult> {
     },
     timeline: {
       series: [0, 1].map((gpu) => ({
-        label: `gpu${gpu}`,
+        label: `GPU ${gpu}`,
         gpu,
         kind: 'used' as const,
         source: 'NVML',

@@ -47,7 +47,9 @@ const scopes: Record<string, string> = {
 
 export const metricLabel = (metric: string): string =>
   labels[metric] ?? codes[metric] ?? metric.replaceAll('_', ' ');
-export const scopeLabel = (scope: string): string => scopes[scope] ?? scope;
+/** "GPU 0" of gpu0, "GPU 0 MIG 1" of gpu0.mig1. */
+export const scopeLabel = (scope: string): string =>
+  scopes[scope] ?? scope.replace(/^gpu(?=\d)/, 'GPU ').replace(/\.mig(?=\d)/, ' MIG ');
 
 /** Metrics with a label, in display order; the others are only in documents. */
 export function labeledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {

@@ -13,8 +13,9 @@ describe('comparisons in inferscope ui', () => {
     await page.click('button[type=submit]');
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
     expect(await page.textContent('h1')).toContain('launch_bound_decode');
-    // The change of each bar, and the kernels that changed, as the command compares them.
     const names = (await page.innerText('h1')).split(' → ');
+    expect(await page.locator('header dd a[href^="/s/"]').allInnerTexts()).toEqual(names);
+    // The change of each bar, and the kernels that changed, as the command compares them.
     const { data } = JSON.parse(inferscope(ui.at, ['session', 'compare', ...names, '--json']).stdout) as {
       data: {
         waterfalls: { bars: { label: string; values: number[] }[] }[];

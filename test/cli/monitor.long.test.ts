@@ -122,7 +122,7 @@ describe('nvidia-smi recordings', () => {
   test('both kinds at once, and a truncated line', () => {
     const text = inferscope(at, ['monitor', fixture('nvidia-smi-query.csv')]);
     expect(text.status).toBe(0);
-    expect(text.stdout).toContain('gpu0 · NVIDIA H200');
+    expect(text.stdout).toContain('GPU 0 · NVIDIA H200');
     expect(text.stdout).toContain('idle');
     const cut = join(at.scratch, 'cut.txt');
     writeFileSync(cut, readFileSync(fixture('nvidia-smi-dmon-TD.txt')).subarray(0, 1000));

@@ -1,4 +1,4 @@
-import { isGpuScope } from '../../vocabulary/sampled-metrics.js';
+import { isGpuScope, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import { deviceOf } from '../../facts/device.js';
 import {
   notKnown,
@@ -68,7 +68,7 @@ FROM (SELECT scope, sum(value) AS total, max(value) AS most, count(*) AS n, max(
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
   return rows.map(({ scope, mean, most, samples, seconds }) => {
-    const text = `${scope} ${found.what} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${samples} samples from start to end, loading and idle time included).`;
+    const text = `${scopeLabel(scope)} ${found.what} ${formatQuantity(mean, found.unit)} on average over ${formatMs(1e3 * seconds)}, ${formatQuantity(most, found.unit)} at most (${samples} samples from start to end, loading and idle time included).`;
     return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
   });
 }

@@ -13,7 +13,7 @@ it('names the processes and their memory', () => {
   const processes = [{ pid: 41, usedBytes: 3 * 2 ** 30 }];
   const issue = usedBefore({ ...idle, processes, memoryUsedBytes: 4 * 2 ** 30 }, () => 'vllm');
   expect(issue?.text).toContain(
-    'Other processes used gpu1 before the first case: vllm (pid 41) with 3.00 GiB, 4.00 GiB of its memory in use.',
+    'Other processes used GPU 1 before the first case: vllm (pid 41) with 3.00 GiB, 4.00 GiB of its memory in use.',
   );
   expect(usedBefore({ ...idle, processes: null, computeProcesses: 2 })?.text).toContain(': 2 of them');
 });
@@ -31,5 +31,5 @@ it('reports two processes at once on one GPU once, with the maximum number seen'
     ({ scope, metric: 'compute_processes', value }) as Row<'telemetry'>;
   const issues = usedDuring([row('gpu0', 1), row('gpu1', 2), row('gpu1', 3), row('gpu0', 1)]);
   expect(issues.map(({ code }) => code)).toEqual(['gpu_shared']);
-  expect(issues[0]!.text).toContain('Up to 3 processes used gpu1');
+  expect(issues[0]!.text).toContain('Up to 3 processes used GPU 1');
 });

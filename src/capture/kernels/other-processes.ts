@@ -5,6 +5,7 @@ import { identifyGpuProcess } from '../monitor/gpu-processes.js';
 import type { GpuProcess } from '../telemetry-gpu.js';
 import type { Gpus } from '../telemetry-gpus.js';
 import { formatBytes } from '../../vocabulary/format.js';
+import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 /** Memory that driver and display use on an idle GPU. */
 const unusedBytes = 2 ** 30;
@@ -54,11 +55,11 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
     });
     const processNames = names.length > 0 ? names.join(', ') : `${count} of them`;
     const usedText = used === null ? '' : `, ${formatBytes(used)} of its memory in use`;
-    return shared(`Other processes used gpu${index} before the first case: ${processNames}${usedText}.`);
+    return shared(`Other processes used GPU ${index} before the first case: ${processNames}${usedText}.`);
   }
   if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
   return shared(
-    `gpu${index} had ${formatBytes(used)} in use before the first case, by processes that are not visible from here.`,
+    `GPU ${index} had ${formatBytes(used)} in use before the first case, by processes that are not visible from here.`,
   );
 }
 
@@ -70,7 +71,9 @@ export function usedDuring(telemetry: readonly Row<'telemetry'>[]): Issue[] {
       maxByPid.set(scope, Math.max(maxByPid.get(scope) ?? 0, value));
   return [...maxByPid]
     .filter(([, count]) => count > 1)
-    .map(([scope, count]) => shared(`Up to ${count} processes used ${scope} during the measurement.`));
+    .map(([scope, count]) =>
+      shared(`Up to ${count} processes used ${scopeLabel(scope)} during the measurement.`),
+    );
 }
 
 function shared(text: string): Issue {

@@ -20,7 +20,7 @@ const cleared = (gpus: Pick<Gpus, 'devices'>, before: (number | null)[], limitMs
 test('reports memory that stays, with device and amount, but not memory that is freed in time', async () => {
   const issue = await cleared(gpusThatHold([gib], [5.5 * gib]), [gib, gib]);
   expect(issue).toMatchObject({ code: 'gpu_memory_not_cleared', severity: 'warning' });
-  expect(issue!.text).toContain('gpu1 uses 4.50 GiB more than before the first execution');
+  expect(issue!.text).toContain('GPU 1 uses 4.50 GiB more than before the first execution');
   expect(await cleared(gpusThatHold([4 * gib, gib]), [gib], 2000)).toBeNull();
 });
 

@@ -28,7 +28,7 @@ export async function deviceMemoryCleared(
     const firstInUse = excess.findIndex((bytes) => bytes > toleranceBytes);
     if (firstInUse < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {
-      const text = `GPU memory did not clear: gpu${firstInUse} uses ${formatBytes(excess[firstInUse]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      const text = `GPU memory did not clear: GPU ${firstInUse} uses ${formatBytes(excess[firstInUse]!)} more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
       return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
     }
     await sleep(pollMs);

@@ -33,8 +33,8 @@ test("reads the computing processes from vLLM's log", () => {
 test('reports the process that computed on a GPU while nsys recorded no kernel, and two ways to fix it', () => {
   const error = unseenKernels(recorded)!;
   expect(error.code).toBe('E_NO_KERNELS');
-  expect(error.parts.what).toBe('nsys recorded no kernels, but the program used gpu0');
-  expect(error.parts.why).toContain('gpu0 rose by 42.0 GiB and it was busy up to 36 %');
+  expect(error.parts.what).toBe('nsys recorded no kernels, but the program used GPU 0');
+  expect(error.parts.why).toContain('GPU 0 rose by 42.0 GiB and it was busy up to 36 %');
   expect(error.parts.why).toContain('EngineCore pid=2524, Worker_TP0 pid=2530');
   expect(error.parts.fix).toContain('VLLM_WORKER_MULTIPROC_METHOD=spawn');
   expect(error.parts.fix).toContain('VLLM_ENABLE_V1_MULTIPROCESSING=0');

@@ -18,8 +18,8 @@ export function unseenKernels(
   const busy = execution.telemetry
     .filter(({ scope, metric }) => scope === `gpu${used.device}` && metric === 'utilization_percent')
     .reduce((most, { value }) => Math.max(most, value ?? 0), 0);
-  const rose = `During the run, memory use of gpu${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
-  const what = `nsys recorded no kernels, but the program used gpu${used.device}`;
+  const rose = `During the run, memory use of GPU ${used.device} rose by ${formatBytes(used.bytes)}${busy > 0 ? ` and it was busy up to ${formatQuantity(busy, '%')}` : ''}.`;
+  const what = `nsys recorded no kernels, but the program used GPU ${used.device}`;
   const forked = `Or trace forked processes, which newer versions of nsys can: --nsys-arg ${traceForks}=true`;
   const torch = 'Or record inside each process: --evaluator torch';
   if (execution.engineProcesses.length > 0) {

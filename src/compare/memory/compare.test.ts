@@ -101,8 +101,8 @@ test('differences in GB and percent, by point, component and GPU, counted by han
   expect(cache).toMatchObject({ base_confidence: 'low', now_confidence: 'high', share_of_change: 3.5 / 4 });
   expect(data.components.find(({ name }) => name === 'residual')!.now_gb).toBe(-0.25);
   expect(rows(data.gpus)).toEqual([
-    ['gpu0', 0.5, 0.5 / 9],
-    ['gpu1', 3.5, 0.5],
+    ['GPU 0', 0.5, 0.5 / 9],
+    ['GPU 1', 3.5, 0.5],
   ]);
   expect(data.latency).toEqual([
     { name: 'mean_latency', unit: 'ms', base: 2000, now: 2500, change_share: 0.25 },

@@ -194,7 +194,7 @@ function gpusOf(pair: Pair<ComparedProfile>): MemoryCompareResult['gpus'] {
     );
   });
   const gpus = [...new Set([...base.keys(), ...now.keys()])].toSorted((a, b) => a - b);
-  return gpus.map((gpu) => ({ gpu, ...change(`gpu${gpu}`, [base.get(gpu) ?? null, now.get(gpu) ?? null]) }));
+  return gpus.map((gpu) => ({ gpu, ...change(`GPU ${gpu}`, [base.get(gpu) ?? null, now.get(gpu) ?? null]) }));
 }
 
 const latencies = [

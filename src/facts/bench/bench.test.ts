@@ -130,10 +130,10 @@ describe('a benchmark counted by hand', async () => {
       'not_interleaved info',
     ]);
     expect(second.flags.find(({ code }) => code === 'throttling')!.text).toBe(
-      'gpu0: power cap in 50 % of the samples',
+      'GPU 0: power cap in 50 % of the samples',
     );
     expect(codes(variant!)).toEqual(['other_process warning', 'out_of_memory warning']);
-    expect(variant!.flags[0]!.text).toContain('gpu0 had 3.00 GiB in use by another process before');
+    expect(variant!.flags[0]!.text).toContain('GPU 0 had 3.00 GiB in use by another process before');
   });
 });
 

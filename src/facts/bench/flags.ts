@@ -9,6 +9,7 @@ import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
 import { pointWords, asClause } from './words.js';
 import type { IssueCode } from '../../model/issue-codes.js';
+import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 /** Thresholds of D7. */
 const lowUtilization = 50;
@@ -126,7 +127,7 @@ function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFla
       flag(
         'throttling',
         'warning',
-        sentence`${scope}: ${text} in ${quantity(share, 'ratio')} of the samples`,
+        sentence`${scopeLabel(scope)}: ${text} in ${quantity(share, 'ratio')} of the samples`,
       ),
     );
 }
@@ -144,7 +145,7 @@ function neighbors({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag
       flag(
         'other_process',
         'warning',
-        sentence`${scope} had ${largest} compute processes: another program may have used it`,
+        sentence`${scopeLabel(scope)} had ${largest} compute processes: another program may have used it`,
       ),
     );
 }
@@ -188,7 +189,7 @@ function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[
       flag(
         'other_process',
         'warning',
-        `gpu${device} had ${formatBytes(bytes)} in use by another process before the engine was loaded`,
+        `GPU ${device} had ${formatBytes(bytes)} in use by another process before the engine was loaded`,
       ),
     );
 }

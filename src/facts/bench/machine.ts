@@ -175,7 +175,7 @@ function gpuMemory(
   return figure(
     pointMemory.reduce((sum, { bytes }) => sum + bytes, 0),
     'B',
-    `memory: used of ${pointMemory.map(({ device }) => `gpu${device}`).join(' + ')}, largest in the timed repeats; all processes`,
+    `memory: used of ${pointMemory.map(({ device }) => `GPU ${device}`).join(' + ')}, largest in the timed repeats; all processes`,
   );
 }
 

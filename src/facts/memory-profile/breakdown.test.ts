@@ -114,7 +114,7 @@ test('two ranks: each GPU has a place, and points have sum, max, mean and standa
   expect(baseline.total_gb).toBe(0.06);
   expect(found.model_weights_gb).toBe(2);
   expect(found.components.find(({ component }) => component === 'model_weights')?.evidence).toEqual([
-    'gpu0, gpu1: parameter tensors on the GPU (float16 + float32)',
+    'GPU 0, GPU 1: parameter tensors on the GPU (float16 + float32)',
   ]);
   // 520 on the first GPU, 2460 − 40 − 1700 on the second.
   expect(bytesOf(found)['cuda_context']).toBe(520 + 720);
@@ -189,7 +189,7 @@ test('leaves out the growth of other processes on a shared GPU if the driver lis
     {
       code: 'gpu_shared',
       severity: 'warning',
-      text: 'gpu0 was also used by python (pid 7), 5.000 GB: figures of the whole GPU include it.',
+      text: 'GPU 0 was also used by python (pid 7), 5.000 GB: figures of the whole GPU include it.',
     },
   ]);
   expect(bytesOf(found)['residual']).toBe(2225 - 2220);
@@ -218,7 +218,7 @@ test("bounds the total by torch's records if later processes in a container look
     points: found.points,
   });
   expect(issues.map(({ code, text }) => `${code}: ${text}`)).toEqual([
-    'gpu_shared: gpu0 was also used by a process that is not visible from here: figures of the whole GPU include it.',
+    'gpu_shared: GPU 0 was also used by a process that is not visible from here: figures of the whole GPU include it.',
   ]);
 });
 

@@ -137,7 +137,7 @@ function evidenceOf(places: readonly Place[], component: MemoryComponent['compon
     }
   return [...gpusByEvidence].map(([evidence, gpus]) =>
     places.length > 1 && gpus.size > 0
-      ? `${[...gpus].map((gpu) => `gpu${gpu}`).join(', ')}: ${evidence}`
+      ? `${[...gpus].map((gpu) => `GPU ${gpu}`).join(', ')}: ${evidence}`
       : evidence,
   );
 }

@@ -22,7 +22,7 @@ export function timelineOf(
     const used = rows.used.get(gpu);
     if (used)
       series.push({
-        label: `gpu${gpu}`,
+        label: `GPU ${gpu}`,
         gpu,
         kind: 'used',
         source: rows.usedSource ?? 'GPU driver',
@@ -31,7 +31,7 @@ export function timelineOf(
     for (const { gpu: at, pid, samples } of rows.processes)
       if (at === gpu)
         series.push({
-          label: `gpu${gpu} · pid ${pid}`,
+          label: `GPU ${gpu} · pid ${pid}`,
           gpu,
           kind: 'process',
           source: 'GPU driver, by process',

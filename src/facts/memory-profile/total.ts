@@ -110,7 +110,7 @@ export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFact
     const processNames =
       pid === null ? 'a process that is not visible from here' : `${name ?? 'a process'} (pid ${pid})`;
     const usedText = bytes === null ? '' : `, ${formatGb(bytes)}`;
-    const text = `gpu${gpu} was also used by ${processNames}${usedText}: figures of the whole GPU include it.`;
+    const text = `GPU ${gpu} was also used by ${processNames}${usedText}: figures of the whole GPU include it.`;
     return { code: 'gpu_shared', severity: 'warning', text };
   });
 }

@@ -1,5 +1,6 @@
 import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import { formatBytes, formatPart, formatPercent, formatQuantity, plural } from '../../vocabulary/format.js';
+import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
   return metrics.find((series) => series.metric === metric)?.mean ?? null;
@@ -33,8 +34,8 @@ export function deviceHeadline(device: MonitorDevice, durationS: number | null):
     parts.push(`${formatQuantity(power, 'W')}${limit === null ? '' : ` of ${formatQuantity(limit, 'W')}`}`);
   }
   return parts.length === 0
-    ? `${device.scope}: the source has neither utilization nor power.`
-    : `${device.scope}: ${parts.join(', ')}.`;
+    ? `${scopeLabel(device.scope)}: the source has neither utilization nor power.`
+    : `${scopeLabel(device.scope)}: ${parts.join(', ')}.`;
 }
 
 /** Mean clock drop over the throttled time; null without throttling or a usual clock. */
@@ -56,12 +57,12 @@ export function headlines(data: MonitorResult): string[] {
   const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
   if (cpu && cpu.mean > 80 && idlest)
     deviceHeadlines.push(
-      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${idlest.scope} was idle: it may have waited for the host.`,
+      `The host's CPUs were ${formatQuantity(cpu.mean, '%')} busy while ${scopeLabel(idlest.scope)} was idle: it may have waited for the host.`,
     );
   const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
   if (grown)
     deviceHeadlines.push(
-      `Memory in use on ${grown.scope} grew by ${formatBytes(grown.memory.growth_bytes.value ?? 0)} from first to last sample.`,
+      `Memory in use on ${scopeLabel(grown.scope)} grew by ${formatBytes(grown.memory.growth_bytes.value ?? 0)} from first to last sample.`,
     );
   return deviceHeadlines;
 }

@@ -3,6 +3,7 @@ import { throttleReasons } from '../../model/throttle-reasons.js';
 import { notSeries, unitOf } from '../sampled-metrics.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
+import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
 
 const pointsShown = 600;
 /** Excludes metrics of single CPU cores, which do not describe a GPU's timeline. */
@@ -112,5 +113,5 @@ function eventOf(
 ): TraceTelemetry['events'][number] {
   const hit = phases.length > 0 ? `, in ${phases.join(', ')}` : ', outside all phases';
   const long = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
-  return { kind, scope, start_ns, end_ns, phases, text: `${scope}: ${text}${long}${hit}.` };
+  return { kind, scope, start_ns, end_ns, phases, text: `${scopeLabel(scope)}: ${text}${long}${hit}.` };
 }

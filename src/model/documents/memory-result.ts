@@ -7,7 +7,7 @@ const bytes = z.number().nullable();
 
 /** One line of the timeline; times are seconds since sampling started, as in the profile. */
 const memorySeriesSchema = z.object({
-  label: z.string().describe('`gpu0`, `host`, `gpu0 · pid 4711`, …'),
+  label: z.string().describe('`GPU 0`, `host`, `GPU 0 · pid 4711`, …'),
   gpu: z.number().int().nullable(),
   kind: z
     .enum(['used', 'process', 'rss'])

@@ -146,6 +146,7 @@ td.wraps { white-space: normal; min-width: 9rem; overflow-wrap: anywhere; }
 @media screen { .findings td.wraps { min-width: 0; }${stacked('table.lists')} }
 /* A short table is shown whole: as a list it would be cut after a few rows. */
 .scroll:not(:has(tr:nth-child(13))) { max-height: none !important; }
+@media (min-width: 601px) { .scroll:not(:has(tr:nth-child(25))) { max-height: none; } }
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }

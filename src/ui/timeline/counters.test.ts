@@ -30,7 +30,7 @@ test('thinned series keep their peaks; constant series and single cores are left
   try {
     const [power, host, ...rest] = await countersOf(database, await startTimeline(database, 'clean'));
     expect(rest).toEqual([]);
-    expect([power!.label, power!.unit]).toEqual(['gpu0 · power (1 s mean)', 'W']);
+    expect([power!.label, power!.unit]).toEqual(['GPU 0 · power (1 s mean)', 'W']);
     expect(host!.label).toBe('host · utilization');
     expect(power!.v.length).toBeLessThanOrEqual(4002);
     expect([Math.min(...power!.v), Math.max(...power!.v)]).toEqual([100, 700]);

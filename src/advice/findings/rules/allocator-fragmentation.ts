@@ -39,7 +39,7 @@ export const allocatorFragmentation: Rule = {
        ORDER BY max(reserved) - arg_max(allocated, reserved) DESC`,
       ([most]) =>
         most
-          ? `gpu${most.device}: ${formatBytes(most.reserved)} reserved, ${formatBytes(most.allocated)} of it allocated`
+          ? `GPU ${most.device}: ${formatBytes(most.reserved)} reserved, ${formatBytes(most.allocated)} of it allocated`
           : 'never recorded at the same time',
     );
     const [worst] = rows;
@@ -59,7 +59,7 @@ export const allocatorFragmentation: Rule = {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved on gpu${worst.device} is unused (${formatPercent(share)})`,
+          title: `Fragmented memory: ${formatBytes(unused)} of ${formatBytes(worst.reserved)} reserved on GPU ${worst.device} is unused (${formatPercent(share)})`,
           cause:
             'The caching allocator cannot reuse freed blocks for other sizes (growing KV caches, varying prompt lengths), so it allocates more from the driver: memory runs out before tensors fill it, and each new segment costs a synchronizing cudaMalloc.',
           change: {

@@ -4,6 +4,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchFlagSql } from '../queries/bench-queries.js';
 import { benchOf } from '../session-analyses.js';
 import { formatBytes } from '../../../vocabulary/format.js';
+import { scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 
 /** More than driver, display and the program's own context use on an idle GPU (src/facts/bench/flags.ts). */
 const foreignBytes = 2 * 2 ** 30;
@@ -71,7 +72,7 @@ async function processes(context: FindingContext) {
       all
         .map(
           (row) =>
-            `${row.scope} had up to ${row.most} compute processes, more than one in ${row.crowded} of ${row.samples} samples`,
+            `${scopeLabel(row.scope)} had up to ${row.most} compute processes, more than one in ${row.crowded} of ${row.samples} samples`,
         )
         .join('; '),
   );
@@ -79,7 +80,7 @@ async function processes(context: FindingContext) {
   const worst = rows.find(({ most, crowded, samples }) => most > 1 && crowded >= Math.max(2, 0.05 * samples));
   if (!worst) return null;
   const note = ranks > 1 ? ' (this includes ranks of the same program on one GPU)' : '';
-  const text = `${worst.scope} had up to ${worst.most} compute processes during the measurement${note}`;
+  const text = `${scopeLabel(worst.scope)} had up to ${worst.most} compute processes during the measurement${note}`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 
@@ -95,13 +96,14 @@ async function memoryBefore(context: FindingContext) {
     (all) =>
       all
         .map(
-          ({ device, bytes }) => `gpu${device}: ${formatBytes(bytes)} in use before the program's first work`,
+          ({ device, bytes }) =>
+            `GPU ${device}: ${formatBytes(bytes)} in use before the program's first work`,
         )
         .join('; '),
   );
   const worst = rows.find(({ bytes }) => bytes > foreignBytes);
   if (!worst) return null;
-  const text = `gpu${worst.device} had ${formatBytes(worst.bytes)} in use by another process before the program started`;
+  const text = `GPU ${worst.device} had ${formatBytes(worst.bytes)} in use by another process before the program started`;
   return { outcome: 'fired' as const, findings: [finding(text, [evidence])] };
 }
 

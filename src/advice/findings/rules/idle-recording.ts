@@ -3,6 +3,7 @@ import { idlePeriodsSql } from '../queries/monitor-queries.js';
 import type { Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent } from '../../../vocabulary/format.js';
+import { scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 
 /** Share of the recorded time. */
 const minShare = 0.2;
@@ -42,7 +43,7 @@ export const idleRecording: Rule = {
       outcome: 'fired',
       findings: [
         doubt({
-          title: `Idle GPU: ${idle[0]!.scope} was idle for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
+          title: `Idle GPU: ${scopeLabel(idle[0]!.scope)} was idle for ${formatPercent(idle[0]!.idle.share.value!)} of the recording`,
           cause:
             'The GPU waits for load, the host or data between requests, phases or programs. A timeline shows which; the recording does not.',
           change: {

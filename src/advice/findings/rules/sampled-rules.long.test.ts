@@ -81,7 +81,7 @@ describe('throttling', () => {
     const found = fired(await outcomeOf(throttling, { telemetry: clocks(0x4), stages: steps }));
     // 1485 of 1980 MHz is a quarter less. Decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
     expect(found.title).toMatch(
-      /^Throttled: power cap limited gpu0 for 50 % of the time, with a 25 % lower clock, in 50 % of decode$/,
+      /^Throttled: power cap limited GPU 0 for 50 % of the time, with a 25 % lower clock, in 50 % of decode$/,
     );
     expect(found).toMatchObject({ at_stake_ms: null, gain: null, stage: null });
     expect(found.change.example).toContain('POWER');
@@ -103,7 +103,9 @@ describe('throttling', () => {
     const session = await openSession(id, home);
     // ORIGIN.md: products for 4 s and 3 s, with nothing in the 3 s between.
     expect(fired(await outcome(throttling, session)).title).toMatch(/power cap/);
-    expect(fired(await outcome(idleRecording, session)).title).toMatch(/^Idle GPU: gpu0 was idle for \d\d %/);
+    expect(fired(await outcome(idleRecording, session)).title).toMatch(
+      /^Idle GPU: GPU 0 was idle for \d\d %/,
+    );
   });
 });
 
@@ -145,7 +147,7 @@ describe('allocator fragmentation', () => {
   });
   test('is reported from a fifth of the reserved memory and half a gibibyte on', async () => {
     expect(fired(await outcomeOf(allocatorFragmentation, reservedMemory(6, 10))).title).toBe(
-      'Fragmented memory: 4.00 GiB of 10.0 GiB reserved on gpu0 is unused (40 %)',
+      'Fragmented memory: 4.00 GiB of 10.0 GiB reserved on GPU 0 is unused (40 %)',
     );
     expect(await outcomeOf(allocatorFragmentation, reservedMemory(9, 10))).toMatchObject({
       outcome: 'not_fired',

@@ -10,6 +10,7 @@ import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 import { formatPercent, formatFigure } from '../../../vocabulary/format.js';
 import { capital, withoutEnd } from '../../../vocabulary/sentence.js';
+import { scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 
 /** Share of the time: less may be a single sample at the edge of a load. */
 const minShare = 0.02;
@@ -64,7 +65,7 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
   const reasonText =
     share.value === null
       ? share.reason.text
-      : `the clocks of ${scope} were throttled for ${formatPercent(share.value)} of the time`;
+      : `the clocks of ${scopeLabel(scope)} were throttled for ${formatPercent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
   return `${withoutEnd(reasonText)}${dropped === null ? '' : `; they were under 90 % of the usual clock for ${formatPercent(dropped)} of the busy time`}.`;
 }
@@ -82,10 +83,10 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   const why = throttled.reasons
     .map(({ words, share }) => `${words} (${formatPercent(share)} of the time)`)
     .join(', ');
-  const text = `${scope}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
+  const text = `${scopeLabel(scope)}: ${why}; the SM clock was ${formatPercent(drop)} under its usual ${formatFigure(clock.usual_mhz)} during that time`;
   const { evidence } = await context.evidence(throttledSql(scope), () => text);
   const common = {
-    cause: `${capital(why)} throttled the clocks of ${scope}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
+    cause: `${capital(why)} throttled the clocks of ${scopeLabel(scope)}: compute-bound kernels slow down in proportion, memory-bound and host-bound parts do not.`,
     change: changeOf(worst!.reason),
     evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then repeat the run',
@@ -124,7 +125,7 @@ async function deviceFindings(context: FindingContext, device: MonitorDevice): P
   return [
     doubt({
       ...common,
-      title: `Throttled: ${worst!.words} limited ${scope} for ${formatPercent(throttled.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
+      title: `Throttled: ${worst!.words} limited ${scopeLabel(scope)} for ${formatPercent(throttled.share.value!)} of the time, with a ${formatPercent(drop)} lower clock${where}`,
     }),
   ];
 }
@@ -134,7 +135,7 @@ async function unexplained(
   { scope, clock }: MonitorDevice,
   dropped: number,
 ): Promise<FoundDraft> {
-  const text = `${scope}: under 90 % of its usual ${formatFigure(clock.usual_mhz)} in ${formatPercent(dropped)} of the time it was busy`;
+  const text = `${scopeLabel(scope)}: under 90 % of its usual ${formatFigure(clock.usual_mhz)} in ${formatPercent(dropped)} of the time it was busy`;
   const { evidence } = await context.evidence(clocksSql(scope, busyPercent), () => text);
   return doubt({
     title: `Clock drops: ${text}`,
