@@ -37,46 +37,49 @@ export function memorySections(
     const title = part === null ? place : `${place}, ${part}`;
     charts.set(title, [...(charts.get(title) ?? []), line]);
   }
-  const ranks = new Set(series.map(({ rank }) => rank));
-  const nameOf = ({ kind, rank }: MemoryOverTime): string =>
-    [kindLabels[kind] ?? kind, ...(ranks.size > 1 && rank !== null ? [`rank ${rank}`] : [])].join(', ');
-  const blocks = [...charts].map(([title, lines]): Block => ({
-    t: 'chart',
-    title,
-    label: `Memory in use: ${title}`,
-    chart: {
-      form: 'lines',
-      x: { name: 'since the first sample', unit: 's' },
-      panels: [
-        {
-          unit,
-          series: lines.map((line, index) => ({
-            name: nameOf(line),
-            ...lineMark(index),
-            points: line.points.map(([at, bytes]) => [at, bytes / bytesPerUnit]),
-          })),
-        },
-      ],
-    },
-    behind: {
-      t: 'table',
+  const blocks = [...charts].map(([title, lines]): Block => {
+    // A GPU's samples are of the rank that took them, which says nothing if only one did.
+    const isShared = (kind: string): boolean => lines.filter((line) => line.kind === kind).length > 1;
+    const nameOf = ({ kind, rank }: MemoryOverTime): string =>
+      [kindLabels[kind] ?? kind, ...(isShared(kind) && rank !== null ? [`rank ${rank}`] : [])].join(', ');
+    return {
+      t: 'chart',
       title,
-      columns: [
-        { id: 'series', head: 'series' },
-        { id: 'points', head: 'points', numeric: true },
-        { id: 'max_bytes', head: 'max', numeric: true },
-        { id: 'last_bytes', head: 'last', numeric: true },
-      ],
-      rows: lines.map((line) => ({
-        cells: [
-          nameOf(line),
-          { count: line.points.length },
-          { n: line.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0) / bytesPerUnit, unit },
-          { n: (line.points.at(-1)?.[1] ?? 0) / bytesPerUnit, unit },
+      label: `Memory in use: ${title}`,
+      chart: {
+        form: 'lines',
+        x: { name: 'since the first sample', unit: 's' },
+        panels: [
+          {
+            unit,
+            series: lines.map((line, index) => ({
+              name: nameOf(line),
+              ...lineMark(index),
+              points: line.points.map(([at, bytes]) => [at, bytes / bytesPerUnit]),
+            })),
+          },
         ],
-      })),
-    },
-  }));
+      },
+      behind: {
+        t: 'table',
+        title,
+        columns: [
+          { id: 'series', head: 'series' },
+          { id: 'points', head: 'points', numeric: true },
+          { id: 'max_bytes', head: 'max', numeric: true },
+          { id: 'last_bytes', head: 'last', numeric: true },
+        ],
+        rows: lines.map((line) => ({
+          cells: [
+            nameOf(line),
+            { count: line.points.length },
+            { n: line.points.reduce((most, [, bytes]) => Math.max(most, bytes), 0) / bytesPerUnit, unit },
+            { n: (line.points.at(-1)?.[1] ?? 0) / bytesPerUnit, unit },
+          ],
+        })),
+      },
+    };
+  });
   return [{ id: 'memory', title: 'Memory over time', blocks }];
 }
 

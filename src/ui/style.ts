@@ -27,6 +27,7 @@ div#timeline canvas { display: block; touch-action: none; cursor: default; }
 #details { padding: .75rem 1rem; margin: .5rem 0 1rem; } #details h2 { overflow-wrap: anywhere; font-size: 1.0625rem; }
 /* Columns, not a grid: a short table does not leave a hole next to a long one. */
 #details .columns { columns: 26rem; column-gap: 2rem; } #details .columns .scroll { margin: 0 0 .75rem; break-inside: avoid; }
+#selection > details:not([open]) { display: inline-block; margin-right: 1rem; }
 #details th button { font-weight: 600; } #details td button { text-align: left; overflow-wrap: anywhere; }
 #details dl { font-size: .875rem; } #details button { font: inherit; color: var(--link); background: none; border: 0; padding: 0; cursor: pointer; text-decoration: underline; }
 /* One long text does not push the other columns out of sight. */

@@ -55,7 +55,7 @@ export class SelectionPanel {
     byId('selection').replaceChildren(
       element('h2', {}, `${formatTimeTick(width, width / 100)} selected`),
       ...(selection.groups.length === 0 ? [element('p', {}, 'Nothing ran in it.')] : []),
-      this.sums(selection),
+      ...this.sums(selection),
       element('div', { id: 'selected' }),
     );
     const [first] = [...selection.groups].sort(
@@ -91,8 +91,23 @@ export class SelectionPanel {
     ];
   }
 
-  /** Shares are of the selected time. */
-  private sums({ groups }: Selection): HTMLElement {
+  /** Shares are of the selected time. Of several ranks only the first is unfolded: a job can have hundreds. */
+  private sums({ groups }: Selection): Node[] {
+    const ranks = [...new Set(groups.map(({ rank }) => rank))].toSorted((x, y) => (x ?? -1) - (y ?? -1));
+    return ranks.map((rank, at) => {
+      const tables = this.sumsOf(groups.filter((group) => group.rank === rank));
+      return ranks.length === 1
+        ? tables
+        : element(
+            'details',
+            at === 0 ? { open: '' } : {},
+            element('summary', {}, rank === null ? 'without a rank' : `rank ${rank}`),
+            tables,
+          );
+    });
+  }
+
+  private sumsOf(groups: Selection['groups']): HTMLElement {
     const columns = element('div', { class: 'columns' });
     for (const { id: group, table, label, classes, names, others, all } of groups) {
       // The names of idle time are its causes.

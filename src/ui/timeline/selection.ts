@@ -11,6 +11,8 @@ const namesShown = 50;
 interface Group {
   id: string;
   table: string;
+  /** Null if the timeline has only one rank. */
+  rank: number | null;
   label: string;
   lanes: { number: number; lane: Lane }[];
 }
@@ -30,6 +32,7 @@ function groupsOf(timeline: Timeline): Group[] {
     const group = groups.get(id) ?? {
       id,
       table,
+      rank: severalRanks ? rank : null,
       label: [groupLabels[table], ...place].join(' · '),
       lanes: [],
     };
@@ -87,7 +90,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
   const most = <T extends { ns: number }>(rows: T[]): T[] => rows.sort((a, b) => b.ns - a.ns);
   return {
     groups: summed
-      .map(({ id, table, label, classes, names }) => {
+      .map(({ id, table, rank, label, classes, names }) => {
         const total = [...classes.values()].reduce((sum, ns) => sum + ns, 0);
         const share = (ns: number): string => formatPart(ns, to - from);
         const texts = (ns: number) => ({ text: formatNs(ns), share: share(ns) });
@@ -96,6 +99,7 @@ export function selection(timeline: Timeline, classIds: ClassIds, from: number, 
         return {
           id,
           table,
+          rank,
           label,
           total_ns: total,
           classes: most([...classes].map(([id, ns]) => ({ id, ns, ...texts(ns) }))),
@@ -129,6 +133,7 @@ export function selectedEvents(
   const group = groupsOf(timeline).find((candidate) => candidate.id === id) ?? {
     id,
     table: '',
+    rank: null,
     label: '',
     lanes: [],
   };

@@ -66,6 +66,8 @@ export interface Selection {
     /** Id of a table on one rank and device. */
     id: string;
     table: string;
+    /** Null if the timeline has only one rank. */
+    rank: number | null;
     label: string;
     total_ns: number;
     classes: { id: string; ns: number; text: string; share: string }[];
