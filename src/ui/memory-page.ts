@@ -13,6 +13,7 @@ const kindLabels: Record<string, string> = {
   allocated: 'allocated, by the allocator of PyTorch',
   reserved: 'reserved, by the allocator of PyTorch',
   rss: 'resident memory (RSS)',
+  peak_rss: 'highest resident memory (RSS) of a process',
   'rss (sampled)': 'resident memory (RSS, sampled)',
   anonymous: 'anonymous memory: heap and stacks',
   file: 'mapped files: libraries, weights',
@@ -80,12 +81,12 @@ export function memorySections(
       },
     };
   });
-  return [{ id: 'memory', title: 'Memory over time', blocks }];
+  return [{ id: 'memory-over-time', title: 'Memory over time', blocks }];
 }
 
 /** Shown if the session has no memory samples: the reason, and the commands that record them. */
 export const noMemory = emptySection(
-  'memory',
+  'memory-over-time',
   'Memory over time',
   'No memory.',
   'This session has no samples of memory in use.',

@@ -34,11 +34,18 @@ interface SwitchesProps {
 }
 
 /** The changes that the session can predict; empty without stages. */
-export function offeredFor({ manifest }: Session, explain: ExplainResult | undefined): string[] {
+export function offeredFor(
+  { manifest }: Pick<Session, 'manifest'>,
+  explain: ExplainResult | undefined,
+): string[] {
   if (!explain) return [];
   const isAnswered = answerable(manifest, explain);
-  const gpu = deviceOf(manifest, null).name;
-  return known.filter((change) => isAnswered(wordOf(change)) && !isOf(gpu, change));
+  const { name, peak } = deviceOf(manifest, null);
+  // CPUs and older GPUs have no peak in float8, so that its prediction fails.
+  const unknown = peak('float8').value === null ? ['dtype=float8'] : [];
+  return known.filter(
+    (change) => isAnswered(wordOf(change)) && !isOf(name, change) && !unknown.includes(change),
+  );
 }
 
 /** Links that switch a change on or off; a script redraws the waterfalls in place. */

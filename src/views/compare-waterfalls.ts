@@ -26,6 +26,8 @@ interface SharedBar {
 interface Sides {
   short: readonly string[];
   long: readonly string[];
+  /** How the time of each side is known: measured or predicted. */
+  known: readonly string[];
   /** One column of the table per side, then two per change. */
   columns: readonly Column[];
 }
@@ -36,6 +38,7 @@ export function waterfallBlocks({ waterfalls, sessions }: CompareResult): Block[
   const sides = {
     short: sessions.map((_, index) => letter(index)),
     long: sessions.map(({ name, id }, index) => `${letter(index)} · ${name ?? id}`),
+    known: sessions.map(() => 'measured'),
     columns: [...sideColumns(count, 'ms'), ...changeColumns(count)],
   };
   return inOrder(waterfalls).map((waterfall, index): Block => ({
@@ -57,11 +60,11 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
       {
         label: named.short[index]!,
         bars: bars.map((bar) => ({ name: bar.name, ms: bar.values[index] ?? 0 })),
-        totals: [{ name: 'measured', ms: time.value ?? 0 }],
+        totals: [{ name: named.known[index]!, ms: time.value ?? 0 }],
         half: halfInterval(time),
         drawn: {
           label: named.long[index]!,
-          chart: sideChart(waterfall, index),
+          chart: sideChart(waterfall, index, named.known[index]!),
         },
       },
     ];
@@ -136,7 +139,7 @@ function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Bloc
 }
 
 /** All sides of a stage on one scale; the scale is per stage, since a request takes seconds and a step milliseconds. */
-function sideChart(waterfall: Compared, index: number): WaterfallChart {
+function sideChart(waterfall: Compared, index: number, known: string): WaterfallChart {
   const longest = Math.max(0, ...waterfall.times_ms.map((time) => time?.value ?? 0));
   return {
     form: 'waterfall',
@@ -146,7 +149,11 @@ function sideChart(waterfall: Compared, index: number): WaterfallChart {
       ...drawnBar(id, name, values[index] ?? 0),
       meaning: label,
     })),
-    total: measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
+    total: {
+      ...measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
+      name: known,
+      whole: `the ${known} time`,
+    },
     half: widestHalf(waterfall),
   };
 }
@@ -156,7 +163,7 @@ const widestHalf = ({ times_ms: times }: Compared): number =>
   Math.max(0, ...times.map((time) => (time && halfInterval(time)) ?? 0));
 
 /** The first side's time, each bar's change, and the second side's time. */
-function differenceChart(waterfall: Compared, { short }: Sides): WaterfallChart {
+function differenceChart(waterfall: Compared, { short, known }: Sides): WaterfallChart {
   const [from = 0, to = 0] = waterfall.times_ms.map((time) => time?.value ?? 0);
   return {
     form: 'waterfall',
@@ -169,7 +176,7 @@ function differenceChart(waterfall: Compared, { short }: Sides): WaterfallChart 
         meaning: label,
       })),
     ],
-    total: { name: short[1]!, value: to, meaning: 'measured', whole: 'the measured time' },
+    total: { name: short[1]!, value: to, meaning: known[1]!, whole: `the ${known[1]!} time` },
     half: widestHalf(waterfall),
   };
 }

@@ -46,7 +46,12 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
           })),
         ],
       },
-      { short, long: ['as measured', `predicted with ${change}`], columns },
+      {
+        short,
+        long: ['as measured', `predicted with ${change}`],
+        known: ['measured', 'predicted'],
+        columns,
+      },
     ),
     whatIfNotes(stage),
   ];

@@ -47,9 +47,13 @@ const scopes: Record<string, string> = {
 
 export const metricLabel = (metric: string): string =>
   labels[metric] ?? codes[metric] ?? metric.replaceAll('_', ' ');
-/** "GPU 0" of gpu0, "GPU 0 MIG 1" of gpu0.mig1. */
+/** "GPU 0" of gpu0, "GPU 0 MIG 1" of gpu0.mig1, "thread 9" of thread9. */
 export const scopeLabel = (scope: string): string =>
-  scopes[scope] ?? scope.replace(/^gpu(?=\d)/, 'GPU ').replace(/\.mig(?=\d)/, ' MIG ');
+  scopes[scope] ??
+  scope
+    .replace(/^gpu(?=\d)/, 'GPU ')
+    .replace(/\.mig(?=\d)/, ' MIG ')
+    .replace(/^thread(?=\d)/, 'thread ');
 
 /** Metrics with a label, in display order; the others are only in documents. */
 export function labeledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {

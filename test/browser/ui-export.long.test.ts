@@ -140,7 +140,7 @@ describe('an exported file with its timeline', () => {
   it('has the requests of each load, and memory over time', async () => {
     for (const [file, ids] of [
       ['vllm-0.26-h200/bench-serve.tgz', ['requests-1', 'requests-2', 'requests-3']],
-      ['monitor-0.1-h200/session.tar.gz', ['memory']],
+      ['monitor-0.1-h200/session.tar.gz', ['memory-over-time']],
     ] as const) {
       const fixture = join(packageRoot(), 'test', 'fixtures', file);
       const { stdout } = inferscope(at, ['session', 'import', fixture, '--json']);

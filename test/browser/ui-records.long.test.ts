@@ -139,7 +139,7 @@ it('names loads on the memory page as on the requests page', async () => {
   const labels = await requests.locator('#requests p').first().locator('a, strong').allInnerTexts();
   expect(labels.length).toBeGreaterThan(1);
   const memory = await open('serve', '/memory');
-  const titles = await memory.locator('#memory h3').allInnerTexts();
+  const titles = await memory.locator('#memory-over-time h3').allInnerTexts();
   for (const label of labels) expect(titles.filter((title) => title.endsWith(`, ${label}`))).not.toEqual([]);
   expect(titles.filter((title) => !labels.some((label) => title.endsWith(`, ${label}`)))).toEqual([]);
   await requests.close();
