@@ -1,5 +1,5 @@
 import type { KernelOrigin, NamedKernel } from '../facts/trace/kernel-instances.js';
-import { kernelLabel } from '../vocabulary/kernel-label.js';
+import { distinctLabels } from '../vocabulary/kernel-label.js';
 import { classLabel, layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
@@ -28,8 +28,11 @@ export const kernelsPage = (
   const layered = origins.some(({ layer }) => layer !== null);
   const operators = origins.some(({ operator }) => operator !== null);
   const levels = ['stage', ...(layered ? ['layer'] : []), operators ? 'operator' : 'class', 'kernel'];
-  const nameOf = ({ name, short_name, tile }: NamedKernel): string => kernelLabel(name || short_name, tile);
-  const labels = new Map(kernels.map((kernel) => [kernel.name, nameOf(kernel)]));
+  const distinct = distinctLabels(
+    kernels.map(({ name, short_name, tile }) => ({ name: name || short_name, tile })),
+  );
+  const labels = new Map(kernels.map(({ name }, at) => [name, distinct[at]!]));
+  const nameOf = ({ name }: NamedKernel): string => labels.get(name)!;
   return namedPage<NamedKernel>({
     session,
     shown,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutMiddle, kernelLabel } from './kernel-label.js';
+import { cutMiddle, distinctLabels, kernelLabel } from './kernel-label.js';
 
 /** FlashAttention 3 as nsys recorded it from vLLM 0.26 on an H200, shortened; a GEMM of CUTLASS 3. */
 test.each([
@@ -80,4 +80,17 @@ test('kernels without a tile in their name get the known one; long names are cut
 test('labels a name of 10 MB as fast as any other, and the label fits a line', () => {
   expect(kernelLabel(`nvjet_${'k'.repeat(10_000_000)}`)).toHaveLength(160);
   expect(kernelLabel('nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN')).toBe('nvjet 64x8_64x16_1x1_v_TNN');
+});
+
+test('kernels listed together have different labels', () => {
+  const fill = (width: number, type: string): string =>
+    `void at::native::vectorized_elementwise_kernel<${width}, at::native::FillFunctor<${type}>, std::array<char*, 1ul> >(int)`;
+  const names = [fill(8, 'c10::BFloat16'), fill(4, 'float'), 'a_kernel', 'k<4>()', 'k<8>()'];
+  expect(distinctLabels(names.map((name) => ({ name, tile: null })))).toEqual([
+    'elementwise fill, BFloat16',
+    'elementwise fill, float',
+    'a_kernel',
+    'k, 4',
+    'k, 8',
+  ]);
 });

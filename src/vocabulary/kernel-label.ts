@@ -66,6 +66,30 @@ export function kernelLabel(name: string, tile: string | null = null): string {
   );
 }
 
+/** Labels of kernels listed together: equal ones get the word, else number, of their full names that the fewest of them have. */
+export function distinctLabels(kernels: readonly { name: string; tile: string | null }[]): string[] {
+  const labels = kernels.map(({ name, tile }) => kernelLabel(name, tile));
+  const words = kernels.map(({ name }) => [...new Set(wordsOf(name))]);
+  const groups = new Map<string, { size: number; names: Map<string, number> }>();
+  for (const [at, label] of labels.entries()) {
+    const group = groups.get(label) ?? { size: 0, names: new Map() };
+    groups.set(label, group);
+    group.size++;
+    for (const word of words[at]!) group.names.set(word, (group.names.get(word) ?? 0) + 1);
+  }
+  return labels.map((label, at) => {
+    const { size, names } = groups.get(label)!;
+    const rarest = words[at]!.filter((word) => names.get(word)! < size).toSorted(
+      (x, y) => names.get(x)! - names.get(y)! || Number(/^\d/.test(x)) - Number(/^\d/.test(y)),
+    );
+    return rarest[0] === undefined ? label : `${label}, ${rarest[0]}`;
+  });
+}
+
+/** Words and numbers of a name except namespaces. */
+const wordsOf = (name: string): string[] =>
+  name.slice(0, matchedLetters).match(/\b(?!unnamed\b)\w+\b(?!::)/g) ?? [];
+
 function wholeLabel(name: string, base: string, tile: string | null): string {
   const template = templates.find(([pattern]) => pattern.test(base));
   const operation = template && operations.map((pattern) => pattern.exec(name)?.[1]).find(Boolean);

@@ -3,7 +3,7 @@ import { gapParts } from '../../model/bars.js';
 import { opClasses } from '../../model/classes.js';
 import { stageKinds } from '../../model/record.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { kernelLabel } from '../../vocabulary/kernel-label.js';
+import { distinctLabels } from '../../vocabulary/kernel-label.js';
 import { Lane, lanesOf } from './lane.js';
 import { type Timeline, type Track, type TrackTable } from './timeline.js';
 
@@ -33,8 +33,13 @@ interface Source {
   name: string;
   class: string;
   end: string;
-  /** What pages show instead of the name, from the name and a further SQL text of the event. */
-  label?: { from: string; text: (name: string, text: string | null) => string };
+  /** What pages show instead of the names, from the names and a further SQL text of each. */
+  label?: { from: string; of: (names: readonly NamedEvent[]) => string[] };
+}
+
+interface NamedEvent {
+  event_name: string;
+  event_text: string | null;
 }
 
 const threadKey = ['rank', 'host', 'pid', 'tid'] as const;
@@ -48,7 +53,10 @@ const sources: readonly Source[] = [
     name: `coalesce(raw_name, ${stageLabel})`,
     class: numbered(stageKinds, 'kind'),
     end: 'end_ns',
-    label: { from: stageLabel, text: (name, label) => label ?? name },
+    label: {
+      from: stageLabel,
+      of: (names) => names.map(({ event_name, event_text }) => event_text ?? event_name),
+    },
   },
   { table: 'ops', key: threadKey, name: 'name', class: numbered(opClasses, 'class'), end },
   { table: 'api_calls', key: threadKey, name: 'name', class: numbered(apiKinds, apiKind), end },
@@ -59,7 +67,11 @@ const sources: readonly Source[] = [
     name: 'coalesce(name, short_name)',
     class: numbered(opClasses, 'class'),
     end,
-    label: { from: 'tile', text: kernelLabel },
+    label: {
+      from: 'tile',
+      of: (names) =>
+        distinctLabels(names.map(({ event_name, event_text }) => ({ name: event_name, tile: event_text }))),
+    },
   },
   { table: 'copies', key: streamKey, name: 'kind', class: '0', end },
 ];
@@ -115,12 +127,11 @@ async function readTracks(
     classes: new Set(),
     lanes: [],
   }));
-  for (const { event_name, event_text } of await database.query<{
-    event_name: string;
-    event_text: string | null;
-  }>('SELECT event_name, event_text FROM ui_names ORDER BY name')) {
+  const named = await database.query<NamedEvent>('SELECT event_name, event_text FROM ui_names ORDER BY name');
+  const texts = label?.of(named);
+  for (const [at, { event_name }] of named.entries()) {
     names.push(event_name);
-    labels.push(label ? label.text(event_name, event_text) : event_name);
+    labels.push(texts?.[at] ?? event_name);
   }
   const same = key.map((column) => `r.${column} IS NOT DISTINCT FROM t.${column}`).join(' AND ');
   const joined = tracks.length > 1 ? `JOIN ui_tracks t ON ${same}` : 'CROSS JOIN ui_tracks t';
