@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from case import Case, Planted
 from decoder import Decoder, Shape, gated, graphed, random_tokens, sdpa, sized
 
-SEEDS = {"development": 1, "earlier": 7, "validation": 8}
-PREFIXES = {"development": "d", "earlier": "z", "validation": "a"}
+SEEDS = {"development": 1, "earlier": 8, "validation": 10}
+PREFIXES = {"development": "d", "earlier": "a", "validation": "c"}
 LIMIT_S = 60
 
 

@@ -248,7 +248,10 @@ function achievedBy(
   if (!timing.device || host) return { wall, gain: null, graded_on: null };
   const device = (variant: Variant) =>
     (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) * scale(variant);
-  return { wall, gain: device('fault') - device('fixed'), graded_on: 'gpu' };
+  const deviceGain = device('fault') - device('fixed');
+  // A repair that also changes what the host does, or a traced run that differs, shows here.
+  if (deviceGain < low || deviceGain > high) return { wall, gain: null, graded_on: null };
+  return { wall, gain: deviceGain, graded_on: 'gpu' };
 }
 
 export interface Score {

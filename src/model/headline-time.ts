@@ -48,8 +48,8 @@ export function phaseTime({
 }
 
 /**
- * Idle time of a device within a time, in the same unit and as a share. The device works equally long with and without a profiler, so all
- * profiler overhead is idle time.
+ * Idle time of a device within a time, in the same unit and as a share. A profiler makes no work of the device longer, so all
+ * its overhead is idle time.
  */
 export function idleIn(time: number, busy: number): { idle: number; share: number } {
   const idle = Math.max(0, time - busy);
@@ -59,3 +59,27 @@ export function idleIn(time: number, busy: number): { idle: number; share: numbe
 /** Kernels and copies per mean instance, ms, which neither the host nor the profiler affects. */
 export const busyMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
   bars.reduce((sum, { id, ms }) => sum + (isKernelBar(id) || isExposedBar(id) ? ms : 0), 0);
+
+/** Relative difference by which two runs of a program differ by chance. */
+const runToRun = 0.02;
+
+/** Whether the clean execution took longer than the profiled one by more than chance: the machine was slower. Both in one unit. */
+export const isSlower = (clean: number | null, profiled: number): boolean =>
+  clean !== null && clean > (1 + runToRun) * profiled;
+
+/** Factors on the busy and idle time of a device. */
+export interface Slowdown {
+  busy: number;
+  idle: number;
+}
+
+/**
+ * Factors from the profiled to the clean execution if that was slower: the larger of busy and idle time takes the difference.
+ * @param clean in the unit of busy and idle time; null without such an execution
+ */
+export function slowdown({ busy, idle }: { busy: number; idle: number }, clean: number | null): Slowdown {
+  const profiled = busy + idle;
+  if (clean === null || !isSlower(clean, profiled)) return { busy: 1, idle: 1 };
+  const extra = clean - profiled;
+  return busy >= idle ? { busy: 1 + extra / busy, idle: 1 } : { busy: 1, idle: 1 + extra / idle };
+}

@@ -2,7 +2,7 @@ import { plural } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
-import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
+import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barWords, countedIn } from '../vocabulary/bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
@@ -222,6 +222,11 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   ];
 }
 
+const slowerNote = ({ clean_ms, measured_ms }: StageWaterfall): string =>
+  measured_ms.value !== null && isSlower(clean_ms.value, measured_ms.value)
+    ? ' It took longer there, which counts as GPU work or as idle time, whichever is larger.'
+    : '';
+
 function clockLines(stage: StageWaterfall): Text[] {
   const { measured_ms, clean_ms, clock, clock_why, roofs, source } = stage;
   const underProfiler = isProfiled(stage) || (clean_ms.value !== null && source === 'trace');
@@ -235,7 +240,11 @@ function clockLines(stage: StageWaterfall): Text[] {
       ? [
           clean_ms.value === null
             ? `Without the profiler: unknown, ${clean_ms.reason.text}.`
-            : (['Without the profiler: ', { figure: clean_ms, spread: true }, '.'] satisfies Part[]),
+            : ([
+                'Without the profiler: ',
+                { figure: clean_ms, spread: true },
+                `.${slowerNote(stage)}`,
+              ] satisfies Part[]),
         ]
       : []),
     ...roofs.map((roof) => `Roof: ${roof}.`),

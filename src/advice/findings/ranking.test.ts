@@ -11,6 +11,7 @@ const decode: StageTime = {
   low_ms: 10,
   launching_ms: 3,
   launches: 100,
+  busy_ms: 10,
   bars: new Map([
     ['inefficiency.gemm', 3],
     ['nonessential.copy', 1],
@@ -27,6 +28,7 @@ const prefill: StageTime = {
   low_ms: 50,
   launching_ms: 0,
   launches: 0,
+  busy_ms: 50,
   bars: new Map([['inefficiency.gemm', 50]]),
 };
 

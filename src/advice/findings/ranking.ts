@@ -135,7 +135,10 @@ function severityOf(share: number | null): Finding['severity'] {
   return share >= highShare ? 'high' : share >= mediumShare ? 'medium' : 'low';
 }
 
-/** Kernels can only be removed until the host launches as slowly as the device computes. */
+/**
+ * Host and device work at the same time, so a step without some kernels still takes as long as the host needs for the launches that
+ * remain.
+ */
 function untilHost(
   gain: NonNullable<Finding['gain']>,
   removes: Ranked['removes'],
@@ -144,7 +147,7 @@ function untilHost(
 ): NonNullable<Finding['gain']> {
   if (removes !== 'busy' || gain.per === 'token' || gain.what_if !== null || !stage) return gain;
   const host_ms = launchingWithout(stage.launching_ms, stage.launches, launches);
-  const maxMs = Math.max(0, stage.time_ms - host_ms);
+  const maxMs = Math.max(0, Math.max(stage.busy_ms, stage.launching_ms) - host_ms);
   if (gain.expected_ms <= maxMs) return gain;
   return {
     ...gain,

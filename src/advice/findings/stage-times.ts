@@ -14,13 +14,19 @@ export interface StageTime {
   /** Host time for its launches, which shorter kernels do not change; 0 if unknown. */
   launching_ms: number;
   launches: number;
+  /** Device work; the whole time if unknown. */
+  busy_ms: number;
   /** Bars by id; empty without a waterfall. */
   bars: ReadonlyMap<string, number>;
 }
 
-const hostOf = (facts: readonly StageFacts[], kind: WaterfallKind) => {
+const workOf = (facts: readonly StageFacts[], kind: WaterfallKind, time_ms: number) => {
   const stageFact = facts.find((fact) => fact.kind === kind);
-  return { launching_ms: stageFact?.launching_ms ?? 0, launches: stageFact?.launches ?? 0 };
+  return {
+    launching_ms: stageFact?.launching_ms ?? 0,
+    launches: stageFact?.launches ?? 0,
+    busy_ms: stageFact?.busy_ms ?? time_ms,
+  };
 };
 
 /** For every stage with a waterfall, else for every kind of window of the timeline. */
@@ -41,7 +47,7 @@ export async function stageTimes(context: FindingContext): Promise<StageTime[]> 
             instances,
             time_ms,
             low_ms: Math.min(time_ms, Math.max(0, low_ms)),
-            ...hostOf(facts, kind),
+            ...workOf(facts, kind, time_ms),
             bars: new Map(bars.map(({ id, ms }) => [id, ms])),
           },
         ];
@@ -52,5 +58,10 @@ export async function stageTimes(context: FindingContext): Promise<StageTime[]> 
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS time_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,
   );
-  return rows.map((row) => ({ ...row, low_ms: row.time_ms, ...hostOf(facts, row.kind), bars: new Map() }));
+  return rows.map((row) => ({
+    ...row,
+    low_ms: row.time_ms,
+    ...workOf(facts, row.kind, row.time_ms),
+    bars: new Map(),
+  }));
 }

@@ -1,5 +1,5 @@
 import type { PhaseKind, TracePhase } from '../../model/documents/trace.js';
-import { idleIn, phaseTime } from '../../model/headline-time.js';
+import { idleIn, phaseTime, slowdown } from '../../model/headline-time.js';
 import { cleanTimeOf } from './clean-time.js';
 import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
@@ -29,8 +29,10 @@ export async function batches(
     const batch_size = row['batch_size']!;
     const clock = clocks.find(({ kind }) => kind === row.kind)?.clock ?? 'host';
     const clean_ms = await cleanTimeOf(scope, { kind: row.kind, clock }, batch_size);
-    const busy_ns = wall.mean_ns - (row['idle'] ?? 0);
-    const idle = idleIn(1e6 * phaseTime({ clean_ms, wall }).ms, busy_ns);
+    const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
+    const profiled = { busy: wall.mean_ns - (row['idle'] ?? 0), idle: row['idle'] ?? 0 };
+    const busy_ns = slowdown(profiled, timeNs).busy * profiled.busy;
+    const idle = idleIn(timeNs, busy_ns);
     const batch: Batch = {
       batch_size,
       wall,

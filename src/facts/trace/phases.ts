@@ -1,5 +1,5 @@
 import { hostPart, gapParts } from '../../model/bars.js';
-import { idleIn, phaseTime } from '../../model/headline-time.js';
+import { idleIn, phaseTime, type Slowdown, slowdown } from '../../model/headline-time.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { withoutProfiler } from '../without-profiler.js';
 import { activitiesInside } from './activities-inside.js';
@@ -55,10 +55,14 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
     const { clock = 'host', why = '' } = clocks.find((phaseClock) => phaseClock.kind === kind) ?? {};
     const clean_ms = await cleanTimeOf(scope, { kind, clock });
     const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
-    const device = split(wall.mean_ns, row);
+    const idleNs = row['idle'] ?? 0;
+    const busyNs = wall.mean_ns - idleNs;
+    const slower = slowdown({ busy: busyNs, idle: idleNs }, timeNs);
+    const device = split(wall.mean_ns, row, slower);
     const idle = idleIn(timeNs, device.busy_ns);
-    const parts = causeIds.map((id) => ({ id, ms: (row[hostPart(id)] ?? 0) / 1e6 }));
-    const causes = withoutProfiler(parts, (wall.mean_ns - timeNs) / 1e6)
+    const parts = causeIds.map((id) => ({ id, ms: (slower.idle * (row[hostPart(id)] ?? 0)) / 1e6 }));
+    const profiledNs = slower.busy * busyNs + slower.idle * idleNs;
+    const causes = withoutProfiler(parts, (profiledNs - timeNs) / 1e6)
       .map(({ id, ms }) => ({ id, ns: 1e6 * ms, share: timeNs > 0 ? (1e6 * ms) / timeNs : 0 }))
       .filter(({ id, ns }) => ns > 0 && id !== 'profiler_overhead')
       .toSorted((a, b) => b.ns - a.ns);
@@ -100,14 +104,18 @@ function withoutGpu(phase: TracePhase): TracePhase {
   };
 }
 
-function split(wall: number, row: Record<string, number | string | null>) {
+function split(
+  wall: number,
+  row: Record<string, number | string | null>,
+  slower: Slowdown = { busy: 1, idle: 1 },
+) {
   const numberOf = (name: string) => Number(row[name] ?? 0);
   const busy = wall - numberOf('idle');
   return {
-    busy_ns: busy,
-    compute_ns: busy - numberOf('comm') - numberOf('copy'),
-    exposed_comm_ns: numberOf('comm'),
-    exposed_copy_ns: numberOf('copy'),
+    busy_ns: slower.busy * busy,
+    compute_ns: slower.busy * (busy - numberOf('comm') - numberOf('copy')),
+    exposed_comm_ns: slower.busy * numberOf('comm'),
+    exposed_copy_ns: slower.busy * numberOf('copy'),
     idle_ns: numberOf('idle'),
     idle_share: wall > 0 ? numberOf('idle') / wall : 0,
   };

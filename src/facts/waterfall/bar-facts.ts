@@ -26,7 +26,7 @@ export function countOf(id: string, { counts }: GroupSums): number | null {
 /** Rows of a bar's query that come from arithmetic, not from recorded rows. */
 export function constantsOf(
   id: string,
-  { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: GroupSums },
+  { ms, rawMs, slowerMs, mean }: { ms: number; rawMs: number; slowerMs: number; mean: Measured },
 ): { label: string; ms: number }[] {
   const { head, tail } = barParts(id);
   const parts: { label: string; ms: number }[] = [];
@@ -46,7 +46,8 @@ export function constantsOf(
   }
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
   const rest = head === 'unattributed' ? '(clean execution minus the bars)' : '(removed: profiler overhead)';
-  add(rest, ms - rawMs);
+  add('(the clean execution is slower)', slowerMs);
+  add(rest, ms - rawMs - slowerMs);
   return parts;
 }
 

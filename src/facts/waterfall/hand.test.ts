@@ -159,30 +159,45 @@ test('removes profiler overhead from host bars first, then from launches', async
   await database.close();
 });
 
-test.each([
-  // 12.5 of the 90 µs were recorded as unattributed.
-  ['longer than under the profiler', 95, { unattributed: 12.5 + 5, profiler_overhead: -5 }],
-  // Host 11.5, launches 3.5 and waits for them sum to less than 60 µs.
-  ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
-])('bars sum to the clean time if it is %s', async (_, each, expected) => {
-  // W is 100 and 80 µs under the profiler.
+/** Two decode steps take 100 and 80 µs under the profiler, each `stepUs` without. */
+async function withClean(stepUs: number): Promise<StageWaterfall> {
   const clean = [0, 1].map((step): Row<'stages'> => ({
-    ...stage(step, 'decode', 1000 + each * step, 1000 + each * (step + 1), { step_index: step }),
+    ...stage(step, 'decode', 1000 + stepUs * step, 1000 + stepUs * (step + 1), { step_index: step }),
     execution_id: 'clean',
     capture_id: 'clean-record',
   }));
   const session = await sessionOf({ ...rows, stages: [...rows.stages!, ...clean] }, { clean: 'clean' });
   const [decode] = await waterfalls(session);
-  expect(inUs(decode!.bars)).toMatchObject(expected);
   const { bars, ms } = explainedBars(decode!.bars);
-  expect(1000 * ms).toBeCloseTo(each, 9);
+  expect(1000 * ms).toBeCloseTo(stepUs, 9);
   expect(bars.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-  const rest = bars.find(({ id }) => id === 'unattributed')!;
-  expect(rest.note).toContain('clean execution');
   const database = await userDatabase(session);
-  const found = await database.query<{ ms: number }>(rest.sql!);
-  expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(rest.ms, 9);
+  for (const bar of bars.filter(({ id }) => id === 'unattributed' || id === 'kernels.gemm')) {
+    const found = await database.query<{ ms: number }>(bar.sql!);
+    expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
+  }
   await database.close();
+  return decode!;
+}
+
+test('work of the device takes what a slower clean execution took longer', async () => {
+  // 52.5 of the 90 µs are work; 12.5 were recorded as unattributed.
+  expect(inUs((await withClean(95)).bars)).toMatchObject({
+    'kernels.gemm': Number(((17.5 * 57.5) / 52.5).toFixed(6)),
+    exposed_comm: Number(((5 * 57.5) / 52.5).toFixed(6)),
+    unattributed: 12.5,
+  });
+});
+
+test.each([
+  // 12.5 of the 90 µs were recorded as unattributed.
+  ['longer by chance', 91.5, { unattributed: 12.5 + 1.5, profiler_overhead: -1.5 }],
+  // Host 11.5, launches 3.5 and waits for them sum to less than 60 µs.
+  ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
+])('unattributed time takes a clean time that is %s', async (_, stepUs, expected) => {
+  const { bars } = await withClean(stepUs);
+  expect(inUs(bars)).toMatchObject(expected);
+  expect(bars.find(({ id }) => id === 'unattributed')!.note).toContain('clean execution');
 });
 
 test('a capture without phases is one stage from its first to its last activity', async () => {

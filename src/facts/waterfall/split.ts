@@ -1,5 +1,6 @@
 import { isCopyBar } from '../../model/bars.js';
 import type { OpClass } from '../../model/classes.js';
+import { slowdown } from '../../model/headline-time.js';
 import type { CopyNeed } from './group-needs.js';
 import type { Necessary } from './necessary.js';
 
@@ -21,6 +22,32 @@ interface Idle {
   device_dependency: number;
   /** Gaps before work with an unknown launch. */
   unattributed: number;
+}
+
+const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
+
+/** The measured parts as in the clean execution, which may have taken longer, ms (`slowdown`). */
+export function asClean(measured: Measured, cleanMs: number | null): Measured {
+  const { classes, communicationMs, copies, idle, wallMs } = measured;
+  const busyMs = sum(classes.values()) + communicationMs + sum(copies.values());
+  const factors = slowdown({ busy: busyMs, idle: wallMs - busyMs }, cleanMs);
+  if (factors.busy === 1 && factors.idle === 1) return measured;
+  const scaled = <K>(values: Map<K, number>, factor: number) =>
+    new Map([...values].map(([key, ms]) => [key, factor * ms]));
+  return {
+    wallMs: factors.busy * busyMs + factors.idle * (wallMs - busyMs),
+    classes: scaled(classes, factors.busy),
+    communicationMs: factors.busy * communicationMs,
+    copies: scaled(copies, factors.busy),
+    idle: {
+      synchronization: factors.idle * idle.synchronization,
+      host: scaled(idle.host, factors.idle),
+      launch_overhead: factors.idle * idle.launch_overhead,
+      launch_latency: factors.idle * idle.launch_latency,
+      device_dependency: factors.idle * idle.device_dependency,
+      unattributed: factors.idle * idle.unattributed,
+    },
+  };
 }
 
 /** Relative rounding error of a sum of many doubles. */

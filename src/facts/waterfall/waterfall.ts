@@ -23,7 +23,7 @@ import { type HostSplit, hostSplit, recordedOf, waitingParts } from './host-spli
 import type { InnerGroup } from './inner-windows.js';
 import { loadingCode } from './loading-code.js';
 import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
-import { type Part, splitOf } from './split.js';
+import { asClean, type Part, splitOf } from './split.js';
 import { stageGroups } from './stage-groups.js';
 import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
 import { type GroupSums, windowRows } from './window-rows.js';
@@ -143,17 +143,20 @@ export async function peaksUsed(
 
 async function waterfallOf(
   scope: TraceScope,
-  sums: GroupSums,
+  recorded: GroupSums,
   context: StageContext,
 ): Promise<StageWaterfall> {
   const { source } = scope;
-  const { group, instances, mean } = sums;
+  const { group, instances } = recorded;
+  const clean = await cleanTimeOf(scope, group);
+  const mean = asClean(recorded.mean, clean.value);
+  const sums = { ...recorded, mean };
   const necessary = needOf(sums, context);
   const need = 'reason' in necessary ? null : necessary;
-  const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
   const split = context.waitShares.get(group.kind);
   const raw = withWaits(splitOf(mean, need), split);
+  const recordedParts = withWaits(splitOf(recorded.mean, need), split);
   const parts = withoutProfiler(raw, addedMs);
   const ids = orderedIds(parts);
   const msOf = (list: readonly Part[], id: string) => list.find((part) => part.id === id)?.ms ?? 0;
@@ -169,7 +172,12 @@ async function waterfallOf(
       sql: barSql(id, {
         group,
         instances,
-        constants: constantsOf(id, { ms, rawMs: msOf(raw, id), mean, sums }),
+        constants: constantsOf(id, {
+          ms,
+          rawMs: msOf(recordedParts, id),
+          slowerMs: msOf(raw, id) - msOf(recordedParts, id),
+          mean: recorded.mean,
+        }),
       }),
       note: noteOf(id, ms, { sums, raw, parts, need }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
@@ -194,8 +202,8 @@ async function waterfallOf(
     roofs: roofLines(sums, need, context),
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,
-    rows: rowsOf(sums, context, addedMs, need),
-    ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: mean.wallMs }],
+    rows: rowsOf(recorded, context, clean.value, need),
+    ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: recorded.mean.wallMs }],
   };
 }
 
@@ -229,11 +237,11 @@ function roofLines(
     : [`bandwidth ${formatQuantity(bandwidth.value, 'B/s')}: ${bandwidth.source}`];
 }
 
-/** The first instances with the same bar ids. Each is reduced by the profiler overhead of the mean. */
+/** The first instances with the same bar ids, each with the share of the mean's difference to the clean time. */
 function rowsOf(
   { group, rows, mean }: GroupSums,
   { model, peaks, steps, waitShares: shares }: StageContext,
-  addedMs: number,
+  cleanMs: number | null,
   meanNeed: Necessary | CopyNeed | null,
 ): StageWaterfall['rows'] {
   const byStage = new Map(
@@ -247,11 +255,14 @@ function rowsOf(
       meanNeed && shape && 'phase' in shape && 'architecture' in model
         ? necessaryOf(model, shape, peaks)
         : meanNeed;
+    const instanceCleanMs =
+      cleanMs === null || mean.wallMs === 0 ? null : (cleanMs * measured.wallMs) / mean.wallMs;
+    const instance = asClean(measured, instanceCleanMs);
     const parts = withWaits(
-      splitOf(measured, need && !('reason' in need) ? need : null),
+      splitOf(instance, need && !('reason' in need) ? need : null),
       shares.get(group.kind),
     );
-    const added = mean.wallMs > 0 ? (addedMs * measured.wallMs) / mean.wallMs : 0;
+    const added = instanceCleanMs === null ? 0 : instance.wallMs - instanceCleanMs;
     const bars = withoutProfiler(parts, added);
     const ids = orderedIds(bars);
     return {

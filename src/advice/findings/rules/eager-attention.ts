@@ -76,6 +76,8 @@ interface Scores {
   /** Elements of one layer's score matrix and hidden state; null if the model's sizes are not known. */
   elements: number | null;
   hidden: number | null;
+  /** Whether the stage also runs fused attention. */
+  fused: boolean;
 }
 
 /** Maximum elements per thread of PyTorch's elementwise kernels. */
@@ -110,6 +112,7 @@ async function scoresOf(
     proves: rows.some(({ shapes }) => shapes !== null),
     elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
     hidden: sized ? queries * model.architecture.hiddenSize : null,
+    fused: sequence.some(isFusedAttention),
   };
 }
 
@@ -119,12 +122,13 @@ const weightProduct = /^aten::(?:addmm|mm|addmv|mv)(?:_|$)/;
 /**
  * Whether kernels between two products compute a softmax of scores: by the product shapes where they were recorded, else by a
  * softmax kernel with nothing of a router or sampler around it, else by a kernel as large as the model's score matrix and far
- * larger than its hidden state. A norm between two products has none of these.
+ * larger than its hidden state, unless attention is fused: sizes are means, and steps of a stage may differ. A norm between two products
+ * has none of these.
  */
 function overScores(
   kernels: readonly SequenceKernel[],
   softmax: number,
-  { products, proves, elements, hidden }: Scores,
+  { products, proves, elements, hidden, fused }: Scores,
 ): boolean {
   const [before, after] = [kernels[0]!, kernels.at(-1)!].map(({ op_id: id }) => products.get(id ?? -1));
   if (proves) return multipliesScores(before?.shapes ?? undefined, after?.shapes ?? undefined);
@@ -134,7 +138,7 @@ function overScores(
       (kernel, i) =>
         !routerClasses.has(kernel.class) && (i < softmax || !classesAfterRouter.has(kernel.class)),
     );
-  if (elements === null || hidden === null || elements < 4 * hidden) return false;
+  if (fused || elements === null || hidden === null || elements < 4 * hidden) return false;
   return kernels.some(({ class: opClass, blocks, threads }) => {
     const all = (blocks ?? 0) * (threads ?? 0);
     return opClass === 'elementwise' && elementsAThread * all >= elements && all > hidden;
@@ -146,7 +150,10 @@ const routerClasses: ReadonlySet<string> = new Set(['sampling', 'moe_routing', '
 /** After the softmax of a router come sums and gathers; probabilities of attention are only cast and dropped out. */
 const classesAfterRouter: ReadonlySet<string> = new Set(['norm', 'embedding']);
 
-/** From the product before a softmax to the product after it; an unfused softmax includes a reduction. */
+/**
+ * From the product before a softmax to the product after it, with the copies right before and after them: products want other layouts
+ * than fused kernels. An unfused softmax includes a reduction.
+ */
 function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
   const regions: Region[] = [];
   let free = 0;
@@ -156,12 +163,27 @@ function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[
     const before = nearest(sequence, index, -1, free);
     const after = nearest(sequence, index, 1, sequence.length - 1);
     if (before === null || after === null) continue;
-    const kernels = sequence.slice(before, after + 1);
-    if (kernels.some(isFusedAttention) || !overScores(kernels, index - before, scores)) continue;
+    const products = sequence.slice(before, after + 1);
+    if (products.some(isFusedAttention) || !overScores(products, index - before, scores)) continue;
+    const first = pastCopies(sequence, before, -1, free);
+    const last = pastCopies(sequence, after, 1, sequence.length - 1);
+    const kernels = sequence.slice(first, last + 1);
     regions.push({ kernels, ns: kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) });
-    free = after + 1;
+    free = last + 1;
   }
   return regions;
+}
+
+/** Index of the last copy in a row of copies next to a product; the product's index if there is none. */
+function pastCopies(
+  sequence: readonly SequenceKernel[],
+  product: number,
+  step: 1 | -1,
+  limit: number,
+): number {
+  let index = product;
+  while (index !== limit && sequence[index + step]?.class === 'copy') index += step;
+  return index;
 }
 
 function nearest(
