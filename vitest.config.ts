@@ -21,6 +21,7 @@ const inOneProcess = {
 
 export default defineConfig({
   test: {
+    globalSetup: ['test/temporary-folder.mjs'],
     // vitest's own choice is cores - 1: on two cores everything would run one after the other.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [

@@ -3,16 +3,18 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { writeWhole } from './whole-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-whole-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('replaces an existing file and creates its folder', () => {
   const path = join(folder, 'a', 'b', 'x.json');

@@ -1,10 +1,9 @@
-import { mkdtempSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
+import { testFolder } from '../session/test-folder.js';
 import { inferscopeCapture } from './keep-record.js';
 import { addToSession, recordSession } from './record-session.js';
 
@@ -12,7 +11,7 @@ const secret = 'hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345';
 let home: ReturnType<typeof homeFolders>;
 
 beforeEach(() => {
-  const root = mkdtempSync(join(tmpdir(), 'inferscope-record-'));
+  const root = testFolder();
   home = homeFolders({ ...process.env, INFERSCOPE_HOME: root });
   vi.stubEnv('HF_TOKEN', secret);
 });

@@ -1,20 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import process from 'node:process';
 import { homeFolders, type Home } from './home.js';
 
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A temporary folder that is removed after the test file. */
-export function testFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'inferscope-session-test-'));
-  folders.push(folder);
-  return folder;
-}
+/** A temporary folder that is removed after the tests (test/temporary-folder.mjs). */
+export const testFolder = (): string =>
+  mkdtempSync(join(process.env['INFERSCOPE_TEST_FOLDER'] ?? tmpdir(), 'inferscope-session-test-'));
 
 /** A new empty home. */
 export function testHome(): Home {
