@@ -172,8 +172,8 @@ export function grade(
   const causes = [fault.rules, ...also.map((rule) => [rule])];
   const places = causes.map((rules) => findings.findIndex(({ rule }) => rules.includes(rule)));
   const found = places.filter((place) => place >= 0);
-  const at = found.length === 0 ? -1 : Math.min(...found);
-  const named = findings[at] ?? null;
+  const first = found.length === 0 ? -1 : Math.min(...found);
+  const named = findings[first] ?? null;
   const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
   const planted = new Set([...fault.rules, ...also]);
   const still = twin.filter(
@@ -204,7 +204,7 @@ export function grade(
   const graded = fault.no_gain === undefined && gain !== null && expected !== null;
   return {
     id: fault.id,
-    place: at < 0 ? null : at + 1,
+    place: first < 0 ? null : first + 1,
     first: findings[0]?.rule ?? null,
     named,
     hidden: {

@@ -49,9 +49,9 @@ async function serverLog(): Promise<Map<string, Logged>> {
 
 function percentiles(values: number[]) {
   const sorted = Float64Array.from(values).sort();
-  const at = (share: number) =>
+  const quantile = (share: number) =>
     sorted.length === 0 ? null : Number(sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(3));
-  return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
+  return { p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999), max: quantile(1) };
 }
 
 /** Latencies by the server's log, as a client without any delay would measure them. */
@@ -70,8 +70,8 @@ function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): numbe
   const from = beginNs + (rampSeconds + 1) * 1e9;
   const bins: number[] = [];
   for (const { chunk_ns: stamps } of exchanges)
-    for (const at of stamps) {
-      const bin = Math.floor((at - from) / 1e9);
+    for (const ns of stamps) {
+      const bin = Math.floor((ns - from) / 1e9);
       if (bin >= 0) bins[bin] = (bins[bin] ?? 0) + 1;
     }
   // In the last seconds some users are done.

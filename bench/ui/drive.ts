@@ -75,10 +75,10 @@ const moves = ['in', 'in', 'right', 'left', 'in', 'in', 'right', 'left', 'out', 
 
 async function movedFrames(
   page: Page,
-  at: { x: number; y: number },
+  point: { x: number; y: number },
   zoomKey: string | null,
 ): Promise<number[]> {
-  await page.mouse.move(at.x, at.y);
+  await page.mouse.move(point.x, point.y);
   await page.evaluate(
     `globalThis.frameTimes = []; (function next(t) { frameTimes.push(t); requestAnimationFrame(next); })(performance.now())`,
   );
@@ -105,11 +105,11 @@ const quantile = (sorted: readonly number[], q: number): number =>
 async function moveAndMeasure(
   page: Page,
   { client, bytes }: Awaited<ReturnType<typeof counted>>,
-  at: { x: number; y: number },
+  point: { x: number; y: number },
   zoomKey: string | null,
 ): Promise<Omit<Measured, 'firstMs' | 'usableMs' | 'server' | 'largest'>> {
   const bytesUsable = bytes();
-  const frames = (await movedFrames(page, at, zoomKey)).sort((a, b) => a - b);
+  const frames = (await movedFrames(page, point, zoomKey)).sort((a, b) => a - b);
   const { metrics } = await client.send('Performance.getMetrics');
   return {
     bytesUsable,
@@ -146,8 +146,8 @@ async function inInferscope(browser: Browser): Promise<Measured> {
     // Waits for the last tiles of the first view.
     await page.waitForLoadState('networkidle');
     const box = (await page.locator('#timeline canvas').boundingBox())!;
-    const at = { x: box.x + box.width / 2, y: box.y + 100 };
-    const moved = await moveAndMeasure(page, count, at, null);
+    const point = { x: box.x + box.width / 2, y: box.y + 100 };
+    const moved = await moveAndMeasure(page, count, point, null);
     const status = readFileSync(`/proc/${server.pid}/status`, 'utf8');
     const serverBytes = 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]);
     return { firstMs, usableMs, ...moved, server: serverBytes, largest: count.largest() };

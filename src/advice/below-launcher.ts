@@ -3,9 +3,9 @@ import { shellCommand } from '../model/shell.js';
 
 /** A suggested `inferscope run` with the launcher of the job that recorded the session. */
 export function belowLauncher(command: string, { command: typed }: Pick<ManifestData, 'command'>): string {
-  const at = typed.indexOf('inferscope');
+  const index = typed.indexOf('inferscope');
   const [, verb] = command.split(' ');
-  return at > 0 && verb === 'run' ? `${shellCommand(typed.slice(0, at))} ${command}` : command;
+  return index > 0 && verb === 'run' ? `${shellCommand(typed.slice(0, index))} ${command}` : command;
 }
 
 /**
@@ -14,7 +14,7 @@ export function belowLauncher(command: string, { command: typed }: Pick<Manifest
  */
 export function withProgram(command: string, { command: typed }: Pick<ManifestData, 'command'>): string {
   const inferscopeWords = typed.slice(Math.max(0, typed.indexOf('inferscope')));
-  const at = inferscopeWords.indexOf('--');
-  const program = at === -1 ? [] : inferscopeWords.slice(at + 1);
+  const index = inferscopeWords.indexOf('--');
+  const program = index === -1 ? [] : inferscopeWords.slice(index + 1);
   return program.length === 0 ? command : command.replace('<command>', () => shellCommand(program));
 }

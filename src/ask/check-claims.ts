@@ -43,24 +43,24 @@ export function checkClaims(
   const inQuestion = new ValueIndex(valuesOf(question, 'question'));
   const there = queries ?? new Set(index.queries);
   const cited = citations(answer, index);
-  const marks: { at: number; mark: string; claim: Claim | null }[] = [];
+  const marks: { index: number; mark: string; claim: Claim | null }[] = [];
   for (const number of numbersIn(answer)) {
     if (isOrdinal(answer, number)) continue;
     const claim = claimOf(number, index, inQuestion, cited(number));
-    marks.push({ at: number.end, mark: claim.verified ? '' : ' (unverified)', claim });
+    marks.push({ index: number.end, mark: claim.verified ? '' : ' (unverified)', claim });
   }
   for (const { index: bracket, 0: inside } of answer.matchAll(/\[[^[\]\n]*\]/g)) {
-    for (const { index: at, 0: id } of inside.matchAll(/\bq\d+\b/g)) {
+    for (const { index: offset, 0: id } of inside.matchAll(/\bq\d+\b/g)) {
       if (there.has(id)) continue;
       const claim: Claim = { text: id, verified: false, queries: [], how: null };
-      marks.push({ at: bracket + at + id.length, mark: ' (no such query)', claim });
+      marks.push({ index: bracket + offset + id.length, mark: ' (no such query)', claim });
     }
   }
   let text = '';
   let from = 0;
-  for (const { at, mark } of marks.toSorted((a, b) => a.at - b.at)) {
-    text += answer.slice(from, at) + mark;
-    from = at;
+  for (const { index, mark } of marks.toSorted((a, b) => a.index - b.index)) {
+    text += answer.slice(from, index) + mark;
+    from = index;
   }
   return { text: text + answer.slice(from), claims: marks.flatMap(({ claim }) => claim ?? []) };
 }
@@ -117,7 +117,7 @@ interface Citation {
 
 /** [q1], [q2, q3] in the sentence of a number, or right after its full stop. */
 function citations(answer: string, index: ValueIndex): (number: WrittenNumber) => Citation {
-  const ends = [...answer.matchAll(/[.!?](?=\s|$)|\n/g)].map(({ index: at }) => at);
+  const ends = [...answer.matchAll(/[.!?](?=\s|$)|\n/g)].map(({ index: offset }) => offset);
   const bySentence = new Map<string, Citation>();
   const byQueries = new Map<string, Citation>();
   return ({ start, end }) => {

@@ -55,9 +55,9 @@ const numbered = (text: string): number => Number(text.replaceAll('_', ''));
 
 /** Operands of + − * /. In floor(x / n) * n, n is a bucket width and not part of the result. */
 function calculatedWith(sql: string): number[] {
-  const isSign = (operator: string, at: number): boolean =>
+  const isSign = (operator: string, index: number): boolean =>
     operator === '-' &&
-    /(?:[(,=<>]|\b(?:THEN|ELSE|SELECT|BETWEEN|AND|WHEN|LIMIT))\s*$/i.test(sql.slice(0, at));
+    /(?:[(,=<>]|\b(?:THEN|ELSE|SELECT|BETWEEN|AND|WHEN|LIMIT))\s*$/i.test(sql.slice(0, index));
   const before = [...sql.matchAll(new RegExp(String.raw`([-+*/])\s*\(?\s*${number}`, 'gi'))].flatMap(
     ({ index, 1: operator, 2: text }) => (isSign(operator!, index) ? [] : [numbered(text!)]),
   );

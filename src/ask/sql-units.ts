@@ -30,14 +30,14 @@ export const withoutTexts = (sql: string): string =>
 function aliased(sql: string): { name: string; expression: string }[] {
   return [...sql.matchAll(/\bAS\s+"?(\w+)"?/gi)].map(({ index, 1: name }) => {
     let depth = 0;
-    let at = index - 1;
-    for (; at >= 0; at--) {
-      const character = sql[at]!;
+    let position = index - 1;
+    for (; position >= 0; position--) {
+      const character = sql[position]!;
       if (character === ')') depth++;
       else if (character === '(' && depth-- === 0) break;
       else if (character === ',' && depth === 0) break;
     }
-    const text = sql.slice(at + 1, index);
+    const text = sql.slice(position + 1, index);
     const begins = [...text.matchAll(/\bselect\s+(?:distinct\s+)?/gi)].findLast(
       (match) => depthAt(text, match.index) === 0,
     );
@@ -46,8 +46,8 @@ function aliased(sql: string): { name: string; expression: string }[] {
   });
 }
 
-const depthAt = (text: string, at: number): number =>
-  text.slice(0, at).replaceAll(/[^(]/g, '').length - text.slice(0, at).replaceAll(/[^)]/g, '').length;
+const depthAt = (text: string, index: number): number =>
+  text.slice(0, index).replaceAll(/[^(]/g, '').length - text.slice(0, index).replaceAll(/[^)]/g, '').length;
 
 const sameUnit =
   /^(?:sum|avg|mean|median|min|max|any_value|first|last|abs|coalesce|quantile|quantile_cont|quantile_disc|approx_quantile|mode|stddev|stddev_samp|stddev_pop|arg_max|arg_min|round|floor|ceil)\(\s*(?:distinct\s+)?(.*)\)$/i;
@@ -99,9 +99,9 @@ function numberIn(text: string): number | null {
 /** Whether the last character closes the first bracket of "f(…)". */
 function closes(text: string): boolean {
   let depth = 0;
-  for (const [at, character] of [...text].entries()) {
+  for (const [index, character] of [...text].entries()) {
     if (character === '(') depth++;
-    else if (character === ')' && --depth === 0) return at === text.length - 1;
+    else if (character === ')' && --depth === 0) return index === text.length - 1;
   }
   return false;
 }
@@ -111,10 +111,10 @@ const unwrapped = (text: string): string =>
 
 function firstArgument(text: string): string {
   let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '(') depth++;
-    else if (text[at] === ')') depth--;
-    else if (text[at] === ',' && depth === 0) return text.slice(0, at);
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '(') depth++;
+    else if (text[index] === ')') depth--;
+    else if (text[index] === ',' && depth === 0) return text.slice(0, index);
   }
   return text;
 }
@@ -123,15 +123,16 @@ function firstArgument(text: string): string {
 function lastOperator(text: string): [string, string, string] | null {
   for (const kind of ['+-', '*/']) {
     let depth = 0;
-    for (let at = text.length - 1; at > 0; at--) {
-      const character = text[at]!;
+    for (let index = text.length - 1; index > 0; index--) {
+      const character = text[index]!;
       if (character === ')') depth++;
       else if (character === '(') depth--;
       else if (depth === 0 && kind.includes(character)) {
-        const before = text.slice(0, at).trimEnd();
+        const before = text.slice(0, index).trimEnd();
         // Skips the sign of an exponent (1e-6), a sign after another operator, and a power.
-        if (/\d[eE]$/.test(text.slice(0, at)) || /[-+*/(,]$/.test(before) || text[at + 1] === '*') continue;
-        return [before, character, text.slice(at + 1).trim()];
+        if (/\d[eE]$/.test(text.slice(0, index)) || /[-+*/(,]$/.test(before) || text[index + 1] === '*')
+          continue;
+        return [before, character, text.slice(index + 1).trim()];
       }
     }
   }

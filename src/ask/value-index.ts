@@ -90,11 +90,11 @@ export function stepsTaken(
 ): number {
   const steps = new Set<number>();
   for (const list of lists) {
-    let at = firstFrom(list, low);
-    while (at < list.length && list[at]! <= high && steps.size <= enough) {
-      const nearestStep = Math.round(list[at]! / step);
+    let index = firstFrom(list, low);
+    while (index < list.length && list[index]! <= high && steps.size <= enough) {
+      const nearestStep = Math.round(list[index]! / step);
       steps.add(nearestStep);
-      at = Math.max(at + 1, firstFrom(list, (nearestStep + 0.5) * step));
+      index = Math.max(index + 1, firstFrom(list, (nearestStep + 0.5) * step));
     }
   }
   return steps.size;

@@ -32,7 +32,7 @@ export function numbersIn(text: string): WrittenNumber[] {
   const plain = asciiDigits(text).replaceAll(moments, (moment) => ' '.repeat(moment.length));
   // An odd number of backticks before the position.
   const ticks = [...plain.matchAll(/`/g)].map(({ index }) => index);
-  const inCode = (at: number) => firstFrom(ticks, at) % 2 === 1 && at < (ticks.at(-1) ?? 0);
+  const inCode = (index: number) => firstFrom(ticks, index) % 2 === 1 && index < (ticks.at(-1) ?? 0);
   const found = [...[...plain.matchAll(numberPattern)].map(digitsOf), ...wordsOf(plain)]
     .toSorted((a, b) => a.start - b.start)
     .map((written) => ({ ...written, text: text.slice(written.start, written.end) }));
@@ -112,8 +112,8 @@ function wordsOf(text: string): Omit<WrittenNumber, 'text'>[] {
 
 /** "10 to 23 ms", "10–23 ms", "between 10 and 23 ms": both numbers have the unit after the second one. */
 function ranges(found: readonly WrittenNumber[], text: string): WrittenNumber[] {
-  return found.map((writtenNumber, at) => {
-    const next = found[at + 1];
+  return found.map((writtenNumber, index) => {
+    const next = found[index + 1];
     if (writtenNumber.unit !== null || !next || next.unit === null) return writtenNumber;
     const between = text.slice(writtenNumber.end, next.start);
     return /^\s*(?:[-–—…]|to|and|or|bis|→|->)\s*$/i.test(between)

@@ -14,7 +14,7 @@ export function fieldOf(value: Json, name: string): Json {
 }
 
 /** Value at a path of keys in nested objects; undefined if the path ends early ("usage": "N/A"). */
-export function at(value: Json, ...path: string[]): Json {
+export function valueAtPath(value: Json, ...path: string[]): Json {
   return path.reduce<Json>((inner, name) => fieldOf(inner, name), value);
 }
 

@@ -1,4 +1,4 @@
-import { amount, at, bytes, fieldOf, type Json, quantity, textOf } from './amd-json.js';
+import { amount, valueAtPath, bytes, fieldOf, type Json, quantity, textOf } from './amd-json.js';
 import {
   emptyGpuDetails,
   emptyGpuSample,
@@ -34,27 +34,29 @@ export function amdSmiMetric(document: Json): AmdReading[] {
   return gpuList(document).map((gpu) => {
     const sample = emptyGpuSample();
     const details = emptyGpuDetails();
-    sample.utilizationPercent = amount(at(gpu, 'usage', 'gfx_activity'));
-    sample.memoryUtilizationPercent = amount(at(gpu, 'usage', 'umc_activity'));
+    sample.utilizationPercent = amount(valueAtPath(gpu, 'usage', 'gfx_activity'));
+    sample.memoryUtilizationPercent = amount(valueAtPath(gpu, 'usage', 'umc_activity'));
     sample.powerW =
-      amount(at(gpu, 'power', 'socket_power')) ?? amount(at(gpu, 'power', 'average_socket_power'));
+      amount(valueAtPath(gpu, 'power', 'socket_power')) ??
+      amount(valueAtPath(gpu, 'power', 'average_socket_power'));
     sample.smClockMhz = fastest(fieldOf(gpu, 'clock'), /^gfx_\d+$/);
     sample.memoryClockMhz = fastest(fieldOf(gpu, 'clock'), /^mem_\d+$/);
-    sample.temperatureC = amount(at(gpu, 'temperature', 'hotspot')) ?? amount(at(gpu, 'temperature', 'edge'));
-    sample.memoryUsedBytes = bytes(at(gpu, 'mem_usage', 'used_vram'));
-    sample.memoryFreeBytes = bytes(at(gpu, 'mem_usage', 'free_vram'));
+    sample.temperatureC =
+      amount(valueAtPath(gpu, 'temperature', 'hotspot')) ?? amount(valueAtPath(gpu, 'temperature', 'edge'));
+    sample.memoryUsedBytes = bytes(valueAtPath(gpu, 'mem_usage', 'used_vram'));
+    sample.memoryFreeBytes = bytes(valueAtPath(gpu, 'mem_usage', 'free_vram'));
     sample.throttleBits =
-      violations(fieldOf(gpu, 'throttle')) ?? throttleStatus(at(gpu, 'power', 'throttle_status'));
-    details.memoryTemperatureC = amount(at(gpu, 'temperature', 'mem'));
-    details.fanPercent = amount(at(gpu, 'fan', 'usage'));
-    details.pcieLinkWidth = amount(at(gpu, 'pcie', 'width'));
-    details.pcieLinkGen = generations[amount(at(gpu, 'pcie', 'speed')) ?? 0] ?? null;
+      violations(fieldOf(gpu, 'throttle')) ?? throttleStatus(valueAtPath(gpu, 'power', 'throttle_status'));
+    details.memoryTemperatureC = amount(valueAtPath(gpu, 'temperature', 'mem'));
+    details.fanPercent = amount(valueAtPath(gpu, 'fan', 'usage'));
+    details.pcieLinkWidth = amount(valueAtPath(gpu, 'pcie', 'width'));
+    details.pcieLinkGen = generations[amount(valueAtPath(gpu, 'pcie', 'speed')) ?? 0] ?? null;
     return {
       index: indexOf(gpu),
       sample,
       details,
-      memoryTotalBytes: bytes(at(gpu, 'mem_usage', 'total_vram')),
-      energyJ: joules(at(gpu, 'energy', 'total_energy_consumption')),
+      memoryTotalBytes: bytes(valueAtPath(gpu, 'mem_usage', 'total_vram')),
+      energyJ: joules(valueAtPath(gpu, 'energy', 'total_energy_consumption')),
     };
   });
 }
@@ -118,11 +120,12 @@ interface AmdStatic {
 export function amdSmiStatic(document: Json): AmdStatic[] {
   return gpuList(document).map((gpu) => ({
     index: indexOf(gpu),
-    name: textOf(at(gpu, 'asic', 'market_name')) ?? textOf(at(gpu, 'board', 'product_name')),
+    name:
+      textOf(valueAtPath(gpu, 'asic', 'market_name')) ?? textOf(valueAtPath(gpu, 'board', 'product_name')),
     powerLimitW:
-      amount(at(gpu, 'limit', 'socket_power')) ??
-      amount(at(gpu, 'limit', 'ppt0', 'socket_power_limit')) ??
-      amount(at(gpu, 'limit', 'max_power')),
+      amount(valueAtPath(gpu, 'limit', 'socket_power')) ??
+      amount(valueAtPath(gpu, 'limit', 'ppt0', 'socket_power_limit')) ??
+      amount(valueAtPath(gpu, 'limit', 'max_power')),
   }));
 }
 
@@ -136,7 +139,9 @@ export function amdSmiProcesses(document: Json): Map<number, GpuProcess[]> {
       const pid = amount(fieldOf(info, 'pid'));
       if (pid === null) return [];
       const vram =
-        at(info, 'memory_usage', 'vram_mem') ?? fieldOf(info, 'vram_mem') ?? fieldOf(info, 'mem_usage');
+        valueAtPath(info, 'memory_usage', 'vram_mem') ??
+        fieldOf(info, 'vram_mem') ??
+        fieldOf(info, 'mem_usage');
       return [{ pid, usedBytes: bytes(vram, 'B') }];
     });
     processesByGpu.set(indexOf(gpu), processes);

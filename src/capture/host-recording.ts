@@ -26,16 +26,16 @@ export function hostTelemetryRows(
   continues = false,
 ): Row<'telemetry'>[] {
   const rows: Row<'telemetry'>[] = [];
-  for (const [at, { tNs, reading }] of samples.entries()) {
+  for (const [index, { tNs, reading }] of samples.entries()) {
     const put = (scope: string, metric: string, value: number | null) => {
       if (value !== null && Number.isFinite(value)) rows.push({ ...keys, t_ns: tNs, scope, metric, value });
     };
-    if (at === 0 && continues) continue;
+    if (index === 0 && continues) continue;
     reading.clockMhz?.forEach((mhz, index) =>
       put(`cpu${reading.cores[index]?.id ?? index}`, 'clock_mhz', mhz),
     );
     put('process', 'rss_bytes', reading.tree?.memory?.rssBytes ?? null);
-    const before = samples[at - 1];
+    const before = samples[index - 1];
     if (!before) continue;
     const load = hostLoad(before, { tNs, reading });
     load.perCore.forEach((percent, index) =>

@@ -94,10 +94,10 @@ export function openDetails(handle: bigint, calls: DeviceCalls): Details {
         ? calls.fields(handle, fields.count, fields.request())
         : nvmlFunctionNotFound;
       const now = monotonicNs();
-      const rate = (at: 0 | 1 | 2 | 3, field: string): number | null => {
-        const answer = called === nvmlSuccess ? fields.at(at) : { value: null, code: called };
+      const rate = (index: 0 | 1 | 2 | 3, field: string): number | null => {
+        const answer = called === nvmlSuccess ? fields.at(index) : { value: null, code: called };
         if (answer.value === null) return refuse(field, answer.code);
-        return answer.bits === 32 ? null : rates[at](answer.value, now);
+        return answer.bits === 32 ? null : rates[index](answer.value, now);
       };
       const isSupported = called === nvmlSuccess && wide(fields.at(0)) && wide(fields.at(1));
       result.pcieTxMbPerS = isSupported ? rate(0, 'pcieTxMbPerS') : await throughput('pcieTxMbPerS', pcieTx);
@@ -136,9 +136,9 @@ export function counterRate(unitBytes: number): (count: number, nowNs: number) =
 /** A process with several contexts or instances is listed once, with the sum. */
 export function processList(words: Words, count: number): GpuProcess[] {
   const usedByPid = new Map<number, number | null>();
-  for (let at = 0; at < count; at += 1) {
-    const pid = words.u32(at * processBytes);
-    const used = words.u64(at * processBytes + 8);
+  for (let index = 0; index < count; index += 1) {
+    const pid = words.u32(index * processBytes);
+    const used = words.u64(index * processBytes + 8);
     const known = usedByPid.get(pid);
     if (used >= notAvailable) usedByPid.set(pid, known ?? null);
     else usedByPid.set(pid, (known ?? 0) + used);

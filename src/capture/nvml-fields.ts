@@ -39,9 +39,9 @@ export class FieldValues {
 
   /** The array to pass, with the ids written again: the driver fills the rest. */
   request(): Uint8Array {
-    this.fields.forEach(([id, scope], at) => {
-      this.words.setU32(at * size, id);
-      this.words.setU32(at * size + 4, scope);
+    this.fields.forEach(([id, scope], index) => {
+      this.words.setU32(index * size, id);
+      this.words.setU32(index * size + 4, scope);
     });
     return this.words.bytes;
   }

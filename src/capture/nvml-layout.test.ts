@@ -28,9 +28,9 @@ test('nvmlFieldValue_t: 40 bytes, value and return code by type', () => {
 test('nvmlProcessInfo_t: 24 bytes; a process with two contexts is listed once, unreported memory is null', () => {
   const words = new Words(4 * 24);
   const view = new DataView(words.bytes.buffer);
-  const put = (at: number, pid: number, used: bigint) => {
-    view.setUint32(at * 24, pid, true);
-    view.setBigUint64(at * 24 + 8, used, true);
+  const put = (offset: number, pid: number, used: bigint) => {
+    view.setUint32(offset * 24, pid, true);
+    view.setBigUint64(offset * 24 + 8, used, true);
   };
   put(0, 10, 100n);
   put(1, 11, 2n ** 64n - 1n); // NVML_VALUE_NOT_AVAILABLE

@@ -61,9 +61,9 @@ export function parseStatusMemory(text: string): ProcessMemory | null {
 }
 
 function kibField(text: string, name: string): number | null {
-  const at = text.indexOf(`\n${name}`);
-  if (at < 0) return null;
-  const kib = Number.parseInt(text.slice(at + 1 + name.length, at + 40), 10);
+  const index = text.indexOf(`\n${name}`);
+  if (index < 0) return null;
+  const kib = Number.parseInt(text.slice(index + 1 + name.length, index + 40), 10);
   return Number.isNaN(kib) ? null : kib * 1024;
 }
 

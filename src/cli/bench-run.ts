@@ -167,8 +167,8 @@ function showEvent(
     progress.update(step, `${timeLeft}${words[event.phase]}`);
   } else if (event.type === 'iteration') {
     const kind = event.warmup ? 'warm-up' : 'repeat';
-    const at = points.length > 1 ? `${pointLabel(event.point)} · ` : '';
-    progress.update(step, `${timeLeft}${at}${kind} ${formatMs(event.e2e_ms)}`);
+    const pointPrefix = points.length > 1 ? `${pointLabel(event.point)} · ` : '';
+    progress.update(step, `${timeLeft}${pointPrefix}${kind} ${formatMs(event.e2e_ms)}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
     progress.done(`${prefix}${pointLabel(event.point)}: ${words}`, event.text ?? '');

@@ -136,7 +136,7 @@ async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedL
       });
     });
     const traced = parseTraceFile(text, path);
-    return [open({ kind: 'trace', arrivals_s: traced.map(({ at_s: at }) => at) }, options, traced)];
+    return [open({ kind: 'trace', arrivals_s: traced.map(({ at_s: timeS }) => timeS) }, options, traced)];
   }
   return (options.concurrency ?? [1]).map((users) => closed(users, options));
 }

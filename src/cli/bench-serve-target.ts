@@ -41,12 +41,12 @@ export async function targetOf(
 }
 
 function parseHeader(text: string): [string, string] {
-  const at = text.indexOf(':');
-  const [name, value] = [text.slice(0, at).trim().toLowerCase(), text.slice(at + 1).trim()];
+  const index = text.indexOf(':');
+  const [name, value] = [text.slice(0, index).trim().toLowerCase(), text.slice(index + 1).trim()];
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);
-    if (at > 0) return [name, value];
+    if (index > 0) return [name, value];
   } catch {
     // Reported below, like a header without a name.
   }

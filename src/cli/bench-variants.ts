@@ -19,9 +19,9 @@ const maxVariants = 64;
 export function expandVariants(typed: readonly string[]): Variant[] {
   const keys = new Map<string, string[]>();
   for (const text of typed) {
-    const at = text.indexOf('=');
-    const key = text.slice(0, at).trim();
-    const values = at > 0 ? valuesOf(text.slice(at + 1)) : [];
+    const index = text.indexOf('=');
+    const key = text.slice(0, index).trim();
+    const values = index > 0 ? valuesOf(text.slice(index + 1)) : [];
     if (key === '' || values.length === 0 || values.includes('')) {
       throw new InferscopeError('E_USAGE', {
         what: `--engine-arg ${text} cannot be read`,

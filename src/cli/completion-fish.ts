@@ -37,16 +37,18 @@ export function fishScript(tree: readonly CompletionCommand[]): string {
       .flatMap(({ flags }) => flags.map((flag) => quoted(`${path}:${flag}`))),
   );
   const lines = tree.flatMap((command) => {
-    const at = `-n ${quoted(`__inferscope_at "${command.path}"`)}`;
+    const condition = `-n ${quoted(`__inferscope_at "${command.path}"`)}`;
     const subcommands = below(tree, command.path).flatMap(({ names, description }) =>
-      names.map((name) => `complete -c inferscope ${at} -f -a ${quoted(name)} -d ${quoted(description)}`),
+      names.map(
+        (name) => `complete -c inferscope ${condition} -f -a ${quoted(name)} -d ${quoted(description)}`,
+      ),
     );
     const options = command.options.map(({ flags, description, values }) => {
       const spelled = flags.map((flag) =>
         flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
       );
       const value = values ? ` ${candidates(values)}` : '';
-      return `complete -c inferscope ${at} ${spelled.join(' ')}${value} -d ${quoted(description)}`;
+      return `complete -c inferscope ${condition} ${spelled.join(' ')}${value} -d ${quoted(description)}`;
     });
     const places = command.arguments.map(({ values, variadic }, index) => {
       const test = `-n ${quoted(`__inferscope_argument "${command.path}" ${index} ${variadic ? 'on' : 'only'}`)}`;

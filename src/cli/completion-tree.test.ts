@@ -11,7 +11,9 @@ async function wholeProgram(): Promise<Command> {
 }
 
 const below = (program: Command, path: string) =>
-  path.split(' ').reduce((at, name) => at.commands.find((command) => command.name() === name)!, program);
+  path
+    .split(' ')
+    .reduce((parent, name) => parent.commands.find((command) => command.name() === name)!, program);
 
 test('completed values belong to existing options, and their parsers accept them', async () => {
   const program = await wholeProgram();

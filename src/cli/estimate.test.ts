@@ -310,11 +310,11 @@ it('the table of models lists every model with its memory in each format, within
   const table = view.lead.find((block) => block.t === 'table')!;
   const { models } = made.data;
   expect(table.rows).toHaveLength(models.length);
-  const at = models.findIndex(({ formats }) => formats[0]!.fits);
-  const cells = table.rows[at]!.cells.map(rawValue);
-  expect(cells[1]).toBe(models[at]!.parameters / 1e9);
-  expect(cells[2]).toBe(models[at]!.download_bytes / 1e9);
-  expect(cells[4]).toBe(models[at]!.formats[0]!.needed_bytes / 1e9);
+  const index = models.findIndex(({ formats }) => formats[0]!.fits);
+  const cells = table.rows[index]!.cells.map(rawValue);
+  expect(cells[1]).toBe(models[index]!.parameters / 1e9);
+  expect(cells[2]).toBe(models[index]!.download_bytes / 1e9);
+  expect(cells[4]).toBe(models[index]!.formats[0]!.needed_bytes / 1e9);
   const large = models.findIndex(({ formats }) => !formats[0]!.fits);
   expect(rawValue(table.rows[large]!.cells[4]!)).toMatch(/^\(.*\)$/);
   const text = stripVTControlCharacters(terminalView(view, { width: 80 }));

@@ -27,9 +27,9 @@ test.each(files)('100,000 nested arrays are skipped or rejected: %s', async (fil
   const text = readFileSync(file, 'utf8');
   // Inserts the arrays after the last key of the first line (JSON lines), or of the file.
   const line = text.startsWith('{"') ? text.split('\n')[0]! : text;
-  const at = line.lastIndexOf('}');
+  const index = line.lastIndexOf('}');
   const path = join(folder, file.replaceAll('/', '-'));
-  writeFileSync(path, `${text.slice(0, at)}, "deep": ${deep}${text.slice(at)}`);
+  writeFileSync(path, `${text.slice(0, index)}, "deep": ${deep}${text.slice(index)}`);
   const outcome = await importCaptures(session, [{ path }], { keepRaw: false }).then(
     () => 'read',
     (error: unknown) => error,

@@ -78,12 +78,12 @@ async function gpuFacts(index: number): Promise<{ scope: string; freeBytes: numb
   const { gpus } = await openGpus();
   if (!gpus) return null;
   try {
-    const at = driverIndex(
+    const driverGpu = driverIndex(
       index,
       gpus.devices.map(({ uuid }) => uuid),
     );
-    const device = gpus.devices.find((gpuDevice) => gpuDevice.index === at);
-    return { scope: `gpu${at}`, freeBytes: device?.sample().memoryFreeBytes ?? null };
+    const device = gpus.devices.find((gpuDevice) => gpuDevice.index === driverGpu);
+    return { scope: `gpu${driverGpu}`, freeBytes: device?.sample().memoryFreeBytes ?? null };
   } finally {
     gpus.close();
   }

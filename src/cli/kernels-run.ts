@@ -84,10 +84,10 @@ async function measure(
     scratch: recording.scratch,
     host,
     signal,
-    onProgress: ({ case: at, done: count, total }) => {
-      done.add(at);
+    onProgress: ({ case: caseId, done: count, total }) => {
+      done.add(caseId);
       const timeLeft = leftWords(leftS(count, total));
-      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${timeLeft}${at}`);
+      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${timeLeft}${caseId}`);
     },
     onRows: recording.append,
   });

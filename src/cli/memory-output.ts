@@ -8,8 +8,8 @@ import { claimNames } from './results-folder.js';
 import { writeWhole } from '../model/whole-file.js';
 
 /** In results/memory-profiles below the working directory. */
-export function defaultProfilePath(model: string, at: Date): string {
-  const name = profileName(existsSync(model) ? resolve(model) : model, stampOf(at));
+export function defaultProfilePath(model: string, time: Date): string {
+  const name = profileName(existsSync(model) ? resolve(model) : model, stampOf(time));
   return join('results', 'memory-profiles', name);
 }
 

@@ -110,9 +110,9 @@ test('rejects invalid --model-params', () => {
 });
 
 test("the profile's file name has the model and a UTC timestamp", () => {
-  const at = new Date('2026-11-21T09:30:12.345Z');
-  expect(stampOf(at)).toBe('20261121-093012');
-  const path = (model: string) => defaultProfilePath(model, at).replaceAll('\\', '/');
+  const time = new Date('2026-11-21T09:30:12.345Z');
+  expect(stampOf(time)).toBe('20261121-093012');
+  const path = (model: string) => defaultProfilePath(model, time).replaceAll('\\', '/');
   expect(path('Qwen/Qwen2.5-7B')).toBe(
     'results/memory-profiles/Qwen_Qwen2.5-7B-profile_20261121-093012.json',
   );

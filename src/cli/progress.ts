@@ -49,7 +49,7 @@ export function startProgress(quiet: boolean): Progress {
 export function countProgress(
   progress: Progress,
   step: string,
-): (at: { done: number; total: number; label: string }) => void {
+): (update: { done: number; total: number; label: string }) => void {
   const leftS = startCountEta();
   return ({ done, total, label }) =>
     progress.update(step, `${done}/${total} ${leftWords(leftS(done, total))}${label}`);

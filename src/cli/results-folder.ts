@@ -79,7 +79,7 @@ export function writeResult(path: string, text: string): void {
 export function writeResults(folder: string, files: readonly { name: string; text: string }[]): string {
   const wanted = files.map(({ name }) => name);
   const names = claimNames(folder, wanted);
-  for (const [at, { text }] of files.entries()) writeResult(join(folder, names[at]!), text);
+  for (const [index, { text }] of files.entries()) writeResult(join(folder, names[index]!), text);
   const hint = names[0] === wanted[0] ? '' : ` (${wanted[0]} belongs to another session)`;
   return `${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${hint}`;
 }

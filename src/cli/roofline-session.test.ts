@@ -17,36 +17,39 @@ import { recordRoofline } from './roofline-session.js';
 
 test('every case is a row, sensor samples are stored with it, and analyses read the roofline', async () => {
   process.env['INFERSCOPE_HOME'] = testFolder();
-  const { id } = await recordRoofline({ name: 'one', tag: ['h200'] }, async ({ originNs: at, scratch }) => {
-    const fast = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });
-    const none = gemmCase({ dtype: 'float8', m: 8192, n: 8192, k: 8192 });
-    const recordPath = join(scratch, 'record.jsonl');
-    const lines = [
-      measuredLine(fast, [1.4e6, 1.4e6], { t_ns: at + 1e9, end_ns: at + 2e9 }),
-      unmeasuredLine(none, 'unsupported', 'no float8 here'),
-    ];
-    writeFileSync(recordPath, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    const capture: KernelCapture = {
-      order: rooflineOrder('cuda0-first', 'cuda:0', [fast, none]),
-      recordPath,
-      launches: [{ launch: 0, cases: [fast.case, none.case], failure: null, log: null }],
-      device: null,
-      start_ns: at + 0.5e9,
-      end_ns: at + 3e9,
-      sampled: ['cuda0-first-gpus'],
-      issues: [],
-      stopped: false,
-    };
-    const keys = { execution_id: 'cuda0-first', capture_id: 'cuda0-first-gpus', host: 'localhost' };
-    const power = { ...keys, t_ns: at + 1.5e9, scope: 'gpu0', metric: 'power_instant_w', value: 690 };
-    const gpu = {
-      roofline: handGpuRoofline(),
-      cached: false,
-      ageS: 0,
-      recording: { captures: [capture], telemetry: [power], memory: [] },
-    };
-    return { gpu, stopped: false };
-  });
+  const { id } = await recordRoofline(
+    { name: 'one', tag: ['h200'] },
+    async ({ originNs: startNs, scratch }) => {
+      const fast = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });
+      const none = gemmCase({ dtype: 'float8', m: 8192, n: 8192, k: 8192 });
+      const recordPath = join(scratch, 'record.jsonl');
+      const lines = [
+        measuredLine(fast, [1.4e6, 1.4e6], { t_ns: startNs + 1e9, end_ns: startNs + 2e9 }),
+        unmeasuredLine(none, 'unsupported', 'no float8 here'),
+      ];
+      writeFileSync(recordPath, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      const capture: KernelCapture = {
+        order: rooflineOrder('cuda0-first', 'cuda:0', [fast, none]),
+        recordPath,
+        launches: [{ launch: 0, cases: [fast.case, none.case], failure: null, log: null }],
+        device: null,
+        start_ns: startNs + 0.5e9,
+        end_ns: startNs + 3e9,
+        sampled: ['cuda0-first-gpus'],
+        issues: [],
+        stopped: false,
+      };
+      const keys = { execution_id: 'cuda0-first', capture_id: 'cuda0-first-gpus', host: 'localhost' };
+      const power = { ...keys, t_ns: startNs + 1.5e9, scope: 'gpu0', metric: 'power_instant_w', value: 690 };
+      const gpu = {
+        roofline: handGpuRoofline(),
+        cached: false,
+        ageS: 0,
+        recording: { captures: [capture], telemetry: [power], memory: [] },
+      };
+      return { gpu, stopped: false };
+    },
+  );
 
   const opened = await openSession(id, homeFolders());
   expect(opened.manifest).toMatchObject({

@@ -79,8 +79,12 @@ async function keep(
  * Writes summary with details, CSV and page, named after the current time.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
-  const stamp = stampOf(at);
+export async function writeTexts(
+  made: Document<Validation>,
+  time: Date,
+  folder: string,
+): Promise<ReportFiles> {
+  const stamp = stampOf(time);
   const view = await viewOf({ kind: 'validate', document: made });
   const text = stripVTControlCharacters(terminalView(view, { width: 100, level: 2 }));
   const [summary, csv, html] = claimNames(resultsFolder(folder), [

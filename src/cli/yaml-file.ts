@@ -31,7 +31,7 @@ export function readYaml<S extends z.ZodType>(
 ): YamlFile<z.infer<S>> {
   const lines = new LineCounter();
   const parsed = parseDocument(text, { lineCounter: lines });
-  const at = (offset: number | null): string => {
+  const placeOf = (offset: number | null): string => {
     if (offset === null) return '';
     const { line, col } = lines.linePos(offset);
     return `:${line}:${col}`;
@@ -40,17 +40,17 @@ export function readYaml<S extends z.ZodType>(
   if (syntax) {
     const [message = syntax.code] = syntax.message.split('\n');
     const fix = 'Fix the YAML there, or remove the file.';
-    throw fail([{ where: at(syntax.pos[0]), text: message, fix }]);
+    throw fail([{ where: placeOf(syntax.pos[0]), text: message, fix }]);
   }
   const raw = plainValue(parsed);
   if (raw instanceof Error)
     throw fail([{ where: '', text: raw.message, fix: 'Replace the alias (*name) by its content.' }]);
   const checked = schema.safeParse(raw);
-  const where = (path: Path) => at(offsetOf(parsed, path));
+  const where = (path: Path) => placeOf(offsetOf(parsed, path));
   if (checked.success) return { value: checked.data, where };
   const faults = checked.error.issues
     .flatMap((issue) => withinUnion(issue, raw))
-    .flatMap((issue) => faultsOf(issue, { schema, raw, parsed, at }));
+    .flatMap((issue) => faultsOf(issue, { schema, raw, parsed, placeOf }));
   const inOrder = withoutEchoes(faults).toSorted((a, b) => place(a) - place(b));
   throw fail(inOrder as [YamlFault, ...YamlFault[]]);
 }
@@ -84,7 +84,7 @@ interface Checked {
   schema: z.ZodType;
   raw: unknown;
   parsed: Document;
-  at: (offset: number | null) => string;
+  placeOf: (offset: number | null) => string;
 }
 
 /** For "a number or a list" report the errors of the list if a list was written. */
@@ -96,14 +96,14 @@ function withinUnion(issue: z.core.$ZodIssue, raw: unknown): z.core.$ZodIssue[] 
     : [issue];
 }
 
-function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked): YamlFault[] {
+function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, placeOf }: Checked): YamlFault[] {
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
     const known = Object.keys(shapeAt(schema, path));
     return issue.keys.map((key) => {
       const nearest = closest(key, known);
       return {
-        where: at(offsetOf(parsed, [...path, key])),
+        where: placeOf(offsetOf(parsed, [...path, key])),
         text: `unknown key "${pathWords([...path, key])}"`,
         fix: `Did you mean "${nearest}"? Known keys: ${known.join(', ')}.`,
         key: { is: 'misspelled', path: pathWords([...path, nearest]) },
@@ -111,7 +111,7 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked)
     });
   }
   const found = valueAt(raw, path);
-  const where = at(offsetOf(parsed, path));
+  const where = placeOf(offsetOf(parsed, path));
   if (found === undefined && path.length > 0) {
     const words = pathWords(path);
     const fix = `Add ${path.at(-1)}: ${exampleOf(fieldAt(schema, path))}.`;

@@ -103,8 +103,9 @@ describe.each(['tiny-nsys.sqlite', 'tiny-graph.sqlite', 'tiny-graph-opaque.sqlit
       starts!.map(({ id }) => id).toSorted((a, b) => a - b),
     );
     const spans = all.filter(({ ph }) => ph === 'X');
-    const at = new Set(spans.map(({ pid, tid, ts }) => `${pid}/${tid}/${ts}`));
-    for (const { pid, tid, ts } of [...starts!, ...ends!]) expect(at).toContain(`${pid}/${tid}/${ts}`);
+    const firstStarts = new Set(spans.map(({ pid, tid, ts }) => `${pid}/${tid}/${ts}`));
+    for (const { pid, tid, ts } of [...starts!, ...ends!])
+      expect(firstStarts).toContain(`${pid}/${tid}/${ts}`);
     const begun = new Map(starts!.map(({ id, ts }) => [id, ts]));
     for (const { id, ts } of ends!) expect(ts).toBeGreaterThanOrEqual(begun.get(id)!);
   });

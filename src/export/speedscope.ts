@@ -73,7 +73,7 @@ export const speedscope: TextExport = async function* (session, database, note) 
   const open: { frame: number; end_ns: number }[] = [];
   let profile: string | null = null;
   let startValue = 0;
-  let at = 0;
+  let time = 0;
 
   yield `{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":${JSON.stringify(`inferscope ${session.toolVersion}`)},`;
   yield `"name":${JSON.stringify(session.manifest.title)},"activeProfileIndex":0,"profiles":[`;
@@ -85,10 +85,10 @@ export const speedscope: TextExport = async function* (session, database, note) 
       yield `{"type":"evented","name":${JSON.stringify(profile)},"unit":"nanoseconds","events":[`;
     }
     const closed = closeUntil(row.start_ns) + cutFor(row);
-    at = row.start_ns;
+    time = row.start_ns;
     const frame = frameOf(row.name);
-    const comma = at === startValue && open.length === 0 && closed === '' ? '' : ',';
-    yield `${closed}${comma}{"type":"O","frame":${frame},"at":${at}}`;
+    const comma = time === startValue && open.length === 0 && closed === '' ? '' : ',';
+    yield `${closed}${comma}{"type":"O","frame":${frame},"at":${time}}`;
     open.push({ frame, end_ns: row.end_ns });
   }
   if (profile !== null) yield `${closeUntil(Infinity)}${endOfProfile()}`;
@@ -124,11 +124,11 @@ export const speedscope: TextExport = async function* (session, database, note) 
   }
 
   function close(time_ns: number): string {
-    at = time_ns;
+    time = time_ns;
     return `,{"type":"C","frame":${open.pop()!.frame},"at":${time_ns}}`;
   }
 
   function endOfProfile(): string {
-    return `],"startValue":${startValue},"endValue":${at}}`;
+    return `],"startValue":${startValue},"endValue":${time}}`;
   }
 };

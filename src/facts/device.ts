@@ -49,9 +49,9 @@ function nameOf({ hardware, workload }: Facts, ordinal?: number | null): string 
   if (ordinal === undefined && device === 'server') return text(workload?.engine.options['gpu']);
   if (ordinal === undefined && device === 'cpu') return null;
   const stated = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
-  const at = ordinal ?? ordinalOf(device);
+  const ordinalGiven = ordinal ?? ordinalOf(device);
   const first = ordinal === undefined || (ordinal ?? 0) === 0 ? text(hardware['gpu0_name']) : null;
-  return stated ?? text(factOf(hardware, at, 'name')) ?? first;
+  return stated ?? text(factOf(hardware, ordinalGiven, 'name')) ?? first;
 }
 
 const text = (fact: unknown): string | null => (typeof fact === 'string' ? fact : null);

@@ -263,9 +263,9 @@ describe('expected gains', () => {
     if (busy)
       rows.telemetry!.push(
         // More than 5 % of the CPU time taken by the hypervisor.
-        ...[500, 1005].map((at) => ({
+        ...[500, 1005].map((time) => ({
           ...rows.telemetry![0]!,
-          t_ns: at * 1e6,
+          t_ns: time * 1e6,
           scope: 'host',
           metric: 'steal_percent',
           value: 20,

@@ -5,32 +5,37 @@ import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from './roofs.js';
 import { handRoofline, mebibyte } from './test-session.js';
 
 const roofline: MachineRoofline = handRoofline();
-const at = (mib: number) => bandwidthAt(roofline, mib * mebibyte);
+const bandwidth = (mib: number) => bandwidthAt(roofline, mib * mebibyte);
 
 test('uses the measured bandwidth of a size, outside the measured range the nearest', () => {
-  expect(at(4)).toEqual({ bytesPerS: 40e9, level: 'L3' });
-  expect(at(0.01)).toEqual({ bytesPerS: 100e9, level: 'L2' });
-  expect(at(1)).toEqual({ bytesPerS: 100e9, level: 'L2' });
-  expect(at(9999)).toEqual({ bytesPerS: 10e9, level: 'DRAM' });
+  expect(bandwidth(4)).toEqual({ bytesPerS: 40e9, level: 'L3' });
+  expect(bandwidth(0.01)).toEqual({ bytesPerS: 100e9, level: 'L2' });
+  expect(bandwidth(1)).toEqual({ bytesPerS: 100e9, level: 'L2' });
+  expect(bandwidth(9999)).toEqual({ bytesPerS: 10e9, level: 'DRAM' });
 });
 
 test('interpolates linearly over the logarithm of the size', () => {
   // 2 is halfway from 1 to 4 in the logarithm: (100 + 40) / 2. 8 from 4 to 16: (40 + 20) / 2.
-  expect(at(2).bytesPerS).toBeCloseTo(70e9, 0);
-  expect(at(8).bytesPerS).toBeCloseTo(30e9, 0);
-  expect(at(8).level).toBe('L3');
+  expect(bandwidth(2).bytesPerS).toBeCloseTo(70e9, 0);
+  expect(bandwidth(8).bytesPerS).toBeCloseTo(30e9, 0);
+  expect(bandwidth(8).level).toBe('L3');
   // From 16 (20 GB/s) to 64 (10): log4(x / 16).
-  expect(at(32).bytesPerS).toBeCloseTo(15e9, 0);
+  expect(bandwidth(32).bytesPerS).toBeCloseTo(15e9, 0);
 });
 
 test('the size names the level, last-level cache or DRAM', () => {
   expect(roofline.last_level_cache_bytes).toBe(32 * mebibyte);
-  expect([at(17).level, at(32).level, at(33).level, at(63).level]).toEqual(['L3', 'L3', 'DRAM', 'DRAM']);
+  expect([bandwidth(17).level, bandwidth(32).level, bandwidth(33).level, bandwidth(63).level]).toEqual([
+    'L3',
+    'L3',
+    'DRAM',
+    'DRAM',
+  ]);
   expect(bandwidthAt({ ...roofline, last_level_cache_bytes: null }, 20 * mebibyte).level).toBe('DRAM');
 });
 
 test('a working set between two cache levels belongs to the larger one', () => {
-  expect(at(2).level).toBe('L3');
+  expect(bandwidth(2).level).toBe('L3');
 });
 
 test('peaks by dtype', () => {

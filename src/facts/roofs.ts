@@ -30,7 +30,7 @@ export function bandwidthAt(
 ): { bytesPerS: number; level: string } {
   const points = roofline.bandwidth;
   const above = points.findIndex((point) => point.working_set_bytes >= workingSetBytes);
-  if (above === 0) return at(points[0]!);
+  if (above === 0) return bandwidthOf(points[0]!);
   if (above === -1) return aboveLargest(roofline, workingSetBytes, points.at(-1)!);
   const low = points[above - 1]!;
   const high = points[above]!;
@@ -44,7 +44,7 @@ export function bandwidthAt(
   };
 }
 
-function at(point: BandwidthPoint): { bytesPerS: number; level: string } {
+function bandwidthOf(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }
 

@@ -10,12 +10,30 @@ const million = 1e6;
 /** Two launches, each a warm-up repeat and two timed ones. */
 const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25 };
 export const clean: Repetition[] = [
-  { ...common, pid: 100, launch: 0, iteration: 0, warmup: true, at: 0, prefillMs: 90, decodeMs: [40, 60] },
-  { ...common, pid: 100, launch: 0, iteration: 1, at: 1000, prefillMs: 9, decodeMs: [4, 6] },
-  { ...common, pid: 100, launch: 0, iteration: 2, at: 1100, prefillMs: 11, decodeMs: [4, 6] },
-  { ...common, pid: 101, launch: 1, iteration: 8, warmup: true, at: 2000, prefillMs: 90, decodeMs: [40, 60] },
-  { ...common, pid: 101, launch: 1, iteration: 9, at: 3000, prefillMs: 19, decodeMs: [8, 10] },
-  { ...common, pid: 101, launch: 1, iteration: 10, at: 3100, prefillMs: 21, decodeMs: [8, 10] },
+  {
+    ...common,
+    pid: 100,
+    launch: 0,
+    iteration: 0,
+    warmup: true,
+    startMs: 0,
+    prefillMs: 90,
+    decodeMs: [40, 60],
+  },
+  { ...common, pid: 100, launch: 0, iteration: 1, startMs: 1000, prefillMs: 9, decodeMs: [4, 6] },
+  { ...common, pid: 100, launch: 0, iteration: 2, startMs: 1100, prefillMs: 11, decodeMs: [4, 6] },
+  {
+    ...common,
+    pid: 101,
+    launch: 1,
+    iteration: 8,
+    warmup: true,
+    startMs: 2000,
+    prefillMs: 90,
+    decodeMs: [40, 60],
+  },
+  { ...common, pid: 101, launch: 1, iteration: 9, startMs: 3000, prefillMs: 19, decodeMs: [8, 10] },
+  { ...common, pid: 101, launch: 1, iteration: 10, startMs: 3100, prefillMs: 21, decodeMs: [8, 10] },
 ];
 export const profiled: Repetition = {
   ...common,
@@ -23,7 +41,7 @@ export const profiled: Repetition = {
   pid: 200,
   launch: 0,
   iteration: 1,
-  at: 5000,
+  startMs: 5000,
   prefillMs: 30,
   decodeMs: [12, 14],
 };
@@ -38,7 +56,7 @@ const op = (name: string, layer: number | null, ms: number): Piece => ({ op: nam
 /** Operators and gaps of a profiled stage in sequence from its start. */
 function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' | 'gaps'>> {
   const rows = { ops: [] as Row<'ops'>[], gaps: [] as Row<'gaps'>[] };
-  let at = stage.start_ns!;
+  let nowNs = stage.start_ns!;
   for (const piece of list) {
     const { stage_id } = stage;
     const row = {
@@ -47,7 +65,7 @@ function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' 
       pid: 200,
       tid: 200,
       stage_id: stage_id!,
-      start_ns: at,
+      start_ns: nowNs,
       dur_ns: piece.ms * million,
     };
     if ('gap' in piece) rows.gaps.push({ ...row, cause: piece.gap });
@@ -61,14 +79,14 @@ function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' 
         input_shapes: '[[1]]',
       });
     }
-    at += piece.ms * million;
+    nowNs += piece.ms * million;
   }
   return rows;
 }
 
 export function wholeRows(): Rows {
   const rows = repetitions(clean);
-  const under = repetitions([{ ...profiled, iteration: 0, warmup: true, at: 4000 }, profiled]);
+  const under = repetitions([{ ...profiled, iteration: 0, warmup: true, startMs: 4000 }, profiled]);
   const timed = under.stages!.filter((stage) => !stage.warmup);
   const prefill = timed.find((stage) => stage.kind === 'prefill')!;
   const [first, second] = timed.filter((stage) => stage.kind === 'decode');

@@ -125,7 +125,7 @@ export interface Repetition {
   iteration: number;
   warmup?: boolean;
   /** Start in session time, ms. */
-  at: number;
+  startMs: number;
   prefillMs: number;
   /** Sampling of the first token, then after each decode step. */
   samplingMs: number[];
@@ -148,7 +148,7 @@ function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'sta
     iteration: r.iteration,
   };
   const stages: Row<'stages'>[] = [];
-  let now = r.at;
+  let now = r.startMs;
   const stage = (kind: string, ms: number, step: number | null, context: number) => {
     const id = firstStage + stages.length;
     stages.push({
@@ -184,9 +184,9 @@ function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'sta
     batch_size: batch,
     input_len: inputLen,
     output_len: steps + 1,
-    start_ns: r.at * million,
+    start_ns: r.startMs * million,
     end_ns: end * million,
-    ttft_ns: (firstToken - r.at) * million,
+    ttft_ns: (firstToken - r.startMs) * million,
     tpot_ns: steps > 0 ? ((end - firstToken) * million) / steps : null,
   };
   return { stages, iterations: [iteration] };

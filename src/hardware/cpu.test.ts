@@ -52,12 +52,12 @@ const m7i = () =>
       [0, 1, 2, 3].flatMap((cpu) => {
         const coreList = cpu % 2 === 0 ? '0,2' : '1,3';
         const index = (n: number, level: number, type: string, size: string, shared: string) => {
-          const at = `sys/devices/system/cpu/cpu${cpu}/cache/index${n}`;
+          const folder = `sys/devices/system/cpu/cpu${cpu}/cache/index${n}`;
           return [
-            [`${at}/level`, `${level}\n`],
-            [`${at}/type`, `${type}\n`],
-            [`${at}/size`, `${size}\n`],
-            [`${at}/shared_cpu_list`, `${shared}\n`],
+            [`${folder}/level`, `${level}\n`],
+            [`${folder}/type`, `${type}\n`],
+            [`${folder}/size`, `${size}\n`],
+            [`${folder}/shared_cpu_list`, `${shared}\n`],
           ];
         };
         return [

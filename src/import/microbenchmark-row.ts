@@ -5,7 +5,7 @@ import { mean, percentile, standardDeviation } from '../model/statistics.js';
 /** Rate is FLOP/s where the operation has FLOPs, else B/s. Statistics are over the runs; sd is over n − 1. */
 export function microbenchmarkRow(
   line: MicrobenchmarkLine,
-  at: (monotonicNs: number) => number,
+  sessionNs: (monotonicNs: number) => number,
 ): Row<'microbenchmarks'> {
   const { samples_ns: samples, flops, bytes, params } = line;
   const sorted = samples.toSorted((a, b) => a - b);
@@ -31,8 +31,8 @@ export function microbenchmarkRow(
     params: JSON.stringify(params),
     outcome: line.outcome,
     text: line.text,
-    start_ns: at(line.t_ns),
-    end_ns: at(line.end_ns),
+    start_ns: sessionNs(line.t_ns),
+    end_ns: sessionNs(line.end_ns),
     mean_ns: n > 0 ? mean(samples) : null,
     max_ns: sorted.at(-1) ?? null,
     p5_ns: quantile(0.05),

@@ -234,7 +234,7 @@ function put(
       ? Number(context.zero.realtime_ns - realtimeOfMonotonicZero(line))
       : line.t_ns;
   const originNs = state.originNs;
-  const at = (monotonicNs: number) => monotonicNs - originNs;
+  const sessionNs = (monotonicNs: number) => monotonicNs - originNs;
   switch (line.type) {
     case 'model':
       outcome.model ??= line;
@@ -253,7 +253,11 @@ function put(
       return;
     }
     case 'stage': {
-      const stage = { stage_id: state.stageId++, start_ns: at(line.t_ns), end_ns: at(line.end_ns) };
+      const stage = {
+        stage_id: state.stageId++,
+        start_ns: sessionNs(line.t_ns),
+        end_ns: sessionNs(line.end_ns),
+      };
       if (line.kind === 'prefill' || line.kind === 'decode') {
         const calls = outcome.callsByPid.get(line.pid) ?? [];
         calls.push(stage);
@@ -273,7 +277,7 @@ function put(
         context_tokens_sum: line.context_tokens_sum,
         warmup: line.warmup || line.kind === 'warmup',
         padding_tokens: line.padding_tokens,
-        device_start_ns: line.device_start_ns === null ? null : at(line.device_start_ns),
+        device_start_ns: line.device_start_ns === null ? null : sessionNs(line.device_start_ns),
         device_dur_ns: line.device_dur_ns,
       };
       if (line.padding_tokens !== null && line.new_tokens !== null) {
@@ -305,8 +309,8 @@ function put(
         batch_size: line.batch_size,
         input_len: line.input_len,
         output_len: line.output_len,
-        start_ns: at(line.t_ns),
-        end_ns: at(line.end_ns),
+        start_ns: sessionNs(line.t_ns),
+        end_ns: sessionNs(line.end_ns),
         ttft_ns,
         tpot_ns: tpotOf(line),
         point: line.point,
@@ -321,7 +325,7 @@ function put(
       return;
     }
     case 'microbenchmark':
-      sink.append('microbenchmarks', { ...keys, ...microbenchmarkRow(line, at) });
+      sink.append('microbenchmarks', { ...keys, ...microbenchmarkRow(line, sessionNs) });
       return;
     case 'device_work': {
       const { point, launch, kind, stages, kernels, kernel_ns, copies, copy_ns, busy_ns, wall_ns } = line;
@@ -331,14 +335,14 @@ function put(
     }
     case 'telemetry': {
       const { scope, metric, value } = line;
-      sink.append('telemetry', { ...keys, t_ns: at(line.t_ns), scope, metric, value });
+      sink.append('telemetry', { ...keys, t_ns: sessionNs(line.t_ns), scope, metric, value });
       return;
     }
     case 'memory':
       sink.append('memory', {
         ...keys,
         device: line.device,
-        t_ns: at(line.t_ns),
+        t_ns: sessionNs(line.t_ns),
         kind: line.kind,
         bytes: line.bytes,
         point: line.point,

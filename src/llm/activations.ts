@@ -10,7 +10,7 @@ export interface ActivationEstimate {
   confidence: 'low' | 'medium';
   source: string;
   /** Operation at the peak. */
-  at: string;
+  operation: string;
 }
 
 interface PeakOptions {
@@ -38,7 +38,7 @@ export function peakLiveActivations(
   const scores =
     shape.batchSize * heads * shape.newTokens * (shape.contextTokens + shape.newTokens) * (scoreBytes ?? 0);
   let bytes = 0;
-  let at = '';
+  let operation = '';
   for (const op of stageWork(a, shape, floatStorage(activations))) {
     // A norm's traffic includes the residual; after the last layer there is none.
     const liveResidual = op.layer === null || op.class === 'norm' ? 0 : residual;
@@ -49,13 +49,13 @@ export function peakLiveActivations(
       (op.class === 'attention' ? scores : 0);
     if (live > bytes) {
       bytes = live;
-      at = op.layer === null ? op.name : `layers.${op.layer}.${op.name}`;
+      operation = op.layer === null ? op.name : `layers.${op.layer}.${op.name}`;
     }
   }
   return {
     bytes,
     confidence: 'low',
     source: `residual stream + input and output of the largest operation${scoreBytes === null ? '' : ' + attention scores'}`,
-    at,
+    operation,
   };
 }

@@ -172,10 +172,10 @@ describe('states of recurrent layers', () => {
   ])('%s keeps %d bytes per sequence', (id, bytes) => {
     const a = presetArchitecture(id);
     expect(stateBytesPerSequence(a, 'bfloat16')).toBe(bytes);
-    const at = (contextTokens: number) =>
+    const estimateAt = (contextTokens: number) =>
       kvCacheBytes(a, { kvCache: 'bfloat16', batchSize: 3, contextTokens }) -
       3 * contextTokens * kvBytesPerToken(a, 'bfloat16');
-    expect([at(1), at(5000)]).toEqual([3 * bytes, 3 * bytes]);
+    expect([estimateAt(1), estimateAt(5000)]).toEqual([3 * bytes, 3 * bytes]);
   });
 
   it('are read and written once per decode step', () => {

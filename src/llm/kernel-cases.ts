@@ -124,22 +124,29 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
   );
   const cases = new Map<string, KernelCase>();
   const points = new Map<string, SweepPoint>();
-  for (const at of combinations(names, sweep)) {
-    const without = indifferent[at.name] ?? [];
-    for (const params of paramsOf[at.name]({ batch: at.batch, seq: at.seq, hidden: at.hidden, vocab })) {
+  for (const combination of combinations(names, sweep)) {
+    const without = indifferent[combination.name] ?? [];
+    for (const params of paramsOf[combination.name]({
+      batch: combination.batch,
+      seq: combination.seq,
+      hidden: combination.hidden,
+      vocab,
+    })) {
       // torch._scaled_mm and torch._int_mm are products without a bias.
-      const caseParams = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
-      const found = kernelCase(at.name, at.dtype, caseParams, at.backend);
+      const caseParams =
+        combination.name === 'linear' && inNarrow8(combination.dtype) ? { ...params, bias: 0 } : params;
+      const found = kernelCase(combination.name, combination.dtype, caseParams, combination.backend);
       cases.set(found.case, found);
-      const phase = at.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
+      const phase =
+        combination.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
       const point: SweepPoint = {
         case: found.case,
-        series: `${at.name}${phase}`,
-        batch_size: at.batch,
-        seq_len: without.includes('seq_len') ? null : at.seq,
-        hidden_size: without.includes('hidden_size') ? null : at.hidden,
-        dtype: at.dtype,
-        backend: at.backend,
+        series: `${combination.name}${phase}`,
+        batch_size: combination.batch,
+        seq_len: without.includes('seq_len') ? null : combination.seq,
+        hidden_size: without.includes('hidden_size') ? null : combination.hidden,
+        dtype: combination.dtype,
+        backend: combination.backend,
       };
       // Batch 2 of 4 tokens and batch 1 of 8 are one case for most kernels, but two points.
       points.set(JSON.stringify(point), point);
@@ -156,10 +163,10 @@ function combinations(names: readonly KernelName[], sweep: KernelSweep) {
     dtypes
       .filter((dtype) => takesDType(name, dtype))
       .flatMap((dtype) => hiddenSizes.map((hidden) => ({ name, dtype, hidden })))
-      .flatMap((at) => seqLens.map((seq) => ({ ...at, seq })))
-      .flatMap((at) => batchSizes.map((batch) => ({ ...at, batch })))
-      .flatMap((at) =>
-        (name === 'attention' ? sweep.backends : [null]).map((backend) => ({ ...at, backend })),
+      .flatMap((params) => seqLens.map((seq) => ({ ...params, seq })))
+      .flatMap((params) => batchSizes.map((batch) => ({ ...params, batch })))
+      .flatMap((params) =>
+        (name === 'attention' ? sweep.backends : [null]).map((backend) => ({ ...params, backend })),
       ),
   );
 }

@@ -64,7 +64,7 @@ describe('activations', () => {
     // Residual D, then SwiGLU: 2·I in, I out, 200 tokens of 4 bytes.
     expect(peak).toMatchObject({
       bytes: 200 * (2048 + 3 * 5632) * 4,
-      at: 'layers.0.swiglu',
+      operation: 'layers.0.swiglu',
       confidence: 'low',
     });
   });
@@ -74,6 +74,6 @@ describe('activations', () => {
     const peak = peakLiveActivations(a, long, { activations: 'float32', scoreBytes: 4 });
     // Residual, q + k + v, output, and 32 · 2000 · 2000 scores.
     const elements = 2000 * (2048 + (2048 + 512) + 2048) + 32 * 2000 * 2000;
-    expect(peak).toMatchObject({ bytes: elements * 4, at: 'layers.0.attention' });
+    expect(peak).toMatchObject({ bytes: elements * 4, operation: 'layers.0.attention' });
   });
 });

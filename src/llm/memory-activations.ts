@@ -10,7 +10,7 @@ import { tensorSum, type Place } from './memory-tensors.js';
 export interface TransientBytes {
   bytes: number;
   /** Position of the peak in a layer. */
-  at: Place;
+  place: Place;
   formula: string;
 }
 
@@ -18,7 +18,7 @@ export interface TransientBytes {
 export function forwardOf(
   a: Architecture,
   request: ResolvedRequest,
-): Omit<Forward<never>, 'memory' | 'at' | 'cache' | 'newTokens' | 'cachedTokens'> {
+): Omit<Forward<never>, 'memory' | 'enter' | 'cache' | 'newTokens' | 'cachedTokens'> {
   const { storage, parallel, attention } = request;
   return {
     a,
@@ -69,7 +69,7 @@ export function transformersStep(
 ): TransientBytes {
   const memory = tensorSum();
   const cache = emptyCache<number>(request);
-  const forward = { ...forwardOf(a, request), memory, at: memory.at, cache, newTokens, cachedTokens };
+  const forward = { ...forwardOf(a, request), memory, enter: memory.enter, cache, newTokens, cachedTokens };
   const tokens = cache.kind === 'static' ? cache.length : cachedTokens;
   if (tokens > 0) {
     cache.layers = layers.map((layer) => {
@@ -80,27 +80,28 @@ export function transformersStep(
   // The previous step's logits are referenced until the new ones exist.
   if (cachedTokens > 0) memory.malloc(forward.sequences * a.vocabSize * forward.b);
   forwardTensors(forward, layers);
-  const { bytes, at } = memory.peak();
+  const { bytes, place } = memory.peak();
   return {
     bytes: bytes - kv,
-    at,
-    formula: formulaOf(a, request, at) + (a.positionRows === 0 && at !== 'logits' ? ' + rotary tables' : ''),
+    place,
+    formula:
+      formulaOf(a, request, place) + (a.positionRows === 0 && place !== 'logits' ? ' + rotary tables' : ''),
   };
 }
 
 /** The main terms of the peak; N = sequences × new tokens, b bytes per element. */
-function formulaOf(a: Architecture, { attention }: ResolvedRequest, at: Place): string {
+function formulaOf(a: Architecture, { attention }: ResolvedRequest, peakPlace: Place): string {
   const [first] = a.layers;
   const isLatent = first!.attention.kind === 'latent';
   const live = a.positionRows > 0 ? 5 : 4;
-  if (at === 'norm') return 'N·(3·D·b + 8·D): RMSNorm in float32';
-  if (at === 'logits') return 'B·V·b + N·D·b';
-  if (at === 'mlp') {
+  if (peakPlace === 'norm') return 'N·(3·D·b + 8·D): RMSNorm in float32';
+  if (peakPlace === 'logits') return 'B·V·b + N·D·b';
+  if (peakPlace === 'mlp') {
     const isGated = a.layers.some(({ mlp }) => mlp.kind === 'dense' && mlp.gated);
     const copies = a.family === 'OPT' ? 2 : isGated && a.family !== 'Phi-3' ? 3 : 4;
     return `N·b·(${a.family === 'GPT-2' ? live : 4}·D + ${copies}·I)`;
   }
-  if (at === 'experts')
+  if (peakPlace === 'experts')
     return 'N·b·4·D + N·k·max(D + 4·MI, 2·D·b + 2·D·(b, or 4 if the router outputs float32))';
   if (attention === 'eager') {
     const scores = 'B·H·T·C·(2·b + 4), b + 8 in bfloat16';

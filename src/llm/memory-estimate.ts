@@ -90,7 +90,7 @@ function estimated(
     const kv = place.parts.kv_cache?.bytes ?? 0;
     return { gpu, pipelineRank: group[gpu]!.pipelineRank, bytes, neededBytes: bytes - kv + place.kvNeeded };
   });
-  const fullest = gpus.reduce((most, at) => (at.neededBytes > most.neededBytes ? at : most));
+  const fullest = gpus.reduce((most, gpu) => (gpu.neededBytes > most.neededBytes ? gpu : most));
   const capacityBytes = request.gpu?.totalBytes ?? null;
   return {
     engine: request.engine,

@@ -23,9 +23,9 @@ const maxTokens = 2 ** 24;
 /** Memory only grows with context and batch, so bisection finds the largest values. */
 export function largestFit(a: Architecture, request: MemoryRequest): LargestFit {
   if (!request.gpu?.totalBytes) return { contextTokens: null, batchSize: null, concurrency: null };
-  const at = memoryEstimator(a, request);
-  const batchSize = largest(1, maxSequences, (batch) => at({ batchSize: batch }).fits === true);
-  const { engine, kvPool } = at({});
+  const estimateFor = memoryEstimator(a, request);
+  const batchSize = largest(1, maxSequences, (batch) => estimateFor({ batchSize: batch }).fits === true);
+  const { engine, kvPool } = estimateFor({});
   return {
     contextTokens: largestContext(a, request),
     batchSize,
@@ -35,10 +35,14 @@ export function largestFit(a: Architecture, request: MemoryRequest): LargestFit 
 
 /** Longest sequence at the requested batch. The output stays as requested and the prompt grows. */
 export function largestContext(a: Architecture, request: MemoryRequest): number {
-  const at = memoryEstimator(a, request);
+  const estimateFor = memoryEstimator(a, request);
   const { outputLen } = request;
   const positions = request.maxModelLen ?? a.maxPositions ?? maxTokens;
-  return largest(outputLen + 1, positions, (tokens) => at({ inputLen: tokens - outputLen }).fits === true);
+  return largest(
+    outputLen + 1,
+    positions,
+    (tokens) => estimateFor({ inputLen: tokens - outputLen }).fits === true,
+  );
 }
 
 /** The largest integer in [from, to] that passes, if all values up to it pass; 0 if `from` fails. */

@@ -26,20 +26,20 @@ export function attentionTensors<B>(
 function recurrent<B>(
   forward: Forward<B>,
   layer: Layer,
-  at: RecurrentMixer,
+  mixer: RecurrentMixer,
   before: CachedLayer<B> | null,
 ): Attended<B> {
   const { memory, b, sequences, newTokens, tensor, cache } = forward;
   const tokens = sequences * newTokens;
-  const projected = memory.malloc((tokens * at.inRows * b) / tensor);
+  const projected = memory.malloc((tokens * mixer.inRows * b) / tensor);
   const convolved = replaced(
     memory,
-    memory.malloc((tokens * at.convChannels * b) / tensor),
-    (tokens * at.convChannels * b) / tensor,
+    memory.malloc((tokens * mixer.convChannels * b) / tensor),
+    (tokens * mixer.convChannels * b) / tensor,
   );
   const [convBytes, stateBytes] = cache.halves(layer, forward.cachedTokens + newTokens);
   const cached = before ?? { keys: memory.malloc(convBytes), values: memory.malloc(stateBytes) };
-  const scanned = memory.malloc((tokens * at.innerSize * b) / tensor);
+  const scanned = memory.malloc((tokens * mixer.innerSize * b) / tensor);
   memory.free(convolved);
   const output = memory.malloc(tokens * forward.a.hiddenSize * b);
   freeAll(memory, [projected, scanned]);
@@ -49,18 +49,23 @@ function recurrent<B>(
 function grouped<B>(
   forward: Forward<B>,
   layer: Layer,
-  at: GroupedAttention,
+  attention: GroupedAttention,
   before: CachedLayer<B> | null,
 ): Attended<B> {
   const { memory, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
-  const heads = at.headCount / tensor;
-  const kvHeads = Math.max(1, at.kvHeadCount / tensor);
-  const queryBytes = tokens * heads * at.headDim * b;
-  const { untilReturn, untilCached } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
+  const heads = attention.headCount / tensor;
+  const kvHeads = Math.max(1, attention.kvHeadCount / tensor);
+  const queryBytes = tokens * heads * attention.headDim * b;
+  const { untilReturn, untilCached } = projected(
+    forward,
+    attention,
+    queryBytes,
+    tokens * kvHeads * attention.headDim * b,
+  );
   const cached = grown(forward, layer, before);
   freeAll(memory, untilCached);
-  const allHeads = sequences * keysOf(forward, layer) * heads * at.headDim * b;
+  const allHeads = sequences * keysOf(forward, layer) * heads * attention.headDim * b;
   // A single head is repeated as a view, which only a product copies.
   const isShared = kvHeads === 1 && heads > 1;
   const core = scored(forward, layer, {
@@ -78,7 +83,7 @@ function grouped<B>(
 /** Query, key and value. Each is freed when the attention of the layer returns, or when it is in the cache. */
 function projected<B>(
   { memory, a, b }: Forward<B>,
-  at: GroupedAttention,
+  attention: GroupedAttention,
   queryBytes: number,
   kvBytes: number,
 ): { untilReturn: B[]; untilCached: B[] } {
@@ -90,12 +95,12 @@ function projected<B>(
     return { untilReturn: [rotated(memory, queryBytes), all], untilCached: [rotated(memory, kvBytes)] };
   }
   let query = memory.malloc(queryBytes);
-  if (at.rotaryDim === 0) {
+  if (attention.rotaryDim === 0) {
     query = replaced(memory, query, queryBytes);
     const fresh = [memory.malloc(kvBytes), memory.malloc(kvBytes)];
     return { untilReturn: [query], untilCached: fresh };
   }
-  const qkNormed = at.qkNorm === 'rmsnorm';
+  const qkNormed = attention.qkNorm === 'rmsnorm';
   const normed = (block: B, bytes: number): B => {
     const next = normTensors({ memory, a, b }, bytes / b);
     memory.free(block);
@@ -111,7 +116,7 @@ function projected<B>(
     query = normed(query, queryBytes);
     key = normed(key, kvBytes);
   }
-  const share = at.rotaryDim / at.headDim;
+  const share = attention.rotaryDim / attention.headDim;
   const turnedQuery = rotated(memory, queryBytes * share);
   const turnedKey = rotated(memory, kvBytes * share);
   if (share === 1) {
@@ -216,23 +221,23 @@ function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copi
 function latent<B>(
   forward: Forward<B>,
   layer: Layer,
-  at: LatentAttention,
+  attention: LatentAttention,
   before: CachedLayer<B> | null,
 ): Attended<B> {
   const { memory, a, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
-  const heads = at.headCount / tensor;
-  const queryBytes = tokens * heads * (at.nopeDim + at.ropeDim) * b;
-  if (at.queryRank !== null) {
-    const low = memory.malloc(tokens * at.queryRank * b);
-    const normed = normTensors(forward, tokens * at.queryRank);
+  const heads = attention.headCount / tensor;
+  const queryBytes = tokens * heads * (attention.nopeDim + attention.ropeDim) * b;
+  if (attention.queryRank !== null) {
+    const low = memory.malloc(tokens * attention.queryRank * b);
+    const normed = normTensors(forward, tokens * attention.queryRank);
     freeAll(memory, [low, normed]);
   }
   const query = memory.malloc(queryBytes);
-  const joint = memory.malloc(tokens * (at.kvRank + at.ropeDim) * b);
-  const nope = normTensors(forward, tokens * at.kvRank);
+  const joint = memory.malloc(tokens * (attention.kvRank + attention.ropeDim) * b);
+  const nope = normTensors(forward, tokens * attention.kvRank);
   // Rotated as complex numbers, in float32.
-  const wide = tokens * heads * at.ropeDim;
+  const wide = tokens * heads * attention.ropeDim;
   const float = memory.malloc(wide * 4);
   const product = memory.malloc(wide * 4);
   const turned = replaced(memory, product, wide * b);
@@ -241,16 +246,16 @@ function latent<B>(
   memory.free(nope);
   const whole = memory.malloc(queryBytes);
   const length = sequences * keysOf(forward, layer);
-  const expanded = memory.malloc(length * heads * (at.nopeDim + at.valueDim) * b);
-  const keys = memory.malloc(length * heads * (at.nopeDim + at.ropeDim) * b);
-  const outputBytes = tokens * heads * at.valueDim * b;
+  const expanded = memory.malloc(length * heads * (attention.nopeDim + attention.valueDim) * b);
+  const keys = memory.malloc(length * heads * (attention.nopeDim + attention.ropeDim) * b);
+  const outputBytes = tokens * heads * attention.valueDim * b;
   const core = scored(forward, layer, {
     heads,
     outputBytes,
     repeats: 0,
     forScores: 0,
     // Values are a view of the combined key-value projection.
-    forOutput: length * heads * at.valueDim * b,
+    forOutput: length * heads * attention.valueDim * b,
   });
   const output = memory.malloc(tokens * a.hiddenSize * b);
   freeAll(memory, [core.attended, query, turned, joint, whole, keys, expanded]);

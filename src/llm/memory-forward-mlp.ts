@@ -7,16 +7,16 @@ import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
  * @param normed its input, freed when the layer no longer references it
  */
 export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): B {
-  const { memory, at, a, b, sequences, newTokens, tensor } = forward;
+  const { memory, enter, a, b, sequences, newTokens, tensor } = forward;
   const tokens = sequences * newTokens;
   const D = tokens * a.hiddenSize * b;
   if (mlp.kind === 'moe') {
-    at('experts');
+    enter('experts');
     const output = experts(forward, mlp, tokens);
     if (normed !== undefined) memory.free(normed);
     return output;
   }
-  at('mlp');
+  enter('mlp');
   if (mlp.kind === 'none') throw new Error('a layer without an MLP has no tensors of one');
   const inner = (tokens * mlp.intermediateSize * b) / tensor;
   if (mlp.gated) {

@@ -4,7 +4,7 @@ import { freeAll, replaced, type Place, type TensorMemory } from './memory-tenso
 /** One forward pass over `newTokens` of each sequence after `cachedTokens`. */
 export interface Forward<B> {
   memory: TensorMemory<B>;
-  at: (place: Place) => void;
+  enter: (place: Place) => void;
   a: Architecture;
   /** Bytes per element of activations and cache. */
   b: number;

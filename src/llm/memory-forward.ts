@@ -13,11 +13,11 @@ import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
  * @returns the logits of the last token of each sequence
  */
 export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B {
-  const { memory, at, a, b, sequences, newTokens } = forward;
+  const { memory, enter, a, b, sequences, newTokens } = forward;
   const tokens = sequences * newTokens;
   const D = tokens * a.hiddenSize * b;
   const learned = a.positionRows > 0;
-  at('norm');
+  enter('norm');
   const looked = memory.malloc(D);
   // Gemma scales the embedding.
   const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
@@ -32,12 +32,12 @@ export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[])
     if (index > 0 || learned) memory.free(hidden);
     hidden = next;
   }
-  at('norm');
+  enter('norm');
   const last = normTensors(forward, tokens * a.hiddenSize);
   if (layers.length > 0) memory.free(hidden);
   memory.free(embeds);
   freeAll(memory, keptTensors);
-  at('logits');
+  enter('logits');
   const bytes = sequences * a.vocabSize * b;
   let logits = memory.malloc(bytes);
   // A bias or a soft cap adds products, one after the other.
@@ -73,13 +73,13 @@ function rotaryTables<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
 }
 
 function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
-  const { memory, at, a, b, sequences, newTokens, cache } = forward;
+  const { memory, enter, a, b, sequences, newTokens, cache } = forward;
   const elements = sequences * newTokens * a.hiddenSize;
   const D = elements * b;
   const hasPostNorms = a.norms === 'sandwich';
-  at('norm');
+  enter('norm');
   const normed = normTensors(forward, elements);
-  at('attention');
+  enter('attention');
   const attention = attentionTensors(forward, layer, cache.layers[index] ?? null);
   cache.layers[index] = attention.cached;
   let attended = attention.output;
@@ -99,18 +99,18 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   }
   memory.free(normed);
   if (hasPostNorms) {
-    at('norm');
+    enter('norm');
     attended = exchanged(memory, attended, normTensors(forward, elements));
   }
   const middle = memory.malloc(D);
   // GPT-2's block references its attention's output, and the input of its MLP, until the end.
   const isNamed = a.family === 'GPT-2';
   if (!isNamed) memory.free(attended);
-  at('norm');
+  enter('norm');
   const again = normTensors(forward, elements);
   let moved = isNamed ? mlpTensors(forward, layer) : mlpTensors(forward, layer, again);
   if (hasPostNorms) {
-    at('norm');
+    enter('norm');
     moved = exchanged(memory, moved, normTensors(forward, elements));
   }
   const output = memory.malloc(D);

@@ -40,7 +40,7 @@ export function reservedBytes(
   let decode = 0;
   let cache = emptyCache<Block>(request);
   for (let repeat = 0; repeat < repeats; repeat += 1) {
-    const run = { ...forwardOf(a, request), memory: torch, at: () => {}, cache };
+    const run = { ...forwardOf(a, request), memory: torch, enter: () => {}, cache };
     const logits = forwardTensors({ ...run, newTokens: request.inputLen, cachedTokens: 0 }, device.layers);
     if (repeat === 0) prefill = torch.reserved();
     torch.free(decodeAll(run, request, device, logits));
@@ -108,6 +108,6 @@ export function graphPoolBytes(
   const cache = emptyCache<Block>({ ...request, cache: 'static' });
   cache.layers = layers.map(() => ({ keys: outside.malloc(1), values: outside.malloc(1) }));
   const step = { newTokens: 1, cachedTokens: request.inputLen };
-  forwardTensors({ ...forwardOf(a, request), memory: pool, at: () => {}, cache, ...step }, layers);
+  forwardTensors({ ...forwardOf(a, request), memory: pool, enter: () => {}, cache, ...step }, layers);
   return pool.reserved();
 }

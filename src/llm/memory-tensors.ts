@@ -8,25 +8,25 @@ export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
 
 /** The peak, and its position in a layer. */
 interface TensorSum extends TensorMemory<number> {
-  at(place: Place): void;
-  peak(): { bytes: number; at: Place };
+  enter(place: Place): void;
+  peak(): { bytes: number; place: Place };
 }
 
 /** Counts only bytes; a tensor is its size. */
 export function tensorSum(): TensorSum {
   let now = 0;
   let place: Place = 'norm';
-  let peak: { bytes: number; at: Place } = { bytes: 0, at: place };
+  let peak: { bytes: number; place: Place } = { bytes: 0, place };
   return {
     malloc(bytes) {
       now += bytes;
-      if (now > peak.bytes) peak = { bytes: now, at: place };
+      if (now > peak.bytes) peak = { bytes: now, place };
       return bytes;
     },
     free(bytes) {
       now -= bytes;
     },
-    at(next) {
+    enter(next) {
       place = next;
     },
     peak: () => peak,

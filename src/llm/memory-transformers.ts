@@ -54,13 +54,17 @@ export function transformersPlace(
   const sequences = sequencesOf(request);
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
-  const at = decode && bytesAt(decode) > bytesAt(prefill) ? decode : prefill;
+  const largest = decode && bytesAt(decode) > bytesAt(prefill) ? decode : prefill;
   const tensorParts: Place['parts'] = {
     model_weights: weights,
-    kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
+    kv_cache: {
+      bytes: largest.kv,
+      formula: kvFormula(a, largest.request, sequences, largest.tokens),
+      confidence: 'high',
+    },
     activations: {
-      bytes: at.transient.bytes,
-      formula: `${at.transient.formula}, in ${at.stage} (${at.transient.at})`,
+      bytes: largest.transient.bytes,
+      formula: `${largest.transient.formula}, in ${largest.stage} (${largest.transient.place})`,
       confidence: checkedFamilies.has(a.family) ? 'medium' : 'low',
     },
   };
@@ -68,11 +72,11 @@ export function transformersPlace(
     request.device === 'cpu'
       ? { framework_overhead: { ...pythonWithTorch, formula: statedSource(pythonWithTorch) } }
       : overheadOnGpu(a, device, request, {
-          used: weights.bytes + bytesAt(at),
-          moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
+          used: weights.bytes + bytesAt(largest),
+          moving: largest.kv + Math.max(prefill.transient.bytes, largest.transient.bytes),
         });
   return {
-    peak: at.stage,
+    peak: largest.stage,
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
     parts: { ...tensorParts, ...overhead },
   };

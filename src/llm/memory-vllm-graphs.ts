@@ -24,7 +24,7 @@ export function captureSizes({
 }: Pick<ResolvedRequest, 'maxNumSeqs' | 'maxNumBatchedTokens'>): number[] {
   const largest = Math.min(maxNumSeqs * 2, 512, maxNumBatchedTokens);
   const every = (step: number, from: number, to: number) =>
-    Array.from({ length: Math.ceil((to - from) / step) }, (_, at) => from + at * step);
+    Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => from + index * step);
   return [1, 2, 4, ...every(8, 8, 256), ...every(16, 256, 513)].filter((size) => size <= largest);
 }
 

@@ -117,7 +117,7 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
         : second
           ? `${plural(T, 'token')} × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
           : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS’s workspace`,
-    at: largest,
+    operation: largest,
   };
 }
 

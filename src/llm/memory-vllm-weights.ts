@@ -63,10 +63,10 @@ function matricesOf(
   { weights, loadedIn }: Pick<Storage, 'weights' | 'loadedIn'>,
 ): Matrix[] {
   const matrices = new Map<string, Matrix>();
-  tensors.forEach((t, at) => {
+  tensors.forEach((t, index) => {
     if (t.kind === 'vector') return;
     const name = fused[t.name];
-    const key = name === undefined || t.layer === null ? String(at) : `${t.layer} ${name}`;
+    const key = name === undefined || t.layer === null ? String(index) : `${t.layer} ${name}`;
     const online = loadedIn !== undefined && isQuantizable(t, weights) && onlineSchemes.has(weights.name);
     const elements = t.rows * t.columns * t.count;
     const { bytes, before } = matrices.get(key) ?? { bytes: 0, before: online ? 0 : null };

@@ -169,11 +169,11 @@ describe('the profiling run', () => {
   it('peaks in the MLP, or in the sampler with short batches and a large vocabulary', () => {
     const llama = presetArchitecture('llama-3.1-8b');
     expect(vllmActivationPeak(llama, shape)).toMatchObject({
-      at: 'mlp',
+      operation: 'mlp',
       bytes: 8192 * 2 * 3 * (4096 + 14_336),
     });
     expect(vllmActivationPeak(llama, { ...shape, maxNumBatchedTokens: 512 })).toMatchObject({
-      at: 'sampler',
+      operation: 'sampler',
       bytes: 512 * 2 * 4096 + 256 * 2 * (4096 + 128_256) + 256 * 12 * 126,
     });
   });
@@ -182,7 +182,7 @@ describe('the profiling run', () => {
     const mixtral = presetArchitecture('mixtral-8x7b');
     const secondRunner = onSecondRunner(mixtral, { engineVersion: null });
     const peak = vllmActivationPeak(mixtral, { ...shape, maxNumBatchedTokens: 256, secondRunner });
-    expect(peak).toMatchObject({ at: 'sampler', bytes: 9.7 * 4 * 256 * 32_000 });
+    expect(peak).toMatchObject({ operation: 'sampler', bytes: 9.7 * 4 * 256 * 32_000 });
     const llama = presetArchitecture('llama-3.1-8b');
     const runner = (engineVersion: string) => onSecondRunner(llama, { engineVersion });
     expect([runner('0.9.2'), runner('0.26.0'), runner('1.0.0')]).toEqual([false, true, true]);

@@ -63,12 +63,12 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
       const size = Math.max(512, Math.ceil(bytes / 512) * 512);
       const small = size <= mib;
       const pool = small ? pools.small : pools.large;
-      const at = firstAtLeast(pool, size);
-      let block = pool[at];
+      const entry = firstAtLeast(pool, size);
+      let block = pool[entry];
       const oversize = size >= maxSplitBytes;
       if (block && (oversize ? block.size >= size + 20 * mib : block.size >= maxSplitBytes))
         block = undefined;
-      if (block) pool.splice(at, 1);
+      if (block) pool.splice(entry, 1);
       else {
         const segment = small ? 2 * mib : size < 10 * mib ? 20 * mib : Math.ceil(size / (2 * mib)) * 2 * mib;
         block = { size: segment, address: -reserved - segment, used: true, small, before: null, after: null };

@@ -13,9 +13,9 @@ test('delivers bytes in order and unchanged for any backlog, then calls the end'
       shared.fill(97 + (index % 26), 10, 10 + length);
       sent += shared.toString('latin1', 10, 10 + length);
       queue.put(
-        (bytes, from, to, at) => {
+        (bytes, from, to, ns) => {
           received += bytes.toString('latin1', from, to);
-          stamps.push(at);
+          stamps.push(ns);
         },
         shared,
         10,

@@ -19,32 +19,32 @@ export function arrivals(shape: LoadShape, extent: LoadExtent, random: Random): 
     case 'constant':
       return until(extent, (index) => index / shape.rate_per_s);
     case 'poisson': {
-      let at = 0;
-      return until(extent, () => (at += -Math.log(1 - random()) / shape.rate_per_s));
+      let timeS = 0;
+      return until(extent, () => (timeS += -Math.log(1 - random()) / shape.rate_per_s));
     }
     case 'ramp': {
       const { from_per_s: from, to_per_s: to } = shape;
       const seconds = Number.isFinite(extent.seconds) ? extent.seconds : (2 * extent.requests) / (from + to);
       const slope = (to - from) / seconds;
-      const at = (count: number) =>
+      const arrivalOf = (count: number) =>
         slope === 0 ? count / from : (Math.sqrt(Math.max(0, from ** 2 + 2 * slope * count)) - from) / slope;
       const total = Math.min(extent.requests, Math.ceil(((from + to) / 2) * seconds));
-      return Array.from({ length: total }, (_, index) => at(index));
+      return Array.from({ length: total }, (_, index) => arrivalOf(index));
     }
     case 'trace': {
       const first = shape.arrivals_s[0] ?? 0;
       return shape.arrivals_s
         .slice(0, Number.isFinite(extent.requests) ? extent.requests : undefined)
-        .map((at) => at - first)
-        .filter((at) => at < extent.seconds);
+        .map((timeS) => timeS - first)
+        .filter((timeS) => timeS < extent.seconds);
     }
   }
 }
 
-function until({ requests, seconds }: LoadExtent, at: (index: number) => number): number[] {
+function until({ requests, seconds }: LoadExtent, arrivalOf: (index: number) => number): number[] {
   const times: number[] = [];
   for (let index = 0; index < requests; index++) {
-    const time = at(index);
+    const time = arrivalOf(index);
     if (time >= seconds) break;
     times.push(time);
   }

@@ -37,12 +37,12 @@ export function clientVerdict(
   medianTtftMs: number | null,
 ): ClientVerdict {
   const maxOf = (pick: (thread: ThreadHealth) => number) => Math.max(0, ...threads.map(pick));
-  const at = (share: number) =>
+  const quantile = (share: number) =>
     sendLags[Math.min(sendLags.length - 1, Math.floor(sendLags.length * share))] ?? null;
   const delay = maxOf((thread) => thread.event_loop_delay_p99_ms);
   const busy = maxOf((thread) => thread.event_loop_utilization);
   const allowed = Math.max(clientLimits.least_ms, clientLimits.share_of_ttft * (medianTtftMs ?? 0));
-  const lag = at(0.99);
+  const lag = quantile(0.99);
   const reasons: string[] = [];
   // Starting up keeps a loop busy for a moment, so shorter runs do not count.
   const long = threads.some(({ seconds }) => seconds > 0.3);
@@ -58,7 +58,7 @@ export function clientVerdict(
     reasons.push(`requests were sent ${formatMs(lag)} late at p99, ${formatMs(allowed)} are allowed`);
   return {
     threads: threads.length,
-    send_lag_p50_ms: at(0.5),
+    send_lag_p50_ms: quantile(0.5),
     send_lag_p99_ms: lag,
     event_loop_delay_p99_ms: delay,
     event_loop_delay_max_ms: maxOf((thread) => thread.event_loop_delay_max_ms),

@@ -40,8 +40,8 @@ export function openConnections(origin: Origin): Connections {
       (free) => idle.push({ connection: free, sinceNs: monotonicNs() }),
       (closed) => {
         open.delete(closed);
-        const at = idle.findIndex((entry) => entry.connection === closed);
-        if (at >= 0) idle.splice(at, 1);
+        const index = idle.findIndex((entry) => entry.connection === closed);
+        if (index >= 0) idle.splice(index, 1);
       },
     );
     open.add(connection);

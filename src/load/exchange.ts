@@ -95,8 +95,8 @@ export function exchange(
     if (event.error) fail(event.error.kind, event.error.text);
     if (event.error?.kind === 'too_large') giveUp(atNs);
   });
-  const parse = (bytes: Buffer, from: number, to: number, at: number) => {
-    atNs = at;
+  const parse = (bytes: Buffer, from: number, to: number, timeNs: number) => {
+    atNs = timeNs;
     reader.feed(bytes, from, to);
   };
 
@@ -117,31 +117,31 @@ export function exchange(
 
   const maxBytes = maxAnswerBytes(request.output_tokens);
   let received = 0;
-  function giveUp(at: number): void {
+  function giveUp(timeNs: number): void {
     drop();
-    close(at, () => undefined);
+    close(timeNs, () => undefined);
   }
 
   const drop = connections.send(encode(request), {
-    onSend: (at) => {
-      record.sent_ns = at;
+    onSend: (timeNs) => {
+      record.sent_ns = timeNs;
     },
-    onHead(code, headers, at) {
-      record.first_byte_ns = at;
+    onHead(code, headers, timeNs) {
+      record.first_byte_ns = timeNs;
       status = code;
       streamed = code === 200 && (headers.get('content-type') ?? '').includes('text/event-stream');
     },
-    onBody(bytes, from, to, at) {
+    onBody(bytes, from, to, timeNs) {
       received += to - from;
       if (received > maxBytes) {
         fail('too_large', `The answer is longer than ${formatBytes(maxBytes)}.`);
-        giveUp(at);
-      } else if (streamed) arrivals.put(parse, bytes, from, to, at);
+        giveUp(timeNs);
+      } else if (streamed) arrivals.put(parse, bytes, from, to, timeNs);
       else if (body.length < maxBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));
     },
-    onEnd: (at) => close(at, judgeAnswer),
-    onFailure: (error, at) =>
-      close(at, () => {
+    onEnd: (timeNs) => close(timeNs, judgeAnswer),
+    onFailure: (error, timeNs) =>
+      close(timeNs, () => {
         const answered = record.first_byte_ns !== null;
         fail(failureKind(error, answered, record.sent_ns !== null), failureText(error));
       }),

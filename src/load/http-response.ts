@@ -42,17 +42,17 @@ export function responseReader(listener: ResponseListener) {
   function readHead(bytes: Buffer, from: number, to: number): number {
     const known = head.length;
     head = Buffer.concat([head, bytes.subarray(from, to)]);
-    const at = head.indexOf('\r\n\r\n', Math.max(0, known - 3));
+    const index = head.indexOf('\r\n\r\n', Math.max(0, known - 3));
     const begin = head.subarray(0, 7).toString('latin1');
     if (!'HTTP/1.'.startsWith(begin)) throw new MalformedResponse(`it begins with ${JSON.stringify(begin)}`);
-    if (at < 0) {
+    if (index < 0) {
       if (head.length > maxHeadBytes) throw new MalformedResponse('its head has no end');
       return to;
     }
-    const lines = head.toString('latin1', 0, at).split('\r\n');
+    const lines = head.toString('latin1', 0, index).split('\r\n');
     head = Buffer.alloc(0);
     readFields(lines);
-    return from + at + 4 - known;
+    return from + index + 4 - known;
   }
 
   function readFields([statusLine = '', ...lines]: string[]): void {
@@ -113,36 +113,36 @@ export function responseReader(listener: ResponseListener) {
   return {
     /** @throws MalformedResponse */
     feed(bytes: Buffer, from: number, to: number): void {
-      let at = from;
-      while (at < to) {
+      let offset = from;
+      while (offset < to) {
         switch (state) {
           case 'head':
-            at = readHead(bytes, at, to);
+            offset = readHead(bytes, offset, to);
             break;
           case 'size':
-            readSize(bytes[at++]!);
+            readSize(bytes[offset++]!);
             break;
           case 'extension':
-            if (bytes[at++] === lf) beginChunk();
+            if (bytes[offset++] === lf) beginChunk();
             break;
           case 'chunk_end':
-            if (bytes[at] !== cr && bytes[at] !== lf)
+            if (bytes[offset] !== cr && bytes[offset] !== lf)
               throw new MalformedResponse('a chunk is longer than its stated size');
-            if (bytes[at++] === lf) state = 'size';
+            if (bytes[offset++] === lf) state = 'size';
             break;
           case 'trailer':
-            readTrailer(bytes[at++]!);
+            readTrailer(bytes[offset++]!);
             break;
           case 'close':
-            listener.onBody(bytes, at, to);
-            at = to;
+            listener.onBody(bytes, offset, to);
+            offset = to;
             break;
           case 'length':
           case 'chunk': {
-            const stop = Math.min(to, at + remaining);
-            remaining -= stop - at;
-            const begin = at;
-            at = stop;
+            const stop = Math.min(to, offset + remaining);
+            remaining -= stop - offset;
+            const begin = offset;
+            offset = stop;
             listener.onBody(bytes, begin, stop);
             if (remaining === 0) {
               if (state === 'chunk') state = 'chunk_end';

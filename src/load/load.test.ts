@@ -23,21 +23,21 @@ test('constant, ramp and trace arrivals equal the formulas', () => {
   // 0 → 10 per second over 4 s: N(t) = 1.25 t², so arrival k is at sqrt(k / 1.25), 20 in all.
   const ramp = arrivals({ kind: 'ramp', from_per_s: 0, to_per_s: 10 }, { ...unbounded, seconds: 4 }, none)!;
   expect(ramp).toHaveLength(20);
-  ramp.forEach((at, k) => expect(at).toBeCloseTo(Math.sqrt(k / 1.25), 9));
+  ramp.forEach((seconds, k) => expect(seconds).toBeCloseTo(Math.sqrt(k / 1.25), 9));
   const trace = arrivals({ kind: 'trace', arrivals_s: [7, 7.5, 9] }, { ...unbounded, seconds: 2 }, none);
   expect(trace).toEqual([0, 0.5]);
 });
 
 test('Poisson arrivals have the mean and spread of exponential gaps, and a seed repeats them', () => {
   const shape = { kind: 'poisson', rate_per_s: 50 } as const;
-  const at = arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))!;
-  const gaps = at.slice(1).map((time, index) => time - at[index]!);
+  const times = arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))!;
+  const gaps = times.slice(1).map((time, index) => time - times[index]!);
   const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
   const sd = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / (gaps.length - 1));
   // The standard error of the mean is 1/50/√20000 = 0.00014; four of them.
   expect(Math.abs(mean - 0.02)).toBeLessThan(0.00057);
   expect(Math.abs(sd / mean - 1)).toBeLessThan(0.03);
-  expect(arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))).toEqual(at);
+  expect(arrivals(shape, { ...unbounded, requests: 20_000 }, seededRandom(7))).toEqual(times);
 });
 
 test('reads both trace formats', () => {

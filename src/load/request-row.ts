@@ -19,17 +19,18 @@ export function requestRow(
   count: TokenCounters,
 ): Row<'requests'> {
   const times = tokenTimes(exchange, count.text);
-  const at = (ns: number | null | undefined) => (ns === null || ns === undefined ? null : ns - originNs);
+  const sessionNs = (ns: number | null | undefined) =>
+    ns === null || ns === undefined ? null : ns - originNs;
   return {
     ...keys,
     rank: 0,
     pid: process.pid,
     request_id: `${keys.execution_id ?? ''}-${exchange.index}`,
     scheduled_ns: Math.round(exchange.scheduled_ns - originNs),
-    sent_ns: at(exchange.sent_ns),
-    first_byte_ns: at(exchange.first_byte_ns),
-    first_token_ns: at(exchange.chunk_ns[0]),
-    end_ns: at(exchange.chunk_ns.at(-1)),
+    sent_ns: sessionNs(exchange.sent_ns),
+    first_byte_ns: sessionNs(exchange.first_byte_ns),
+    first_token_ns: sessionNs(exchange.chunk_ns[0]),
+    end_ns: sessionNs(exchange.chunk_ns.at(-1)),
     input_tokens: times.input_tokens,
     output_tokens: times.output_tokens,
     status: exchange.status,

@@ -54,7 +54,7 @@ test('stamps every chunk after the server wrote it', async () => {
 });
 
 function expectAfter(chunks: number[], writes: number[]): void {
-  expect(Math.min(...chunks.map((at, index) => at - writes[index]!))).toBeGreaterThanOrEqual(0);
+  expect(Math.min(...chunks.map((ns, index) => ns - writes[index]!))).toBeGreaterThanOrEqual(0);
 }
 
 test.each([
@@ -188,14 +188,14 @@ test('an open loop does not wait for answers; with one slot the wait counts as l
   const target = testTarget(server, { first_ms: 100, gap_ms: 1 });
   const queued = await run(target, { requests, loop: 'open', concurrency: 1 });
   for (const { exchanges } of [free, queued]) {
-    expect(exchanges.map(({ scheduled_ns: at }) => at).sort((x, y) => x - y)).toEqual(
+    expect(exchanges.map(({ scheduled_ns: ns }) => ns).sort((x, y) => x - y)).toEqual(
       requests.map(({ due_ns }) => exchanges[0]!.scheduled_ns - exchanges[0]!.index * 20e6 + due_ns!),
     );
   }
   // Arrival 4 is due at 80 ms; with one slot it is sent after four answers of 101 ms each.
   const byIndex = queued.exchanges.toSorted((x, y) => x.index - y.index);
   expectAfter(
-    byIndex.slice(1).map(({ sent_ns: at }) => at!),
+    byIndex.slice(1).map(({ sent_ns: ns }) => ns!),
     byIndex.map(({ chunk_ns: chunks }) => chunks.at(-1)!),
   );
   const last = byIndex.at(-1)!;

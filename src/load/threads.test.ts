@@ -74,7 +74,7 @@ test('one or three threads send every request once, twice in one process, and ex
     expect(log).toHaveLength(30);
     for (const { prompt, writes_ns: writes } of log) {
       const exchange = outcome.exchanges[Number(prompt.split(' ')[1])]!;
-      exchange.chunk_ns.forEach((at, index) => expect(at).toBeGreaterThanOrEqual(writes[index]!));
+      exchange.chunk_ns.forEach((ns, index) => expect(ns).toBeGreaterThanOrEqual(writes[index]!));
     }
   }
   expect(workers()).toBe(before);
@@ -82,7 +82,7 @@ test('one or three threads send every request once, twice in one process, and ex
 
 test('users start together in all threads', async () => {
   const outcome = await runLoad(plan(6, 4), 3, quiet, entry);
-  const sent = outcome.exchanges.map(({ scheduled_ns: at }) => at);
+  const sent = outcome.exchanges.map(({ scheduled_ns: ns }) => ns);
   expect(new Set(sent)).toEqual(new Set([outcome.begin_ns]));
 });
 

@@ -95,7 +95,7 @@ function merge(outcomes: PointOutcome[]): LoadOutcome {
   return {
     exchanges: outcomes.flatMap(({ exchanges }) => exchanges).sort((x, y) => x.index - y.index),
     threads: outcomes.map(({ health }) => health),
-    begin_ns: Math.min(...outcomes.map(({ begin_ns: at }) => at)),
-    end_ns: Math.max(...outcomes.map(({ end_ns: at }) => at)),
+    begin_ns: Math.min(...outcomes.map(({ begin_ns: ns }) => ns)),
+    end_ns: Math.max(...outcomes.map(({ end_ns: ns }) => ns)),
   };
 }

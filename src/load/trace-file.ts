@@ -28,11 +28,11 @@ function mooncake(lines: string[], name: string): TracedRequest[] {
     } catch {
       throw unknownTrace(name, index + 1, 'it is not JSON');
     }
-    const at = Number(row.timestamp);
-    if (row.timestamp === undefined || !Number.isFinite(at))
+    const timeS = Number(row.timestamp);
+    if (row.timestamp === undefined || !Number.isFinite(timeS))
       throw unknownTrace(name, index + 1, 'it has no timestamp (ms)');
     return {
-      at_s: at / 1000,
+      at_s: timeS / 1000,
       input_tokens: tokens(row.input_length),
       output_tokens: tokens(row.output_length),
     };
@@ -50,9 +50,9 @@ function azure(lines: string[], name: string): TracedRequest[] {
   if (time < 0) throw unknownTrace(name, 1, 'it names no column TIMESTAMP');
   return lines.slice(1).map((line, index) => {
     const cells = line.split(',');
-    const at = seconds(cells[time] ?? '');
-    if (at === null) throw unknownTrace(name, index + 2, `"${cells[time]?.slice(0, 60)}" is not a time`);
-    return { at_s: at, input_tokens: tokens(cells[input]), output_tokens: tokens(cells[output]) };
+    const timeS = seconds(cells[time] ?? '');
+    if (timeS === null) throw unknownTrace(name, index + 2, `"${cells[time]?.slice(0, 60)}" is not a time`);
+    return { at_s: timeS, input_tokens: tokens(cells[input]), output_tokens: tokens(cells[output]) };
   });
 }
 
@@ -61,8 +61,8 @@ function seconds(cell: string): number | null {
   if (cell.trim() !== '' && Number.isFinite(Number(cell))) return Number(cell);
   const [, whole, fraction] = /^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?/.exec(cell.trim()) ?? [];
   if (whole === undefined) return null;
-  const at = Date.parse(`${whole.replace(' ', 'T')}Z`);
-  return Number.isNaN(at) ? null : at / 1000 + Number(`0${fraction ?? ''}`);
+  const timeMs = Date.parse(`${whole.replace(' ', 'T')}Z`);
+  return Number.isNaN(timeMs) ? null : timeMs / 1000 + Number(`0${fraction ?? ''}`);
 }
 
 function tokens(value: unknown): number | null {

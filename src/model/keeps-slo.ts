@@ -13,8 +13,8 @@ type TimedRequest = Pick<
 export function keepsSlo(row: TimedRequest, slo: Slo, open: boolean): boolean {
   const within = (ns: number | null, ms: number | null) => ms === null || (ns !== null && ns / 1e6 <= ms);
   const from = open ? row.scheduled_ns : row.sent_ns;
-  const since = (at: number | null | undefined) =>
-    (at ?? null) === null || (from ?? null) === null ? null : at! - from!;
+  const since = (ns: number | null | undefined) =>
+    (ns ?? null) === null || (from ?? null) === null ? null : ns! - from!;
   const tpot = row.tpot_ns ?? (row.output_tokens === 1 ? 0 : null);
   return (
     row.status === 'ok' &&

@@ -6,11 +6,11 @@ test('runs at most as many items at a time as there are lanes, and every item on
   let running = 0;
   let maxRunning = 0;
   const done: number[] = [];
-  await inLanes([5, 6, 7, 8, 9], 2, async (item, at) => {
+  await inLanes([5, 6, 7, 8, 9], 2, async (item, index) => {
     maxRunning = Math.max(maxRunning, ++running);
     await sleep(1);
     running--;
-    done[at] = item;
+    done[index] = item;
   });
   expect([maxRunning, done]).toEqual([2, [5, 6, 7, 8, 9]]);
 });

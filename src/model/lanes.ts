@@ -2,14 +2,14 @@
 export async function inLanes<T>(
   items: readonly T[],
   lanes: number,
-  work: (item: T, at: number) => Promise<void>,
+  work: (item: T, index: number) => Promise<void>,
 ): Promise<void> {
   const remaining = items.entries();
   let failed = false;
   const lane = async () => {
-    for (const [at, item] of remaining) {
+    for (const [index, item] of remaining) {
       if (failed) return;
-      await work(item, at).catch((error: unknown) => {
+      await work(item, index).catch((error: unknown) => {
         failed = true;
         throw error;
       });

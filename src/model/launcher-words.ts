@@ -64,9 +64,9 @@ export function launcherWords(
 
 /** The words of a command line before the program that takes these last words, without interpreters of scripts. */
 function wordsBefore(words: readonly string[], commandWords: readonly string[]): string[] {
-  const at = words.length - commandWords.length;
-  if (at < 2 || !commandWords.every((word, i) => words[at + i] === word)) return [];
-  const withoutNode = basename(words[at - 2]!) === 'node' ? at - 2 : at - 1;
+  const start = words.length - commandWords.length;
+  if (start < 2 || !commandWords.every((word, i) => words[start + i] === word)) return [];
+  const withoutNode = basename(words[start - 2]!) === 'node' ? start - 2 : start - 1;
   const before = words.slice(0, withoutNode);
   const [first = '', second = ''] = before;
   const script = /^python[\d.]*$/.test(basename(first)) && second.startsWith('/') ? before.slice(1) : before;

@@ -129,13 +129,13 @@ function withoutAssignments(text: string): string {
   let result = '';
   let copied = 0;
   for (const match of text.matchAll(assignedName)) {
-    const at = match.index + match[0].length;
+    const valueStart = match.index + match[0].length;
     if (match.index < copied || !isSecretName(match[1]!)) continue;
-    assignedValue.lastIndex = at;
+    assignedValue.lastIndex = valueStart;
     const value = assignedValue.exec(text)?.[0];
     if (value === undefined) continue;
-    result += text.slice(copied, at) + redacted;
-    copied = at + value.length;
+    result += text.slice(copied, valueStart) + redacted;
+    copied = valueStart + value.length;
   }
   return result + text.slice(copied);
 }

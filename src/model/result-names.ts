@@ -1,6 +1,6 @@
 /** 20261121-093012 in UTC, as in session ids. */
-export function stampOf(at: Date): string {
-  return at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+export function stampOf(time: Date): string {
+  return time.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
 }
 
 /**

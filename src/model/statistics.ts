@@ -18,9 +18,9 @@ export function standardDeviation(values: ArrayLike<number>): number {
 
 /** Linear interpolation between order statistics (type 7, as in numpy and DuckDB's quantile_cont). `sorted` is ascending and not empty. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
-  const at = (sorted.length - 1) * share;
-  const low = sorted[Math.floor(at)]!;
-  return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
+  const position = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(position)]!;
+  return low + (sorted[Math.ceil(position)]! - low) * (position - Math.floor(position));
 }
 
 /** Median of values in any order. */

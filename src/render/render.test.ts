@@ -58,10 +58,10 @@ test('a table names the columns that do not fit', () => {
 });
 
 test('a page hides only as many columns of a wide table as necessary, the least important first', () => {
-  const columns = Array.from({ length: 9 }, (_, at) => ({
-    id: `c${at}`,
-    head: `head${at}`,
-    ...(at > 4 && { drop: 9 - at }),
+  const columns = Array.from({ length: 9 }, (_, index) => ({
+    id: `c${index}`,
+    head: `head${index}`,
+    ...(index > 4 && { drop: 9 - index }),
   }));
   const wide: Table = { t: 'table', title: 'wide', columns, rows: [{ cells: columns.map(({ id }) => id) }] };
   const html = pageOfView(view([wide]), { clientScript: '' });

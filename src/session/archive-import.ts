@@ -181,7 +181,7 @@ function createFile(folder: string, place: string, keep: boolean): UnpackedFile 
     write(chunk) {
       hash.update(chunk);
       if (keep) buffers.push(chunk);
-      for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
+      for (let offset = 0; offset < chunk.length;) offset += writeSync(descriptor, chunk, offset);
     },
     close() {
       fsyncSync(descriptor);

@@ -54,13 +54,13 @@ test('the Parquet files are standard: another DuckDB reads columns, types, nulls
   const { folder } = await writer.finish(summary);
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const read = async (sql: string) => (await connection.runAndReadAll(sql)).getRowObjectsJS();
-  const at = (table: string, capture: string) => `'${folder}/tables/${table}/${capture}.parquet'`;
+  const path = (table: string, capture: string) => `'${folder}/tables/${table}/${capture}.parquet'`;
 
-  const described = await read(`DESCRIBE SELECT * FROM ${at('kernels', 'c0')}`);
+  const described = await read(`DESCRIBE SELECT * FROM ${path('kernels', 'c0')}`);
   expect(Object.fromEntries(described.map((row) => [row['column_name'], row['column_type']]))).toEqual(
     Object.fromEntries(Object.entries(tables.kernels.columns).map(([name, { type }]) => [name, type])),
   );
-  const first = await read(`SELECT * FROM ${at('kernels', 'c0')} LIMIT 2`);
+  const first = await read(`SELECT * FROM ${path('kernels', 'c0')} LIMIT 2`);
   expect(first[0]).toMatchObject({
     capture_id: 'c0',
     execution_id: 'e',
@@ -72,13 +72,15 @@ test('the Parquet files are standard: another DuckDB reads columns, types, nulls
   expect(first[1]?.['name']).toBe('a\u2400b “ü” \u{1F600}');
   expect(
     await read(
-      `SELECT count(*) AS n, sum(start_ns) AS total, count(registers) AS set_registers FROM ${at('kernels', 'c1')}`,
+      `SELECT count(*) AS n, sum(start_ns) AS total, count(registers) AS set_registers FROM ${path('kernels', 'c1')}`,
     ),
   ).toEqual([{ n: 2500n, total: 2500n * 9007199254740991n - 6250000n, set_registers: 0n }]);
-  expect(await read(`SELECT start_ns, warmup, kind, parent_id FROM ${at('stages', 'c0')}`)).toEqual([
+  expect(await read(`SELECT start_ns, warmup, kind, parent_id FROM ${path('stages', 'c0')}`)).toEqual([
     { start_ns: 1n, warmup: true, kind: '', parent_id: null },
   ]);
-  const compression = await read(`SELECT DISTINCT compression FROM parquet_metadata(${at('kernels', 'c0')})`);
+  const compression = await read(
+    `SELECT DISTINCT compression FROM parquet_metadata(${path('kernels', 'c0')})`,
+  );
   expect(compression).toEqual([{ compression: 'ZSTD' }]);
 });
 

@@ -32,11 +32,11 @@ export async function tagSession(
 export async function noteSession(
   session: SessionFolder,
   text: string,
-  at: Date = new Date(),
+  time: Date = new Date(),
 ): Promise<UserData> {
   return changeUser(session.folder, (user) => ({
     ...user,
-    notes: [...user.notes, { at: at.toISOString(), text }],
+    notes: [...user.notes, { at: time.toISOString(), text }],
   }));
 }
 

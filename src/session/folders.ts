@@ -19,8 +19,8 @@ export const sessionFolders = (...homes: Home[]): SessionFolder[] =>
   homes
     .flatMap(foldersOf)
     // The time of an archive's session is that of its import, when its manifest was written.
-    .map(({ id, folder }) => ({ id, folder, at: manifestWrittenMs(folder) }))
-    .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+    .map(({ id, folder }) => ({ id, folder, writtenMs: manifestWrittenMs(folder) }))
+    .sort((a, b) => a.writtenMs - b.writtenMs || (a.id < b.id ? -1 : 1))
     .map(({ id, folder }) => ({ id, folder }));
 
 function foldersOf(home: Home): SessionFolder[] {

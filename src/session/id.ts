@@ -20,8 +20,8 @@ export function slugOf(label: string): string {
  * An id that sorts by time: 20261120-221503-llama-24m (UTC, seconds). `attempt` 2 and up distinguishes sessions of the same second and
  * label: …-2.
  */
-export function sessionId(at: Date, label: string, attempt = 1): string {
-  const stamp = at
+export function sessionId(time: Date, label: string, attempt = 1): string {
+  const stamp = time
     .toISOString()
     .replaceAll(/[-:]|\.\d+Z$/g, '')
     .replace('T', '-');

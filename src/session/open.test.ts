@@ -31,8 +31,8 @@ beforeEach(async () => {
 /** Flips one bit in the middle of a file, keeping its size. */
 function flip(path: string): void {
   const bytes = readFileSync(path);
-  const at = Math.floor(bytes.length / 2);
-  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  const middle = Math.floor(bytes.length / 2);
+  bytes[middle] = (bytes[middle] ?? 0) ^ 1;
   writeFileSync(path, bytes);
 }
 

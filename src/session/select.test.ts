@@ -23,8 +23,8 @@ test.each([
 });
 
 test('ids sort by time', () => {
-  const at = (iso: string) => sessionId(new Date(iso), 'x');
-  const ids = [at('2026-09-30T23:59:59Z'), at('2026-10-01T00:00:00Z'), at('2027-01-01T00:00:00.999Z')];
+  const idAt = (iso: string) => sessionId(new Date(iso), 'x');
+  const ids = [idAt('2026-09-30T23:59:59Z'), idAt('2026-10-01T00:00:00Z'), idAt('2027-01-01T00:00:00.999Z')];
   expect([...ids].sort()).toEqual(ids);
   expect(ids[2]).toBe('20270101-000000-x');
   expect(sessionId(new Date('2026-11-20T22:15:03Z'), 'llama-24m', 2)).toBe('20261120-221503-llama-24m-2');
@@ -73,9 +73,9 @@ test('selects by id, unique prefix, name, @last and @last~n; otherwise suggests 
 
 test('@last of a command for one kind of session counts only that kind; a damaged session is not skipped', async () => {
   const home = testHome();
-  const make = async (day: number, label: string, at: number) => {
+  const make = async (day: number, label: string, writtenMs: number) => {
     const made = await keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
-    utimesSync(join(made.folder, 'session.json'), at, at);
+    utimesSync(join(made.folder, 'session.json'), writtenMs, writtenMs);
     return made;
   };
   const first = await make(1, 'first', 1000);

@@ -102,13 +102,13 @@ export async function openSessionFiles(
       try {
         const written = await staging.writeParquet(forgotten);
         const digests: Digest[] = [];
-        await inLanes(written, filesAtOnce, async ({ path, digest: known }, at) => {
-          digests[at] = known ?? (await digestFile(join(folder, path)));
+        await inLanes(written, filesAtOnce, async ({ path, digest: known }, index) => {
+          digests[index] = known ?? (await digestFile(join(folder, path)));
           await flushToDisk(join(folder, path));
         });
         const tables: Record<string, TableFile[]> = {};
-        for (const [at, { table, path, capture_id, rows }] of written.entries())
-          (tables[table] ??= []).push({ path, ...digests[at]!, capture_id, rows });
+        for (const [index, { table, path, capture_id, rows }] of written.entries())
+          (tables[table] ??= []).push({ path, ...digests[index]!, capture_id, rows });
         for (const table of Object.keys(tables)) await flushToDisk(join(folder, 'tables', table));
         await staging.close();
         for (const { path } of staging.workbench.kept())

@@ -52,9 +52,9 @@ test.each([
     const { connection, close } = await openDatabase();
     try {
       const files = names.map((name) => join(home, `${name}.parquet`));
-      for (const [at, file] of files.entries()) {
-        const columns = at === 1 ? more : '';
-        const rows = rowsOf(captures[at]!, 10 * at).replace('SELECT ', `SELECT ${columns}`);
+      for (const [index, file] of files.entries()) {
+        const columns = index === 1 ? more : '';
+        const rows = rowsOf(captures[index]!, 10 * index).replace('SELECT ', `SELECT ${columns}`);
         await connection.run(`COPY (${rows}) TO ${quote(file)} (FORMAT parquet)`);
       }
       await createViews(connection, [{ id: 's', files: { api_calls: files } }], { withSessionId: false });

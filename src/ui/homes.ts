@@ -20,11 +20,11 @@ export class Homes {
 
   list(): KeyedSession[] {
     return listedPrograms(...this.all).map((listedProgram) => {
-      const at = this.indexOf(listedProgram.folder);
+      const index = this.indexOf(listedProgram.folder);
       return {
         ...listedProgram,
-        key: keyOf(listedProgram.listed.id, at),
-        home: this.all.length > 1 ? this.all[at]!.root : null,
+        key: keyOf(listedProgram.listed.id, index),
+        home: this.all.length > 1 ? this.all[index]!.root : null,
       };
     });
   }

@@ -43,7 +43,7 @@ test('requests in flight at once get separate rows, and each takes the first fre
 });
 
 test('a later page includes requests still in flight, and counts requests without an end', () => {
-  const many = Array.from({ length: ganttRequests }, (_, at) => request(at, at / 10));
+  const many = Array.from({ length: ganttRequests }, (_, index) => request(index, index / 10));
   const next = ganttRequests / 10;
   const requests = [...many, request(1000, next), request(1001, next, { e2e_ms: null, status: 'timeout' })];
   const { chart, before, endless, drawn, start_s } = requestGantt(requests, ganttRequests)!;

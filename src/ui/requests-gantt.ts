@@ -66,9 +66,9 @@ export function requestGantt(
     const next = free.findIndex((since) => since <= begin);
     const row = next === -1 ? free.length : next;
     free[row] = endOf(request);
-    for (const { part, from: at, to } of partsOf(request)) {
-      if (to <= at) continue;
-      spans.push([row, (at - start_s) * 1e9, (to - at) * 1e9, kinds.length]);
+    for (const { part, from: fromS, to } of partsOf(request)) {
+      if (to <= fromS) continue;
+      spans.push([row, (fromS - start_s) * 1e9, (to - fromS) * 1e9, kinds.length]);
       kinds.push({
         label: part === 'failed' ? (request.status ?? '') : '',
         color: parts[part].color,

@@ -198,15 +198,15 @@ function seriesOf(
   timed: boolean,
   columns: number | null,
 ): Series[] {
-  const at = (request: TimedRequest, index: number): number => (timed ? request.sent_s! : index);
-  const width = requests.reduce((most, request, index) => Math.max(most, at(request, index)), 0) || 1;
+  const xOf = (request: TimedRequest, index: number): number => (timed ? request.sent_s! : index);
+  const width = requests.reduce((most, request, index) => Math.max(most, xOf(request, index)), 0) || 1;
   const height = requests.reduce((most, request) => Math.max(most, request[id] ?? 0), 0) || 1;
   const points = (matches: (request: TimedRequest) => boolean): Point[] => {
     const highest = new Map<string, Point>();
     for (const [index, request] of requests.entries()) {
       const y = request[id];
       if (!matches(request) || y === null) continue;
-      const x = at(request, index);
+      const x = xOf(request, index);
       const cell =
         columns === null
           ? String(index)

@@ -134,7 +134,7 @@ const SessionRow: FC<{ session: KeyedSession; trends: Trends }> = ({ session, tr
           <span class="trend">
             <Sparkline
               {...trend}
-              label={`${safeText(figure.name)}: ${trend.values.map((value) => formatQuantity(value, figure.unit)).join(', ')}; this is number ${trend.at + 1}`}
+              label={`${safeText(figure.name)}: ${trend.values.map((value) => formatQuantity(value, figure.unit)).join(', ')}; this is number ${trend.index + 1}`}
             />{' '}
             {trend.change !== null && formatSigned(trend.change, 'ratio', 2)}
           </span>
@@ -158,13 +158,17 @@ const width = 72;
 const height = 20;
 
 /** A sparkline from zero up, so that a small change looks small. */
-const Sparkline: FC<{ values: readonly number[]; at: number; label: string }> = ({ values, at, label }) => {
+const Sparkline: FC<{ values: readonly number[]; index: number; label: string }> = ({
+  values,
+  index: current,
+  label,
+}) => {
   const max = Math.max(...values);
   const place = (index: number): [x: number, y: number] => [
     3 + ((width - 6) * index) / (values.length - 1),
     height - 3 - (max > 0 ? ((height - 6) * values[index]!) / max : 0),
   ];
-  const [x, y] = place(at);
+  const [x, y] = place(current);
   return (
     <svg class="sparkline" width={width} height={height} role="img" aria-label={label}>
       <title>{label}</title>

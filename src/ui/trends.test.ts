@@ -21,7 +21,7 @@ function session(id: string, value: number | null, setup: Record<string, unknown
 const trends = (...sessions: ListedProgram[]) =>
   Object.fromEntries(
     [...trendsOf(sessions, ({ hardware }) => hardware['gpu_name'] as string)].map(
-      ([{ listed }, { at, values, change }]) => [listed.id, [at, values, change]],
+      ([{ listed }, { index, values, change }]) => [listed.id, [index, values, change]],
     ),
   );
 

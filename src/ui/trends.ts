@@ -4,7 +4,7 @@ import type { ListedProgram } from '../session/list.js';
 interface Trend {
   values: number[];
   /** Index of the session in `values`. */
-  at: number;
+  index: number;
   /** Relative change from the session before; null for the first. */
   change: number | null;
 }
@@ -38,9 +38,9 @@ export function trendsOf<T extends ListedProgram>(
     if (group.length < 2) continue;
     const ordered = group.toSorted((a, b) => started(a).localeCompare(started(b), 'en'));
     const values = ordered.map(({ figure }) => figure!.value);
-    for (const [at, program] of ordered.entries()) {
-      const before = at === 0 ? 0 : values[at - 1]!;
-      trends.set(program, { values, at, change: before > 0 ? values[at]! / before - 1 : null });
+    for (const [index, program] of ordered.entries()) {
+      const before = index === 0 ? 0 : values[index - 1]!;
+      trends.set(program, { values, index, change: before > 0 ? values[index]! / before - 1 : null });
     }
   }
   return trends;

@@ -45,7 +45,7 @@ function proportional({ points }: Series, sizes: readonly number[]): Series[] {
       color: 'muted',
       dash: 'dashed',
       style: 'guide',
-      points: sizes.map((size, at) => [at, (y! * size) / sizes[x]!]),
+      points: sizes.map((size, index) => [index, (y! * size) / sizes[x]!]),
     },
   ];
 }
@@ -84,7 +84,7 @@ const fittedMetric = {
 /** A fitted dependence: means with their intervals as symbols, the fit as a line. */
 export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
   const fits = fitsOf(data, id);
-  const reach = Math.max(0, ...fits.flatMap(({ fit }) => fit.at.map(({ x }) => x)));
+  const reach = Math.max(0, ...fits.flatMap(({ fit }) => fit.points.map(({ x }) => x)));
   const { x = '', unit = 'ms' } = fits[0]?.fit ?? {};
   return {
     form: 'lines',
@@ -94,8 +94,8 @@ export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
         unit,
         series: fits.flatMap(({ label, fit }, index): Series[] => {
           const { color, symbol, dash } = lineMark(index);
-          const fitted = (at: number): number =>
-            fit.coefficients.reduce((sum, coefficient, power) => sum + coefficient * at ** power, 0);
+          const fitted = (size: number): number =>
+            fit.coefficients.reduce((sum, coefficient, power) => sum + coefficient * size ** power, 0);
           return [
             {
               name: `${label}, fitted`,
@@ -103,8 +103,8 @@ export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
               dash,
               style: 'guide',
               points: Array.from({ length: samples + 1 }, (_, i) => {
-                const at = (reach * i) / samples;
-                return [at, fitted(at)];
+                const size = (reach * i) / samples;
+                return [size, fitted(size)];
               }),
             },
             { name: label, color, symbol, dash, style: 'dots', points: measuredPoints(data, label, fit) },
@@ -119,7 +119,7 @@ export function fitLines(data: BenchResult, id: BenchFit['id']): LinesChart {
 function measuredPoints({ variants }: BenchResult, label: string, fit: BenchFit): Point[] {
   const points = variants.find((variant) => variant.label === label)?.points ?? [];
   const means = points.map(({ latency }) => meanOf(latency[fittedMetric[fit.id]]));
-  return fit.at.map(({ x, measured, fitted }) => {
+  return fit.points.map(({ x, measured, fitted }) => {
     const mean = means.find(({ value }) => value === measured);
     return [
       x,

@@ -84,12 +84,12 @@ export function batchChart(
         series: lines.map(({ name, points }, index) => ({
           name,
           ...lineMark(index),
-          points: sizes.map((size, at): Point => {
+          points: sizes.map((size, position): Point => {
             const point = points.find(({ batch_size }) => batch_size === size);
             const shown = point && figureOf(point);
             return shown && shown.value !== null
-              ? [at, shown.value, { ci95: shown.ci95 ?? null, notes: [shown.source] }]
-              : [at, null];
+              ? [position, shown.value, { ci95: shown.ci95 ?? null, notes: [shown.source] }]
+              : [position, null];
           }),
         })),
       },
@@ -177,14 +177,14 @@ export interface Box {
 export function boxOf(values: readonly number[]): Box | null {
   if (values.length < 4) return null;
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number => {
+  const quantile = (share: number): number => {
     const place = (sorted.length - 1) * share;
     const low = sorted[Math.floor(place)] ?? 0;
     return low + ((sorted[Math.ceil(place)] ?? low) - low) * (place % 1);
   };
-  const [q1, q3] = [at(0.25), at(0.75)];
+  const [q1, q3] = [quantile(0.25), quantile(0.75)];
   const reach = 1.5 * (q3 - q1);
-  return { q1, median: at(0.5), q3, low: q1 - reach, high: q3 + reach };
+  return { q1, median: quantile(0.5), q3, low: q1 - reach, high: q3 + reach };
 }
 
 export interface SpreadRow {

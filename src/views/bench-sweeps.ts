@@ -173,13 +173,13 @@ function slopeMayBeZero({ coefficients, coefficients_ci95: intervals }: BenchFit
 }
 
 function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[], several: boolean): Block {
-  const points = fits.flatMap(({ label, fit }) => fit.at.map((at) => ({ label, at })));
+  const points = fits.flatMap(({ label, fit }) => fit.points.map((point) => ({ label, point })));
   type Point = (typeof points)[number];
   const ms = (name: 'measured' | 'fitted'): ColumnOf<Point> => ({
     id: `${name}_ms`,
     head: name,
     numeric: true,
-    cell: ({ at }) => ({ n: at[name], unit: 'ms' }),
+    cell: ({ point }) => ({ n: point[name], unit: 'ms' }),
   });
   return {
     t: 'chart',
@@ -192,14 +192,14 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
       'Measured and fitted',
       [
         ...(several ? [{ id: 'variant', head: 'variant', cell: ({ label }: Point) => label }] : []),
-        { id: 'x', head: fits[0]!.fit.x, numeric: true, cell: ({ at }) => ({ n: at.x, unit: '' }) },
+        { id: 'x', head: fits[0]!.fit.x, numeric: true, cell: ({ point }) => ({ n: point.x, unit: '' }) },
         ms('measured'),
         ms('fitted'),
         {
           id: 'difference_share',
           head: 'error',
           numeric: true,
-          cell: ({ at }) => ({ n: at.fitted / at.measured - 1, unit: 'ratio' }),
+          cell: ({ point }) => ({ n: point.fitted / point.measured - 1, unit: 'ratio' }),
         },
       ],
       points,

@@ -163,12 +163,15 @@ const severities: readonly Issue['severity'][] = ['error', 'warning', 'info'];
 export function flags({ variants }: BenchResult): Issue[] {
   const all = variants.flatMap(({ label, flags: variantFlags, points }) => {
     const prefix = variants.length > 1 ? `${label}: ` : '';
-    const at = (point: string | null) => (flag: (typeof variantFlags)[number]) => ({
+    const scoped = (point: string | null) => (flag: (typeof variantFlags)[number]) => ({
       prefix,
-      at: point === null ? null : pointLabel(point),
+      scope: point === null ? null : pointLabel(point),
       issue: { ...flag, severity: flag.severity === 'good' ? ('info' as const) : flag.severity },
     });
-    return [...variantFlags.map(at(null)), ...points.flatMap(({ point, flags }) => flags.map(at(point)))];
+    return [
+      ...variantFlags.map(scoped(null)),
+      ...points.flatMap(({ point, flags }) => flags.map(scoped(point))),
+    ];
   });
   return issuesAt(all).toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
 }

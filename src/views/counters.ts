@@ -43,8 +43,8 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
 /** Phases in display order; loading and warm-up follow. */
 const stageOrder = ['decode', 'prefill', 'mixed', 'sampling', 'decode and prefill'];
 const place = ({ stage }: KernelCounters): number => {
-  const at = stageOrder.indexOf(stage ?? '');
-  return at === -1 ? stageOrder.length + (stage === null ? 1 : 0) : at;
+  const index = stageOrder.indexOf(stage ?? '');
+  return index === -1 ? stageOrder.length + (stage === null ? 1 : 0) : index;
 };
 /** By phase, and within a phase by time (the order of the document). */
 const byStage = (kernels: readonly KernelCounters[]): KernelCounters[] =>

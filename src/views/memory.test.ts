@@ -185,8 +185,8 @@ test('stacked components sum to reserved memory; marks are on the line of their 
   const drawn = series(stackChart(made.data, 1));
   const stack = drawn.filter((one) => one.stack === 'held');
   expect(stack.map(({ name }) => name)).toEqual(['weights', 'KV cache', 'activations', 'allocator reserve']);
-  const at = (index: number) => stack.reduce((sum, { data }) => sum + data[index]!.value[1], 0);
-  expect([at(0), at(1), at(2), at(3)]).toEqual([0, 7.5, 9, 10]);
+  const sumAt = (index: number) => stack.reduce((sum, { data }) => sum + data[index]!.value[1], 0);
+  expect([sumAt(0), sumAt(1), sumAt(2), sumAt(3)]).toEqual([0, 7.5, 9, 10]);
   const marks = drawn.find(({ type }) => type === 'scatter')!.data;
   expect(marks.map(({ value }) => value)).toEqual([
     [0, 0.5],

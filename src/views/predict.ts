@@ -253,7 +253,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
           cell: ({ median_error: n }) => ({ n, unit: 'ratio' }),
         },
         { id: 'worst_error', head: 'worst', ...number, cell: ({ worst_error: n }) => ({ n, unit: 'ratio' }) },
-        { id: 'worst_case', head: 'at', wraps: true, cell: ({ worst_case: at }) => at },
+        { id: 'worst_case', head: 'at', wraps: true, cell: ({ worst_case: worstCase }) => worstCase },
       ],
       table.validation,
     ),

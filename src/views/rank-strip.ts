@@ -28,22 +28,22 @@ type StepPlace = (rank: number, steps: RankSteps['steps'][number]) => string | u
 
 /** Chart of ranks × steps: a rank that others wait for is a dark row. */
 export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undefined): Block {
-  const columns = rankSteps.steps.map((_, at) => {
-    const times = rankSteps.ranks.flatMap(({ ms }) => ms[at] ?? []);
+  const columns = rankSteps.steps.map((_, index) => {
+    const times = rankSteps.ranks.flatMap(({ ms }) => ms[index] ?? []);
     return times.length === 0 ? null : median(times);
   });
   const aboveMedian = rankSteps.ranks.map(({ ms }) =>
-    ms.map((stepMs, at) => (stepMs === null || !columns[at] ? null : stepMs / columns[at] - 1)),
+    ms.map((stepMs, index) => (stepMs === null || !columns[index] ? null : stepMs / columns[index] - 1)),
   );
   const names = rankSteps.steps.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`));
-  const most = rankSteps.steps.map((_, at) =>
-    Math.max(...aboveMedian.map((excess) => excess[at] ?? -Infinity)),
+  const most = rankSteps.steps.map((_, index) =>
+    Math.max(...aboveMedian.map((excess) => excess[index] ?? -Infinity)),
   );
   const rows = rankSteps.ranks.map(({ rank, ms }, nth): RankRow => {
     const shares = aboveMedian[nth]!;
     const known = ms.filter((stepMs) => stepMs !== null);
     const top = shares.reduce<number | null>(
-      (best, share, at) => (share !== null && (best === null || share > shares[best]!) ? at : best),
+      (best, share, index) => (share !== null && (best === null || share > shares[best]!) ? index : best),
       null,
     );
     return {
@@ -51,7 +51,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
       mean_ms: known.length === 0 ? null : known.reduce((sum, stepMs) => sum + stepMs, 0) / known.length,
       aboveMedian: top === null ? null : shares[top]!,
       step: top === null ? null : stepText(placeOf(rank, rankSteps.steps[top]!), names[top]!),
-      slowest: shares.filter((share, at) => share !== null && share > 0 && share === most[at]).length,
+      slowest: shares.filter((share, index) => share !== null && share > 0 && share === most[index]).length,
       known: known.length,
     };
   });
@@ -72,14 +72,14 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
       // The first rank is the top row.
       y: { name: 'rank', values: rankSteps.ranks.map(({ rank }) => `${rank}`).toReversed() },
       cells: rankSteps.ranks.flatMap(({ rank, ms }, nth) =>
-        ms.map((stepMs, at) => {
-          const share = aboveMedian[nth]![at]!;
+        ms.map((stepMs, index) => {
+          const share = aboveMedian[nth]![index]!;
           return {
-            x: at,
+            x: index,
             y: rankSteps.ranks.length - 1 - nth,
             shade: share === null ? null : Math.min(1, Math.max(0, share / strongest)),
             lines: [stepMs === null ? 'no such step' : { n: stepMs, unit: 'ms' }],
-            notes: [`rank ${rank}, step ${names[at]}`],
+            notes: [`rank ${rank}, step ${names[index]}`],
           };
         }),
       ),

@@ -25,7 +25,10 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
     const series = drawn.map(({ id, name }, index): Series => ({
       name,
       ...lineMark(index),
-      points: loads.map(({ point }, at): Point => [at, ourStatistic(point, metric, id)?.value ?? null]),
+      points: loads.map(({ point }, position): Point => [
+        position,
+        ourStatistic(point, metric, id)?.value ?? null,
+      ]),
     }));
     const known = series.filter((line) => line.points.filter(([, y]) => y !== null).length > 1);
     if (known.length === 0) return [];

@@ -99,11 +99,11 @@ export function latencyChart(data: ServingResult, metric: LatencyId): LinesChart
   const series = drawnPercentiles.map((percentile, index) => ({
     name: percentile,
     ...lineMark(index),
-    points: points.map(({ latency: { [metric]: spread }, client }, at): Point => {
-      if ('value' in spread) return [at, null];
+    points: points.map(({ latency: { [metric]: spread }, client }, position): Point => {
+      if ('value' in spread) return [position, null];
       const late = client.bound ? ['client-bound: the client was too slow for this load'] : [];
       const mean = ['mean ', { n: spread.mean, unit: 'ms' }, ', n = ', { count: spread.n }];
-      return [at, spread[percentile], { notes: [mean, ...late] }];
+      return [position, spread[percentile], { notes: [mean, ...late] }];
     }),
   }));
   const top = Math.max(0, ...series.flatMap((line) => line.points.map(([, y]) => y ?? 0)));
@@ -123,9 +123,11 @@ export function rateChart(data: ServingResult, part: RatePart): LinesChart {
     series: knownRates(data, part).map(({ name, figure: figureOf }, index) => ({
       name,
       ...lineMark(index),
-      points: points.map((point, at): Point => {
+      points: points.map((point, position): Point => {
         const figure = figureOf(point);
-        return figure.value === null ? [at, null] : [at, figure.value, { ci95: figure.ci95 ?? null }];
+        return figure.value === null
+          ? [position, null]
+          : [position, figure.value, { ci95: figure.ci95 ?? null }];
       }),
     })),
   });

@@ -14,9 +14,9 @@ import { random } from './test-operators.js';
 const launches = 3;
 const perLaunch = 5;
 const type7 = (sorted: number[], share: number): number => {
-  const at = (sorted.length - 1) * share;
-  const low = sorted[Math.floor(at)] ?? 0;
-  return low + ((sorted[Math.ceil(at)] ?? low) - low) * (at - Math.floor(at));
+  const position = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(position)] ?? 0;
+  return low + ((sorted[Math.ceil(position)] ?? low) - low) * (position - Math.floor(position));
 };
 
 /** A distribution of these values over `launches` of equal size. */
@@ -198,11 +198,11 @@ function variantOf(
     n: pointShapes.length,
     r2: 0.9991,
     rms_error: 0.013,
-    at: pointShapes.map((shape) => {
-      const at = id === 'prompt' ? shape.input : shape.output;
+    points: pointShapes.map((shape) => {
+      const size = id === 'prompt' ? shape.input : shape.output;
       const { latency } = points[shapes.indexOf(shape)]!;
       const { mean } = (id === 'prompt' ? latency.ttft_ms : latency.e2e_ms) as BenchSpread;
-      return { x: at, measured: mean, fitted: coefficients.reduce((sum, c, i) => sum + c * at ** i, 0) };
+      return { x: size, measured: mean, fitted: coefficients.reduce((sum, c, i) => sum + c * size ** i, 0) };
     }),
   });
   const sequences = shapes.filter(({ parts }) => parts.includes('sequence'));

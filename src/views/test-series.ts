@@ -55,7 +55,7 @@ export function memory(): MemoryResult {
     { label: 'timed repeats', start_ms: 1710, end_ms: 4010 },
     { label: 'profiled', start_ms: 4060, end_ms: 4900 },
   ];
-  const at = (t: number): number => {
+  const valueAt = (t: number): number => {
     if (t < 120) return 61;
     if (t < 610) return 61 + ((t - 120) / 490) * 118;
     if (t < 1710) return 198 + ((t - 610) / 1100) * 9;
@@ -63,7 +63,7 @@ export function memory(): MemoryResult {
   };
   const series = Array.from({ length: 250 }, (_, index) => ({
     t_ms: index * 20,
-    bytes: at(index * 20) * mib,
+    bytes: valueAt(index * 20) * mib,
   }));
   return {
     baseline_bytes: figure(61 * mib, 'B', 'RSS before the model is loaded'),

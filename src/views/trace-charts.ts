@@ -113,8 +113,8 @@ export function densityChart(density: Density): LinesChart {
   const bins = Math.max(0, ...classes.map(({ share }) => share.length));
   const busiest = Math.max(
     0,
-    ...Array.from({ length: bins }, (_, at) =>
-      classes.reduce((total, { share }) => total + (share[at] ?? 0), 0),
+    ...Array.from({ length: bins }, (_, index) =>
+      classes.reduce((total, { share }) => total + (share[index] ?? 0), 0),
     ),
   );
   return {
@@ -130,7 +130,9 @@ export function densityChart(density: Density): LinesChart {
           name: partName(name),
           color: name === 'copies' ? classColors.copy : classColors[name],
           style: 'stack',
-          points: [share[0] ?? 0, ...share].map((value, at) => [(start + at * bin) / 1e9, value] as const),
+          points: [share[0] ?? 0, ...share].map(
+            (value, index) => [(start + index * bin) / 1e9, value] as const,
+          ),
         })),
       },
     ],

@@ -31,8 +31,8 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
     lead: [
       ...stageBlocks(data),
       { t: 'issues', issues },
-      ...data.stages.flatMap((stage, at): Block[] => [
-        ...stepBlocks(stage, data.steps[at] ?? [], data.stages),
+      ...data.stages.flatMap((stage, index): Block[] => [
+        ...stepBlocks(stage, data.steps[index] ?? [], data.stages),
         ...(formulas ? formulaBlocks(stage, data) : []),
       ]),
     ],

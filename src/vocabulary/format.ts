@@ -155,8 +155,8 @@ export const formatFactor = (factor: number, half = 0): string =>
 function rungOf(value: number, unit: string, digits = 3): Rung {
   const size = Math.abs(value);
   const ladder = size === 0 ? [] : (ladders[unit] ?? []);
-  const at = ladder.findLastIndex(({ from }) => size >= from);
-  const [rung, next] = [ladder[at], ladder[at + 1]];
+  const index = ladder.findLastIndex(({ from }) => size >= from);
+  const [rung, next] = [ladder[index], ladder[index + 1]];
   if (rung && next && size < next.from) {
     const shown = fixed(size / rung.factor, decimalsFor(size / rung.factor, digitsOf(rung, digits)));
     if (Number(shown.replaceAll(nbsp, '')) >= next.from / rung.factor) return next;

@@ -63,7 +63,7 @@ export function rangedText(texts: readonly IssueText[]): string {
 }
 
 /** Issues of several places: those that differ only in their numbers are merged, with the places that have them. */
-export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: string | null }[]): Issue[] {
+export function issuesAt(all: readonly { issue: Issue; prefix?: string; scope: string | null }[]): Issue[] {
   const groups = new Map<string, (typeof all)[number][]>();
   for (const entry of all) {
     const key = [entry.issue.severity, entry.prefix, entry.issue.code, sentenceKey(entry.issue)].join('\n');
@@ -71,10 +71,12 @@ export function issuesAt(all: readonly { issue: Issue; prefix?: string; at: stri
   }
   return [...groups.values()].map((group): Issue => {
     const { issue, prefix = '' } = group[0]!;
-    const at = [...new Set(group.flatMap((entry) => entry.at ?? []))];
-    const between = at.some((place) => place.includes(',')) ? '; ' : ', ';
+    const scopes = [...new Set(group.flatMap((entry) => entry.scope ?? []))];
+    const between = scopes.some((place) => place.includes(',')) ? '; ' : ', ';
     const where =
-      at.length > 4 ? `${at.slice(0, 3).join(between)} and ${at.length - 3} more` : at.join(between);
+      scopes.length > 4
+        ? `${scopes.slice(0, 3).join(between)} and ${scopes.length - 3} more`
+        : scopes.join(between);
     const text = rangedText(group.map((entry) => entry.issue));
     return {
       severity: issue.severity,

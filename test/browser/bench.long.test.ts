@@ -15,14 +15,14 @@ import { cli, environment, inferscope, place, type Place } from '../cli/profile-
 import { launchBrowser } from './chromium.js';
 import { chartsDrawn, desktop, open, phone } from './opened.js';
 
-let at: Place;
+let setup: Place;
 let browser: Browser;
 let bench: BenchResult;
 let serving: ServingResult;
 const reports = { bench: '', serving: '', monitor: '' };
 
 function json(args: string[]): unknown {
-  const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
+  const { status, stdout, stderr } = inferscope(setup, [...args, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   return JSON.parse(stdout);
 }
@@ -30,8 +30,8 @@ function json(args: string[]): unknown {
 async function serve(): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(
     process.execPath,
-    [cli, 'serve', '--model', at.tiny, '--threads', '1', '--port', '0', '--context-len', '128'],
-    { cwd: at.scratch, env: environment(at), stdio: ['ignore', 'pipe', 'pipe'] },
+    [cli, 'serve', '--model', setup.tiny, '--threads', '1', '--port', '0', '--context-len', '128'],
+    { cwd: setup.scratch, env: environment(setup), stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
   return { child, url: line.toString().trim() };
@@ -39,11 +39,11 @@ async function serve(): Promise<{ child: ChildProcess; url: string }> {
 
 // Sessions written by the built binary, as in a user's browser.
 beforeAll(async () => {
-  at = place();
+  setup = place();
   const sizes = ['--batch-size', '1,2', '--input-len', '8,16,32', '--output-len', '4,6', '--threads', '1'];
   const runs = ['--runs', '3', '--launches', '2', '--quiet'];
-  bench = benchDocumentSchema.parse(json(['bench', 'suite', '--model', at.tiny, ...sizes, ...runs])).data;
-  reports.bench = join(at.home, 'sessions', bench.session.id, 'derived', 'report.html');
+  bench = benchDocumentSchema.parse(json(['bench', 'suite', '--model', setup.tiny, ...sizes, ...runs])).data;
+  reports.bench = join(setup.home, 'sessions', bench.session.id, 'derived', 'report.html');
   const { child, url } = await serve();
   try {
     const load = ['--concurrency', '1,2', '--requests', '4', '--input-len', '8', '--output-len', '6'];
@@ -54,8 +54,8 @@ beforeAll(async () => {
   }
   const recorded = join(packageRoot(), 'test', 'fixtures', 'nvidia-smi-580-h200', 'nvidia-smi-query.csv');
   const monitor = monitorDocumentSchema.parse(json(['monitor', recorded, '--record'])).data;
-  reports.monitor = join(at.home, 'sessions', monitor.session.id!, 'derived', 'report.html');
-  reports.serving = join(at.home, 'sessions', serving.session.id, 'derived', 'report.html');
+  reports.monitor = join(setup.home, 'sessions', monitor.session.id!, 'derived', 'report.html');
+  reports.serving = join(setup.home, 'sessions', serving.session.id, 'derived', 'report.html');
   browser = await launchBrowser();
 }, 180_000);
 afterAll(async () => {
@@ -144,7 +144,7 @@ it('the load table has the percentiles of the JSON document, and the verdict is 
 
 it('imported results of another tool open as a page that marks metrics that are not comparable', async () => {
   const file = join(packageRoot(), 'test/fixtures/benchmark-results-from-schema/guidellm-benchmarks.json');
-  const { status, stdout } = inferscope(at, ['import', file]);
+  const { status, stdout } = inferscope(setup, ['import', file]);
   expect(status).toBe(0);
   const path = /^\s*report: (\/\S+report\.html)$/m.exec(stdout)?.[1];
   const { page, complaints, requests } = await open(browser, path ?? 'no report was named', {
@@ -165,8 +165,8 @@ it('`report` writes the pages again, and --json prints their documents', () => {
     [serving.session.id, 'inferscope/serving/1.0'],
   ] as const) {
     expect(json(['report', '--session', id])).toMatchObject({ schema });
-    const path = join(at.scratch, 'again.html');
-    const { status, stdout } = inferscope(at, ['report', '--session', id, '--output', path]);
+    const path = join(setup.scratch, 'again.html');
+    const { status, stdout } = inferscope(setup, ['report', '--session', id, '--output', path]);
     expect([status, stdout.trim()]).toEqual([0, path]);
     expect(statSync(path).size).toBeGreaterThan(1e5);
   }

@@ -94,14 +94,14 @@ test('timeline', async () => {
 });
 
 test('the same step of two sessions', async () => {
-  const at = place();
+  const setup = place();
   for (const archive of [launchBound, 'diagnosis/launch_bound_decode-fixed.tgz'])
-    expect(inferscope(at, ['session', 'import', fixture(archive)]).status).toBe(0);
-  const server = await startUi(at);
+    expect(inferscope(setup, ['session', 'import', fixture(archive)]).status).toBe(0);
+  const server = await startUi(setup);
   try {
     const tab = await browser.newPage({ viewport: { width: 1280, height: 900 } });
     await tab.goto(server.url);
-    const ids = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'].map((name) => idOf(at, name));
+    const ids = ['launch_bound_decode-fault', 'launch_bound_decode-fixed'].map((name) => idOf(setup, name));
     await tab.goto(`${server.origin}/compare?s=${ids.join('&s=')}&step=2`);
     await chartsDrawn(tab);
     await tab.evaluate(

@@ -7,7 +7,7 @@ import { launchBrowser } from './chromium.js';
 import { fixture } from './ui-pages.js';
 import { idOf, startUi, timelineReady, type UiServer, visit } from './ui-server.js';
 
-let at: Place;
+let setup: Place;
 let server: UiServer;
 let browser: Browser;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -21,18 +21,18 @@ const sessions = {
 };
 
 beforeAll(async () => {
-  at = place();
+  setup = place();
   for (const [name, path] of Object.entries(sessions)) {
-    const { status, stdout } = inferscope(at, ['session', 'import', fixture(path), '--json']);
+    const { status, stdout } = inferscope(setup, ['session', 'import', fixture(path), '--json']);
     expect(status).toBe(0);
     const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
-    expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
+    expect(inferscope(setup, ['session', 'rename', id, name]).status).toBe(0);
   }
   const job = fixture('nccl-2h100/rank*.json.gz');
-  expect(inferscope(at, ['import', job, '--ranks', '--name', 'job']).status).toBe(0);
+  expect(inferscope(setup, ['import', job, '--ranks', '--name', 'job']).status).toBe(0);
   const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
-  expect(inferscope(at, ['import', counters, '--name', 'ncu']).status).toBe(0);
-  server = await startUi(at);
+  expect(inferscope(setup, ['import', counters, '--name', 'ncu']).status).toBe(0);
+  server = await startUi(setup);
   browser = await launchBrowser();
 }, 180_000);
 afterAll(async () => {
@@ -50,7 +50,7 @@ it.each(['light', 'dark'] as const)('axe-core finds nothing wrong on any page, %
   const page = await context.newPage();
   await page.goto(server.url);
   const id = Object.fromEntries(
-    [...Object.keys(sessions), 'job', 'ncu'].map((name) => [name, idOf(at, name)]),
+    [...Object.keys(sessions), 'job', 'ncu'].map((name) => [name, idOf(setup, name)]),
   );
   const found: string[] = [];
   for (const path of [
@@ -96,9 +96,9 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
   });
   const page = await context.newPage();
   await page.goto(server.url);
-  const fault = `/s/${idOf(at, 'fault')}`;
-  const torch = `/s/${idOf(at, 'torch')}`;
-  const compared = `/compare?s=${idOf(at, 'fault')}&s=${idOf(at, 'fixed')}`;
+  const fault = `/s/${idOf(setup, 'fault')}`;
+  const torch = `/s/${idOf(setup, 'torch')}`;
+  const compared = `/compare?s=${idOf(setup, 'fault')}&s=${idOf(setup, 'fixed')}`;
   const paths = [
     '/',
     fault,
@@ -108,8 +108,8 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
     `${torch}/operators`,
     `${torch}/gemms`,
   ];
-  const more = [`/s/${idOf(at, 'job')}/ranks`, `/s/${idOf(at, 'load')}/requests`, `${torch}/sql`];
-  for (const path of [...paths, ...more, `/s/${idOf(at, 'watched')}/memory`]) {
+  const more = [`/s/${idOf(setup, 'job')}/ranks`, `/s/${idOf(setup, 'load')}/requests`, `${torch}/sql`];
+  for (const path of [...paths, ...more, `/s/${idOf(setup, 'watched')}/memory`]) {
     await visit(page, `${server.origin}${path}`);
     if (path.includes('/timeline')) await timelineReady(page);
     await page.waitForLoadState('networkidle');
@@ -117,7 +117,7 @@ it('Tab reaches every control on every page, each visible and marked, and leaves
     // One more Tab than there are controls: if focus never leaves the page, it is trapped.
     const most = await page.locator('a, button, input, select, summary, [tabindex="0"], .cm-content').count();
     let hasLeft = false;
-    for (let at = 0; at <= most && !hasLeft; at++) {
+    for (let index = 0; index <= most && !hasLeft; index++) {
       await page.keyboard.press('Tab');
       const focus = await page.evaluate<{ name: string; seen: boolean } | null>(`(() => {
         const one = document.activeElement;

@@ -16,7 +16,7 @@ describe('comparisons in inferscope ui', () => {
     const names = (await page.innerText('h1')).split(' → ');
     expect(await page.locator('header dd a[href^="/s/"]').allInnerTexts()).toEqual(names);
     // The change of each bar, and the kernels that changed, as the command compares them.
-    const { data } = JSON.parse(inferscope(ui.at, ['session', 'compare', ...names, '--json']).stdout) as {
+    const { data } = JSON.parse(inferscope(ui.setup, ['session', 'compare', ...names, '--json']).stdout) as {
       data: {
         waterfalls: { bars: { label: string; values: number[] }[] }[];
         kernels: { name: string; values: unknown[] }[];

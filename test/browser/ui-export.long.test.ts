@@ -12,23 +12,23 @@ import { launchBrowser } from './chromium.js';
 import { sqlRows, timelineReady } from './ui-server.js';
 
 const name = 'launch_bound_decode-fault';
-let at: Place;
+let setup: Place;
 let browser: Browser;
 let whole: string;
 let coarse: string;
 
 beforeAll(async () => {
-  at = place();
+  setup = place();
   const fixture = join(packageRoot(), 'test', 'fixtures', 'diagnosis', `${name}.tgz`);
-  expect(inferscope(at, ['session', 'import', fixture]).status).toBe(0);
-  whole = join(at.scratch, 'whole.html');
-  const { status, stdout, stderr } = inferscope(at, ['ui', name, '--export', whole]);
+  expect(inferscope(setup, ['session', 'import', fixture]).status).toBe(0);
+  whole = join(setup.scratch, 'whole.html');
+  const { status, stdout, stderr } = inferscope(setup, ['ui', name, '--export', whole]);
   expect([status, stdout.trim()], stderr).toEqual([0, whole]);
   // The same session with too little room for all of its events.
-  const session = await openSession(name, homeFolders({ INFERSCOPE_HOME: at.home }));
+  const session = await openSession(name, homeFolders({ INFERSCOPE_HOME: setup.home }));
   const { html, note } = await exportedPage(session, statSync(whole).size - 60_000);
   expect(note).toContain('elsewhere time is summed by class in bins of');
-  coarse = join(at.scratch, 'coarse.html');
+  coarse = join(setup.scratch, 'coarse.html');
   writeFileSync(coarse, html);
   expect(statSync(coarse).size).toBeLessThan(statSync(whole).size - 60_000);
   browser = await launchBrowser();
@@ -63,7 +63,7 @@ describe('an exported file with its timeline', () => {
     await page.waitForSelector('#details table');
     const mark = new URLSearchParams(new URL(page.url()).hash.replace('#timeline', '')).get('mark')!;
     const [gap] = sqlRows(
-      at,
+      setup,
       name,
       `SELECT start_ns, start_ns + dur_ns FROM gaps WHERE launch_latency_ns > 0 AND start_ns = ${mark.split(',')[0]}`,
     );
@@ -82,7 +82,7 @@ describe('an exported file with its timeline', () => {
     await page.keyboard.press('Enter');
     await page.waitForSelector('#details dl');
     const [[kernels]] = sqlRows(
-      at,
+      setup,
       name,
       `SELECT count(*)::INT FROM (SELECT name, execution_id FROM kernels UNION ALL SELECT name, execution_id FROM ops UNION ALL SELECT name, execution_id FROM api_calls)
        WHERE name ILIKE '%elementwise%' AND execution_id = (SELECT execution_id FROM kernels GROUP BY 1 ORDER BY count(*) DESC LIMIT 1)`,
@@ -125,7 +125,7 @@ describe('an exported file with its timeline', () => {
     const measured = await total();
     await page.click('#switches a:text-is("cudagraph")');
     await page.waitForSelector('#switches a[aria-current]:text-is("cudagraph")');
-    const { stdout } = inferscope(at, ['explain', name, '--what-if', 'cudagraph', '--json']);
+    const { stdout } = inferscope(setup, ['explain', name, '--what-if', 'cudagraph', '--json']);
     const { data } = JSON.parse(stdout) as { data: { stages: { after_ms: { value: number } }[] } };
     const [stage] = data.stages;
     const after = await total();
@@ -143,10 +143,10 @@ describe('an exported file with its timeline', () => {
       ['monitor-0.1-h200/session.tar.gz', ['memory-over-time']],
     ] as const) {
       const fixture = join(packageRoot(), 'test', 'fixtures', file);
-      const { stdout } = inferscope(at, ['session', 'import', fixture, '--json']);
+      const { stdout } = inferscope(setup, ['session', 'import', fixture, '--json']);
       const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
-      const path = join(at.scratch, `${id}.html`);
-      expect(inferscope(at, ['ui', id, '--export', path]).status).toBe(0);
+      const path = join(setup.scratch, `${id}.html`);
+      expect(inferscope(setup, ['ui', id, '--export', path]).status).toBe(0);
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
       await page.goto(pathToFileURL(path).href);
       // Named as on the page, not by execution.
@@ -167,9 +167,9 @@ describe('an exported file with its timeline', () => {
   it('has at most 5 MB and starts no server', () => {
     expect(statSync(whole).size).toBeLessThan(5_000_000);
     expect(readFileSync(whole, 'utf8')).not.toMatch(/https?:\/\/(?!www\.w3\.org)[^\s"'<]+\.js/);
-    const ran = inferscope(at, ['ui', name, '--export', join(at.scratch, 'x.html'), '--port', '7777']);
+    const ran = inferscope(setup, ['ui', name, '--export', join(setup.scratch, 'x.html'), '--port', '7777']);
     expect(ran.status).toBe(2);
     expect(ran.stderr).toContain('--port');
-    expect(inferscope(at, ['ui', name, '--export', at.scratch]).status).toBe(2);
+    expect(inferscope(setup, ['ui', name, '--export', setup.scratch]).status).toBe(2);
   });
 });

@@ -15,24 +15,24 @@ import { idOf, sqlRows, startUi, timelineReady, type UiServer, visit } from './u
 const hostile = `\u202e${hostileText}`;
 const reordering = /[\u2028-\u202e\u2066-\u2069]/u;
 
-let at: Place;
+let setup: Place;
 let server: UiServer;
 let browser: Browser;
 let context: BrowserContext;
 let complaints: string[] = [];
 
 beforeAll(async () => {
-  at = place();
-  const capture = changedKineto(at.scratch, 'hostile.json', ({ traceEvents }) => {
+  setup = place();
+  const capture = changedKineto(setup.scratch, 'hostile.json', ({ traceEvents }) => {
     for (const event of traceEvents)
       if (['kernel', 'cpu_op', 'cuda_runtime'].includes(event.cat ?? ''))
         event.name = `${event.name} ${hostile}`;
   });
-  expect(inferscope(at, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
+  expect(inferscope(setup, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
   const fixture = join(packageRoot(), 'test', 'fixtures', 'diagnosis', 'cpu_bound_host-fault.tgz');
-  expect(inferscope(at, ['session', 'import', fixture]).status).toBe(0);
-  expect(inferscope(at, ['session', 'note', 'hostile', hostile]).status).toBe(0);
-  server = await startUi(at);
+  expect(inferscope(setup, ['session', 'import', fixture]).status).toBe(0);
+  expect(inferscope(setup, ['session', 'note', 'hostile', hostile]).status).toBe(0);
+  server = await startUi(setup);
   // A foreign host name that resolves to this machine (DNS rebinding).
   browser = await launchBrowser(['--host-resolver-rules=MAP evil.example 127.0.0.1']);
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -64,7 +64,7 @@ async function expectInert(page: Page): Promise<void> {
 
 describe('hostile names', () => {
   it('stay text in the list, the overview, the timeline, its panel, search and selection', async () => {
-    const id = idOf(at, 'hostile');
+    const id = idOf(setup, 'hostile');
     const sessionPages = ['', '/kernels', '/operators', '/gemms', '/requests', '/memory', '/sql'];
     for (const path of ['/', ...sessionPages.map((pagePath) => `/s/${id}${pagePath}`)]) {
       const page = await open(path);
@@ -73,12 +73,12 @@ describe('hostile names', () => {
       await expectInert(page);
       await page.close();
     }
-    const [[name]] = sqlRows(at, 'hostile', 'SELECT name FROM kernels LIMIT 1') as [[string]];
-    const kernel = await open(`/s/${idOf(at, 'hostile')}/kernels?name=${encodeURIComponent(name)}`);
+    const [[name]] = sqlRows(setup, 'hostile', 'SELECT name FROM kernels LIMIT 1') as [[string]];
+    const kernel = await open(`/s/${idOf(setup, 'hostile')}/kernels?name=${encodeURIComponent(name)}`);
     expect(await kernel.textContent('#chosen')).toContain('<img src=x onerror');
     await expectInert(kernel);
     await kernel.close();
-    const page = await open(`/s/${idOf(at, 'hostile')}/timeline`);
+    const page = await open(`/s/${idOf(setup, 'hostile')}/timeline`);
     await timelineReady(page);
     await page.keyboard.press('/');
     await page.keyboard.type('<img src=x onerror');
@@ -104,8 +104,8 @@ describe('hostile names', () => {
   });
 
   it('stay text in an exported file with a timeline', async () => {
-    const file = join(at.scratch, 'hostile.html');
-    expect(inferscope(at, ['ui', 'hostile', '--export', file]).status).toBe(0);
+    const file = join(setup.scratch, 'hostile.html');
+    expect(inferscope(setup, ['ui', 'hostile', '--export', file]).status).toBe(0);
     const page = await context.newPage();
     await page.goto(pathToFileURL(file).href);
     await timelineReady(page);
@@ -120,7 +120,7 @@ describe('hostile names', () => {
 
   it('stay text in the result of an SQL statement', async () => {
     const query = 'SELECT DISTINCT name FROM kernels LIMIT 5';
-    const page = await open(`/s/${idOf(at, 'hostile')}/sql?q=${encodeURIComponent(query)}`);
+    const page = await open(`/s/${idOf(setup, 'hostile')}/sql?q=${encodeURIComponent(query)}`);
     await page.waitForSelector('#answer td');
     expect(await page.textContent('#answer')).toContain('<img src=x onerror');
     await expectInert(page);
@@ -138,7 +138,7 @@ describe('requests that are rejected', () => {
     for (const [url, status] of [
       [`${server.origin}/`, 401],
       [`${server.origin}/?token=wrong`, 401],
-      [`${server.origin}/s/${idOf(at, 'hostile')}/timeline`, 401],
+      [`${server.origin}/s/${idOf(setup, 'hostile')}/timeline`, 401],
       [`${rebound}/`, 403],
       [`${rebound}/${token}`, 403],
     ] as const) {
@@ -187,7 +187,7 @@ describe('requests that are rejected', () => {
 
 describe('robustness of open pages', () => {
   it('eight tabs at once each show the whole timeline', async () => {
-    const path = `/s/${idOf(at, 'cpu_bound_host-fault')}/timeline`;
+    const path = `/s/${idOf(setup, 'cpu_bound_host-fault')}/timeline`;
     const pages = await Promise.all(Array.from({ length: 8 }, () => open(path)));
     await Promise.all(pages.map((page) => timelineReady(page)));
     const legends = await Promise.all(pages.map((page) => page.locator('#legend').innerText()));
@@ -199,7 +199,7 @@ describe('robustness of open pages', () => {
   });
 
   it('report the error of each invalid statement, and answer the next one', async () => {
-    const page = await open(`/s/${idOf(at, 'cpu_bound_host-fault')}/sql`);
+    const page = await open(`/s/${idOf(setup, 'cpu_bound_host-fault')}/sql`);
     await page.waitForSelector('#answer td');
     for (const statement of [
       'SELEC 1',
@@ -219,7 +219,7 @@ describe('robustness of open pages', () => {
     await page.keyboard.press('Control+Enter');
     await page.waitForSelector('#answer td');
     expect(await page.textContent('#answer td')).toBe(
-      String(sqlRows(at, 'cpu_bound_host-fault', 'SELECT count(*) FROM kernels')[0]![0]),
+      String(sqlRows(setup, 'cpu_bound_host-fault', 'SELECT count(*) FROM kernels')[0]![0]),
     );
     await page.close();
     // Except the browser's own messages about rejected requests.
@@ -227,10 +227,10 @@ describe('robustness of open pages', () => {
   });
 
   it('an open timeline reports that its session was deleted and stays drawn', async () => {
-    const id = idOf(at, 'cpu_bound_host-fault');
+    const id = idOf(setup, 'cpu_bound_host-fault');
     const page = await open(`/s/${id}/timeline`);
     await timelineReady(page);
-    expect(inferscope(at, ['session', 'delete', id, '--yes']).status).toBe(0);
+    expect(inferscope(setup, ['session', 'delete', id, '--yes']).status).toBe(0);
     for (let i = 0; i < 3; i++) await page.keyboard.press('w');
     await expect.poll(() => page.textContent('#status')).toContain(id);
     expect(await page.locator('#legend').innerText()).not.toBe('');

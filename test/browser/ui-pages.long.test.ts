@@ -225,7 +225,7 @@ describe('every page of inferscope ui in Chromium', () => {
   it('lists operators and GEMMs with the sums of SQL, and links to the longest call', async () => {
     const name = 'kineto-tiny-llm-b1';
     expect(
-      inferscope(ui.at, ['session', 'import', fixture('kineto-torch2.11-h200/tiny-llm-b1-session.tgz')])
+      inferscope(ui.setup, ['session', 'import', fixture('kineto-torch2.11-h200/tiny-llm-b1-session.tgz')])
         .status,
     ).toBe(0);
     const page = await ui.open(`/s/${ui.idOf(name)}`);
@@ -277,10 +277,10 @@ describe('every page of inferscope ui in Chromium', () => {
 
   it('reports that a session was deleted while its page was open', async () => {
     const archive = fixture('diagnosis/cpu_bound_host-fault.tgz');
-    expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
+    expect(inferscope(ui.setup, ['session', 'import', archive]).status).toBe(0);
     const id = ui.idOf('cpu_bound_host-fault');
     const page = await ui.open(`/s/${id}`);
-    expect(inferscope(ui.at, ['session', 'delete', id, '--yes']).status).toBe(0);
+    expect(inferscope(ui.setup, ['session', 'delete', id, '--yes']).status).toBe(0);
     expect((await page.reload())!.status()).toBe(404);
     expect(await page.textContent('main')).toContain(`there is no session "${id}"`);
     await page.close();
@@ -295,8 +295,8 @@ describe('every page of inferscope ui in Chromium', () => {
 it('shows kernels with counters under the rooflines, each point linked to its kernel, with and without a timeline', async () => {
   const counters = fixture('ncu-2025.3.1-h200/ncu-tiny.raw.csv');
   const traced = [fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), counters, '--name', 'counted'];
-  expect(inferscope(ui.at, ['import', ...traced]).status).toBe(0);
-  expect(inferscope(ui.at, ['import', counters, '--name', 'alone']).status).toBe(0);
+  expect(inferscope(ui.setup, ['import', ...traced]).status).toBe(0);
+  expect(inferscope(ui.setup, ['import', counters, '--name', 'alone']).status).toBe(0);
   const page = await ui.open(`/s/${ui.idOf('counted')}/kernels`);
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   const { points } = JSON.parse((await page.locator('figure > script').first().textContent())!) as {

@@ -10,7 +10,7 @@ export const fixture = (path: string): string => join(packageRoot(), 'test', 'fi
 
 /** `inferscope ui` with a planted fault and its repaired twin, and pages of it. */
 export class UiPages {
-  readonly at: Place = place();
+  readonly setup: Place = place();
   /** Errors and warnings that the pages wrote to the console. */
   readonly complaints: string[] = [];
   server!: UiServer;
@@ -29,8 +29,8 @@ export class UiPages {
 
   async #start(): Promise<void> {
     for (const name of ['launch_bound_decode-fault', 'launch_bound_decode-fixed'])
-      expect(inferscope(this.at, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
-    this.server = await startUi(this.at);
+      expect(inferscope(this.setup, ['session', 'import', fixture(`diagnosis/${name}.tgz`)]).status).toBe(0);
+    this.server = await startUi(this.setup);
     this.base = this.server.origin;
     this.#browser = await launchBrowser();
     this.#context = await this.#browser.newContext({ viewport: { width: 1280, height: 800 } });
@@ -51,7 +51,7 @@ export class UiPages {
   }
 
   idOf(name: string): string {
-    const id = this.#ids.get(name) ?? idIn(this.at, name);
+    const id = this.#ids.get(name) ?? idIn(this.setup, name);
     this.#ids.set(name, id);
     return id;
   }
@@ -61,6 +61,6 @@ export class UiPages {
   }
 
   sql(name: string, query: string): (string | number)[][] {
-    return sqlRows(this.at, name, query);
+    return sqlRows(this.setup, name, query);
   }
 }

@@ -7,7 +7,7 @@ import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { idOf, sqlRows, startUi, type UiServer, visit } from './ui-server.js';
 
-let at: Place;
+let setup: Place;
 let server: UiServer;
 let browser: Browser;
 let context: BrowserContext;
@@ -16,23 +16,23 @@ const complaints: string[] = [];
 const fixture = (path: string): string => join(packageRoot(), 'test', 'fixtures', path);
 
 beforeAll(async () => {
-  at = place();
+  setup = place();
   for (const [name, path] of [
     ['serve', 'vllm-0.26-h200/bench-serve.tgz'],
     ['watched', 'monitor-0.1-h200/session.tar.gz'],
   ] as const) {
-    const { status, stdout } = inferscope(at, ['session', 'import', fixture(path), '--json']);
+    const { status, stdout } = inferscope(setup, ['session', 'import', fixture(path), '--json']);
     expect(status).toBe(0);
     const id = /"id": ?"([^"]+)"/.exec(stdout)![1]!;
-    expect(inferscope(at, ['session', 'rename', id, name]).status).toBe(0);
+    expect(inferscope(setup, ['session', 'rename', id, name]).status).toBe(0);
   }
   // Two ranks of a job.
   const traces = fixture('nccl-2h100/rank*.json.gz');
-  expect(inferscope(at, ['import', traces, '--ranks', '--name', 'job']).status).toBe(0);
+  expect(inferscope(setup, ['import', traces, '--ranks', '--name', 'job']).status).toBe(0);
   // These logs count ranks separately in each communicator, so they are not a job.
   const logs = [4100, 4101].map((pid) => fixture(`nccl-inspector-from-docs/node-a-pid${pid}.log`));
-  expect(inferscope(at, ['import', ...logs, '--name', 'logs']).status).toBe(0);
-  server = await startUi(at);
+  expect(inferscope(setup, ['import', ...logs, '--name', 'logs']).status).toBe(0);
+  server = await startUi(setup);
   browser = await launchBrowser();
   context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   context.on('console', (message) => {
@@ -49,7 +49,7 @@ afterAll(async () => {
 
 async function open(name: string, session: string): Promise<Page> {
   const page = await context.newPage();
-  await visit(page, `${server.origin}/s/${idOf(at, name)}${session}`);
+  await visit(page, `${server.origin}/s/${idOf(setup, name)}${session}`);
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   return page;
 }
@@ -65,9 +65,9 @@ const shapes = (page: Page): Promise<number> => page.locator('.chart svg path[fi
 
 it('draws each request of a load with the values of SQL, and switches the load', async () => {
   const page = await open('serve', '/requests');
-  const [execution] = sqlRows(at, 'serve', 'SELECT min(execution_id) FROM requests')[0] as [string];
+  const [execution] = sqlRows(setup, 'serve', 'SELECT min(execution_id) FROM requests')[0] as [string];
   const [count, ttft] = sqlRows(
-    at,
+    setup,
     'serve',
     `SELECT count(ttft_ns), sum(ttft_ns) / 1e6 FROM requests WHERE execution_id = '${execution}'`,
   )[0] as [number, number];
@@ -92,7 +92,7 @@ it('draws each request of a load with the values of SQL, and switches the load',
 it('draws requests in flight and latency against load with the values of SQL', async () => {
   const page = await open('serve', '/requests');
   const loads = sqlRows(
-    at,
+    setup,
     'serve',
     `SELECT quantile_cont(ttft_ns, 0.5) / 1e6 FROM requests WHERE status = 'ok' AND NOT coalesce(warmup, false) GROUP BY execution_id ORDER BY execution_id`,
   ) as [number][];
@@ -101,7 +101,7 @@ it('draws requests in flight and latency against load with the values of SQL', a
     loads.map(([ms]) => expect.closeTo(ms, 6)),
   );
   const [first, total] = sqlRows(
-    at,
+    setup,
     'serve',
     `SELECT count(*), sum(end_ns - sent_ns) / 1e9 FROM requests WHERE execution_id = (SELECT min(execution_id) FROM requests)`,
   )[0] as [number, number];
@@ -124,7 +124,7 @@ it('draws requests in flight and latency against load with the values of SQL', a
 it('draws sampled memory up to its largest value', async () => {
   const page = await open('watched', '/memory');
   const [most] = sqlRows(
-    at,
+    setup,
     'watched',
     "SELECT max(bytes) FROM memory WHERE kind IN ('used', 'process') AND device = 0",
   )[0] as [number];
@@ -153,7 +153,7 @@ it('shows how long each rank waited in the calls of a collective, and saves it',
   await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
   const [operation, bytes] = new URL(page.url()).searchParams.get('of')!.split(' ');
   const waited = sqlRows(
-    at,
+    setup,
     'job',
     `SELECT rank, sum(waited) / 1e6 FROM (SELECT rank, dur_ns - min(dur_ns) OVER (PARTITION BY communicator, sequence) AS waited
      FROM collectives WHERE operation = '${operation}' AND bytes = ${bytes}) GROUP BY 1 ORDER BY 1`,
@@ -183,7 +183,7 @@ it('offers the ranks page for a job, not for logs without job ranks', async () =
     ['logs', 0],
   ] as const) {
     const page = await context.newPage();
-    await visit(page, `${server.origin}/s/${idOf(at, name)}`);
+    await visit(page, `${server.origin}/s/${idOf(setup, name)}`);
     expect(await page.locator('nav.pages a', { hasText: 'Ranks' }).count()).toBe(offered);
     await page.close();
   }

@@ -13,10 +13,10 @@ export interface UiServer {
 }
 
 /** Starts `inferscope ui` on a free port and waits until it listens. */
-export async function startUi(at: Place): Promise<UiServer> {
+export async function startUi(setup: Place): Promise<UiServer> {
   const child = spawn(process.execPath, [cli, 'ui', '--no-open', '--port', '0'], {
-    cwd: at.scratch,
-    env: environment(at),
+    cwd: setup.scratch,
+    env: environment(setup),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
@@ -41,15 +41,15 @@ export async function visit(page: Page, url: string): Promise<void> {
     .toBe(true);
 }
 
-export function idOf(at: Place, name: string): string {
-  const { stdout } = inferscope(at, ['session', 'show', name, '--json']);
+export function idOf(setup: Place, name: string): string {
+  const { stdout } = inferscope(setup, ['session', 'show', name, '--json']);
   return (JSON.parse(stdout) as { data: { manifest: { id: string } } }).data.manifest.id;
 }
 
 /** Rows of a query, read with `inferscope sql`. */
-export const sqlRows = (at: Place, name: string, query: string): (string | number)[][] =>
+export const sqlRows = (setup: Place, name: string, query: string): (string | number)[][] =>
   (
-    JSON.parse(inferscope(at, ['sql', name, query, '--json']).stdout) as {
+    JSON.parse(inferscope(setup, ['sql', name, query, '--json']).stdout) as {
       data: { rows: (string | number)[][] };
     }
   ).data.rows;

@@ -20,9 +20,9 @@ function covered(pixel: Rgb, colors: readonly Rgb[]): number[] {
     for (const [j, b] of colors.entries()) {
       if (j < i) continue;
       const length = away(a, b) ** 2;
-      const dot = a.reduce((sum, value, at) => sum + (pixel[at]! - value) * (b[at]! - value), 0);
+      const dot = a.reduce((sum, value, index) => sum + (pixel[index]! - value) * (b[index]! - value), 0);
       const part = length === 0 ? 0 : Math.min(1, Math.max(0, dot / length));
-      const mixed = a.map((value, at) => value + part * (b[at]! - value)) as unknown as Rgb;
+      const mixed = a.map((value, index) => value + part * (b[index]! - value)) as unknown as Rgb;
       if (away(mixed, pixel) >= best.away) continue;
       const shares = colors.map(() => 0);
       shares[i] = 1 - part;
@@ -102,8 +102,8 @@ describe('the picture of a timeline', () => {
         const key = pixel.join(',');
         const shares = known.get(key) ?? covered(pixel, colors);
         known.set(key, shares);
-        for (const [at, id] of classes.entries())
-          if (shares[at + 2]! > 0) found.set(id, (found.get(id) ?? 0) + shares[at + 2]!);
+        for (const [index, id] of classes.entries())
+          if (shares[index + 2]! > 0) found.set(id, (found.get(id) ?? 0) + shares[index + 2]!);
       }
       const rows = ui.sql(
         name,
@@ -142,7 +142,7 @@ describe('the picture of a timeline', () => {
     const edges = bars.flatMap(([row]) =>
       row!.map((pixel) => away(pixel, colors[0]!) > 40 && away(pixel, colors[1]!) > 40),
     );
-    const starts = edges.filter((isBar, at) => isBar && !edges[at - 1]).length;
+    const starts = edges.filter((isBar, index) => isBar && !edges[index - 1]).length;
     const [[count]] = ui.sql(
       name,
       `SELECT count(*) FROM kernels WHERE execution_id = '${execution}' AND start_ns < ${range[1]} AND start_ns + dur_ns > ${range[0]}`,
@@ -154,7 +154,7 @@ describe('the picture of a timeline', () => {
 
 it('collapses ranks and expands them again, by click and key, and for an event inside', async () => {
   const archive = fixture('diagnosis/exposed_communication-fault.tgz');
-  expect(inferscope(ui.at, ['session', 'import', archive]).status).toBe(0);
+  expect(inferscope(ui.setup, ['session', 'import', archive]).status).toBe(0);
   const page = await ui.open(ui.timelineOf('exposed_communication-fault'));
   await ready(page);
   const height = (): Promise<number> => page.$eval('#timeline canvas', (canvas) => canvas.clientHeight);

@@ -6,7 +6,7 @@ import { inferscope, place, type Place } from '../cli/profile-cli.js';
 import { launchBrowser } from './chromium.js';
 import { idOf, startUi, type UiServer } from './ui-server.js';
 
-let at: Place;
+let setup: Place;
 let server: UiServer;
 let browser: Browser;
 
@@ -20,10 +20,10 @@ const sessions = {
 const viewports = { wide: { width: 1280, height: 800 }, phone: { width: 390, height: 800 } };
 
 beforeAll(async () => {
-  at = place();
+  setup = place();
   for (const [name, files] of Object.entries(sessions))
-    expect(inferscope(at, ['import', ...files.map(fixture), '--name', name]).status).toBe(0);
-  server = await startUi(at);
+    expect(inferscope(setup, ['import', ...files.map(fixture), '--name', name]).status).toBe(0);
+  server = await startUi(setup);
   browser = await launchBrowser();
 }, 180_000);
 afterAll(async () => {
@@ -49,7 +49,7 @@ describe.each(Object.entries(viewports))('%s', (_, viewport) => {
     const context = await browser.newContext({ viewport });
     const page = await context.newPage();
     await page.goto(server.url);
-    await page.goto(`${server.origin}/s/${idOf(at, name)}`);
+    await page.goto(`${server.origin}/s/${idOf(setup, name)}`);
     await page.waitForSelector('table.stacks', { state: 'attached' });
     expect(await tooWide(page)).toEqual([]);
     await context.close();
@@ -59,7 +59,7 @@ describe.each(Object.entries(viewports))('%s', (_, viewport) => {
     const context = await browser.newContext({ viewport });
     const page = await context.newPage();
     await page.goto(server.url);
-    const id = idOf(at, 'nsys');
+    const id = idOf(setup, 'nsys');
     const sessionPages = ['timeline', 'kernels', 'operators', 'gemms', 'requests', 'memory', 'sql'];
     for (const path of ['/', ...sessionPages.map((pagePath) => `/s/${id}/${pagePath}`)]) {
       await page.goto(`${server.origin}${path}`);
@@ -73,7 +73,7 @@ it('columns with details are shown on demand', async () => {
   const context = await browser.newContext({ viewport: viewports.wide });
   const page = await context.newPage();
   await page.goto(server.url);
-  await page.goto(`${server.origin}/s/${idOf(at, 'ncu')}`);
+  await page.goto(`${server.origin}/s/${idOf(setup, 'ncu')}`);
   const waves = page.locator('#counters th', { hasText: 'waves' });
   expect(await waves.isVisible()).toBe(false);
   await page.locator('#counters .all-columns input').check();

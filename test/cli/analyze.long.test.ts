@@ -7,9 +7,9 @@ import { type Reply, testServer, type TestServer } from '../../src/ask/test-serv
 import { analyzeDocumentSchema, analyzeRequestDocumentSchema } from '../../src/model/documents/analyze.js';
 import { cli, environment, expectFailure, inferscope, place, type Ran } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 let server: TestServer | null = null;
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 afterEach(async () => {
   await server?.close();
   server = null;
@@ -18,7 +18,7 @@ afterEach(async () => {
 const fixture = (name: string) => join(process.cwd(), 'test/fixtures/diagnosis', `${name}.tgz`);
 beforeAll(() => {
   for (const name of ['serial_streams-fixed', 'serial_streams-fault'])
-    expect(inferscope(at, ['session', 'import', fixture(name)]).status).toBe(0);
+    expect(inferscope(setup, ['session', 'import', fixture(name)]).status).toBe(0);
 });
 
 /** Runs the binary asynchronously, because the model's server runs in this process and must answer. */
@@ -38,8 +38,8 @@ async function asking(
     OPENAI_API_KEY: 'sk-0123456789abcdef0',
   };
   const child = spawn(process.execPath, [cli, ...args], {
-    cwd: at.scratch,
-    env: { ...environment(at), ...settings, ...env },
+    cwd: setup.scratch,
+    env: { ...environment(setup), ...settings, ...env },
   });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));
@@ -111,15 +111,15 @@ test('import ends with a narrative', async () => {
 describe('without a model', () => {
   test('a question is answered from stored data, with the query of the answer', () => {
     const args = ['analyze', 'serial_streams-fault', '--question', 'which kernels take longest?', '--json'];
-    const { data } = analyzeDocumentSchema.parse(JSON.parse(inferscope(at, args).stdout));
+    const { data } = analyzeDocumentSchema.parse(JSON.parse(inferscope(setup, args).stdout));
     expect(data).toMatchObject({ answered_by: 'stored', model: null, usage: null });
     const query = data.queries.find(({ tool }) => tool === 'sql')!;
-    const ran = inferscope(at, ['sql', '-s', 'serial_streams-fault', query.input!, '--json']);
+    const ran = inferscope(setup, ['sql', '-s', 'serial_streams-fault', query.input!, '--json']);
     expect((JSON.parse(ran.stdout) as { data: { rows: unknown[] } }).data.rows.length).toBe(query.rows);
   });
 
   test('commands that need a model say what to set', () => {
-    const compared = inferscope(at, [
+    const compared = inferscope(setup, [
       'session',
       'compare',
       'serial_streams-fixed',
@@ -130,8 +130,8 @@ describe('without a model', () => {
     // The comparison is printed without the missing model.
     expect([compared.status, compared.stderr]).toEqual([0, expect.stringContaining('INFERSCOPE_AI_MODEL')]);
     expect((JSON.parse(compared.stdout) as { schema: string }).schema).toContain('inferscope/compare');
-    expectFailure(inferscope(at, ['analyze', '--dry-run', '--json']), 2, 'E_USAGE');
+    expectFailure(inferscope(setup, ['analyze', '--dry-run', '--json']), 2, 'E_USAGE');
     const env = { INFERSCOPE_AI_MODEL: 'm', OPENAI_API_KEY: '' };
-    expectFailure(inferscope(at, ['analyze', '--json'], env), 4, 'E_MODEL_ACCESS');
+    expectFailure(inferscope(setup, ['analyze', '--json'], env), 4, 'E_MODEL_ACCESS');
   });
 });

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { baselineCheckDocumentSchema } from '../../src/model/documents/baseline.js';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
 /** A run of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
 function serveRun(name: string, factor: number, run: number): string {
@@ -14,32 +14,32 @@ function serveRun(name: string, factor: number, run: number): string {
   for (const key of Object.keys(file)) {
     if (key.endsWith('_ms')) file[key]! *= scatter * (key.includes('tpot') ? factor : 1);
   }
-  const path = join(at.scratch, `${name}-${run}.json`);
+  const path = join(setup.scratch, `${name}-${run}.json`);
   writeFileSync(path, JSON.stringify(file));
   return path;
 }
 
 function imported(name: string, factor: number): void {
   const files = [1, 2, 3, 4].map((run) => serveRun(name, factor, run));
-  const { status, stderr, stdout } = inferscope(at, ['import', ...files, '--name', name, '--quiet']);
+  const { status, stderr, stdout } = inferscope(setup, ['import', ...files, '--name', name, '--quiet']);
   expect(status, stderr).toBe(0);
   expect(stdout).toContain('vllm bench serve: rate inf, concurrency 8');
 }
 
-const check = (...args: string[]) => inferscope(at, ['baseline', 'check', ...args]);
+const check = (...args: string[]) => inferscope(setup, ['baseline', 'check', ...args]);
 const parsed = (stdout: string) => baselineCheckDocumentSchema.parse(JSON.parse(stdout)).data;
 
 beforeAll(() => {
   imported('before', 1);
   imported('slower', 1.12);
   imported('again', 1.001);
-  const { status, stderr } = inferscope(at, ['baseline', 'set', 'before', '--name', 'main']);
+  const { status, stderr } = inferscope(setup, ['baseline', 'set', 'before', '--name', 'main']);
   expect(status, stderr).toBe(0);
 });
 
 test('@last counts sessions with figures, as a session and as the baseline', () => {
   const samples = resolve('test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv');
-  expect(inferscope(at, ['import', samples, '--quiet']).status).toBe(0);
+  expect(inferscope(setup, ['import', samples, '--quiet']).status).toBe(0);
   const found = parsed(check('@last', '--baseline', '@last~2', '--json').stdout);
   expect(found.sessions.map(({ name }) => name)).toEqual(['again']);
   expect(found.baseline.sessions.map(({ name }) => name)).toEqual(['before']);
@@ -70,8 +70,8 @@ test('an equal session passes', () => {
 });
 
 test('accepts a baseline in a file of the repository', () => {
-  const file = join(at.scratch, 'perf', 'baseline.json');
-  expect(inferscope(at, ['baseline', 'set', 'before', '--file', file]).status).toBe(0);
+  const file = join(setup.scratch, 'perf', 'baseline.json');
+  expect(inferscope(setup, ['baseline', 'set', 'before', '--file', file]).status).toBe(0);
   expect(check('slower', '--baseline', file).status).toBe(1);
 });
 
@@ -82,15 +82,15 @@ test('usage errors: unknown baseline, a session against itself, other kinds, an 
     status: 2,
     stdout: '',
   });
-  expect(inferscope(at, ['baseline', 'set', 'before', '--name', '../x']).status).toBe(2);
+  expect(inferscope(setup, ['baseline', 'set', 'before', '--name', '../x']).status).toBe(2);
 });
 
 test('profiles of the embedded engine compare by launches; other kinds have no common metrics', () => {
   for (const name of ['p1', 'p2']) {
-    const ran = inferscope(at, tinyArgs(at, '--launches', '3', '--name', name));
+    const ran = inferscope(setup, tinyArgs(setup, '--launches', '3', '--name', name));
     expect(ran.status, ran.stderr).toBe(0);
   }
-  expect(inferscope(at, ['baseline', 'set', 'p1', '--name', 'profile']).stdout).toMatch(
+  expect(inferscope(setup, ['baseline', 'set', 'p1', '--name', 'profile']).stdout).toMatch(
     /tpot_ms .* 3 +launches/,
   );
   const { stdout, status } = check('p2', '--baseline', 'profile', '--json');

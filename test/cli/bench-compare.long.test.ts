@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { benchCompareDocumentSchema } from '../../src/model/documents/bench-compare.js';
 import { inferscope, place } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
 /** Runs of vllm bench serve with `factor` times the fixture's TPOTs, varied by a few percent. */
 function imported(name: string, factor: number, runs: number): void {
@@ -15,22 +15,22 @@ function imported(name: string, factor: number, runs: number): void {
       if (key.endsWith('_ms'))
         file[key]! *= (1 + 0.01 * ((run * 7) % 9)) * (key.includes('tpot') ? factor : 1);
     }
-    const path = join(at.scratch, `${name}-${run}.json`);
+    const path = join(setup.scratch, `${name}-${run}.json`);
     writeFileSync(path, JSON.stringify(file));
     return path;
   });
-  const { status, stderr } = inferscope(at, ['import', ...files, '--name', name, '--quiet']);
+  const { status, stderr } = inferscope(setup, ['import', ...files, '--name', name, '--quiet']);
   expect(status, stderr).toBe(0);
 }
 
-const compare = (...args: string[]) => inferscope(at, ['bench', 'compare', ...args]);
+const compare = (...args: string[]) => inferscope(setup, ['bench', 'compare', ...args]);
 
 beforeAll(() => {
   imported('before', 1, 5);
   imported('slower', 1.2, 5);
   imported('again', 1, 4);
   imported('few', 1.2, 3);
-  const { status, stderr } = inferscope(at, ['baseline', 'set', 'before', '--name', 'main']);
+  const { status, stderr } = inferscope(setup, ['baseline', 'set', 'before', '--name', 'main']);
   expect(status, stderr).toBe(0);
 });
 

@@ -4,7 +4,7 @@ import { programmedServer, type ProgrammedServer } from '../../src/load/test-ser
 import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
 import { expectFailure, inferscope, leftovers, place, sessions, start, type Ran } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 let server: ProgrammedServer;
 beforeAll(async () => {
   server = await programmedServer();
@@ -20,7 +20,7 @@ function loaded({ status, stdout, stderr }: Ran, exitCode = 0): { data: ServingR
   return { data, codes: issues.map(({ code }) => code) };
 }
 function run(url: string, ...args: string[]): Ran {
-  return inferscope(at, ['bench', 'serve', url, ...lengths, ...args, '--json', '--quiet']);
+  return inferscope(setup, ['bench', 'serve', url, ...lengths, ...args, '--json', '--quiet']);
 }
 
 test.each([
@@ -62,7 +62,7 @@ test('a server that rejects every request is reported before any load', () => {
   }
   expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
   expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
-  expect(leftovers(at)).toEqual([]);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('outputs longer than requested are reported, and counted as they are', () => {
@@ -84,7 +84,7 @@ test('a server that dies under load: its earlier answers are saved', async () =>
   const dying = await programmedServer();
   const args = ['bench', 'serve', dying.url, ...lengths, '--no-probe', '--concurrency', '4'];
   const more = ['--requests', '200', '--timeout', '5s', '--json', '--quiet'];
-  const { ended } = start(at, [...args, ...more, ...body({ gap_ms: 10 })]);
+  const { ended } = start(setup, [...args, ...more, ...body({ gap_ms: 10 })]);
   while ((await dying.written()) < 200) await sleep(20);
   dying.stop();
   const { data, codes } = loaded(await ended);
@@ -99,7 +99,7 @@ test('a server that dies under load: its earlier answers are saved', async () =>
 test('Ctrl-C saves what was measured and says so', async () => {
   const before = await server.written();
   const args = ['bench', 'serve', server.url, ...lengths, '--concurrency', '4', '--requests', '4000'];
-  const { child, ended } = start(at, [...args, '--json', ...body({ gap_ms: 10 })]);
+  const { child, ended } = start(setup, [...args, '--json', ...body({ gap_ms: 10 })]);
   while ((await server.written()) < before + 800) await sleep(20);
   child.kill('SIGINT');
   const ran = await ended;
@@ -109,7 +109,7 @@ test('Ctrl-C saves what was measured and says so', async () => {
   expect([ok > 10, failed, cancelled]).toEqual([true, 0, 4]);
   expect(data.points[0]!.latency.ttft).toMatchObject({ n: ok });
   expect(codes).toContain('requests_cancelled');
-  expect(sessions(at).find(({ id }) => id === data.session.id)).toMatchObject({ status: 'interrupted' });
+  expect(sessions(setup).find(({ id }) => id === data.session.id)).toMatchObject({ status: 'interrupted' });
 });
 
 test('prefix-cache hits: found in usage and counters, or by time if neither reports them', () => {

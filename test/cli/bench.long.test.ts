@@ -20,8 +20,8 @@ import {
 
 const small = ['--input-len', '8', '--output-len', '4', '--threads', '1'];
 
-function benchJson(at: Place, args: string[]) {
-  const { status, stdout, stderr } = inferscope(at, ['bench', ...args, '--json']);
+function benchJson(setup: Place, args: string[]) {
+  const { status, stdout, stderr } = inferscope(setup, ['bench', ...args, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   return { document: benchDocumentSchema.parse(JSON.parse(stdout)), stderr };
 }
@@ -41,9 +41,20 @@ const ms = (ns: number) => ns / 1e6;
 const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 test("latency: the document, the files, the report, and the means of the engine's records", () => {
-  const at = place();
-  const args = ['latency', '--model', at.tiny, ...small, '--launches', '2', '--runs', '3', '--name', 'first'];
-  const { document } = benchJson(at, args);
+  const setup = place();
+  const args = [
+    'latency',
+    '--model',
+    setup.tiny,
+    ...small,
+    '--launches',
+    '2',
+    '--runs',
+    '3',
+    '--name',
+    'first',
+  ];
+  const { document } = benchJson(setup, args);
   const { data, issues } = document;
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
   expect([data.session.name, data.session.status, data.parts]).toEqual(['first', 'complete', ['latency']]);
@@ -53,7 +64,7 @@ test("latency: the document, the files, the report, and the means of the engine'
   const [point] = variant!.points;
   expect([point!.point, point!.outcome, point!.interleaved]).toEqual(['b1-p8-o4', 'measured', true]);
 
-  const lines = timed(requestsOf(at, data.session.id, 'bench-1'));
+  const lines = timed(requestsOf(setup, data.session.id, 'bench-1'));
   expect(lines.map(({ launch }) => launch)).toEqual([0, 0, 0, 1, 1, 1]);
   const { ttft_ms: ttft, tpot_ms: tpot, e2e_ms: e2e } = point!.latency;
   if (!('mean' in ttft) || !('mean' in tpot) || !('mean' in e2e))
@@ -66,21 +77,21 @@ test("latency: the document, the files, the report, and the means of the engine'
   // The session includes the roofline, so expected latencies are known.
   expect(point!.expected.ttft).toMatchObject({ unit: 'ms' });
   expect(point!.machine.memory_bytes.value).toBeGreaterThan(1e7);
-  const files = readdirSync(join(at.scratch, 'results')).sort();
+  const files = readdirSync(join(setup.scratch, 'results')).sort();
   expect(files).toEqual(['baseline_metrics.json', 'latency_results.csv']);
-  const folder = join(at.home, 'sessions', data.session.id);
+  const folder = join(setup.home, 'sessions', data.session.id);
   expect(readFileSync(join(folder, 'derived', 'report.html'), 'utf8')).toContain('batch 1, 8 in + 4 out');
-  expect(sessions(at)).toHaveLength(1);
-  expect(leftovers(at)).toEqual([]);
+  expect(sessions(setup)).toHaveLength(1);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('suite of two batches and two variants: each shape once, launches in turn, three CSV files', () => {
-  const at = place();
-  const output = join(at.scratch, 'out');
+  const setup = place();
+  const output = join(setup.scratch, 'out');
   const args = [
     'suite',
     '--model',
-    at.tiny,
+    setup.tiny,
     ...small,
     '--batch-size',
     '1',
@@ -91,7 +102,7 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
     '2',
   ];
   const arg = ['--engine-arg', 'graph_optimization=all,basic', '--output', output];
-  const { document, stderr } = benchJson(at, [...args, ...arg]);
+  const { document, stderr } = benchJson(setup, [...args, ...arg]);
   const { variants, session } = document.data;
   expect(variants.map(({ label }) => label)).toEqual(['graph_optimization=all', 'graph_optimization=basic']);
   for (const { points } of variants) {
@@ -102,7 +113,7 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
   }
   const launches = ['bench-1', 'bench-2'].flatMap((execution) =>
     [0, 1].map((launch) => {
-      const launchRequests = requestsOf(at, session.id, execution).filter(
+      const launchRequests = requestsOf(setup, session.id, execution).filter(
         (request) => request.launch === launch,
       );
       const points = timed(launchRequests).map(({ point }) => point);
@@ -147,11 +158,11 @@ test('suite of two batches and two variants: each shape once, launches in turn, 
 });
 
 test('Ctrl-C: exit 130, and the measurements are a complete session with its files', async () => {
-  const at = place();
+  const setup = place();
   const sizes = ['--input-len', '8', '--output-len', '60', '--threads', '1', '--runs', '400'];
-  const args = ['bench', 'throughput', '--model', at.slow, ...sizes, '--batch-size', '1,2', '--json'];
-  const { child, ended } = start(at, args);
-  await untilRecorded(at, 'bench-1', (line) => line.type === 'request' && line.warmup === false);
+  const args = ['bench', 'throughput', '--model', setup.slow, ...sizes, '--batch-size', '1,2', '--json'];
+  const { child, ended } = start(setup, args);
+  await untilRecorded(setup, 'bench-1', (line) => line.type === 'request' && line.warmup === false);
   process.kill(-child.pid!, 'SIGINT');
   const { status, stdout, stderr } = await ended;
   expect([status, stderr.includes('error')], stderr).toEqual([130, false]);
@@ -164,13 +175,13 @@ test('Ctrl-C: exit 130, and the measurements are a complete session with its fil
     'measured',
     expect.stringMatching(/Stopped after \d+ of 400 timed repeats/),
   ]);
-  expect(timed(requestsOf(at, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
-  expect(existsSync(join(at.scratch, 'results', 'throughput_results.csv'))).toBe(true);
-  expect(sessions(at).map((session) => session.status)).toEqual(['interrupted']);
+  expect(timed(requestsOf(setup, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
+  expect(existsSync(join(setup.scratch, 'results', 'throughput_results.csv'))).toBe(true);
+  expect(sessions(setup).map((session) => session.status)).toEqual(['interrupted']);
 });
 
 test('kill -9 of the engine loses only its current point; another process measures the rest', async () => {
-  const at = place();
+  const setup = place();
   const sizes = [
     '--input-len',
     '8',
@@ -183,10 +194,10 @@ test('kill -9 of the engine loses only its current point; another process measur
     '--launches',
     '1',
   ];
-  const args = ['bench', 'throughput', '--model', at.slow, ...sizes, '--batch-size', '1,2', '--json'];
-  const { ended } = start(at, args);
+  const args = ['bench', 'throughput', '--model', setup.slow, ...sizes, '--batch-size', '1,2', '--json'];
+  const { ended } = start(setup, args);
   const first = await untilRecorded(
-    at,
+    setup,
     'bench-1',
     (line) => line.type === 'request' && line.warmup === false,
   );
@@ -195,7 +206,7 @@ test('kill -9 of the engine loses only its current point; another process measur
   expect(status, stderr).toBe(0);
   const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
   const [b1, b2] = data.variants[0]!.points;
-  const lines = timed(requestsOf(at, data.session.id, 'bench-1'));
+  const lines = timed(requestsOf(setup, data.session.id, 'bench-1'));
   // If killed at batch 1, nothing larger is tried; if killed at batch 2, batch 1 gets its six repeats.
   if (b1!.outcome === 'out_of_memory') {
     expect(b2!.outcome).toBe('skipped');
@@ -210,11 +221,11 @@ test('kill -9 of the engine loses only its current point; another process measur
 });
 
 test('nothing measured: exit 4 with the engine’s own error, and no session', async () => {
-  const at = place();
+  const setup = place();
   const sizes = ['--input-len', '8', '--output-len', '200', '--threads', '1'];
-  const { ended } = start(at, ['bench', 'latency', '--model', at.slow, ...sizes, '--json']);
+  const { ended } = start(setup, ['bench', 'latency', '--model', setup.slow, ...sizes, '--json']);
   const { pid } = await untilRecorded(
-    at,
+    setup,
     'bench-1',
     (line) => line.type === 'stage' || line.type === 'model',
   );
@@ -222,16 +233,16 @@ test('nothing measured: exit 4 with the engine’s own error, and no session', a
   const ran = await ended;
   const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
   expect(expectFailure({ ...ran, stderr: error }, 4, 'E_OUT_OF_MEMORY').why).toContain('SIGKILL');
-  expect(sessions(at)).toEqual([]);
-  expect(leftovers(at)).toEqual([]);
+  expect(sessions(setup)).toEqual([]);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('invalid input: three parts, the right exit code, nothing measured', () => {
-  const at = place();
-  plantRoofline(at.home);
+  const setup = place();
+  plantRoofline(setup.home);
   const fail = (args: string[], exitCode: number, code: string) =>
-    expectFailure(inferscope(at, ['bench', ...args, '--json']), exitCode, code);
-  const model = ['--model', at.tiny];
+    expectFailure(inferscope(setup, ['bench', ...args, '--json']), exitCode, code);
+  const model = ['--model', setup.tiny];
   const arg = fail(['latency', ...model, '--engine-arg', 'thread=2'], 2, 'E_USAGE');
   expect([arg.what, arg.fix]).toEqual([
     'the embedded engine has no argument thread',
@@ -249,7 +260,7 @@ test('invalid input: three parts, the right exit code, nothing measured', () => 
   );
   expect(fail(['latency', ...model, '--device', 'cuda'], 2, 'E_USAGE').why).toContain('CPU');
   expect(fail(['latency', ...model, '--weights', 'trained'], 2, 'E_USAGE').what).toContain('random weights');
-  writeFileSync(join(at.scratch, 'file'), '');
+  writeFileSync(join(setup.scratch, 'file'), '');
   expect(fail(['latency', ...model, '--output', 'file'], 2, 'E_USAGE').what).toContain('--output file');
-  expect(sessions(at)).toEqual([]);
+  expect(sessions(setup)).toEqual([]);
 });

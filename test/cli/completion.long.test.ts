@@ -5,10 +5,10 @@ import process from 'node:process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cli, environment, inferscope, place, tinyArgs } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
-const bin = join(at.scratch, 'bin');
-const script = join(at.scratch, 'inferscope.bash');
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
+const bin = join(setup.scratch, 'bin');
+const script = join(setup.scratch, 'inferscope.bash');
 const ids: string[] = [];
 
 beforeAll(() => {
@@ -17,12 +17,12 @@ beforeAll(() => {
   const path = join(bin, 'inferscope');
   writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${cli}' "$@"\n`);
   chmodSync(path, 0o755);
-  writeFileSync(script, inferscope(at, ['completion', 'bash']).stdout);
+  writeFileSync(script, inferscope(setup, ['completion', 'bash']).stdout);
   for (const name of ['llm-b1', 'costs-$(touch${IFS}pwned)']) {
-    const ran = inferscope(at, tinyArgs(at, '--name', name));
+    const ran = inferscope(setup, tinyArgs(setup, '--name', name));
     expect(ran.status, ran.stderr).toBe(0);
   }
-  const { data } = JSON.parse(inferscope(at, ['session', 'list', '--json']).stdout) as {
+  const { data } = JSON.parse(inferscope(setup, ['session', 'list', '--json']).stdout) as {
     data: { sessions: { id: string }[] };
   };
   ids.push(...data.sessions.map(({ id }) => id));
@@ -43,8 +43,12 @@ function complete(line: string): string[] {
     '_inferscope',
     'printf "%s\\n" "${COMPREPLY[@]}"',
   ].join('\n');
-  const env = { ...environment(at), PATH: `${bin}${delimiter}${process.env['PATH']}` };
-  const ran = spawnSync('bash', ['--norc', '-u', '-c', commands], { encoding: 'utf8', cwd: at.scratch, env });
+  const env = { ...environment(setup), PATH: `${bin}${delimiter}${process.env['PATH']}` };
+  const ran = spawnSync('bash', ['--norc', '-u', '-c', commands], {
+    encoding: 'utf8',
+    cwd: setup.scratch,
+    env,
+  });
   expect([ran.status, ran.stderr]).toEqual([0, '']);
   return ran.stdout.split('\n').filter((word) => word !== '');
 }
@@ -55,7 +59,7 @@ function quote(text: string): string {
 
 /** Commands in commander's own help. */
 function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
-  const { stdout } = inferscope(at, [...verb, '--help']);
+  const { stdout } = inferscope(setup, [...verb, '--help']);
   const section = (title: string) => new RegExp(`^${title}:\n((?: {2,}.*\n?)+)`, 'm').exec(stdout)?.[1] ?? '';
   const groups = [...stdout.matchAll(/^([A-Z][\w ]*):$/gm)].flatMap(([, title]) =>
     title === 'Options' || title === 'Arguments' || title === 'Examples' ? [] : [section(title!)],
@@ -116,7 +120,7 @@ describe('bash', () => {
   });
 
   test('completes files, and after run -- the program and its files', () => {
-    symlinkSync(at.tiny, join(at.scratch, 'tiny-config.json'));
+    symlinkSync(setup.tiny, join(setup.scratch, 'tiny-config.json'));
     expect(complete('inferscope import tiny-')).toEqual(['tiny-config.json']);
     expect(complete('inferscope run --evaluator none -- bas')).toContain('bash');
     expect(complete('inferscope run -- python3 tiny-')).toContain('tiny-config.json');
@@ -127,18 +131,18 @@ describe('bash', () => {
 
 test('every shell has a script; other words are rejected in three parts', () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { status, stdout, stderr } = inferscope(at, ['completion', shell]);
+    const { status, stdout, stderr } = inferscope(setup, ['completion', shell]);
     expect([status, stderr]).toEqual([0, '']);
     for (const word of ['session compare', 'bench serve', 'speedscope'])
       expect(stdout.includes(word), `${shell}: ${word}`).toBe(true);
   }
-  const ran = inferscope(at, ['completion']);
+  const ran = inferscope(setup, ['completion']);
   expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
-  const unknownShell = inferscope(at, ['completion', 'tcsh']);
+  const unknownShell = inferscope(setup, ['completion', 'tcsh']);
   expect([unknownShell.status, unknownShell.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
 });
 
 test('the list of sessions for completion has the last one first', () => {
-  const { stdout } = inferscope(at, ['completion', '--sessions']);
+  const { stdout } = inferscope(setup, ['completion', '--sessions']);
   expect(stdout.split('\n')[0]).toBe(`@last\t${ids.at(-1)}`);
 });

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyDocumentSchema, whatIfDocumentSchema } from '../../src/model/documents/explain.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 // A decode step that waits for 134 launches on an H200, and the repaired step with a CUDA graph.
 beforeAll(() => {
   for (const variant of ['fault', 'fixed']) {
-    const ran = inferscope(at, [
+    const ran = inferscope(setup, [
       'session',
       'import',
       resolve(`test/fixtures/diagnosis/launch_bound_decode-${variant}.tgz`),
@@ -19,7 +19,7 @@ beforeAll(() => {
   }
 });
 
-const explain = (...words: string[]) => inferscope(at, ['explain', 'launch_bound_decode-fault', ...words]);
+const explain = (...words: string[]) => inferscope(setup, ['explain', 'launch_bound_decode-fault', ...words]);
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
 describe('explain --what-if', () => {
@@ -58,7 +58,7 @@ describe('explain --verify', () => {
     expect(data.changes[0]).toMatchObject({ finding: 'launch_bound:decode', outcome: 'gone' });
     // Interleaved timings: 5.86 ms before, 1.62 ms after (test/fixtures/diagnosis/timings.json).
     expect(Math.abs(data.changes[0]!.achieved_ms! - 4.24) / 4.24).toBeLessThan(0.1);
-    const page = join(at.scratch, 'verified.html');
+    const page = join(setup.scratch, 'verified.html');
     const md = explain('--verify', 'launch_bound_decode-fixed', '--format', 'md', '--html', page);
     expect(md.stdout).toMatch(/^## inferscope explain --verify: /);
     expect(md.stderr).toContain(`page written: ${page}`);

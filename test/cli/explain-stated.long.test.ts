@@ -7,17 +7,17 @@ import { packageRoot } from '../../src/model/installation.js';
 import { captures } from './capture-files.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 beforeAll(() => {
-  const ran = inferscope(at, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
+  const ran = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
   expect(ran.status, ran.stderr).toBe(0);
 });
 
-const explain = (...words: string[]) => inferscope(at, ['explain', ...words]);
+const explain = (...words: string[]) => inferscope(setup, ['explain', ...words]);
 
 test('context stated for a session is saved and used from then on; --clear removes it', () => {
-  const config = join(at.scratch, 'config.json');
+  const config = join(setup.scratch, 'config.json');
   writeFileSync(
     config,
     JSON.stringify({
@@ -42,20 +42,20 @@ test('context stated for a session is saved and used from then on; --clear remov
   expect(stated.given).toEqual(['model', 'dtype', 'batch_size', 'input_len']);
   // Without the flag, and with figures of another command.
   expect(decode().roofline_ms).toEqual(stated.roofline_ms);
-  const used = inferscope(at, ['session', 'utilization', 'b1', '--json']);
+  const used = inferscope(setup, ['session', 'utilization', 'b1', '--json']);
   expect(used.status, used.stderr).toBe(0);
   expect(utilizationDocumentSchema.parse(JSON.parse(used.stdout)).data.model).toMatchObject({
     dtype: 'float16',
     from: 'given by you; dtype by you',
   });
   // Eight sequences read the weights once, so a step takes more than the same time but less than eight times as long.
-  expect(inferscope(at, ['session', 'set', 'b1', '--batch-size', '8']).status).toBe(0);
+  expect(inferscope(setup, ['session', 'set', 'b1', '--batch-size', '8']).status).toBe(0);
   const eight = decode();
   expect(eight.new_tokens).toBe(8);
   expect(eight.roofline_ms.value).toBeGreaterThan(stated.roofline_ms.value!);
-  expectFailure(inferscope(at, ['session', 'set', 'b1', '--json']), 2, 'E_USAGE');
+  expectFailure(inferscope(setup, ['session', 'set', 'b1', '--json']), 2, 'E_USAGE');
   expectFailure(explain('b1', '--model', 'no-such-model', '--json'), 5, 'E_MODEL_NOT_FOUND');
-  expect(inferscope(at, ['session', 'set', 'b1', '--clear']).status).toBe(0);
+  expect(inferscope(setup, ['session', 'set', 'b1', '--clear']).status).toBe(0);
   expect(decode().roofline_ms.value).toBeNull();
 });
 
@@ -64,7 +64,7 @@ describe('an archive instead of a session', () => {
   const planted = (twin: string) =>
     inClone('test', 'fixtures', 'diagnosis', `launch_bound_decode-${twin}.tgz`);
   const sessions = () =>
-    readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
+    readdirSync(join(setup.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
   const explained = (...words: string[]) => {
     const ran = explain(...words, '--json');
     expect(ran.status, ran.stderr).toBe(0);

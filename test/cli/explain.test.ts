@@ -6,17 +6,17 @@ import { packageRoot } from '../../src/model/installation.js';
 import { captures } from './capture-files.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 let imported = '';
 beforeAll(() => {
-  const ran = inferscope(at, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
+  const ran = inferscope(setup, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
   expect(ran.status, ran.stderr).toBe(0);
   imported = ran.stdout;
 });
 
-const explain = (...words: string[]) => inferscope(at, ['explain', ...words]);
+const explain = (...words: string[]) => inferscope(setup, ['explain', ...words]);
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
 
 describe('explain', () => {
@@ -44,7 +44,7 @@ describe('explain', () => {
     const { data } = explainDocumentSchema.parse(JSON.parse(stdout));
     const decode = data.stages.find(({ kind }) => kind === 'decode')!;
     const bar = decode.bars.find(({ id }) => id === 'launch_overhead')!;
-    const answered = inferscope(at, ['sql', '--session', 'b1', '--json', bar.sql!]);
+    const answered = inferscope(setup, ['sql', '--session', 'b1', '--json', bar.sql!]);
     expect(answered.status, answered.stderr).toBe(0);
     const { rows } = (JSON.parse(answered.stdout) as { data: { rows: (string | number)[][] } }).data;
     expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
@@ -53,7 +53,7 @@ describe('explain', () => {
   test('--sql prints the query of an evidence, which can be run', () => {
     const query = explain('--sql', '1');
     expect(query.status, query.stderr).toBe(0);
-    const answered = inferscope(at, ['sql', '--session', 'b1', query.stdout]);
+    const answered = inferscope(setup, ['sql', '--session', 'b1', query.stdout]);
     expect(answered.status, answered.stderr).toBe(0);
   });
 
@@ -75,7 +75,7 @@ describe('explain', () => {
 describe('a file instead of a session', () => {
   const inClone = (...path: string[]) => join(packageRoot(), ...path);
   const sessions = () =>
-    readdirSync(join(at.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
+    readdirSync(join(setup.home, 'sessions')).filter((name) => !name.startsWith('.')).length;
 
   test('imports a capture; rejects other files', () => {
     const before = sessions();

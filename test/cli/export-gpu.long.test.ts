@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { captures } from './capture-files.js';
 import { inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 /** Rows and device time in the profiler's own file, counted without inferscope's importers. */
 interface Oracle {
@@ -85,18 +85,18 @@ describe.each([
   );
 
   beforeAll(() => {
-    const ran = inferscope(at, ['import', '--quiet', file, '--name', name]);
+    const ran = inferscope(setup, ['import', '--quiet', file, '--name', name]);
     expect(ran.status, ran.stderr).toBe(0);
   });
 
   function exported(format: string): string {
-    const ran = inferscope(at, ['export', '--session', name, '--format', format]);
+    const ran = inferscope(setup, ['export', '--session', name, '--format', format]);
     expect(ran.status, ran.stderr).toBe(0);
     return ran.stdout;
   }
   function exportedFolder(format: string): string {
-    const folder = join(at.scratch, `${name}-${format}`);
-    const ran = inferscope(at, ['export', '--session', name, '--format', format, '--output', folder]);
+    const folder = join(setup.scratch, `${name}-${format}`);
+    const ran = inferscope(setup, ['export', '--session', name, '--format', format, '--output', folder]);
     expect([ran.status, ran.stdout], ran.stderr).toEqual([0, `${folder}\n`]);
     return folder;
   }
@@ -265,16 +265,16 @@ function noPartialOverlap(spans: readonly Event[]): void {
 }
 
 test('names that reverse a line are escaped in JSON and keep their value', () => {
-  const capture = join(at.scratch, 'hostile.sqlite');
+  const capture = join(setup.scratch, 'hostile.sqlite');
   copyFileSync(captures.sqlite, capture);
   const database = new Database(capture);
   database.exec(
     `UPDATE StringIds SET value = value || char(8238) WHERE id IN (SELECT shortName FROM CUPTI_ACTIVITY_KIND_KERNEL)`,
   );
   database.close();
-  expect(inferscope(at, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
+  expect(inferscope(setup, ['import', '--quiet', capture, '--name', 'hostile']).status).toBe(0);
   for (const format of ['perfetto', 'speedscope']) {
-    const { stdout, status } = inferscope(at, ['export', 'hostile', '--format', format]);
+    const { stdout, status } = inferscope(setup, ['export', 'hostile', '--format', format]);
     expect(status, format).toBe(0);
     expect(stdout, format).not.toContain('\u202e');
     expect(JSON.stringify(JSON.parse(stdout)), format).toContain('\u202e');

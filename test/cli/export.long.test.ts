@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 /** Expects a usage error of three lines on stderr and nothing on stdout. */
 function failing(...args: string[]): { what: string; why: string; fix: string } {
-  const { status, stdout, stderr } = inferscope(at, ['export', ...args]);
+  const { status, stdout, stderr } = inferscope(setup, ['export', ...args]);
   const [what = '', why = '', fix = '', ...rest] = stderr.trimEnd().split('\n');
   expect([status, stdout, rest], stderr).toEqual([2, '', []]);
   expect(what).toContain('(E_USAGE)');
@@ -15,21 +15,21 @@ function failing(...args: string[]): { what: string; why: string; fix: string } 
 }
 
 beforeAll(() => {
-  const ran = inferscope(at, tinyArgs(at));
+  const ran = inferscope(setup, tinyArgs(setup));
   expect(ran.status, ran.stderr).toBe(0);
 });
 
 /** A number from the session's tables, read with `inferscope sql` instead of `export`. */
 function sql(query: string): number {
-  const { stdout } = inferscope(at, ['sql', '--json', query]);
+  const { stdout } = inferscope(setup, ['sql', '--json', query]);
   return (JSON.parse(stdout) as { data: { rows: number[][] } }).data.rows[0]![0]!;
 }
 
 test('chrome-trace is the same on stdout and in a file, and has every operator to the nanosecond', () => {
-  const { stdout, status } = inferscope(at, ['export', '--format', 'chrome-trace']);
+  const { stdout, status } = inferscope(setup, ['export', '--format', 'chrome-trace']);
   expect(status).toBe(0);
-  const path = join(at.scratch, 'deep', 'trace.json');
-  const ran = inferscope(at, ['export', '--format', 'chrome-trace', '--output', path]);
+  const path = join(setup.scratch, 'deep', 'trace.json');
+  const ran = inferscope(setup, ['export', '--format', 'chrome-trace', '--output', path]);
   expect([ran.status, ran.stdout]).toEqual([0, `${path}\n`]);
   expect(readFileSync(path, 'utf8')).toBe(stdout);
   const { traceEvents } = JSON.parse(stdout) as { traceEvents: { cat?: string; dur: number }[] };
@@ -47,9 +47,9 @@ test('perfetto means chrome-trace, the default; each execution starts at zero, a
     cat?: string;
   }
   const events = (...args: string[]) =>
-    (JSON.parse(inferscope(at, ['export', ...args]).stdout) as { traceEvents: Event[] }).traceEvents.filter(
-      ({ ph }) => ph !== 'M',
-    );
+    (
+      JSON.parse(inferscope(setup, ['export', ...args]).stdout) as { traceEvents: Event[] }
+    ).traceEvents.filter(({ ph }) => ph !== 'M');
   const all = events();
   expect(events('--format', 'perfetto')).toEqual(all);
   const pids = new Set(all.map(({ pid }) => pid));
@@ -64,20 +64,20 @@ test('perfetto means chrome-trace, the default; each execution starts at zero, a
 });
 
 test('a folder has a default name', () => {
-  const ran = inferscope(at, ['export', '--format', 'csv']);
+  const ran = inferscope(setup, ['export', '--format', 'csv']);
   expect([ran.status, ran.stdout]).toEqual([0, expect.stringMatching(/-csv\n$/)]);
   expect(readdirSync(ran.stdout.trim())).toContain('stages.csv');
 });
 
 test('speedscope and openmetrics', () => {
-  const file = JSON.parse(inferscope(at, ['export', '--format', 'speedscope']).stdout) as {
+  const file = JSON.parse(inferscope(setup, ['export', '--format', 'speedscope']).stdout) as {
     profiles: { name: string; events: { type: string }[] }[];
   };
   expect(file.profiles.map(({ name }) => name.split(',')[0])).toEqual(['clean', 'profiled']);
   for (const { events } of file.profiles) {
     expect(events.filter(({ type }) => type === 'O')).toHaveLength(events.length / 2);
   }
-  const { stdout } = inferscope(at, ['export', '--format', 'openmetrics']);
+  const { stdout } = inferscope(setup, ['export', '--format', 'openmetrics']);
   expect(stdout).toMatch(/\n# EOF\n$/);
   const count = /^inferscope_ttft_seconds_count\{execution="clean"\} (\d+)$/m.exec(stdout);
   expect(Number(count?.[1])).toBe(
@@ -86,12 +86,12 @@ test('speedscope and openmetrics', () => {
 });
 
 test('csv writes one file per table and leaves no other files', () => {
-  const folder = join(at.scratch, 'tables');
-  expect(inferscope(at, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
+  const folder = join(setup.scratch, 'tables');
+  expect(inferscope(setup, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
   expect(readdirSync(folder)).toContain('ops.csv');
   const lines = readFileSync(join(folder, 'stages.csv'), 'utf8').trimEnd().split('\n');
   expect(lines.length - 1).toBe(sql('SELECT count(*) FROM stages'));
-  expect(readdirSync(at.scratch).filter((name) => name.includes('.tmp'))).toEqual([]);
+  expect(readdirSync(setup.scratch).filter((name) => name.includes('.tmp'))).toEqual([]);
   expect(failing('--format', 'csv', '--output', folder).what).toContain('not empty');
 });
 
@@ -103,21 +103,21 @@ test('usage errors have three parts, before anything is written', () => {
   ]);
   expect(failing('--execution', 'none').why).toContain('clean, profiled');
   expect(failing('--format', 'parquet', '--execution', 'clean').fix).toContain('csv');
-  mkdirSync(join(at.scratch, 'folder'));
+  mkdirSync(join(setup.scratch, 'folder'));
   expect(failing('--format', 'speedscope', '--output', 'folder').what).toContain('folder');
-  writeFileSync(join(at.scratch, 'file'), 'x');
+  writeFileSync(join(setup.scratch, 'file'), 'x');
   expect(failing('--format', 'csv', '--output', 'file').what).toContain('is a file');
-  expect(existsSync(join(at.scratch, 'folder', 'trace.json'))).toBe(false);
+  expect(existsSync(join(setup.scratch, 'folder', 'trace.json'))).toBe(false);
 });
 
 test('an export that cannot be written is an error and leaves nothing', () => {
-  const ran = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/proc/none/metrics.txt']);
+  const ran = inferscope(setup, ['export', '--format', 'openmetrics', '--output', '/proc/none/metrics.txt']);
   expect([ran.status, ran.stderr.includes('E_HOME_UNWRITABLE')]).toEqual([3, true]);
-  const full = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/dev/full']);
+  const full = inferscope(setup, ['export', '--format', 'openmetrics', '--output', '/dev/full']);
   expect([full.status, full.stderr.includes('E_DISK_FULL')]).toEqual([3, true]);
 });
 
 test('--help has two examples', () => {
-  const { stdout } = inferscope(at, ['export', '--help']);
+  const { stdout } = inferscope(setup, ['export', '--help']);
   expect(stdout.match(/^ {2}\$ inferscope export /gm)).toHaveLength(2);
 });

@@ -8,8 +8,8 @@ import { utilizationDocumentSchema } from '../../src/model/documents/utilization
 import { captures } from './capture-files.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 /** The model of test/fixtures/tiny.py. */
 const config = {
@@ -23,7 +23,7 @@ const config = {
   max_position_embeddings: 1024,
   tie_word_embeddings: false,
 };
-const model = join(at.scratch, 'llama-tiny');
+const model = join(setup.scratch, 'llama-tiny');
 
 beforeAll(() => {
   mkdirSync(model, { recursive: true });
@@ -34,7 +34,7 @@ beforeAll(() => {
     nsys: [captures.sqlite],
   };
   for (const [name, paths] of Object.entries(files)) {
-    const ran = inferscope(at, ['import', ...paths, '--no-analyze', '--quiet', '--name', name]);
+    const ran = inferscope(setup, ['import', ...paths, '--no-analyze', '--quiet', '--name', name]);
     expect(ran.status, ran.stderr).toBe(0);
   }
 });
@@ -43,7 +43,7 @@ const widest = (text: string) => Math.max(...text.split('\n').map((line) => line
 
 describe('gemm', () => {
   test('a torch trace: one stage, compared with the roofline, and the cost of more rows', () => {
-    const ran = inferscope(at, ['gemm', '--session', 'torch', '--stage', 'decode']);
+    const ran = inferscope(setup, ['gemm', '--session', 'torch', '--stage', 'decode']);
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toContain('NVIDIA H200 · decode');
     expect(ran.stdout).toMatch(/1×1408×512 +\S+ +24 /);
@@ -55,7 +55,7 @@ describe('gemm', () => {
   });
 
   test('cuBLAS logs: layouts and algorithms, no times', () => {
-    const ran = inferscope(at, ['gemm', '--session', 'logs', '--top', '3']);
+    const ran = inferscope(setup, ['gemm', '--session', 'logs', '--top', '3']);
     expect(ran.status, ran.stderr).toBe(0);
     expect(ran.stdout).toContain('Layouts and algorithms');
     expect(ran.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
@@ -64,14 +64,14 @@ describe('gemm', () => {
   });
 
   test('--json is a document of its schema, --csv one row per shape', () => {
-    const json = inferscope(at, ['gemm', '--session', 'torch', '--json', '--top', '4']);
+    const json = inferscope(setup, ['gemm', '--session', 'torch', '--json', '--top', '4']);
     const { data } = gemmsDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.gemms).toHaveLength(4);
     const [first] = data.gemms;
     // The roofline limit of the first shape: 2 × (512 + 512·1408 + 1408) bytes at 4.8 TB/s.
     expect(first).toMatchObject({ m: 1, n: 1408, k: 512, roof: { bound: 'memory', from: 'sheet' } });
     expect(first!.roof!.time_ns.value).toBeCloseTo((2 * (512 + 512 * 1408 + 1408)) / 4800, 6);
-    const csv = inferscope(at, ['gemm', '--session', 'torch', '--csv']);
+    const csv = inferscope(setup, ['gemm', '--session', 'torch', '--csv']);
     const [head, ...rows] = csv.stdout.trimEnd().split('\n');
     expect(head).toMatch(/^source,execution_id,capture_id,m,n,k,batch,dtype/);
     expect(rows).toHaveLength(13);
@@ -79,13 +79,17 @@ describe('gemm', () => {
   });
 
   test('rejects sessions without GEMMs and invalid options', () => {
-    expectFailure(inferscope(at, ['gemm', '--session', 'nsys', '--json']), 2, 'E_USAGE');
+    expectFailure(inferscope(setup, ['gemm', '--session', 'nsys', '--json']), 2, 'E_USAGE');
     expectFailure(
-      inferscope(at, ['gemm', '--session', 'torch', '--stage', 'dinner', '--json']),
+      inferscope(setup, ['gemm', '--session', 'torch', '--stage', 'dinner', '--json']),
       2,
       'E_USAGE',
     );
-    expectFailure(inferscope(at, ['gemm', '--session', 'logs', '--stage', 'decode', '--json']), 2, 'E_USAGE');
+    expectFailure(
+      inferscope(setup, ['gemm', '--session', 'logs', '--stage', 'decode', '--json']),
+      2,
+      'E_USAGE',
+    );
   });
 });
 
@@ -93,7 +97,7 @@ describe('session utilization', () => {
   const sizes = ['--model', model, '--batch-size', '1', '--input-len', '64'];
 
   test('an nsys capture and a model: stages, steps, and with --explain the formula', () => {
-    const ran = inferscope(at, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
+    const ran = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
     expect(ran.status, ran.stderr).toBe(0);
     const text = ran.stdout.replaceAll(/\s+/g, ' ');
     expect(text).toContain('MFU FLOPs / t / peak = 1.46 GFLOP / 4.07 ms / 989 TFLOP/s = 0.036 %');
@@ -104,7 +108,7 @@ describe('session utilization', () => {
   });
 
   test('--json is a document of its schema', () => {
-    const ran = inferscope(at, ['session', 'utilization', 'nsys', ...sizes, '--json']);
+    const ran = inferscope(setup, ['session', 'utilization', 'nsys', ...sizes, '--json']);
     const { data } = utilizationDocumentSchema.parse(JSON.parse(ran.stdout));
     expect(data.stages.map(({ kind, flops }) => [kind, flops.value])).toEqual([
       ['prefill', 1_464_074_240],
@@ -113,30 +117,30 @@ describe('session utilization', () => {
   });
 
   test('the report of an import with a model has the same figures', () => {
-    const ran = inferscope(at, ['import', captures.kineto, '--model', model, '--quiet']);
+    const ran = inferscope(setup, ['import', captures.kineto, '--model', model, '--quiet']);
     expect(ran.status, ran.stderr).toBe(0);
-    const text = inferscope(at, ['report', '--format', 'text']).stdout.replaceAll(/\s+/g, ' ');
+    const text = inferscope(setup, ['report', '--format', 'text']).stdout.replaceAll(/\s+/g, ' ');
     expect(text).toContain('MFU and MBU');
     expect(text).toContain('computes 1.18× the necessary FLOPs');
-    const json = inferscope(at, ['report', '--json']);
+    const json = inferscope(setup, ['report', '--json']);
     const { data } = traceDocumentSchema.parse(JSON.parse(json.stdout));
     expect(data.utilization?.stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
   });
 
   test('without a model: times and the reason; a session without stages is rejected', () => {
     // The test above stated a GPU, which is saved in the session.
-    expect(inferscope(at, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
-    const ran = inferscope(at, ['session', 'utilization', 'nsys']);
+    expect(inferscope(setup, ['session', 'set', 'nsys', '--clear']).status).toBe(0);
+    const ran = inferscope(setup, ['session', 'utilization', 'nsys']);
     expect(ran.status).toBe(0);
     expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('does not record its model (add it with --model)');
-    expectFailure(inferscope(at, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
+    expectFailure(inferscope(setup, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
   });
 
   test("a profile session: the profile's own figures", () => {
-    const size = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--launches', '1'];
-    const ran = inferscope(at, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
+    const size = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--launches', '1'];
+    const ran = inferscope(setup, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
     const profile = profileDocumentSchema.parse(JSON.parse(ran.stdout)).data.stages;
-    const json = inferscope(at, ['session', 'utilization', '--json']);
+    const json = inferscope(setup, ['session', 'utilization', '--json']);
     const { stages } = utilizationDocumentSchema.parse(JSON.parse(json.stdout)).data;
     for (const stage of stages) {
       const profiled = profile.find(({ kind }) => kind === stage.kind)!;

@@ -16,12 +16,12 @@ import { openSession } from '../../src/session/open.js';
 import { captures, changedKineto, changedSqlite } from './capture-files.js';
 import { expectFailure, inferscope, leftovers, place, sessions, start } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
-const run = (...args: string[]) => inferscope(at, ['import', '--quiet', ...args]);
+const run = (...args: string[]) => inferscope(setup, ['import', '--quiet', ...args]);
 // Rows are read in this process, because starting another one takes longer than the query.
-vi.stubEnv('INFERSCOPE_HOME', at.home);
+vi.stubEnv('INFERSCOPE_HOME', setup.home);
 /** Rows of a query on a session, as arrays. */
 async function rows(query: string, selector = '@last'): Promise<unknown[][]> {
   const database = await (await openSession(selector)).connect();
@@ -33,19 +33,19 @@ const shown = async (selector = '@last') => (await openSession(selector)).manife
 
 test('an artifact folder of AIPerf is one load point with one waterfall, and one run in comparisons', () => {
   const folder = (run: string) => {
-    const path = join(at.scratch, `artifacts-${run}`);
+    const path = join(setup.scratch, `artifacts-${run}`);
     mkdirSync(join(path, 'logs'), { recursive: true });
     for (const name of ['profile_export.jsonl', 'profile_export_aiperf.json'])
       cpSync(resolve(`test/fixtures/benchmark-results-recorded/aiperf-${run}-${name}`), join(path, name));
     writeFileSync(join(path, 'profile_export_aiperf.csv'), 'Metric,avg\n');
     return path;
   };
-  const ran = inferscope(at, ['import', folder('conc'), '--name', 'aiperf']);
+  const ran = inferscope(setup, ['import', folder('conc'), '--name', 'aiperf']);
   expect(ran.status, ran.stderr).toBe(0);
   expect(ran.stdout.match(/request at profile/gi)).toHaveLength(2); // the row of the stage and its waterfall
   expect(ran.stdout).toMatch(/^ {2}profile +10 +17\.9 +215 /m);
-  expect(inferscope(at, ['import', folder('chunks'), '--name', 'chunks']).status).toBe(0);
-  const compared = inferscope(at, ['bench', 'compare', 'aiperf', 'chunks', '--json']);
+  expect(inferscope(setup, ['import', folder('chunks'), '--name', 'chunks']).status).toBe(0);
+  const compared = inferscope(setup, ['bench', 'compare', 'aiperf', 'chunks', '--json']);
   const { comparisons } = (JSON.parse(compared.stdout) as { data: { comparisons: { id: string }[] } }).data;
   // The session's own figures are compared: two files are not two launches.
   expect(comparisons.find(({ id }) => id === 'e2e')).toMatchObject({ n: [10, 6], verdict: 'within_process' });
@@ -123,15 +123,15 @@ test('several captures of one run are one session; more can be added', async () 
 });
 
 test('--no-raw saves only tables; --no-analyze prints only the id; --model names the model', async () => {
-  const ran = run(captures.kineto, '--no-raw', '--no-analyze', '--model', at.tiny);
+  const ran = run(captures.kineto, '--no-raw', '--no-analyze', '--model', setup.tiny);
   const { id, artifacts, workload } = await shown();
   expect([ran.status, ran.stdout, artifacts]).toEqual([0, `${id}\n`, []]);
   expect(workload?.model?.name).toContain('tiny');
-  expect(existsSync(join(at.home, 'sessions', id, 'derived', 'report.html'))).toBe(false);
+  expect(existsSync(join(setup.home, 'sessions', id, 'derived', 'report.html'))).toBe(false);
 });
 
 describe('a file that is not a capture gives one error and leaves nothing', () => {
-  const bad = join(at.scratch, 'bad');
+  const bad = join(setup.scratch, 'bad');
   mkdirSync(bad);
   const file = (name: string, content: string | Buffer) => {
     writeFileSync(join(bad, name), content);
@@ -182,11 +182,11 @@ describe('a file that is not a capture gives one error and leaves nothing', () =
     ],
   ];
   test.each(cases)('%s: %s', (_, code, path) => {
-    const before = sessions(at).length;
+    const before = sessions(setup).length;
     const { what, why } = expectFailure(run('--json', path), 5, code);
     expect(`${what} ${why}`).toContain(path.split('/').at(-1)!);
-    expect(sessions(at)).toHaveLength(before);
-    expect(leftovers(at)).toEqual([]);
+    expect(sessions(setup)).toHaveLength(before);
+    expect(leftovers(setup)).toEqual([]);
   });
 
   test('one bad file among good ones: nothing is saved, and an old session is unchanged', async () => {
@@ -199,7 +199,7 @@ describe('a file that is not a capture gives one error and leaves nothing', () =
     );
     expectFailure(run('--json', captures.kineto, join(bad, 'notes.sqlite')), 5, 'E_FORMAT_UNKNOWN');
     expect(await shown('old')).toEqual(before);
-    expect(leftovers(at)).toEqual([]);
+    expect(leftovers(setup)).toEqual([]);
   });
 
   test('hostile file names stay names', () => {
@@ -216,8 +216,8 @@ describe('a file that is not a capture gives one error and leaves nothing', () =
       expectFailure(ran, 5, 'E_TRACE_FILE');
       expect(ran.stderr).not.toContain('\u001b[31mred');
     }
-    expect(existsSync(join(at.scratch, 'pwned'))).toBe(false);
-    sessions(at);
+    expect(existsSync(join(setup.scratch, 'pwned'))).toBe(false);
+    sessions(setup);
     const summary = run(join(bad, '\u001b[31mred\u001b[0m.json.gz'));
     expect([summary.status, summary.stdout.includes('\u001b')]).toEqual([0, false]);
   });
@@ -250,23 +250,23 @@ describe('a file that is not a capture gives one error and leaves nothing', () =
       [file('a.nsys-rep', 'NVIDIA Tegra Profiler Report 36398880.'), 'nsys'],
       [file('a.ncu-rep', 'NVR\0'), 'ncu'],
     ] as const) {
-      const ran = inferscope(at, ['import', '--quiet', '--json', path], env);
+      const ran = inferscope(setup, ['import', '--quiet', '--json', path], env);
       // On a machine with CUDA the tools are found in their usual folders; then the error is about the report.
       if (ran.stdout.includes('E_TOOL_FAILED')) continue;
       expect(expectFailure(ran, 3, 'E_TOOL_MISSING').what).toContain(tool);
     }
-    expect(leftovers(at)).toEqual([]);
+    expect(leftovers(setup)).toEqual([]);
   });
 });
 
 test('Ctrl-C during an import leaves no session', async () => {
-  const path = changedKineto(at.scratch, 'long.json', ({ traceEvents }) => {
+  const path = changedKineto(setup.scratch, 'long.json', ({ traceEvents }) => {
     const once = traceEvents.filter(({ ph }) => ph === 'X');
     for (let i = 1; i < 60; i++)
       for (const event of once) traceEvents.push({ ...event, ts: event.ts + i * 1e6 });
   });
-  const before = sessions(at).length;
-  const { child, ended } = start(at, ['import', '--json', path]);
+  const before = sessions(setup).length;
+  const { child, ended } = start(setup, ['import', '--json', path]);
   let talk = '';
   child.stderr!.on('data', (chunk) => (talk += String(chunk)));
   while (!talk.includes('reading') && child.exitCode === null) await sleep(5);
@@ -274,14 +274,14 @@ test('Ctrl-C during an import leaves no session', async () => {
   const { status, stdout, stderr } = await ended;
   expect(status, stderr).toBe(130);
   expect(JSON.parse(stdout)).toMatchObject({ data: { code: 'E_INTERRUPTED', exit_code: 130 } });
-  expect(sessions(at)).toHaveLength(before);
-  expect(leftovers(at)).toEqual([]);
+  expect(sessions(setup)).toHaveLength(before);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 describe('damage', () => {
   test('launches without a kernel are reported with their count, and --json is still one document', () => {
     const path = changedSqlite(
-      join(at.scratch, 'bare'),
+      join(setup.scratch, 'bare'),
       'bare.sqlite',
       `DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE NVTX_EVENTS;
        DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY; DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET`,
@@ -302,7 +302,7 @@ describe('damage', () => {
   });
 
   test('nonsensical names, ids and shapes reach the report', () => {
-    const path = changedKineto(join(at.scratch, 'odd'), 'odd.json', ({ traceEvents }) => {
+    const path = changedKineto(join(setup.scratch, 'odd'), 'odd.json', ({ traceEvents }) => {
       for (const [i, event] of traceEvents.entries()) {
         if (event.cat === 'kernel' && i % 2 === 0) event.name = null as unknown as string;
         if (event.cat === 'cpu_op' && event.args) event.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
@@ -320,15 +320,15 @@ describe('damage', () => {
     const ran = run(...files, '--name', 'globbed', '--no-analyze');
     expect(ran.status, ran.stderr).toBe(0);
     expect((await shown('globbed')).captures.map(({ importer }) => importer)).toEqual(['nsys-parquetdir']);
-    mkdirSync(join(at.scratch, 'alone'));
-    const alone = join(at.scratch, 'alone', 'part.parquet');
+    mkdirSync(join(setup.scratch, 'alone'));
+    const alone = join(setup.scratch, 'alone', 'part.parquet');
     cpSync(join(captures.parquetdir, 'StringIds.parquet'), alone);
     expect(expectFailure(run(alone, '--json'), 5, 'E_FORMAT_UNKNOWN').fix).toContain('whole folder');
   });
 
   test('a crash while reading Parquet is reported as a bad input file, and leaves nothing', async () => {
-    const before = sessions(at).length;
-    const { child, ended } = start(at, ['import', '--json', '--quiet', captures.parquetdir]);
+    const before = sessions(setup).length;
+    const { child, ended } = start(setup, ['import', '--json', '--quiet', captures.parquetdir]);
     const children = () => {
       try {
         return readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
@@ -337,11 +337,12 @@ describe('damage', () => {
       }
     };
     const reads = (pid: string) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('parquetdir');
-    while (!leftovers(at).some((name) => name.startsWith('.tmp-')) && child.exitCode === null) await sleep(5);
+    while (!leftovers(setup).some((name) => name.startsWith('.tmp-')) && child.exitCode === null)
+      await sleep(5);
     for (const pid of children().filter((pid) => pid && reads(pid))) process.kill(Number(pid), 'SIGSEGV');
     const { status, stdout, stderr } = await ended;
     expect(expectFailure({ status, stdout, stderr }, 5, 'E_TRACE_FILE').why).toContain('SIGSEGV');
-    expect(sessions(at)).toHaveLength(before);
-    expect(leftovers(at)).toEqual([]);
+    expect(sessions(setup)).toHaveLength(before);
+    expect(leftovers(setup)).toEqual([]);
   });
 });

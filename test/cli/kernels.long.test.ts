@@ -5,13 +5,13 @@ import { expect, test } from 'vitest';
 import { kernelsDocumentSchema } from '../../src/model/documents/kernels.js';
 import { expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
 const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-seconds', '0.1'];
 
 test('a sweep of two kernels: one document, session, files that DuckDB reads, report with maps', async () => {
   const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'kernels',
     'gemm,rmsnorm',
     ...quick,
@@ -41,7 +41,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
   expect(data.maps.map(({ series }) => series)).toEqual(['gemm', 'rmsnorm']);
   expect(issues.map(({ code }) => code)).not.toContain('no_roofline');
 
-  const csv = join(at.scratch, 'results', 'kernel_results.csv');
+  const csv = join(setup.scratch, 'results', 'kernel_results.csv');
   const database = await (await DuckDBInstance.create(':memory:')).connect();
   const found = await database.runAndReadAll(
     `SELECT kernel, count(*)::INT AS n, min(median_ns) > 0 AS timed, sum(flops)::DOUBLE AS flops,
@@ -53,16 +53,18 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
     { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64, judged: 3 },
     { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64, judged: 3 },
   ]);
-  const json: unknown = JSON.parse(readFileSync(join(at.scratch, 'results', 'kernel_results.json'), 'utf8'));
+  const json: unknown = JSON.parse(
+    readFileSync(join(setup.scratch, 'results', 'kernel_results.json'), 'utf8'),
+  );
   expect(kernelsDocumentSchema.parse(json).data.session.id).toBe(data.session.id);
 
-  const page = join(at.scratch, 'kernels.html');
-  expect(inferscope(at, ['report', '--session', 'swept', '--output', page]).status).toBe(0);
+  const page = join(setup.scratch, 'kernels.html');
+  expect(inferscope(setup, ['report', '--session', 'swept', '--output', page]).status).toBe(0);
   const html = readFileSync(page, 'utf8');
   expect(html.match(/data-chart="heat"/g)).toHaveLength(2);
   expect(html).toContain('data-chart="roofline"');
   expect(html).not.toMatch(/(?:src|href)="https?:/);
-  const rows = inferscope(at, [
+  const rows = inferscope(setup, [
     'sql',
     'SELECT count(*) AS n FROM microbenchmarks',
     '--session',
@@ -74,7 +76,7 @@ test('a sweep of two kernels: one document, session, files that DuckDB reads, re
 });
 
 test("a model's operations sum to its steps, and fit 80 columns", () => {
-  const ran = inferscope(at, ['kernels', '--from-model', at.tiny, '--context-len', '8', ...quick]);
+  const ran = inferscope(setup, ['kernels', '--from-model', setup.tiny, '--context-len', '8', ...quick]);
   expect(ran.status, ran.stderr).toBe(0);
   // Two layers: each step has 7 operations outside the layers and 9 in each layer.
   expect(ran.stdout).toMatch(/prefill, batch 1, 8 tokens .* 22\/22/);
@@ -84,9 +86,9 @@ test("a model's operations sum to its steps, and fit 80 columns", () => {
 });
 
 test('bad input is reported before anything is measured, with what to type', () => {
-  const sessionCount = sessions(at).length;
+  const sessionCount = sessions(setup).length;
   const fails = (args: string[], code: number, name: string) =>
-    expectFailure(inferscope(at, ['kernels', ...args, '--json']), code, name);
+    expectFailure(inferscope(setup, ['kernels', ...args, '--json']), code, name);
   expect(fails(['atention'], 2, 'E_USAGE').fix).toContain('inferscope kernels attention');
   expect(fails(['gemm', ...quick, '--dtype', 'float8'], 2, 'E_DTYPE').fix).toContain('--engine torch');
   expect(fails(['attention', ...quick, '--backend', 'flash'], 2, 'E_USAGE').fix).toContain('--engine torch');
@@ -96,21 +98,21 @@ test('bad input is reported before anything is measured, with what to type', () 
   expect(
     fails(['gemm', '--engine', 'torch', '--python', '/no/such/python'], 3, 'E_ENGINE_MISSING').fix,
   ).toContain('--python');
-  expect(fails(['gemm', '--from-model', at.tiny], 2, 'E_USAGE').what).toContain(
+  expect(fails(['gemm', '--from-model', setup.tiny], 2, 'E_USAGE').what).toContain(
     '--from-model are mutually exclusive',
   );
   expect(fails(['gemm', '--context-len', '8'], 2, 'E_USAGE').why).toContain('--seq-len');
   expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('--fits');
-  writeFileSync(join(at.scratch, 'file'), '');
+  writeFileSync(join(setup.scratch, 'file'), '');
   expect(fails(['gemm', '--output', 'file'], 2, 'E_USAGE').why).toContain('folder');
-  expect(sessions(at)).toHaveLength(sessionCount);
-  expect(leftovers(at)).toEqual([]);
-  expect(existsSync(join(at.scratch, 'file', 'kernel_results.csv'))).toBe(false);
+  expect(sessions(setup)).toHaveLength(sessionCount);
+  expect(leftovers(setup)).toEqual([]);
+  expect(existsSync(join(setup.scratch, 'file', 'kernel_results.csv'))).toBe(false);
 });
 
 test('a case that does not fit is reported together with the measured ones', () => {
   const args = ['kernels', 'softmax', ...quick, '--seq-len', '4,2000000000', '--hidden-size', '64', '--json'];
-  const { status, stdout } = inferscope(at, args);
+  const { status, stdout } = inferscope(setup, args);
   expect(status).toBe(0);
   const { cases } = kernelsDocumentSchema.parse(JSON.parse(stdout)).data;
   expect(cases.map(({ outcome }) => outcome).toSorted()).toEqual(['measured', 'out_of_memory']);

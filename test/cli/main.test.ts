@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { cli, environment, expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 const verbs = [
   'profile',
   'run',
@@ -29,74 +29,78 @@ const longest = (text: string) => Math.max(...text.split('\n').map((line) => [..
 
 test('--version prints the version of the package', () => {
   for (const flag of ['--version', '-V']) {
-    expect(inferscope(at, [flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(inferscope(setup, [flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
   }
 });
 
 test('--help lists every command; so does no argument at all', () => {
-  const { status, stdout, stderr } = inferscope(at, ['--help']);
+  const { status, stdout, stderr } = inferscope(setup, ['--help']);
   expect([status, stderr]).toEqual([0, '']);
   for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb}[ |]`, 'm'));
   expect(longest(stdout)).toBeLessThanOrEqual(80);
-  expect(inferscope(at, [])).toEqual({ status: 0, stdout, stderr: '' });
+  expect(inferscope(setup, [])).toEqual({ status: 0, stdout, stderr: '' });
 });
 
 test('help and --help of a command are the same; examples and width of all: src/cli/commands.test.ts', () => {
-  const { status, stdout, stderr } = inferscope(at, ['doctor', '--help']);
+  const { status, stdout, stderr } = inferscope(setup, ['doctor', '--help']);
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
-  expect(inferscope(at, ['help', 'setup']).stdout).toBe(stdout);
+  expect(inferscope(setup, ['help', 'setup']).stdout).toBe(stdout);
 });
 
 describe('invalid command lines', () => {
   test('an unknown command suggests the nearest', () => {
-    expect(expectFailure(inferscope(at, ['profle', '--json']), 2, 'E_USAGE').why).toContain('profile');
-    expect(expectFailure(inferscope(at, ['session', 'lst', '--json']), 2, 'E_USAGE').why).toContain('list');
-    const schema = inferscope(at, ['schema', 'profil']);
+    expect(expectFailure(inferscope(setup, ['profle', '--json']), 2, 'E_USAGE').why).toContain('profile');
+    expect(expectFailure(inferscope(setup, ['session', 'lst', '--json']), 2, 'E_USAGE').why).toContain(
+      'list',
+    );
+    const schema = inferscope(setup, ['schema', 'profil']);
     expect([schema.status, schema.stdout]).toEqual([2, '']);
     expect(schema.stderr).toContain('Did you mean profile?\n  inferscope schema profile');
   });
 
   test('an unknown flag before the command', () => {
-    expectFailure(inferscope(at, ['--jsn', 'profile', '--json']), 2, 'E_USAGE');
+    expectFailure(inferscope(setup, ['--jsn', 'profile', '--json']), 2, 'E_USAGE');
   });
 
   test('a word of another command says where it belongs', () => {
-    expect(expectFailure(inferscope(at, ['list', '--json']), 2, 'E_USAGE').fix).toContain(
+    expect(expectFailure(inferscope(setup, ['list', '--json']), 2, 'E_USAGE').fix).toContain(
       'inferscope session list',
     );
-    expect(expectFailure(inferscope(at, ['help', 'nope', '--json']), 2, 'E_USAGE').why).toContain('profile');
+    expect(expectFailure(inferscope(setup, ['help', 'nope', '--json']), 2, 'E_USAGE').why).toContain(
+      'profile',
+    );
   });
 
   test('`session` alone lists its subcommands on stderr', () => {
-    const { status, stdout, stderr } = inferscope(at, ['session']);
+    const { status, stdout, stderr } = inferscope(setup, ['session']);
     expect([status, stdout]).toEqual([2, '']);
     for (const verb of ['list', 'show', 'verify', 'export']) expect(stderr).toContain(verb);
     expect(stderr).toContain('inferscope session --help');
   });
 
   test('options after -- belong to another program: its --json does not change our errors', () => {
-    const ran = inferscope(at, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
+    const ran = inferscope(setup, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
     expect([ran.status, ran.stdout]).toEqual([2, '']);
     expect(ran.stderr).toContain('(E_USAGE)');
   });
 
   test('run without a program, without --, or with an unknown option', () => {
-    expect(expectFailure(inferscope(at, ['run', '--json']), 2, 'E_USAGE').why).toContain(
+    expect(expectFailure(inferscope(setup, ['run', '--json']), 2, 'E_USAGE').why).toContain(
       'run [options] -- command',
     );
-    expect(expectFailure(inferscope(at, ['run', '--json', 'python', 'x.py']), 2, 'E_USAGE').fix).toContain(
+    expect(expectFailure(inferscope(setup, ['run', '--json', 'python', 'x.py']), 2, 'E_USAGE').fix).toContain(
       'inferscope run [options] -- python x.py',
     );
-    const unknown = inferscope(at, ['run', '--json', '--max-tokens', '8', '--', 'true']);
+    const unknown = inferscope(setup, ['run', '--json', '--max-tokens', '8', '--', 'true']);
     expect(expectFailure(unknown, 2, 'E_USAGE').fix).toContain('after --');
-    expect(expectFailure(inferscope(at, ['session', 'compare', '--json']), 2, 'E_USAGE').why).toContain(
+    expect(expectFailure(inferscope(setup, ['session', 'compare', '--json']), 2, 'E_USAGE').why).toContain(
       'inferscope session compare [options] <sessions...>',
     );
   });
 
   test('a report without sessions', () => {
-    const { status, stdout, stderr } = inferscope(at, ['report']);
+    const { status, stdout, stderr } = inferscope(setup, ['report']);
     expect([status, stdout]).toEqual([2, '']);
     expect(stderr).toContain('(E_SESSION_NOT_FOUND)');
   });
@@ -104,29 +108,35 @@ describe('invalid command lines', () => {
 
 test('a reader that closes the pipe early is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" schema profile | head -1`;
-  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
+  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
+    encoding: 'utf8',
+    env: environment(setup),
+  });
   expect(ran).toMatchObject({ status: 0, stdout: '{\n', stderr: '' });
 });
 
 test.runIf(existsSync('/dev/full'))('a full disk behind stdout is a known failure', () => {
   const script = `"${process.execPath}" "${cli}" schema profile > /dev/full`;
-  const ran = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: environment(at) });
+  const ran = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: environment(setup) });
   expect(ran.status).toBe(3);
   expect(ran.stderr).toContain('(E_DISK_FULL)');
 });
 
 test('a closed stderr is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" profle 2>&1 >/dev/null | true`;
-  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
+  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], {
+    encoding: 'utf8',
+    env: environment(setup),
+  });
   expect([ran.status, ran.stderr]).toEqual([2, '']);
 });
 
 test('prints color only where it is wanted', () => {
   const escape = '\u001B[';
   const wrong = ['profle'];
-  expect(inferscope(at, wrong, { CI: 'true' }).stderr).not.toContain(escape);
-  expect(inferscope(at, ['doctor'], { CI: 'true' }).stdout).not.toContain(escape);
-  expect(inferscope(at, wrong, { FORCE_COLOR: '0' }).stderr).not.toContain(escape);
-  expect(inferscope(at, wrong, { FORCE_COLOR: '1' }).stderr).toContain(escape);
-  expect(inferscope(at, wrong, { FORCE_COLOR: '1', NO_COLOR: '1' }).stderr).not.toContain(escape);
+  expect(inferscope(setup, wrong, { CI: 'true' }).stderr).not.toContain(escape);
+  expect(inferscope(setup, ['doctor'], { CI: 'true' }).stdout).not.toContain(escape);
+  expect(inferscope(setup, wrong, { FORCE_COLOR: '0' }).stderr).not.toContain(escape);
+  expect(inferscope(setup, wrong, { FORCE_COLOR: '1' }).stderr).toContain(escape);
+  expect(inferscope(setup, wrong, { FORCE_COLOR: '1', NO_COLOR: '1' }).stderr).not.toContain(escape);
 });

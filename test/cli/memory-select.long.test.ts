@@ -8,11 +8,11 @@ import { packageRoot } from '../../src/model/installation.js';
 import { inferscope, place } from './profile-cli.js';
 
 test('imported memory profiles are validated without being named, and are @last afterwards', () => {
-  const at = place();
-  const empty = join(at.scratch, 'empty');
+  const setup = place();
+  const empty = join(setup.scratch, 'empty');
   mkdirSync(empty);
   const errorOf = (...args: string[]) => {
-    const ran = inferscope(at, [...args, '--json'], {}, empty);
+    const ran = inferscope(setup, [...args, '--json'], {}, empty);
     expect(ran.status, ran.stderr).toBe(0);
     return JSON.parse(ran.stdout) as unknown;
   };

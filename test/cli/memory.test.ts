@@ -18,7 +18,7 @@ import {
 } from './profile-cli.js';
 
 const shape = ['--input-len', '8', '--output-len', '4', '--batch-size', '2', '--threads', '1'];
-const at = place();
+const setup = place();
 let text: string;
 let profile: MemoryProfile;
 let stdout: string;
@@ -26,16 +26,16 @@ let stdout: string;
 const folder = ({ scratch }: Place) => join(scratch, 'results', 'memory-profiles');
 const written = (path: string) => memoryProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
 const run = (...more: string[]) =>
-  inferscope(at, ['memory', '--engine', 'onnx', '--model', at.tiny, ...shape, '--runs', '2', ...more]);
+  inferscope(setup, ['memory', '--engine', 'onnx', '--model', setup.tiny, ...shape, '--runs', '2', ...more]);
 
 beforeAll(() => {
   const ran = run('--name', 'first');
   expect([ran.status, ran.stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   stdout = ran.stdout;
-  const [file, ...otherFiles] = readdirSync(folder(at));
+  const [file, ...otherFiles] = readdirSync(folder(setup));
   expect(otherFiles).toEqual([]);
   expect(file).toMatch(/^tiny-profile_\d{8}-\d{6}\.json$/);
-  text = readFileSync(join(folder(at), file!), 'utf8');
+  text = readFileSync(join(folder(setup), file!), 'utf8');
   profile = memoryProfileSchema.parse(JSON.parse(text));
 });
 
@@ -49,7 +49,7 @@ test('the profile has the names of schema 2.0, and the requested values', () => 
   // Defaults of an embedded run: TP 1, 0.9, the rest unset. The embedded engine converts its default dtype float16 to float32, and the
   // dtype that ran is reported.
   expect(metadata.config).toEqual({
-    model: at.tiny,
+    model: setup.tiny,
     input_len: 8,
     output_len: 4,
     batch_size: 2,
@@ -61,7 +61,7 @@ test('the profile has the names of schema 2.0, and the requested values', () => 
     max_model_len: null,
   });
   expect(metadata).toMatchObject({ where: 'host', status: 'measured', container_name: null });
-  expect(metadata.session_id).toBe(sessions(at)[0]!.id);
+  expect(metadata.session_id).toBe(sessions(setup)[0]!.id);
   // tinyConfig: 2 layers, 4 heads of 16, 2 KV heads, 131392 parameters; the embedded engine computes in float32.
   expect(model_info).toMatchObject({
     name: 'tiny',
@@ -109,7 +109,7 @@ test('latency is from the same run', () => {
 });
 
 test('the file matches the published JSON Schema, and a changed one does not', () => {
-  const schema = JSON.parse(inferscope(at, ['schema', 'memory-profile']).stdout) as object;
+  const schema = JSON.parse(inferscope(setup, ['schema', 'memory-profile']).stdout) as object;
   const validate = new Ajv2020({ strict: false }).compile(schema);
   expect([validate(JSON.parse(text)), validate.errors]).toEqual([true, null]);
   const wrong = JSON.parse(text) as MemoryProfile;
@@ -151,13 +151,13 @@ test.each([
 test('the terminal output fits 80 columns', () => {
   for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
   // In a summary of 30 lines, a warning about a busy machine replaces the last table; the report has it.
-  const report = inferscope(at, ['report', '--session', 'first', '--format', 'text']).stdout;
+  const report = inferscope(setup, ['report', '--session', 'first', '--format', 'text']).stdout;
   for (const words of ['baseline', 'after warm-up']) expect(report).toContain(words);
   for (const words of ['peak', 'weights', 'KV cache', 'residual', 'latency']) expect(stdout).toContain(words);
 });
 
 test('a session shown later prints the same', () => {
-  const { status, stdout: shown } = inferscope(at, ['report', '--session', 'first', '--json']);
+  const { status, stdout: shown } = inferscope(setup, ['report', '--session', 'first', '--json']);
   expect(status).toBe(0);
   const { schema, data } = JSON.parse(shown) as { schema: string; data: { profile: unknown } };
   expect(schema).toBe('inferscope/memory/1.0');
@@ -165,27 +165,27 @@ test('a session shown later prints the same', () => {
 });
 
 test('the file of a profile imports as a session, also without raw files, and every command reads it', () => {
-  const path = join(at.scratch, 'elsewhere.json');
+  const path = join(setup.scratch, 'elsewhere.json');
   const h200 = join(packageRoot(), 'test/fixtures/memory-profiles-h200/llama-2-7b-float16.json');
   writeFileSync(path, text);
-  const imported = inferscope(at, ['import', path, '--name', 'imported', '--no-raw', '--json', '--quiet']);
+  const imported = inferscope(setup, ['import', path, '--name', 'imported', '--no-raw', '--json', '--quiet']);
   expect([imported.status, imported.stderr]).toEqual([0, '']);
   const document = JSON.parse(imported.stdout) as { schema: string; data: { profile: unknown } };
   expect(document.schema).toBe('inferscope/memory/1.0');
   expect(document.data.profile).toEqual(profile);
-  expect(inferscope(at, ['report', '--session', 'imported']).status).toBe(0);
-  expect(inferscope(at, ['explain', '--session', 'imported', '--json']).status).toBe(0);
-  const validated = inferscope(at, ['validate', 'imported', '--json']);
+  expect(inferscope(setup, ['report', '--session', 'imported']).status).toBe(0);
+  expect(inferscope(setup, ['explain', '--session', 'imported', '--json']).status).toBe(0);
+  const validated = inferscope(setup, ['validate', 'imported', '--json']);
   const { counts } = (JSON.parse(validated.stdout) as { data: { counts: object } }).data;
   expect(counts).toMatchObject({ compared: 1, rejected: 0, skipped: 0 });
   // Both sides are the same run, so compare reports no difference.
-  const same = inferscope(at, ['memory', 'compare', 'first', 'imported', '--json']);
+  const same = inferscope(setup, ['memory', 'compare', 'first', 'imported', '--json']);
   expect(expectFailure(same, 2, 'E_USAGE').what).toContain('the same profile');
-  expect(inferscope(at, ['import', path, h200, '--json', '--quiet']).status).toBe(2);
+  expect(inferscope(setup, ['import', path, h200, '--json', '--quiet']).status).toBe(2);
 });
 
 test('typed dimensions override config.json, and a disagreement is a warning', () => {
-  const path = join(at.scratch, 'given.json');
+  const path = join(setup.scratch, 'given.json');
   const ran = run('--num-kv-heads', '4', '--model-params', '131k', '--output', path, '--json', '--quiet');
   expect(ran.status).toBe(0);
   expect(JSON.parse(ran.stdout)).toEqual(written(path));
@@ -203,22 +203,22 @@ test('typed dimensions override config.json, and a disagreement is a warning', (
 test('unspecified KV heads equal all heads, with low confidence', () => {
   const config: Partial<typeof tinyConfig> = { ...tinyConfig };
   delete config.num_key_value_heads;
-  const model = join(at.scratch, 'silent.json');
+  const model = join(setup.scratch, 'silent.json');
   writeFileSync(model, JSON.stringify(config));
-  const path = join(at.scratch, 'silent-profile.json');
+  const path = join(setup.scratch, 'silent-profile.json');
   const typed = ['memory', '--engine', 'onnx', '--model', model, ...shape, '--runs', '1', '--output', path];
-  expect(inferscope(at, [...typed, '--quiet']).status).toBe(0);
+  expect(inferscope(setup, [...typed, '--quiet']).status).toBe(0);
   const { model_info, memory_breakdown } = written(path);
   expect(model_info).toMatchObject({ num_kv_heads: 4, sources: { num_kv_heads: 'assumed: all heads' } });
   expect(memory_breakdown.confidence_levels.kv_cache).toBe('low');
 });
 
 test('a run that times out is a partial profile with an error', async () => {
-  const path = join(at.scratch, 'slow.json');
+  const path = join(setup.scratch, 'slow.json');
   const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
-  const model = ['--engine', 'onnx', '--model', at.slow];
+  const model = ['--engine', 'onnx', '--model', setup.slow];
   const limits = ['--timeout', '1.5', '--output', path, '--quiet'];
-  const { status, stderr } = inferscope(at, ['memory', ...model, ...sizes, ...limits]);
+  const { status, stderr } = inferscope(setup, ['memory', ...model, ...sizes, ...limits]);
   expect([status, stderr.includes('(E_TIMEOUT)')], stderr).toEqual([4, true]);
   const { metadata, memory_measurements, latency_stats, missing } = written(path);
   expect(metadata.status).toBe('partial');
@@ -229,10 +229,19 @@ test('a run that times out is a partial profile with an error', async () => {
 });
 
 test('a killed engine leaves the data recorded until then', async () => {
-  const path = join(at.scratch, 'killed.json');
+  const path = join(setup.scratch, 'killed.json');
   const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
-  const running = start(at, ['memory', '--engine', 'onnx', '--model', at.slow, ...sizes, '--output', path]);
-  const record = await untilRecorded(at, 'memory', ({ type }) => type === 'model');
+  const running = start(setup, [
+    'memory',
+    '--engine',
+    'onnx',
+    '--model',
+    setup.slow,
+    ...sizes,
+    '--output',
+    path,
+  ]);
+  const record = await untilRecorded(setup, 'memory', ({ type }) => type === 'model');
   process.kill(record.pid, 'SIGKILL');
   const { status, stderr } = await running.ended;
   expect([status, stderr.includes('(E_OUT_OF_MEMORY)')], stderr).toEqual([4, true]);
@@ -245,6 +254,6 @@ test.each([
   [['--input-len', '8', '--output-len', '4'], '--model is missing'],
   [['--model', 'x', ...shape, '--gpu-memory-utilization', '1.2'], '--gpu-memory-utilization 1.2'],
 ])('%j is refused before anything is measured', (args, what) => {
-  const ran = inferscope(at, ['memory', ...args, '--json']);
+  const ran = inferscope(setup, ['memory', ...args, '--json']);
   expect(expectFailure(ran, 2, 'E_USAGE').what).toContain(what);
 });

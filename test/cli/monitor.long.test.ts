@@ -7,7 +7,7 @@ import { monitorDocumentSchema } from '../../src/model/documents/monitor.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { expectFailure, inferscope, leftovers, place, type Ran, sessions, start } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 const fixture = (name: string) => resolve('test/fixtures/nvidia-smi-580-h200', name);
 const { gpus } = await openGpus();
 gpus?.close();
@@ -20,7 +20,7 @@ function documentOf({ status, stdout, stderr }: Ran, exitCode = 0) {
 describe('this machine', () => {
   test('--duration stops it; the host is recorded, missing parts are reported; nothing is left behind', () => {
     const temporary = testFolder();
-    const ran = inferscope(at, ['monitor', '--duration', '1500ms', '--json'], { TMPDIR: temporary });
+    const ran = inferscope(setup, ['monitor', '--duration', '1500ms', '--json'], { TMPDIR: temporary });
     const data = documentOf(ran);
     expect(data.session.id).toBeNull();
     expect(data.duration_s.value!).toBeGreaterThan(1);
@@ -35,12 +35,12 @@ describe('this machine', () => {
       expect(data.devices).toEqual([]);
     }
     expect(readdirSync(temporary)).toEqual([]);
-    expect(sessions(at)).toEqual([]);
+    expect(sessions(setup)).toEqual([]);
   });
 
   test.runIf(!gpus)('--require-gpu is exit code 3 where there is none', () => {
     const { what, fix } = expectFailure(
-      inferscope(at, ['monitor', '--require-gpu', '--json']),
+      inferscope(setup, ['monitor', '--require-gpu', '--json']),
       3,
       'E_TOOL_MISSING',
     );
@@ -49,7 +49,7 @@ describe('this machine', () => {
   });
 
   test('without a terminal prints one line per second; Ctrl-C prints the summary with exit code 0', async () => {
-    const { child, ended } = start(at, ['monitor', '--record', '--name', 'watched']);
+    const { child, ended } = start(setup, ['monitor', '--record', '--name', 'watched']);
     let output = '';
     child.stdout!.on('data', (chunk) => (output += String(chunk)));
     for (let tries = 0; tries < 1800 && !output.includes('4 s  '); tries++) await sleep(50);
@@ -58,14 +58,14 @@ describe('this machine', () => {
     expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
     expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % · memory [\d.]+\/[\d.]+ GiB$/m);
     expect(stdout).toContain('host: utilization');
-    expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
+    expect(sessions(setup).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
     const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
-    const answered = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
+    const answered = inferscope(setup, ['sql', '--session', 'watched', sql, '--json']);
     // Four seconds at 20 Hz, fewer on a busy machine.
     expect(
       Number(/"n": ?(\d+)|\[\s*(\d+)\s*\]/.exec(answered.stdout)?.slice(1).find(Boolean)),
     ).toBeGreaterThan(15);
-    inferscope(at, ['session', 'delete', 'watched', '--yes']);
+    inferscope(setup, ['session', 'delete', 'watched', '--yes']);
   });
 });
 
@@ -74,7 +74,7 @@ describe('--while', () => {
     'const end = Date.now() + 1200; while (Date.now() < end); console.log("out"); console.error("err");';
 
   test('watches the program: passes on its output and records its CPU time', () => {
-    const ran = inferscope(at, ['monitor', '--json', '--while', '--', process.execPath, '-e', busy]);
+    const ran = inferscope(setup, ['monitor', '--json', '--while', '--', process.execPath, '-e', busy]);
     const data = documentOf(ran);
     // With --json, stdout contains only the document.
     expect(ran.stderr).toContain('out\n');
@@ -88,25 +88,32 @@ describe('--while', () => {
       ({ scope, metric }) => scope === 'process' && metric === 'cores_busy',
     );
     expect(cores!.max).toBeGreaterThan(0.2);
-    const text = inferscope(at, ['monitor', '--while', '--', process.execPath, '-e', 'console.log("out")']);
+    const text = inferscope(setup, [
+      'monitor',
+      '--while',
+      '--',
+      process.execPath,
+      '-e',
+      'console.log("out")',
+    ]);
     expect(text.stdout.startsWith('out\n')).toBe(true);
     expect(text.stdout).toContain('exit code 0');
   });
 
   test('exit codes are those of run: 4, or the program’s own', () => {
     const fail = ['--while', '--', process.execPath, '-e', 'console.error("no luck"); process.exit(7)'];
-    const failed = inferscope(at, ['monitor', '--json', ...fail]);
+    const failed = inferscope(setup, ['monitor', '--json', ...fail]);
     expect(documentOf(failed, 4).plan.program!.exit_code).toBe(7);
     expect(failed.stderr).toContain('no luck');
-    expect(inferscope(at, ['monitor', '--quiet', '--exit-code', 'child', ...fail]).status).toBe(7);
-    const absent = inferscope(at, ['monitor', '--exit-code', 'child', '--while', '--', './not-there']);
+    expect(inferscope(setup, ['monitor', '--quiet', '--exit-code', 'child', ...fail]).status).toBe(7);
+    const absent = inferscope(setup, ['monitor', '--exit-code', 'child', '--while', '--', './not-there']);
     expect(absent.status).toBe(127);
   });
 
   test('Ctrl-C reaches the program, and the summary is printed with exit code 130', async () => {
     const script =
       'process.on("SIGINT", () => { console.log("tidied"); process.exit(0); }); console.log("up"); setInterval(() => {}, 1000);';
-    const { child, ended } = start(at, ['monitor', '--while', '--', process.execPath, '-e', script]);
+    const { child, ended } = start(setup, ['monitor', '--while', '--', process.execPath, '-e', script]);
     let output = '';
     child.stdout!.on('data', (chunk) => (output += String(chunk)));
     for (let tries = 0; tries < 1800 && !output.includes('up'); tries++) await sleep(50);
@@ -120,25 +127,25 @@ describe('--while', () => {
 
 describe('nvidia-smi recordings', () => {
   test('both kinds at once, and a truncated line', () => {
-    const text = inferscope(at, ['monitor', fixture('nvidia-smi-query.csv')]);
+    const text = inferscope(setup, ['monitor', fixture('nvidia-smi-query.csv')]);
     expect(text.status).toBe(0);
     expect(text.stdout).toContain('GPU 0 · NVIDIA H200');
     expect(text.stdout).toContain('idle');
-    const cut = join(at.scratch, 'cut.txt');
+    const cut = join(setup.scratch, 'cut.txt');
     writeFileSync(cut, readFileSync(fixture('nvidia-smi-dmon-TD.txt')).subarray(0, 1000));
-    const ran = inferscope(at, ['monitor', cut, '--json', '--record', '--tag', 'h200']);
+    const ran = inferscope(setup, ['monitor', cut, '--json', '--record', '--tag', 'h200']);
     const document = monitorDocumentSchema.parse(JSON.parse(ran.stdout));
     expect(document.issues.map(({ code }) => code)).toContain('telemetry_cut_off');
     expect(document.data.devices[0]!.metrics.find(({ metric }) => metric === 'power_w')!.n).toBeGreaterThan(
       4,
     );
-    expect(sessions(at)).toHaveLength(1);
-    expect(leftovers(at)).toEqual([]);
+    expect(sessions(setup)).toHaveLength(1);
+    expect(leftovers(setup)).toEqual([]);
   });
 
   test('a file that is not a recording', () => {
-    const json = (...args: string[]) => inferscope(at, ['monitor', '--json', ...args]);
-    const record = join(at.scratch, 'notes.txt');
+    const json = (...args: string[]) => inferscope(setup, ['monitor', '--json', ...args]);
+    const record = join(setup.scratch, 'notes.txt');
     writeFileSync(record, 'nothing of the kind\n');
     expectFailure(json(record), 5, 'E_FORMAT_UNKNOWN');
     expect(expectFailure(json('sleep', '3'), 2, 'E_USAGE').fix).toContain('--while -- sleep 3');

@@ -7,10 +7,10 @@ import { packageRoot } from '../../src/model/installation.js';
 import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
 
 /** The package as a user gets it: packed and installed into an empty folder outside of the checkout. Needs npm's registry. */
-const at = place();
-const folder = join(at.scratch, 'a project');
-const installed = { ...at, cli: join(folder, 'node_modules', 'inferscope', 'dist', 'cli.js') };
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+const folder = join(setup.scratch, 'a project');
+const installed = { ...setup, cli: join(folder, 'node_modules', 'inferscope', 'dist', 'cli.js') };
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 function npm(line: string, cwd: string): string {
   // Runs a printed command in a shell without changes, and without the npm settings of the checkout.
@@ -25,11 +25,11 @@ function npm(line: string, cwd: string): string {
 beforeAll(() => {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{"name":"empty","private":true}');
-  const packed = npm(`npm pack --silent --pack-destination "${at.scratch}"`, packageRoot()).trim();
-  npm(`npm install --no-audit --no-fund "${join(at.scratch, packed)}"`, folder);
+  const packed = npm(`npm pack --silent --pack-destination "${setup.scratch}"`, packageRoot()).trim();
+  npm(`npm install --no-audit --no-fund "${join(setup.scratch, packed)}"`, folder);
 }, 300_000);
 
-const profile = tinyArgs(at, '--json');
+const profile = tinyArgs(setup, '--json');
 
 test('without the engine it takes at most 120 MB, opens a session, imports a trace and explains it', () => {
   expect(existsSync(join(folder, 'node_modules', 'onnxruntime-node'))).toBe(false);
@@ -53,7 +53,7 @@ test('without the engine it takes at most 120 MB, opens a session, imports a tra
 
 test('without the engine `profile` prints the command that adds it, and that command works', () => {
   const failure = expectFailure(inferscope(installed, profile), 3, 'E_ENGINE_MISSING');
-  npm(failure.fix, at.scratch);
+  npm(failure.fix, setup.scratch);
   const ran = inferscope(installed, profile);
   expect(ran.status, ran.stderr).toBe(0);
   expect(JSON.parse(ran.stdout)).toMatchObject({

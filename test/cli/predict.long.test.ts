@@ -4,15 +4,15 @@ import { expect, test } from 'vitest';
 import { predictDocumentSchema } from '../../src/model/documents/predict.js';
 import { inferscope, place } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 const document = (stdout: string) => predictDocumentSchema.parse(JSON.parse(stdout));
 
 test('on a laptop: the embedded engine’s roofline, next to a profile of the same model', () => {
   const sizes = ['--batch-size', '1', '--input-len', '16', '--output-len', '8'];
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'profile',
     '--model',
-    at.tiny,
+    setup.tiny,
     '--threads',
     '1',
     '--launches',
@@ -23,8 +23,8 @@ test('on a laptop: the embedded engine’s roofline, next to a profile of the sa
     ...sizes,
   ]);
   expect(ran.status, ran.stderr).toBe(0);
-  const csv = join(at.scratch, 'stages.csv');
-  const made = inferscope(at, ['predict', '--session', '@last', '--json', '--csv', csv]);
+  const csv = join(setup.scratch, 'stages.csv');
+  const made = inferscope(setup, ['predict', '--session', '@last', '--json', '--csv', csv]);
   expect(made.status, made.stderr).toBe(0);
   const { data } = document(made.stdout);
   // The planted roofline of test-session.ts: 100 GFLOP/s.
@@ -48,13 +48,13 @@ test('on a laptop: the embedded engine’s roofline, next to a profile of the sa
   expect(rows).toHaveLength(3);
   expect(rows[0]).toContain('roofline_ms');
 
-  const text = inferscope(at, ['predict', '--session', '@last']).stdout;
+  const text = inferscope(setup, ['predict', '--session', '@last']).stdout;
   expect(text).toContain('Predicted and measured');
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 }, 60_000);
 
 test('without the GPU uses its data sheet and says so', () => {
-  const { status, stdout, stderr } = inferscope(at, [
+  const { status, stdout, stderr } = inferscope(setup, [
     'predict',
     '--model',
     'llama-3.1-8b',
@@ -119,8 +119,8 @@ test.each([
     says: 'none',
   },
 ])('$what', ({ args, code, says }) => {
-  writeFileSync(join(at.scratch, 'notes.json'), '{"data":{}}');
-  const { status, stdout, stderr } = inferscope(at, [
+  writeFileSync(join(setup.scratch, 'notes.json'), '{"data":{}}');
+  const { status, stdout, stderr } = inferscope(setup, [
     'predict',
     '--model',
     'tinyllama-1.1b',
@@ -133,7 +133,7 @@ test.each([
 });
 
 test('an error without a model', () => {
-  const { status, stderr } = inferscope(at, ['predict', '--gpu', 'NVIDIA H200']);
+  const { status, stderr } = inferscope(setup, ['predict', '--gpu', 'NVIDIA H200']);
   expect(status).toBe(2);
   expect(stderr).toContain('--model');
 });

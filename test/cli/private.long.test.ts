@@ -27,26 +27,26 @@ const outgoing = /connect\(.*AF_INET|sendto\(.*AF_INET/;
 
 /** A user who has never run anything: HOME and TMPDIR are empty. */
 function freshUser() {
-  const at = place();
-  const [user, temporary] = [join(at.scratch, 'user'), join(at.scratch, 'tmp')];
+  const setup = place();
+  const [user, temporary] = [join(setup.scratch, 'user'), join(setup.scratch, 'tmp')];
   mkdirSync(user);
   mkdirSync(temporary);
-  const env = { ...environment(at), HOME: user, TMPDIR: temporary };
+  const env = { ...environment(setup), HOME: user, TMPDIR: temporary };
   for (const name of Object.keys(env))
     if (name.startsWith('XDG_') || name === 'ORT_DISABLE_TELEMETRY') delete env[name as keyof typeof env];
-  return { at, env, written: () => [user, temporary].map((folder) => readdirSync(folder)) };
+  return { setup, env, written: () => [user, temporary].map((folder) => readdirSync(folder)) };
 }
 
 test.each([
   ['doctor', () => ['doctor']],
-  ['profile', (at: { tiny: string }) => tinyArgs(at)],
+  ['profile', (setup: { tiny: string }) => tinyArgs(setup)],
 ])('%s writes nothing in HOME and TMPDIR, and connects to nothing', (_, argumentsOf) => {
-  const { at, env, written } = freshUser();
-  const log = join(at.scratch, 'strace.log');
-  const command = [process.execPath, cli, ...argumentsOf(at)];
+  const { setup, env, written } = freshUser();
+  const log = join(setup.scratch, 'strace.log');
+  const command = [process.execPath, cli, ...argumentsOf(setup)];
   const strace = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'trace=connect,sendto', '-o', log];
   const [file, ...args] = traced ? [...strace, ...command] : command;
-  const ran = spawnSync(file!, args, { env, cwd: at.scratch, encoding: 'utf8' });
+  const ran = spawnSync(file!, args, { env, cwd: setup.scratch, encoding: 'utf8' });
   expect([0, 1, 3], ran.stderr).toContain(ran.status);
   expect(written()).toEqual([[], []]);
   if (traced)
@@ -58,8 +58,8 @@ test.each([
 });
 
 test.runIf(process.platform === 'linux')('processes end with the command that started them', async () => {
-  const at = place();
-  await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
+  const setup = place();
+  await keepSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
   const endless = [
     ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
     // A program that ignores SIGTERM, with a child process.
@@ -67,7 +67,7 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
     [
       'profile',
       '--model',
-      at.slow,
+      setup.slow,
       '--threads',
       '1',
       '--input-len',
@@ -79,7 +79,7 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
     ],
   ];
   for (const args of endless) {
-    const { child, ended } = start(at, args);
+    const { child, ended } = start(setup, args);
     const below = () =>
       processTree(child.pid!)
         .slice(1)
@@ -102,10 +102,10 @@ test.runIf(process.platform === 'linux')('processes end with the command that st
 test.runIf(process.platform === 'linux')(
   'a program ends also when inferscope is killed before it knows the pid',
   async () => {
-    const at = place();
-    const file = join(at.scratch, 'pid');
+    const setup = place();
+    const file = join(setup.scratch, 'pid');
     const script = `echo $$ >'${file}'; kill -KILL $PPID; sleep 600`;
-    const { status } = inferscope(at, ['run', '--evaluator', 'none', '--', 'sh', '-c', script]);
+    const { status } = inferscope(setup, ['run', '--evaluator', 'none', '--', 'sh', '-c', script]);
     expect(status).toBeNull();
     await untilDead(Number(readFileSync(file, 'utf8')));
   },
@@ -118,18 +118,18 @@ function isWatcher(pid: number): boolean {
 }
 
 test('a TMPDIR that does not exist is an error', async () => {
-  const at = place();
-  await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
+  const setup = place();
+  await keepSession(homeFolders({ INFERSCOPE_HOME: setup.home }), {});
   const missing = join(testFolder(), 'none');
   const { what, fix } = expectFailure(
-    inferscope(at, ['sql', 'SELECT 1', '--json'], { TMPDIR: missing }),
+    inferscope(setup, ['sql', 'SELECT 1', '--json'], { TMPDIR: missing }),
     3,
     'E_HOME_UNWRITABLE',
   );
   expect(what).toContain(missing);
   expect(fix).toContain('TMPDIR');
   // Before anything runs.
-  const program = ['run', '--evaluator', 'none', '--json', '--', 'touch', join(at.scratch, 'ran')];
-  expectFailure(inferscope(at, program, { TMPDIR: missing }), 3, 'E_HOME_UNWRITABLE');
-  expect(existsSync(join(at.scratch, 'ran'))).toBe(false);
+  const program = ['run', '--evaluator', 'none', '--json', '--', 'touch', join(setup.scratch, 'ran')];
+  expectFailure(inferscope(setup, program, { TMPDIR: missing }), 3, 'E_HOME_UNWRITABLE');
+  expect(existsSync(join(setup.scratch, 'ran'))).toBe(false);
 });

@@ -18,13 +18,13 @@ import {
   tinyArgs,
 } from './profile-cli.js';
 
-const at = place();
-beforeAll(() => void profileJson(at, tinyArgs(at, '--name', 'kept')));
+const setup = place();
+beforeAll(() => void profileJson(setup, tinyArgs(setup, '--name', 'kept')));
 
 /** The session that was saved before is still there and intact, and there is no other. */
 function expectUnharmed(): void {
-  expect(sessions(at).map((session) => session.name)).toEqual(['kept']);
-  expect(leftovers(at)).toEqual([]);
+  expect(sessions(setup).map((session) => session.name)).toEqual(['kept']);
+  expect(leftovers(setup)).toEqual([]);
 }
 
 function modelFolder(files: Record<string, string | Uint8Array>): string {
@@ -34,7 +34,7 @@ function modelFolder(files: Record<string, string | Uint8Array>): string {
 }
 
 const fails = (args: string[], exitCode: number, code: string) =>
-  expectFailure(inferscope(at, ['profile', '--json', ...args]), exitCode, code);
+  expectFailure(inferscope(setup, ['profile', '--json', ...args]), exitCode, code);
 
 describe('options', () => {
   test('an unknown flag is rejected with the nearest one', () => {
@@ -67,13 +67,13 @@ describe('options', () => {
 
   test("lengths beyond the model's context", () => {
     for (const length of ['1e9', '250']) {
-      const { why } = fails(['--model', at.tiny, '--input-len', length], 2, 'E_LENGTHS');
+      const { why } = fails(['--model', setup.tiny, '--input-len', length], 2, 'E_LENGTHS');
       expect(why).toContain('256');
     }
   });
 
   test('a batch that does not fit in memory is rejected with the arithmetic', () => {
-    const { why } = fails(['--model', at.slow, '--batch-size', '100000000'], 4, 'E_OUT_OF_MEMORY');
+    const { why } = fails(['--model', setup.slow, '--batch-size', '100000000'], 4, 'E_OUT_OF_MEMORY');
     expect(why).toMatch(/at least [\d.]+ [GT]iB.*KV cache.*this machine has [\d.]+ GiB/);
   });
 
@@ -133,9 +133,9 @@ describe('models', () => {
 
 describe('places to write', () => {
   test('a home below a regular file, and in /proc', () => {
-    for (const home of [join(at.tiny, 'home'), '/proc/inferscope']) {
+    for (const home of [join(setup.tiny, 'home'), '/proc/inferscope']) {
       const { fix } = expectFailure(
-        inferscope({ ...at, home }, tinyArgs(at, '--json')),
+        inferscope({ ...setup, home }, tinyArgs(setup, '--json')),
         3,
         'E_HOME_UNWRITABLE',
       );
@@ -144,10 +144,10 @@ describe('places to write', () => {
   });
 
   test('an --output that cannot be written is rejected before anything runs', () => {
-    const run = inferscope(at, tinyArgs(at, '--json', '--output', join(at.tiny, 'report.html')));
+    const run = inferscope(setup, tinyArgs(setup, '--json', '--output', join(setup.tiny, 'report.html')));
     expectFailure(run, 3, 'E_HOME_UNWRITABLE');
     expect(run.stderr).not.toContain('clean launch');
-    expectFailure(inferscope(at, tinyArgs(at, '--json', '--output', at.scratch)), 2, 'E_USAGE');
+    expectFailure(inferscope(setup, tinyArgs(setup, '--json', '--output', setup.scratch)), 2, 'E_USAGE');
   });
 });
 

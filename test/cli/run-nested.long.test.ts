@@ -3,23 +3,33 @@ import process from 'node:process';
 import { afterAll, expect, test } from 'vitest';
 import { cli, inferscope, place, sessions } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 test('run of an inferscope command: its stages are in both sessions, and its session is reported', () => {
   const shape = ['--input-len', '8', '--output-len', '4', '--threads', '1', '--runs', '2', '--launches', '1'];
-  const bench = [process.execPath, cli, 'bench', 'latency', '--model', at.tiny, ...shape, '--name', 'inside'];
-  const output = ['--output', at.scratch];
+  const bench = [
+    process.execPath,
+    cli,
+    'bench',
+    'latency',
+    '--model',
+    setup.tiny,
+    ...shape,
+    '--name',
+    'inside',
+  ];
+  const output = ['--output', setup.scratch];
   const run = ['run', '--evaluator', 'none', '--name', 'outside', '--'];
-  const { status, stdout, stderr } = inferscope(at, [...run, ...bench, ...output]);
+  const { status, stdout, stderr } = inferscope(setup, [...run, ...bench, ...output]);
   expect(status).toBe(0);
   expect(stdout).toContain('· bench · latency ·');
-  const inside = sessions(at).find(({ name }) => name === 'inside')!;
+  const inside = sessions(setup).find(({ name }) => name === 'inside')!;
   expect(stderr).toContain(`saved its own session (bench): inferscope explain ${inside.id}`);
   const stagesOf = (name: string) => {
     const question = `SELECT kind, iteration, step_index, warmup, batch_size, new_tokens, context_tokens_sum, end_ns - start_ns AS ns
       FROM stages ORDER BY start_ns`;
-    return JSON.parse(inferscope(at, ['sql', '--session', name, '--json', question]).stdout) as {
+    return JSON.parse(inferscope(setup, ['sql', '--session', name, '--json', question]).stdout) as {
       data: { rows: unknown[] };
     };
   };

@@ -6,10 +6,10 @@ import { packageRoot } from '../../src/model/installation.js';
 import { jsonSchema, published as documents, publishedNames as names } from '../../src/model/published.js';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
 test('`schema` lists the documents', () => {
-  expect(inferscope(at, ['schema'])).toEqual({ status: 0, stdout: `${names.join('\n')}\n`, stderr: '' });
+  expect(inferscope(setup, ['schema'])).toEqual({ status: 0, stdout: `${names.join('\n')}\n`, stderr: '' });
 });
 
 describe.each(names)('schema %s', (name) => {
@@ -35,7 +35,7 @@ test('no schema of a removed document is left', () => {
 describe('what the binary prints and writes', () => {
   let id: string;
   beforeAll(() => {
-    const { stdout } = inferscope(at, tinyArgs(at, '--json'));
+    const { stdout } = inferscope(setup, tinyArgs(setup, '--json'));
     checkDocument(stdout, 'profile');
     id = (JSON.parse(stdout) as { data: { session: { id: string } } }).data.session.id;
   });
@@ -48,7 +48,7 @@ describe('what the binary prints and writes', () => {
   }
 
   function check(value: unknown, name: (typeof names)[number]): void {
-    const { stdout } = inferscope(at, ['schema', name]);
+    const { stdout } = inferscope(setup, ['schema', name]);
     const published = z.fromJSONSchema(JSON.parse(stdout));
     expect(published.safeParse(value).error?.issues).toBeUndefined();
     expect(documents[name].schema.safeParse(value).error?.issues).toBeUndefined();
@@ -63,15 +63,15 @@ describe('what the binary prints and writes', () => {
     ['session-show', ['session', 'show', '@last', '--json']],
     ['session-user', ['session', 'tag', '@last', 'a', '--json']],
     ['session-verify', ['session', 'verify', '@last', '--json']],
-    ['session-export', ['session', 'export', '@last', '-o', join(at.scratch, 'a.tar.gz'), '--json']],
-    ['session-import', ['session', 'import', join(at.scratch, 'a.tar.gz'), '--json']],
+    ['session-export', ['session', 'export', '@last', '-o', join(setup.scratch, 'a.tar.gz'), '--json']],
+    ['session-import', ['session', 'import', join(setup.scratch, 'a.tar.gz'), '--json']],
     ['sql', ['sql', 'SELECT * FROM stages', '--format', 'json']],
     ['sql-schema', ['sql', '--schema', '--format', 'json']],
     ['error', ['session', 'show', 'nothing', '--json']],
-  ])('%s', (name, args) => checkDocument(inferscope(at, args).stdout, name));
+  ])('%s', (name, args) => checkDocument(inferscope(setup, args).stdout, name));
 
   test('session, user and record files', () => {
-    const folder = join(at.home, 'sessions', id);
+    const folder = join(setup.home, 'sessions', id);
     checkDocument(readFileSync(join(folder, 'session.json'), 'utf8'), 'session');
     checkDocument(readFileSync(join(folder, 'user.json'), 'utf8'), 'user');
     for (const execution of ['clean', 'profiled']) {
@@ -85,7 +85,10 @@ describe('what the binary prints and writes', () => {
   });
 
   test('session-delete, last of all', () => {
-    checkDocument(inferscope(at, ['session', 'delete', '@last', '--yes', '--json']).stdout, 'session-delete');
-    expect(existsSync(join(at.home, 'sessions', id))).toBe(false);
+    checkDocument(
+      inferscope(setup, ['session', 'delete', '@last', '--yes', '--json']).stdout,
+      'session-delete',
+    );
+    expect(existsSync(join(setup.home, 'sessions', id))).toBe(false);
   });
 });

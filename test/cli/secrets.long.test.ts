@@ -7,8 +7,8 @@ import { afterAll, expect, test } from 'vitest';
 import { captures, changedKineto, changedSqlite, filesBelow } from './capture-files.js';
 import { environment, inferscope, place, start } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 /** Secrets recognized by their format, by the name of their variable, and by their option. */
 const planted = {
@@ -47,7 +47,7 @@ function lookEverywhere(
   { env = {}, formats = 'all' }: { env?: NodeJS.ProcessEnv; formats?: 'all' | 'csv' } = {},
 ): void {
   const output = (...args: string[]) => {
-    const { status, stdout, stderr } = inferscope(at, args, env);
+    const { status, stdout, stderr } = inferscope(setup, args, env);
     expect(status, `${args.join(' ')}: ${stderr}`).toBe(0);
     expect([args, holds(Buffer.from(stdout + stderr))]).toEqual([args, []]);
     return stdout;
@@ -71,7 +71,7 @@ function lookEverywhere(
   );
   const found = output('sql', '--session', session, '--json', counts.join(' UNION ALL '));
   expect(JSON.parse(found).data.rows.filter(([, n]: [string, number]) => n > 0)).toEqual([]);
-  const out = join(at.scratch, `exports-${session}`);
+  const out = join(setup.scratch, `exports-${session}`);
   mkdirSync(out);
   output('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
   if (formats === 'all') {
@@ -94,26 +94,33 @@ function lookEverywhere(
 }
 
 test('import: nsys SQLite with a complete environment, tokens in range names and on the command line', () => {
-  const path = changedSqlite(join(at.scratch, 'in'), 'secret.sqlite', plantSql);
+  const path = changedSqlite(join(setup.scratch, 'in'), 'secret.sqlite', plantSql);
   expect(holds(readFileSync(path))).toEqual(secrets);
-  const ran = inferscope(at, ['import', path, '--name', 'nsys']);
+  const ran = inferscope(setup, ['import', path, '--name', 'nsys']);
   expect(ran.status, ran.stderr).toBe(0);
   expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
   lookEverywhere('nsys');
-  const { stdout } = inferscope(at, ['session', 'show', 'nsys', '--json']);
+  const { stdout } = inferscope(setup, ['session', 'show', 'nsys', '--json']);
   expect(JSON.parse(stdout).data.manifest.executions[0].command.slice(-3)).toEqual([
     '--api-key',
     '***',
     '***',
   ]);
   // The raw report still contains the secrets, and exporting it gives a warning.
-  const raw = inferscope(at, ['session', 'export', 'nsys', '--raw', '-o', join(at.scratch, 'raw.tar.gz')]);
+  const raw = inferscope(setup, [
+    'session',
+    'export',
+    'nsys',
+    '--raw',
+    '-o',
+    join(setup.scratch, 'raw.tar.gz'),
+  ]);
   expect(raw.stderr).toContain('warning:');
   expect(raw.stderr).toContain('secret.sqlite');
 });
 
 test('import: nsys parquet folder', async () => {
-  const folder = join(at.scratch, 'in', 'secret.parquetdir');
+  const folder = join(setup.scratch, 'in', 'secret.parquetdir');
   cpSync(captures.parquetdir, folder, { recursive: true });
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -135,21 +142,21 @@ test('import: nsys parquet folder', async () => {
     `SELECT * REPLACE (CASE WHEN text IS NULL THEN text ELSE text || ' ${planted.variable} ${planted.shaped}' END AS text) FROM t`,
   );
   connection.closeSync();
-  const ran = inferscope(at, ['import', folder, '--name', 'parquet']);
+  const ran = inferscope(setup, ['import', folder, '--name', 'parquet']);
   expect(ran.status, ran.stderr).toBe(0);
   expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
   lookEverywhere('parquet', { formats: 'csv' });
 });
 
 test('import: Kineto, with the secret in the environment of the import', () => {
-  const path = changedKineto(join(at.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
+  const path = changedKineto(join(setup.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
     const named = traceEvents.filter(({ cat }) => cat === 'user_annotation' || cat === 'cpu_op');
     named.slice(0, 400).forEach((event, i) => {
       if (i % 3 === 0) event.name += ` ${planted.variable} token=${planted.option} ${planted.shaped}`;
     });
   });
   const env = { MY_TOKEN: planted.variable };
-  const ran = inferscope(at, ['import', path, '--name', 'kineto'], env);
+  const ran = inferscope(setup, ['import', path, '--name', 'kineto'], env);
   expect(ran.status, ran.stderr).toBe(0);
   expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
   lookEverywhere('kineto', { env, formats: 'csv' });
@@ -166,7 +173,7 @@ test('run: environment, command line, output, record, and errors', () => {
     kind: 'decode',
     note: `key ${planted.shaped}`,
   };
-  const program = join(at.scratch, 'program.mjs');
+  const program = join(setup.scratch, 'program.mjs');
   writeFileSync(
     program,
     `import { appendFileSync } from 'node:fs';
@@ -183,13 +190,13 @@ test('run: environment, command line, output, record, and errors', () => {
     planted.option,
     `--url=https://u:${planted.option}@host/`,
   ];
-  const ran = inferscope(at, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
+  const ran = inferscope(setup, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
   expect(ran.status, ran.stderr).toBe(0);
   // The program's own output is shown unchanged, but not saved.
   expect(ran.stdout).toContain(planted.variable);
   lookEverywhere('ran', { env });
   const failed = inferscope(
-    at,
+    setup,
     ['run', '--evaluator', 'none', '--json', '--name', 'failed', '--', ...command, '--fail'],
     env,
   );
@@ -200,7 +207,7 @@ test('run: environment, command line, output, record, and errors', () => {
 });
 
 test('errors quote files and words without secrets', async () => {
-  const path = join(at.scratch, 'in', 'dotenv.json');
+  const path = join(setup.scratch, 'in', 'dotenv.json');
   writeFileSync(path, `HF_TOKEN=${planted.shaped}\n`);
   for (const args of [
     ['import', path],
@@ -208,11 +215,11 @@ test('errors quote files and words without secrets', async () => {
     ['run', `--api-key=${planted.option}`, '--', 'true'],
     ['session', 'show', planted.shaped],
   ]) {
-    const { status, stdout, stderr } = inferscope(at, args);
+    const { status, stdout, stderr } = inferscope(setup, args);
     expect(status).toBeGreaterThan(0);
     expect([args[0], holds(Buffer.from(stdout + stderr))]).toEqual([args[0], []]);
   }
-  expect(environment(at)['MY_TOKEN']).toBeUndefined();
-  const { ended } = start(at, ['session', 'list']);
+  expect(environment(setup)['MY_TOKEN']).toBeUndefined();
+  const { ended } = start(setup, ['session', 'list']);
   expect((await ended).status).toBe(0);
 });

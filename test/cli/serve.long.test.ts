@@ -8,7 +8,7 @@ import { readServerMetrics } from '../../src/model/server-metrics.js';
 import { servingDocumentSchema } from '../../src/model/documents/serving.js';
 import { cli, environment, expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 let server: ChildProcess;
 let url: string;
 
@@ -16,8 +16,8 @@ let url: string;
 async function serve(args: string[] = []): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(
     process.execPath,
-    [cli, 'serve', '--model', at.tiny, '--threads', '1', '--port', '0', '--context-len', '128', ...args],
-    { cwd: at.scratch, env: environment(at), stdio: ['ignore', 'pipe', 'pipe'] },
+    [cli, 'serve', '--model', setup.tiny, '--threads', '1', '--port', '0', '--context-len', '128', ...args],
+    { cwd: setup.scratch, env: environment(setup), stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
   return { child, url: line.toString().trim() };
@@ -34,7 +34,7 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
   const args = ['bench', 'serve', url, '--concurrency', '1,2', ...small, '--seed', '5'];
   const slo = ['--slo', 'ttft=60s,tpot=10s', '--csv', 'out.csv', '--name', 'loaded'];
-  const { status, stdout, stderr } = inferscope(at, [...args, ...slo, '--json']);
+  const { status, stdout, stderr } = inferscope(setup, [...args, ...slo, '--json']);
   expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
   const { data } = servingDocumentSchema.parse(JSON.parse(stdout));
   expect(data.target).toMatchObject({ api: 'completions', server: 'inferscope serve' });
@@ -46,17 +46,17 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
     expect(point.goodput.meets_slo).toBe(true);
     expect(point.server.requests_running_max.value).not.toBeNull();
   }
-  expect(readFileSync(join(at.scratch, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
-  expect(sessions(at).map(({ name }) => name)).toEqual(['loaded']);
+  expect(readFileSync(join(setup.scratch, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
+  expect(sessions(setup).map(({ name }) => name)).toEqual(['loaded']);
   const sql =
     'SELECT count(*) AS n, count(DISTINCT input_tokens) AS lengths, bool_and(ttft_ns = first_token_ns - sent_ns) AS fits FROM requests WHERE NOT warmup';
-  const answered = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
+  const answered = inferscope(setup, ['sql', '--session', '@last', sql, '--json']);
   expect(answered.stdout).toContain('true');
 
   // Reports that the same seed was used before.
-  const again = inferscope(at, [...args, '--json']);
+  const again = inferscope(setup, [...args, '--json']);
   expect(JSON.parse(again.stdout)).toMatchObject({ data: { prompts: { seed_used_before: true } } });
-  const { stdout: text } = inferscope(at, [
+  const { stdout: text } = inferscope(setup, [
     'bench',
     'serve',
     url,
@@ -71,8 +71,8 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
 });
 
 test('invalid options are errors with the reason, and leave nothing', async () => {
-  const before = sessions(at).length;
-  const run = (...args: string[]) => inferscope(at, ['bench', 'serve', ...args, '--json']);
+  const before = sessions(setup).length;
+  const run = (...args: string[]) => inferscope(setup, ['bench', 'serve', ...args, '--json']);
   expectFailure(run('http://127.0.0.1:1'), 4, 'E_SERVER_UNREACHABLE');
   expectFailure(run('http://127.0.0.1:1', '--model', 'x'), 4, 'E_SERVER_UNREACHABLE');
   expect(expectFailure(run(url, '--model', 'gpt-4'), 4, 'E_SERVER_RESPONSE').why).toContain('HTTP 404');
@@ -80,8 +80,8 @@ test('invalid options are errors with the reason, and leave nothing', async () =
   expectFailure(run('ftp://x'), 2, 'E_USAGE');
   expectFailure(run(url, '--slo', 'ttft=fast'), 2, 'E_USAGE');
   expectFailure(run(url, '--rate', '1', '--concurrency', '1'), 2, 'E_USAGE');
-  expect(sessions(at)).toHaveLength(before);
-  expect(leftovers(at)).toEqual([]);
+  expect(sessions(setup)).toHaveLength(before);
+  expect(leftovers(setup)).toEqual([]);
 });
 
 test('the queue shows in /metrics, under the names of vLLM', async () => {

@@ -5,8 +5,8 @@ import { compareDocumentSchema } from '../../src/model/documents/compare.js';
 import { captures, changedSqlite } from './capture-files.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 /** Every kernel takes twice as long, as on a slower device. */
 const slower = 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start + 2 * ("end" - start)';
@@ -15,15 +15,15 @@ beforeAll(() => {
   const files = {
     eager: captures.sqlite,
     graph: captures.graph,
-    slow: changedSqlite(join(at.scratch, 'in'), 'slow.sqlite', slower),
+    slow: changedSqlite(join(setup.scratch, 'in'), 'slow.sqlite', slower),
   };
   for (const [name, path] of Object.entries(files)) {
-    const ran = inferscope(at, ['import', path, '--no-analyze', '--quiet', '--name', name]);
+    const ran = inferscope(setup, ['import', path, '--no-analyze', '--quiet', '--name', name]);
     expect(ran.status, ran.stderr).toBe(0);
   }
 });
 
-const compare = (...args: string[]) => inferscope(at, ['session', 'compare', ...args]);
+const compare = (...args: string[]) => inferscope(setup, ['session', 'compare', ...args]);
 function compared(...names: string[]) {
   const { status, stdout, stderr } = compare(...names, '--json');
   expect([status, stderr]).toEqual([0, '']);
@@ -41,7 +41,7 @@ test('kernels of twice the length are slower, none is new or gone', () => {
 });
 
 test('prints text, and writes a page', () => {
-  const page = join(at.scratch, 'pages', 'compare.html');
+  const page = join(setup.scratch, 'pages', 'compare.html');
   const { status, stdout, stderr } = compare('eager', 'slow', '--html', page);
   expect([status, stderr]).toEqual([0, `page written: ${page}\n`]);
   for (const word of ['A  eager', 'B  slow', 'Stages', 'Classes', 'slower']) expect(stdout).toContain(word);
@@ -61,7 +61,7 @@ test('incomparable sessions are reported', () => {
   expectFailure(compare('eager', 'eager', '--json'), 2, 'E_USAGE');
   expectFailure(compare('eager', 'none-such', '--json'), 2, 'E_SESSION_NOT_FOUND');
   expectFailure(compare('--json'), 2, 'E_USAGE');
-  inferscope(at, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
+  inferscope(setup, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
   const { status, stderr } = compare('eager', 'log');
   // A log of nvidia-smi has no timeline, which is stated in an error or with the result.
   expect(status !== 0 || stderr.length > 0).toBe(true);

@@ -75,12 +75,12 @@ test('kill -9 while writing: the session is invisible, saved ones stay, the next
 });
 
 test('two processes that save a session with the same id at once both succeed', async () => {
-  const at = '2026-11-20T22:15:03Z';
+  const time = '2026-11-20T22:15:03Z';
   const ids = await Promise.all(
     [1, 2, 3].map(
       () =>
         new Promise<string>((resolve, reject) => {
-          const child = spawn(process.execPath, [writer, 'keep', at], {
+          const child = spawn(process.execPath, [writer, 'keep', time], {
             env: env(),
             stdio: ['ignore', 'pipe', 'inherit'],
           });

@@ -8,9 +8,9 @@ import { memoryProfileSchema } from '../../src/model/documents/memory-profile.js
 import { sweepDocumentSchema, type SweepResult } from '../../src/model/documents/sweep.js';
 import { expectFailure, inferscope, place, start, untilDead } from './profile-cli.js';
 
-const at = place();
+const setup = place();
 
-const results = (folder = 'results') => join(at.scratch, folder);
+const results = (folder = 'results') => join(setup.scratch, folder);
 
 function sweepOf(stdout: string): SweepResult {
   return sweepDocumentSchema.parse(JSON.parse(stdout)).data;
@@ -23,12 +23,12 @@ function journal(folder: string): SweepResult {
 }
 
 test('memory of a tiny model from YAML: one profile per run, one CSV, text and page; resumed, it runs nothing again', () => {
-  const file = join(at.scratch, 'models.yaml');
+  const file = join(setup.scratch, 'models.yaml');
   writeFileSync(
     file,
-    `engine: onnx\nmodels:\n  - model_id: ${at.tiny}\n    input_lengths: 8\n    output_lengths: 4\n    batch_sizes: [1, 2]\n`,
+    `engine: onnx\nmodels:\n  - model_id: ${setup.tiny}\n    input_lengths: 8\n    output_lengths: 4\n    batch_sizes: [1, 2]\n`,
   );
-  const dry = inferscope(at, ['sweep', '--config', file, '--dry-run']);
+  const dry = inferscope(setup, ['sweep', '--config', file, '--dry-run']);
   expect(dry.status, dry.stderr).toBe(0);
   expect(dry.stdout).toMatch(/^ +2 runs, about 6\.0 s$/m);
   expect(
@@ -39,7 +39,7 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
   expect(dry.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
   expect(existsSync(results())).toBe(false);
 
-  const ran = inferscope(at, ['sweep', '--config', file, '--json']);
+  const ran = inferscope(setup, ['sweep', '--config', file, '--json']);
   expect(ran.status, ran.stderr).toBe(0);
   const sweep = sweepOf(ran.stdout);
   expect(sweep).toMatchObject({ status: 'complete', varied: ['batch_size'] });
@@ -93,18 +93,18 @@ test('memory of a tiny model from YAML: one profile per run, one CSV, text and p
   // Compares the two profiles, one as a file and one as a session.
   const [base, now] = [sweep.runs[0]!.output!, sweep.runs[1]!.session_id!];
   const htmlToo = ['--html', 'compared.html'];
-  const compared = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlToo]);
+  const compared = inferscope(setup, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlToo]);
   expect(compared.status, compared.stderr).toBe(0);
   const { data } = memoryCompareDocumentSchema.parse(JSON.parse(compared.stdout));
   expect(data.differences).toEqual([{ label: 'batch size', base: '1', now: '2' }]);
   const cache = data.components.find(({ name }) => name === 'kv_cache')!;
   // 2 layers × 2 × 2 KV heads × 16 × 4 bytes × 12 tokens.
   expect([cache.base_gb, cache.change_gb]).toEqual([6144 / 1e9, 6144 / 1e9]);
-  expect(readFileSync(join(at.scratch, 'compared.html'), 'utf8')).toContain('<h2 id="components-title">');
-  const markdown = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--format', 'md']).stdout;
+  expect(readFileSync(join(setup.scratch, 'compared.html'), 'utf8')).toContain('<h2 id="components-title">');
+  const markdown = inferscope(setup, ['memory', 'compare', `results/${base}`, now, '--format', 'md']).stdout;
   expect(markdown).toMatch(/^\| KV cache \| 6\.144 kB \| 12\.29 kB \| \+6\.14 kB \| \+100 % \| medium \|$/m);
 
-  const again = inferscope(at, ['sweep', '--config', file, '--resume', '--json']);
+  const again = inferscope(setup, ['sweep', '--config', file, '--resume', '--json']);
   expect(again.status, again.stderr).toBe(0);
   expect(sweepOf(again.stdout).runs).toEqual(sweep.runs);
 }, 120_000);
@@ -115,7 +115,7 @@ test('a failed run does not stop the rest; machine failures are retried; the rea
   // `flaky` fails at its first try like a network error, then works; `no` fails like a program error.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'sweep',
     '--grid',
     'n=no,flaky',
@@ -151,14 +151,14 @@ const sleeper = program('touch begun-{s}; exec sleep {s}');
 
 /** Waits until the sleeping program of a sweep has started. */
 async function untilBegun(folder: string, seconds: number): Promise<SweepResult> {
-  const mark = join(at.scratch, `begun-${seconds}`);
+  const mark = join(setup.scratch, `begun-${seconds}`);
   for (let tries = 0; tries < 1200 && !existsSync(mark); tries++) await sleep(25);
   return journal(folder);
 }
 
 test('a killed sweep stops its run and resumes where it was; a run over its time limit is stopped', async () => {
   const args = ['--output', 'killed', ...sleeper];
-  const running = start(at, ['sweep', '--grid', 's=0,20', ...args]);
+  const running = start(setup, ['sweep', '--grid', 's=0,20', ...args]);
   const before = await untilBegun('killed', 20);
   running.child.kill('SIGKILL');
   await running.ended;
@@ -167,7 +167,7 @@ test('a killed sweep stops its run and resumes where it was; a run over its time
   await untilDead(before.runs[1]!.pid!);
 
   const more = ['--resume', '--timeout', '5s', '--retries', '0', '--json', ...args];
-  const resumed = inferscope(at, ['sweep', '--grid', 's=0,20,0.1', ...more]);
+  const resumed = inferscope(setup, ['sweep', '--grid', 's=0,20,0.1', ...more]);
   expect(resumed.status, resumed.stderr).toBe(4);
   expect(resumed.stderr).toContain(
     'configuration changed since this sweep started: 2 runs unchanged, 1 added, 0 removed',
@@ -180,7 +180,7 @@ test('a killed sweep stops its run and resumes where it was; a run over its time
 }, 120_000);
 
 test('Ctrl-C saves what was measured and says how to continue', async () => {
-  const running = start(at, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
+  const running = start(setup, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
   await untilBegun('stopped', 21);
   process.kill(running.child.pid!, 'SIGINT');
   const ended = await running.ended;
@@ -192,7 +192,7 @@ test('Ctrl-C saves what was measured and says how to continue', async () => {
 }, 120_000);
 
 test('too little disk: no run starts, and it says how to continue', () => {
-  const ran = inferscope(at, [
+  const ran = inferscope(setup, [
     'sweep',
     '--grid',
     's=1',
@@ -217,8 +217,8 @@ test('too little disk: no run starts, and it says how to continue', () => {
 
 /** A docker command that fails as if the daemon were stopped, and counts its calls. */
 function stoppedDaemon(): { command: string; calls: () => number } {
-  const command = join(at.scratch, 'stopped-docker');
-  const log = join(at.scratch, 'docker-calls');
+  const command = join(setup.scratch, 'stopped-docker');
+  const log = join(setup.scratch, 'docker-calls');
   const words =
     'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?';
   writeFileSync(log, '');
@@ -228,9 +228,9 @@ function stoppedDaemon(): { command: string; calls: () => number } {
 
 test('a stopped daemon is queried once for a whole sweep of containers', () => {
   const { command, calls } = stoppedDaemon();
-  const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
+  const shape = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
   const sweepCommand = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
-  const ran = inferscope(at, sweepCommand, { INFERSCOPE_DOCKER: command });
+  const ran = inferscope(setup, sweepCommand, { INFERSCOPE_DOCKER: command });
   expect(ran.status, ran.stderr).toBe(3);
   expect(calls()).toBe(1);
   const { runs } = journal('stopped');
@@ -239,11 +239,11 @@ test('a stopped daemon is queried once for a whole sweep of containers', () => {
 }, 120_000);
 
 test('without Docker a sweep of containers stops at its first run, and can be resumed', () => {
-  const noDocker = { INFERSCOPE_DOCKER: join(at.scratch, 'no-docker') };
-  const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
+  const noDocker = { INFERSCOPE_DOCKER: join(setup.scratch, 'no-docker') };
+  const shape = ['--model', setup.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
   const sweepCommand = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
   for (const args of [sweepCommand, ['sweep', '--resume', '--output', 'docker']]) {
-    const ran = inferscope(at, args, noDocker);
+    const ran = inferscope(setup, args, noDocker);
     expect(ran.status, ran.stderr).toBe(3);
     expect(ran.stderr.match(/^error: .* \(E_DOCKER\)$/gm)).toHaveLength(1);
     expect(ran.stderr).toMatch(/Then: inferscope sweep --resume docker\/sweep-.*\.json/);
@@ -259,20 +259,20 @@ test('without Docker a sweep of containers stops at its first run, and can be re
 
 test('bad input is reported before anything runs, with what to type', () => {
   const fails = (args: string[], exit: number, code: string) =>
-    expectFailure(inferscope(at, ['sweep', ...args, '--json']), exit, code);
+    expectFailure(inferscope(setup, ['sweep', ...args, '--json']), exit, code);
   expect(fails([], 2, 'E_USAGE').fix).toContain('--init');
   expect(fails(['--resume', '--output', 'nothing'], 2, 'E_USAGE').what).toContain(
     'no sweep to resume in nothing',
   );
   expect(fails(['--grid', 'a=1', 'bench'], 2, 'E_USAGE').what).toContain('needs --');
-  expect(inferscope(at, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
-  expect(inferscope(at, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
+  expect(inferscope(setup, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
+  expect(inferscope(setup, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
   expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('already exists');
 });
 
 test('a grid of estimate has the figures of each run, a grid of run the session of each', () => {
   const words = 'sweep --grid batch-size=1,8 --output estimated --json -- estimate --model gpt2';
-  const estimated = inferscope(at, `${words} --input-len 512 --output-len 128`.split(' '));
+  const estimated = inferscope(setup, `${words} --input-len 512 --output-len 128`.split(' '));
   expect(estimated.status, estimated.stderr).toBe(0);
   const [one, eight] = sweepOf(estimated.stdout).runs.map(({ figures }) => figures[0]!.values);
   // 124,439,808 parameters in float32; 12 layers × 2 × 768 × 4 bytes per token.
@@ -281,9 +281,9 @@ test('a grid of estimate has the figures of each run, a grid of run the session 
   expect(eight!['largest_gpu_gb']).toBeGreaterThan(one!['largest_gpu_gb']!);
 
   const grid = 'sweep --grid n=1,2 --output ran --json -- run -- sh -c'.split(' ');
-  const run = inferscope(at, [...grid, 'exit 0 {n}']);
+  const run = inferscope(setup, [...grid, 'exit 0 {n}']);
   expect(run.status, run.stderr).toBe(0);
   const ids = sweepOf(run.stdout).runs.map(({ session_id }) => session_id);
-  const { sessions } = JSON.parse(inferscope(at, ['session', 'list', '--json']).stdout).data;
+  const { sessions } = JSON.parse(inferscope(setup, ['session', 'list', '--json']).stdout).data;
   expect(sessions.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(ids));
 });

@@ -4,18 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { captures } from './capture-files.js';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
 
-const at = place();
-afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const setup = place();
+afterAll(() => rmSync(setup.scratch, { recursive: true, force: true }));
 
 /** A folder with a name of 150 characters, and a capture and a model in it. */
-const deep = join(at.scratch, 'a-long-name-'.repeat(12), 'captures');
+const deep = join(setup.scratch, 'a-long-name-'.repeat(12), 'captures');
 const capture = join(deep, 'capture.sqlite');
 const model = join(deep, 'config.json');
 /** A home in this folder, so that paths of sessions, reports and caches are long, too. */
 const home = join(deep, 'home');
 
 const run = (columns: number, ...args: string[]) => {
-  const ran = inferscope(at, args, { COLUMNS: String(columns), INFERSCOPE_HOME: home });
+  const ran = inferscope(setup, args, { COLUMNS: String(columns), INFERSCOPE_HOME: home });
   expect(ran.status, ran.stderr).toBeLessThanOrEqual(1);
   return ran.stdout;
 };
@@ -23,8 +23,8 @@ const run = (columns: number, ...args: string[]) => {
 beforeAll(() => {
   mkdirSync(deep, { recursive: true });
   cpSync(captures.sqlite, capture);
-  cpSync(at.tiny, model);
-  cpSync(join(at.home, 'cache'), join(home, 'cache'), { recursive: true });
+  cpSync(setup.tiny, model);
+  cpSync(join(setup.home, 'cache'), join(home, 'cache'), { recursive: true });
   run(80, 'import', '--quiet', capture, '--name', 'long');
 });
 

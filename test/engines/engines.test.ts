@@ -7,16 +7,16 @@ import { writeKinetoRanks } from '../../src/record/ranks/test-ranks.js';
 import { openSession } from '../../src/session/open.js';
 import { inferscope, place } from '../cli/profile-cli.js';
 
-const at = place();
-vi.stubEnv('INFERSCOPE_HOME', at.home);
+const setup = place();
+vi.stubEnv('INFERSCOPE_HOME', setup.home);
 
 /** The Python of npm run test:engines, with Polars, DuckDB, chDB and Spark. */
 const python = process.env['INFERSCOPE_TEST_ENGINES_PYTHON'] ?? 'python3';
 
 test('Polars, DuckDB, ClickHouse and Spark read the tables of a session in place, with equal sums', async () => {
-  const traces = join(at.scratch, 'traces');
+  const traces = join(setup.scratch, 'traces');
   writeKinetoRanks(traces, { seed: 1, ranks: 4, slowRank: { rank: 2, us: 50 } });
-  expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
+  expect(inferscope(setup, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
   const session = await openSession('@last');
   const database = await session.connect();
   const rows = async (sql: string) => (await database.query(sql)).map((row) => Object.values(row));

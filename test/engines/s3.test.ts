@@ -8,8 +8,8 @@ import { writeKinetoRanks } from '../../src/record/ranks/test-ranks.js';
 import { openSession } from '../../src/session/open.js';
 import { inferscope, place } from '../cli/profile-cli.js';
 
-const at = place();
-vi.stubEnv('INFERSCOPE_HOME', at.home);
+const setup = place();
+vi.stubEnv('INFERSCOPE_HOME', setup.home);
 
 /** The Python of npm run test:engines, with moto and httpfs. */
 const python = process.env['INFERSCOPE_TEST_ENGINES_PYTHON'] ?? 'python3';
@@ -39,9 +39,9 @@ beforeAll(async () => {
 afterAll(() => server.kill());
 
 test('sql reads a session in S3 in place, with the same result as locally, and nothing else', async () => {
-  const traces = join(at.scratch, 'traces');
+  const traces = join(setup.scratch, 'traces');
   writeKinetoRanks(traces, { seed: 1, ranks: 2 });
-  expect(inferscope(at, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
+  expect(inferscope(setup, ['import', traces, '--ranks', '--no-analyze', '--quiet']).status).toBe(0);
   const { folder, id } = await openSession('@last');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
@@ -58,7 +58,7 @@ test('sql reads a session in S3 in place, with the same result as locally, and n
   };
   const url = `s3://profiles/team/${id}`;
   const remote = (query: string, more = ['--load-extension', extension], from = url) =>
-    inferscope(at, ['sql', '--from', from, ...more, query, '--json'], env);
+    inferscope(setup, ['sql', '--from', from, ...more, query, '--json'], env);
   for (const query of [
     'SELECT rank, class, count(*) AS n, sum(dur_ns) AS d FROM kernels GROUP BY ALL ORDER BY ALL',
     'SELECT operation, count(*) AS n, sum(dur_ns) AS d FROM collectives GROUP BY ALL ORDER BY ALL',
@@ -66,7 +66,7 @@ test('sql reads a session in S3 in place, with the same result as locally, and n
   ]) {
     const there = remote(query);
     expect(there.status, there.stderr).toBe(0);
-    const here = inferscope(at, ['sql', id, query, '--json']);
+    const here = inferscope(setup, ['sql', id, query, '--json']);
     expect(JSON.parse(there.stdout).data.rows).toEqual(JSON.parse(here.stdout).data.rows);
     expect(JSON.parse(there.stdout).data.rows.length).toBeGreaterThan(0);
   }

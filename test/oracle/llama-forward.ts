@@ -41,18 +41,18 @@ export function llamaForward(config: ForwardConfig, weights: Weights, tokens: re
   let states: Vector[] = tokens.map((token) => embedding[token]!.slice());
 
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
-    const at = `model.layers.${layer}`;
-    const inputNorm = weights.vector(`${at}.input_layernorm.weight`);
+    const prefix = `model.layers.${layer}`;
+    const inputNorm = weights.vector(`${prefix}.input_layernorm.weight`);
     const normed = states.map((x) => rmsNorm(x, inputNorm, config.rms_norm_eps));
     const attended = attention(config, weights, layer, normed, product);
-    const o = product(`${at}.self_attn.o_proj`, config.output_bias === true);
+    const o = product(`${prefix}.self_attn.o_proj`, config.output_bias === true);
     states = states.map((x, t) => add(x, o(attended[t]!)));
 
-    const postNorm = weights.vector(`${at}.post_attention_layernorm.weight`);
+    const postNorm = weights.vector(`${prefix}.post_attention_layernorm.weight`);
     const bias = config.mlp_bias === true;
-    const gate = product(`${at}.mlp.gate_proj`, bias);
-    const up = product(`${at}.mlp.up_proj`, bias);
-    const down = product(`${at}.mlp.down_proj`, bias);
+    const gate = product(`${prefix}.mlp.gate_proj`, bias);
+    const up = product(`${prefix}.mlp.up_proj`, bias);
+    const down = product(`${prefix}.mlp.down_proj`, bias);
     states = states.map((x) => {
       const h = rmsNorm(x, postNorm, config.rms_norm_eps);
       const u = up(h);
@@ -74,11 +74,11 @@ function attention(
   product: (name: string, bias: boolean) => (x: Vector) => Vector,
 ): Vector[] {
   const { num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: dim } = config;
-  const at = `model.layers.${layer}.self_attn`;
+  const prefix = `model.layers.${layer}.self_attn`;
   const bias = config.qkv_bias === true;
   const headsOf = (role: string, count: number, norm: string | null): Vector[][] => {
-    const project = product(`${at}.${role}`, bias);
-    const scale = norm && config.qk_norm ? weights.vector(`${at}.${norm}.weight`) : null;
+    const project = product(`${prefix}.${role}`, bias);
+    const scale = norm && config.qk_norm ? weights.vector(`${prefix}.${norm}.weight`) : null;
     return inputs.map((x, position) => {
       const y = project(x);
       return Array.from({ length: count }, (_, head) => {
@@ -159,13 +159,13 @@ function add(a: Vector, b: Vector): Vector {
 export function relativeError(actual: ArrayLike<number>, reference: readonly Vector[]): number {
   let difference = 0;
   let largest = 0;
-  let at = 0;
+  let offset = 0;
   for (const row of reference) {
     for (const value of row) {
-      difference = Math.max(difference, Math.abs(actual[at++]! - value));
+      difference = Math.max(difference, Math.abs(actual[offset++]! - value));
       largest = Math.max(largest, Math.abs(value));
     }
   }
-  if (at !== actual.length) throw new Error(`${actual.length} values against ${at} of the reference`);
+  if (offset !== actual.length) throw new Error(`${actual.length} values against ${offset} of the reference`);
   return difference / largest;
 }

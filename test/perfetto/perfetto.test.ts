@@ -11,7 +11,7 @@ import { openInPerfetto, servePerfetto, type Cell, type PerfettoUi } from './per
 const folder = process.env['INFERSCOPE_TEST_PERFETTO_UI'];
 if (folder === undefined) throw new Error('npm run test:perfetto runs these tests');
 
-const at = place();
+const setup = place();
 let browser: Browser;
 let page: Page;
 let ui: PerfettoUi;
@@ -28,11 +28,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close();
   ui?.close();
-  rmSync(at.scratch, { recursive: true, force: true });
+  rmSync(setup.scratch, { recursive: true, force: true });
 });
 
 function run(...args: string[]): string {
-  const { status, stdout, stderr } = inferscope(at, args);
+  const { status, stdout, stderr } = inferscope(setup, args);
   expect(status, stderr).toBe(0);
   return stdout;
 }
@@ -42,7 +42,7 @@ function rowsOf(session: string, query: string): Cell[][] {
 }
 
 async function exported(session: string, ...more: string[]): Promise<(sql: string) => Promise<Cell[][]>> {
-  const path = join(at.scratch, `${session}.json`);
+  const path = join(setup.scratch, `${session}.json`);
   run('export', session, '--format', 'perfetto', '--output', path, ...more);
   return openInPerfetto(page, ui, path);
 }
@@ -68,7 +68,7 @@ const sessions: [string, string[], string[]][] = [
   ['nsys-telemetry', ['import', '--quiet', captures.sqlite, captures.dmon], ['kernels', 'copies', 'gaps']],
   ['kineto', ['import', '--quiet', captures.kineto], ['kernels', 'copies', 'ops', 'gaps']],
   ['graph', ['import', '--quiet', captures.graph], ['kernels', 'gaps']],
-  ['embedded', tinyArgs(at), ['ops']],
+  ['embedded', tinyArgs(setup), ['ops']],
 ];
 
 describe.each(sessions)('%s', (name, args, filled) => {

@@ -149,8 +149,8 @@ test('a benchmark: few bars, and unrecorded causes are not explained', async () 
     launch: 0,
   };
   const rows = repetitions([
-    { ...common, iteration: 0, at: 0, prefillMs: 9, decodeMs: [4, 6] },
-    { ...common, iteration: 1, at: 100, prefillMs: 11, decodeMs: [4, 6] },
+    { ...common, iteration: 0, startMs: 0, prefillMs: 9, decodeMs: [4, 6] },
+    { ...common, iteration: 1, startMs: 100, prefillMs: 11, decodeMs: [4, 6] },
   ]);
   const work = { point: point.point, launch: 0, copies: 0, copy_ns: 0, wall_ns: 0 };
   const session = await sessionOf(

@@ -77,7 +77,7 @@ function bench(change: Case = {}): Promise<Session> {
     pid: 1,
     launch: 0,
     iteration,
-    at: 1000 + 200 * iteration,
+    startMs: 1000 + 200 * iteration,
     prefillMs: 10,
     samplingMs: [0.1, 0.06, 0.06, 0.06, 0.06],
     loopMs: 0.06,
@@ -90,8 +90,8 @@ function bench(change: Case = {}): Promise<Session> {
     home,
     {
       ...repetitions([repeat(point, 0), repeat(point, 1), ...moreRepeats]),
-      telemetry: times.map((at) => ({
-        t_ns: (at + 20) * 1e6,
+      telemetry: times.map((timeMs) => ({
+        t_ns: (timeMs + 20) * 1e6,
         scope: 'process',
         metric: 'cores_busy',
         value: cores,

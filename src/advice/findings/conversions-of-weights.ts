@@ -27,15 +27,15 @@ export function conversionsOfWeights(
     const streamKernels = sequence.filter(
       (kernel) => kernel.stream === stream && !adapterKernels.has(kernel),
     );
-    for (const [at, product] of streamKernels.entries()) {
+    for (const [index, product] of streamKernels.entries()) {
       if (product.class !== 'gemm') continue;
-      const first = streamKernels.findLastIndex((kernel, i) => i < at && !converts(kernel)) + 1;
+      const first = streamKernels.findLastIndex((kernel, i) => i < index && !converts(kernel)) + 1;
       // Products of attention read keys and values, not weights.
-      const next = streamKernels.find((kernel, i) => i > at && !converts(kernel));
+      const next = streamKernels.find((kernel, i) => i > index && !converts(kernel));
       if ([streamKernels[first - 1], next].some((neighbor) => neighbor !== undefined && isSoftmax(neighbor)))
         continue;
       const candidates = longTail(
-        streamKernels.slice(first, at),
+        streamKernels.slice(first, index),
         Math.max(minNs, minProductShare * product.dur_ns),
       );
       if (

@@ -18,14 +18,14 @@ const classOf = (name: string): [string, SequenceKernel['role']] => {
 };
 
 const sequence = (...kernels: Named[]): SequenceKernel[] =>
-  kernels.map(([name, us], at) => {
+  kernels.map(([name, us], index) => {
     const [opClass, role] = classOf(name);
     const dur_ns = us * 1000;
     return {
       name,
       class: opClass,
       role,
-      start_ns: at,
+      start_ns: index,
       dur_ns,
       stream: 7,
       op_id: null,

@@ -53,13 +53,13 @@ export async function logitsProduct(
   const limit = await logitsLimit(context, stage);
   if (typeof limit === 'string') return limit;
   const sequence = await stepSequence(context, stage.kind);
-  const at = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
-  if (at < 0) return 'it has no product with the vocabulary';
+  const index = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
+  if (index < 0) return 'it has no product with the vocabulary';
   const factor = carried(sequence, stage.compute_ms) / 1e6;
   return {
     ...limit,
-    ms: sequence[at]!.dur_ns * factor,
-    after_ms: sequence.slice(at + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor,
+    ms: sequence[index]!.dur_ns * factor,
+    after_ms: sequence.slice(index + 1).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor,
   };
 }
 

@@ -34,18 +34,18 @@ export function lowRankProducts(sequence: readonly SequenceKernel[]): SequenceKe
 }
 
 function adapterEnd(kernels: readonly SequenceKernel[], from: number): number | null {
-  const is = (at: number, matches: (kernel: SequenceKernel) => boolean) =>
-    at < kernels.length && matches(kernels[at]!);
-  let at = skip(kernels, afterReductions(kernels, from), isCast);
+  const is = (index: number, matches: (kernel: SequenceKernel) => boolean) =>
+    index < kernels.length && matches(kernels[index]!);
+  let index = skip(kernels, afterReductions(kernels, from), isCast);
   for (let product = 0; product < 2; product++) {
-    if (!is(at, isProduct)) return null;
-    at = skip(kernels, afterReductions(kernels, at + 1), isCast);
+    if (!is(index, isProduct)) return null;
+    index = skip(kernels, afterReductions(kernels, index + 1), isCast);
   }
-  if (is(at, isScaling)) at++;
-  at = skip(kernels, at, isCast);
-  if (!is(at, isAddition)) return null;
+  if (is(index, isScaling)) index++;
+  index = skip(kernels, index, isCast);
+  if (!is(index, isAddition)) return null;
   // A float32 sum is cast back to the compute type.
-  return is(at + 1, ({ role }) => role === 'cast') ? at + 2 : at + 1;
+  return is(index + 1, ({ role }) => role === 'cast') ? index + 2 : index + 1;
 }
 
 const afterReductions = (kernels: readonly SequenceKernel[], from: number): number =>
@@ -56,7 +56,7 @@ function skip(
   from: number,
   matches: (kernel: SequenceKernel) => boolean,
 ): number {
-  let at = from;
-  while (kernels[at] && matches(kernels[at]!)) at++;
-  return at;
+  let index = from;
+  while (kernels[index] && matches(kernels[index]!)) index++;
+  return index;
 }

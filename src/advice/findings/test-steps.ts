@@ -5,12 +5,12 @@ import { traceScope } from '../../facts/derived/scope.js';
 import { findingContext } from './findings.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 
-/** Sequence of a step, µs. An API call is outside the sequence: it starts `at` after the start of the step. */
+/** Sequence of a step, µs. An API call is outside the sequence: it starts `from` after the start of the step. */
 export type Part =
   | { kernel: number; more?: Row<'kernels'> }
   | { copy: number; more: Row<'copies'> }
   | { idle: Record<string, number> }
-  | { call: string; at: number; takes: number };
+  | { call: string; from: number; takes: number };
 
 /** Rows of identical consecutive steps; `partsOf` receives the step index. */
 export function stepRows(kind: string, steps: number, partsOf: (step: number) => Part[]): Required<Rows> {
@@ -47,7 +47,7 @@ export function stepRows(kind: string, steps: number, partsOf: (step: number) =>
       } else {
         rows.api_calls.push({
           name: part.call,
-          start_ns: (start + part.at) * us,
+          start_ns: (start + part.from) * us,
           dur_ns: part.takes * us,
           stage_id: step,
           correlation: 2_000_000 + rows.api_calls.length,

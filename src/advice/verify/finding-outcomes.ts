@@ -105,9 +105,11 @@ function graded(
       'Not judged: the machine was busy during the later session, and noise can cause this finding.',
     );
   if (outcome === 'still_there') {
-    const at = findingAfter?.at_stake_ms ?? null;
-    if (at === null) return ungraded('Still there.');
-    return ungraded(`Still there: it affects ${formatMs(at)}, before ${formatMs(finding.at_stake_ms ?? 0)}.`);
+    const stakeMs = findingAfter?.at_stake_ms ?? null;
+    if (stakeMs === null) return ungraded('Still there.');
+    return ungraded(
+      `Still there: it affects ${formatMs(stakeMs)}, before ${formatMs(finding.at_stake_ms ?? 0)}.`,
+    );
   }
   const verb =
     outcome === 'gone' ? 'Gone' : `Smaller, it still affects ${formatMs(findingAfter?.at_stake_ms ?? 0)}`;

@@ -38,12 +38,12 @@ export function stagePairs(
   return before.flatMap((earlier) => {
     // User ranges: their content may have changed with the program.
     if (earlier.kind === 'other') return [];
-    const at = rest.findIndex(
+    const index = rest.findIndex(
       ({ kind, point }) =>
         kind === earlier.kind && (point === earlier.point || point === null || earlier.point === null),
     );
-    if (at === -1) return [];
-    const [later] = rest.splice(at, 1);
+    if (index === -1) return [];
+    const [later] = rest.splice(index, 1);
     const scale =
       batches.before !== null && batches.after !== null && perToken.has(earlier.kind)
         ? batches.before / batches.after

@@ -48,7 +48,7 @@ test('a benchmark without timed kernels: each point has its time, but no predict
       pid: 1,
       launch: 0,
       iteration: i,
-      at: 1000 * i,
+      startMs: 1000 * i,
       prefillMs: 10,
       decodeMs: [4, 4],
     })),

@@ -49,7 +49,9 @@ export function parseChanges(texts: readonly string[]): Change[] {
     .filter((text) => text !== '')
     .map(parseChange);
   if (changes.length === 0) throw unknown('(nothing)');
-  const twice = changes.find((change, at) => changes.findIndex(({ word }) => word === change.word) !== at);
+  const twice = changes.find(
+    (change, index) => changes.findIndex(({ word }) => word === change.word) !== index,
+  );
   if (twice) {
     throw new InferscopeError('E_USAGE', {
       what: `${twice.word} is given twice`,

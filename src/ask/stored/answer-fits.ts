@@ -48,9 +48,9 @@ export function whatFits(facts: StoredFacts, wanted: QuestionWorkload): TopicAns
   const stored = `${model.storage.weights.name} weights`;
   const part = (text: string, rows = 1) => partFrom('estimate', text, rows, commandOf(name, rooms, request));
   const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
-    const at = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
-    const estimate = estimateMemory(model.architecture, at);
-    const fit = largestFit(model.architecture, { ...at, reserve: 'share' });
+    const onGpu = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
+    const estimate = estimateMemory(model.architecture, onGpu);
+    const fit = largestFit(model.architecture, { ...onGpu, reserve: 'share' });
     const word = facts.question.isYesNo ? (estimate.fits ? 'Yes: ' : 'No: ') : '';
     const most =
       estimate.fits && fit.batchSize !== null && fit.contextTokens !== null

@@ -56,8 +56,8 @@ test('answers from a benchmark', async () => {
     launch: 0,
   };
   const rows = repetitions([
-    { ...common, iteration: 0, at: 0, prefillMs: 9, decodeMs: [4, 6] },
-    { ...common, iteration: 1, at: 100, prefillMs: 11, decodeMs: [4, 6] },
+    { ...common, iteration: 0, startMs: 0, prefillMs: 9, decodeMs: [4, 6] },
+    { ...common, iteration: 1, startMs: 100, prefillMs: 11, decodeMs: [4, 6] },
   ]);
   const session = await sessionOf(home, rows, {
     workload: gpuWorkload(),

@@ -174,7 +174,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
           pid: 1,
           launch: 0,
           iteration: 2 * i + iteration,
-          at: 1000 * (2 * i + iteration),
+          startMs: 1000 * (2 * i + iteration),
           prefillMs: prefill,
           decodeMs,
         };

@@ -82,19 +82,19 @@ async function measurePart(part: KernelCase[], context: Context): Promise<void> 
     open = open.filter((kernelCase) => !done.has(kernelCase.case));
     if (open.length === 0 || options.signal.aborted) break;
     const words = failure === null ? 'Its process exited without output.' : messageOf(failure);
-    const [at] = culprit === null ? [] : open.filter((kernelCase) => kernelCase.case === culprit);
+    const [current] = culprit === null ? [] : open.filter((kernelCase) => kernelCase.case === culprit);
     // It did not reach its first case: the next process would not either.
-    if (!at && done.size === before) {
+    if (!current && done.size === before) {
       recordUnmeasured(record, open, 'failed', words);
       return;
     }
-    if (at) {
+    if (current) {
       const text = hung ? 'It hung, and its process was killed.' : `Its process died: ${words}`;
-      recordUnmeasured(record, [at], 'failed', text);
-      open = open.filter((kernelCase) => kernelCase !== at);
+      recordUnmeasured(record, [current], 'failed', text);
+      open = open.filter((kernelCase) => kernelCase !== current);
     }
     if (open.length === 0) break;
-    const where = at ? ` in ${at.case}` : '';
+    const where = current ? ` in ${current.case}` : '';
     const text = `A process ${hung ? 'hung' : 'exited'}${where}; the ${open.length} remaining cases ran in a new process.`;
     capture.issues.push({ code: 'kernel_process_died', severity: 'warning', text });
   }

@@ -20,14 +20,14 @@ test('a throttled peak has an issue: a power cap as information, heat as a warni
 
 test('above the data sheet is an error, far below a warning; wide spread and missing kernels are reported', () => {
   const [peak] = handGpu().compute;
-  const at = (share: number) =>
+  const throttled = (share: number) =>
     handGpu({
       compute: [{ ...peak!, of_sheet: { value: share, unit: 'ratio', source: 'x' } }],
       bandwidth: [],
     });
-  expect(roofIssues(at(1.1), []).map(({ code }) => code)).toEqual(['over_sheet']);
-  expect(roofIssues(at(0.3), []).map(({ code }) => code)).toEqual(['under_sheet']);
-  expect(roofIssues(at(0.8), [])).toEqual([]);
+  expect(roofIssues(throttled(1.1), []).map(({ code }) => code)).toEqual(['over_sheet']);
+  expect(roofIssues(throttled(0.3), []).map(({ code }) => code)).toEqual(['under_sheet']);
+  expect(roofIssues(throttled(0.8), [])).toEqual([]);
   const wide = handGpu({ compute: [{ ...peak!, sd_share: 0.2 }], bandwidth: [] });
   expect(roofIssues(wide, []).map(({ code }) => code)).toEqual(['wide_spread']);
   const none = unmeasuredLine(
@@ -35,7 +35,7 @@ test('above the data sheet is an error, far below a warning; wide spread and mis
     'unsupported',
     'no float8 here',
   );
-  expect(roofIssues(at(0.8), [none])).toMatchObject([
+  expect(roofIssues(throttled(0.8), [none])).toMatchObject([
     { code: 'unsupported', severity: 'info', text: expect.stringContaining('float8 GEMM was not measured') },
   ]);
 });

@@ -33,11 +33,11 @@ function throttling(gpu: MeasuredGpu): Issue[] {
     const known = throttleReasons.find(({ name }) => name === reason);
     const mine = throttled.filter((result) => result.throttled_by.includes(reason));
     const clocks = mine.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
-    const at = clocks.length > 0 ? `, down to ${formatQuantity(Math.min(...clocks), 'MHz')}` : '';
+    const slowestClock = clocks.length > 0 ? `, down to ${formatQuantity(Math.min(...clocks), 'MHz')}` : '';
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
+      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${slowestClock}) during ${mine.map((result) => result.what).join(', ')}: these peaks are sustained values, below those at the maximum clock.`,
       count: mine.length,
     };
   });

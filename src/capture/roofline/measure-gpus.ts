@@ -114,14 +114,21 @@ async function measureAll(
     const gpu = gpuRoofsOf(factsOf(plan, index, reported ?? null, gpus), 'full', lines, conditions(index));
     measured.push(gpu);
     issues.push(...roofIssues(gpu, lines));
-    const alike = planned.filter((plannedDevice, at) => at > index && plannedDevice.name === plan.name);
+    const alike = planned.filter(
+      (plannedDevice, position) => position > index && plannedDevice.name === plan.name,
+    );
     const cases = comparisonCases(lines, gpu.compute);
     if (alike.length === 0 || cases.length === 0 || options.signal.aborted) continue;
     const compared = await Promise.all(
       alike.map(async (plannedDevice) => {
         const roundLines = await runRound(rounds, plannedDevice, 'compared', cases);
-        const at = planned.indexOf(plannedDevice);
-        return gpuRoofsOf(factsOf(plannedDevice, at, null, gpus), 'compared', roundLines, conditions(at));
+        const position = planned.indexOf(plannedDevice);
+        return gpuRoofsOf(
+          factsOf(plannedDevice, position, null, gpus),
+          'compared',
+          roundLines,
+          conditions(position),
+        );
       }),
     );
     measured.push(...compared);
@@ -129,7 +136,7 @@ async function measureAll(
   }
   const collectives = await allReduce(rounds, planned, conditions(0), issues);
   failWithoutAny(measured, recording, options.signal);
-  issues.push(...recording.captures.flatMap((capture, at) => captureIssues(capture, at === 0)));
+  issues.push(...recording.captures.flatMap((capture, index) => captureIssues(capture, index === 0)));
   const device = recording.captures.find((capture) => capture.device !== null)?.device ?? null;
   const roofline: GpuRoofline = {
     framework: device?.framework ?? `torch ${runner.version}`,

@@ -107,13 +107,13 @@ export function startDeviceSampler(
   function take(): void {
     const startNs = monotonicNs();
     samples++;
-    sources.forEach(({ scope, device, instance }, at) => {
+    sources.forEach(({ scope, device, instance }, index) => {
       const sample = device.sample();
-      latest[at]!.sample = sample;
+      latest[index]!.sample = sample;
       const t_ns = device.sampledNs ?? monotonicNs();
       // AMD's tools update once per second: a repeated reading is not a sample.
-      if (t_ns === lastNs[at]) return;
-      lastNs[at] = t_ns;
+      if (t_ns === lastNs[index]) return;
+      lastNs[index] = t_ns;
       for (const [field, metric] of metrics) put(scope, t_ns, metric, sample[field]);
       // An instance's memory is part of its GPU's: it would be counted twice in the table `memory`.
       if (instance) put(scope, t_ns, 'memory_used_bytes', sample.memoryUsedBytes);
@@ -144,11 +144,11 @@ export function startDeviceSampler(
   async function takeDetails(): Promise<void> {
     if (reading) return;
     reading = true;
-    for (const [at, { scope, device, instance }] of sources.entries()) {
+    for (const [index, { scope, device, instance }] of sources.entries()) {
       const details = await device.details();
       // After stop() rows are no longer collected, and the library may be closed before the next device.
       if (stopped) return;
-      latest[at]!.details = details;
+      latest[index]!.details = details;
       const t_ns = monotonicNs();
       for (const [field, metric] of detailMetrics) put(scope, t_ns, metric, details[field]);
       if (!instance) processRows(device, t_ns, details.processes ?? []);

@@ -8,8 +8,8 @@ const gib = 2 ** 30;
 function gpusThatHold(...readings: (number | null)[][]): Pick<Gpus, 'devices'> {
   return {
     devices: readings.map((reading) => {
-      let at = 0;
-      const sample = () => ({ memoryUsedBytes: reading[Math.min(at++, reading.length - 1)]! });
+      let nowMs = 0;
+      const sample = () => ({ memoryUsedBytes: reading[Math.min(nowMs++, reading.length - 1)]! });
       return { sample } as unknown as Gpus['devices'][number];
     }),
   };

@@ -72,8 +72,8 @@ export function programWords(tool: string | null): ProgramWords | null {
     let shown = '';
     for (;;) {
       const begin = earliest(waiting, known!, final);
-      shown += waiting.slice(0, begin.at);
-      waiting = waiting.slice(begin.at);
+      shown += waiting.slice(0, begin.index);
+      waiting = waiting.slice(begin.index);
       if (!begin.message) break;
       const length = lengthOf(begin.message, waiting, final);
       if (length === null) break;
@@ -110,21 +110,21 @@ function earliest(
   text: string,
   known: readonly Message[],
   final: boolean,
-): { at: number; message: Message | null } {
-  let at = text.length;
+): { index: number; message: Message | null } {
+  let index = text.length;
   let message: Message | null = null;
   for (const knownMessage of known) {
     const found = text.indexOf(knownMessage.start);
-    if (found >= 0 && found < at) [at, message] = [found, knownMessage];
+    if (found >= 0 && found < index) [index, message] = [found, knownMessage];
   }
-  if (final) return { at, message };
+  if (final) return { index, message };
   for (const { start } of known) {
     for (let length = Math.min(start.length - 1, text.length); length > 0; length--) {
       const from = text.length - length;
-      if (from < at && start.startsWith(text.slice(from))) [at, message] = [from, null];
+      if (from < index && start.startsWith(text.slice(from))) [index, message] = [from, null];
     }
   }
-  return { at, message };
+  return { index, message };
 }
 
 /** Length of the message that `text` starts with: 0 if it is not a message, null if more bytes are needed. */

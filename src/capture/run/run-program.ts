@@ -104,7 +104,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
             () => signalProgram('SIGKILL', 'all'),
           ]
         : stops.map((name) => () => signalTree(child, name));
-      for (const [at, step] of [...steps, killAll].entries()) later(at * options.graceMs, step);
+      for (const [index, step] of [...steps, killAll].entries()) later(index * options.graceMs, step);
     });
   }
   signal.addEventListener('abort', interrupt, { once: true });

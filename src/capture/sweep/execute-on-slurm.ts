@@ -105,15 +105,15 @@ async function runArray(
     return { arguments: words, logs, timeoutMs };
   });
   const array = await submitArray({ orders, entry: 'run-child', folder, name, options }, maxTasks);
-  waiting.forEach(({ request }, at) => request.onStart({ pid: null, job: array.taskOf(at) }));
+  waiting.forEach(({ request }, index) => request.onStart({ pid: null, job: array.taskOf(index) }));
   const { signal, kill } = waiting[0]!.request;
   const remaining = new Map(waiting.entries());
   const settle = (queued: QueuedJobs | null) => {
-    for (const [at, { request, ended }] of remaining) {
+    for (const [index, { request, ended }] of remaining) {
       // A requeued task may have written an end before.
-      const end = queued?.ids.has(array.taskOf(at)) ? null : notedEnd(request.logs);
+      const end = queued?.ids.has(array.taskOf(index)) ? null : notedEnd(request.logs);
       if (end === null) continue;
-      remaining.delete(at);
+      remaining.delete(index);
       ended(end);
     }
   };
@@ -132,11 +132,11 @@ async function runArray(
     await sleep(500);
     settle(null);
   }
-  for (const [at, { request, ended }] of remaining) ended(lostEnd(request, array, at, folder, name));
+  for (const [index, { request, ended }] of remaining) ended(lostEnd(request, array, index, folder, name));
 }
 
-function lostEnd(request: RunRequest, array: JobArray, at: number, folder: string, name: string): RunEnd {
-  const job = array.taskOf(at);
+function lostEnd(request: RunRequest, array: JobArray, index: number, folder: string, name: string): RunEnd {
+  const job = array.taskOf(index);
   const log = join(folder, `${name}-${job.split('_')[1]}.log`);
   const lastLine = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').at(-1)! : '';
   return {

@@ -35,8 +35,9 @@ export function planGrid(command: readonly string[], axes: readonly GridAxis[]):
       point.reduce((text, [name, value]) => text.replaceAll(`{${name}}`, String(value)), word),
     );
     const json = ownWords(words).includes('--json') ? [] : ['--json'];
-    const at = filled.indexOf('--');
-    const [commandWords, program] = at === -1 ? [filled, []] : [filled.slice(0, at), filled.slice(at)];
+    const index = filled.indexOf('--');
+    const [commandWords, program] =
+      index === -1 ? [filled, []] : [filled.slice(0, index), filled.slice(index)];
     return {
       label: point.map(([name, value]) => `${name} ${value}`).join(', ') || words.join(' '),
       model: valueOf(ownWords(filled), '--model') ?? valueOf(flags, '--model'),
@@ -61,10 +62,10 @@ function placeOf(words: readonly string[]): PlannedRun['writes'] {
 
 /** Value of a flag in a command, as `--flag value` or `--flag=value`; null without the flag. */
 export function valueOf(words: readonly string[], flag: string): string | null {
-  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
-  const word = words[at];
+  const index = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  const word = words[index];
   if (word === undefined) return null;
-  return word === flag ? (words[at + 1] ?? null) : word.slice(flag.length + 1);
+  return word === flag ? (words[index + 1] ?? null) : word.slice(flag.length + 1);
 }
 
 /** inferscope's own arguments, without a program after `--`. */

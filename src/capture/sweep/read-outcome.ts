@@ -136,9 +136,9 @@ function readText(path: string): string {
 
 /** The document a command printed with --json; a program under `run` may have printed before it. */
 function documentOf(text: string): Document<unknown> | null {
-  for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('\n{', at) + 1 || -1) {
+  for (let index = text.indexOf('{'); index >= 0; index = text.indexOf('\n{', index) + 1 || -1) {
     try {
-      const parsed = JSON.parse(text.slice(at)) as Partial<Document<unknown>>;
+      const parsed = JSON.parse(text.slice(index)) as Partial<Document<unknown>>;
       if (typeof parsed.schema === 'string' && parsed.data && Array.isArray(parsed.issues))
         return parsed as Document<unknown>;
       return null;

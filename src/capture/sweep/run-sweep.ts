@@ -126,8 +126,8 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
 
 /** A profile is named by the start time of its run; if the name is taken, by the next second that is free. */
 function nameProfile(run: SweepRun, { sweep, folder }: Journal): void {
-  for (let at = Date.now(); ; at += 1000) {
-    const stamp = stampOf(new Date(at));
+  for (let nextMs = Date.now(); ; nextMs += 1000) {
+    const stamp = stampOf(new Date(nextMs));
     const output = stampedOutput(run, stamp);
     const isUsed =
       output !== null &&

@@ -205,7 +205,7 @@ function rankedParts(tasks: readonly RankTask[], work: string): (RankedPart & { 
     return [{ task, folder, part, rank: part.rank ?? rankOfName(task.file), source }];
   });
   if (parts.every(({ rank }) => rank === null))
-    parts.forEach((part, at) => Object.assign(part, { rank: at, source: 'order of files' }));
+    parts.forEach((part, index) => Object.assign(part, { rank: index, source: 'order of files' }));
   const fileByRank = new Map<number, string>();
   return parts
     .flatMap(({ rank, ...fields }) => {

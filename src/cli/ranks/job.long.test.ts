@@ -31,11 +31,11 @@ async function cli(args: readonly string[], env: Record<string, string> = {}) {
 
 /** Runs `run` as torchrun starts it in each of two processes; the program writes its start time. */
 const rank = (
-  at: number,
+  index: number,
   options: readonly string[] = [],
   program = '',
   env: Record<string, string> = {
-    RANK: `${at}`,
+    RANK: `${index}`,
     WORLD_SIZE: '2',
     MASTER_ADDR: 'localhost',
     MASTER_PORT: '29511',
@@ -51,7 +51,7 @@ const rank = (
       '--',
       process.execPath,
       '-e',
-      `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${at}`))}, process.hrtime.bigint() + ' ' + process.env.MASTER_PORT + '\\n');${program}`,
+      `require('fs').appendFileSync(${JSON.stringify(join(folder, `began-${index}`))}, process.hrtime.bigint() + ' ' + process.env.MASTER_PORT + '\\n');${program}`,
     ],
     env,
   );
@@ -83,10 +83,10 @@ test('the ranks of a job become one session, which the last one writes', async (
 });
 
 test('ranks of MPICH on one host find each other by the process that started them; across hosts they need a name', async () => {
-  const mpich = (at: number, here = '2') => ({
-    PMI_RANK: `${at}`,
+  const mpich = (index: number, here = '2') => ({
+    PMI_RANK: `${index}`,
     PMI_SIZE: '2',
-    MPI_LOCALRANKID: `${at}`,
+    MPI_LOCALRANKID: `${index}`,
     MPI_LOCALNRANKS: here,
   });
   const name = ['--name', 'mpich'];
@@ -144,9 +144,9 @@ test('ranks left by an earlier job of the same name are not joined', async () =>
 
 test('several executions start together; --no-ranks saves one session per rank', async () => {
   // The program calls no cuBLAS, so the second execution ends with an error, which does not matter here.
-  await Promise.all([0, 1].map((at) => rank(at, ['--gemm-log'])));
-  const starts = [0, 1].map((at) =>
-    readFileSync(join(folder, `began-${at}`), 'utf8')
+  await Promise.all([0, 1].map((index) => rank(index, ['--gemm-log'])));
+  const starts = [0, 1].map((index) =>
+    readFileSync(join(folder, `began-${index}`), 'utf8')
       .trim()
       .split('\n')
       .map((line) => line.split(' ')),

@@ -69,11 +69,11 @@ test.each(
   const { steps, ranks } = job!.own!;
   expect(steps).toEqual([1, 2, 3, 4, 5].map((step) => ({ first: step, last: step })));
   const otherRanks = ranks.filter((row) => row.rank !== rank);
-  const middle = (rankRows: typeof ranks, at: number) =>
-    rankRows.map(({ ms }) => ms[at]!).toSorted((a, b) => a - b)[rankRows.length >> 1]!;
-  for (const at of steps.keys()) {
-    const rankMs = ranks.find((row) => row.rank === rank)!.ms[at]!;
-    const excess = rankMs - middle(otherRanks, at);
+  const middle = (rankRows: typeof ranks, stepIndex: number) =>
+    rankRows.map(({ ms }) => ms[stepIndex]!).toSorted((a, b) => a - b)[rankRows.length >> 1]!;
+  for (const stepIndex of steps.keys()) {
+    const rankMs = ranks.find((row) => row.rank === rank)!.ms[stepIndex]!;
+    const excess = rankMs - middle(otherRanks, stepIndex);
     if (rule === 'rank_stragglers') expect(Math.abs(excess - 0.24)).toBeLessThan(0.02);
     if (rule === 'slow_link') expect(Math.abs(excess)).toBeLessThan(0.02);
     if (rule === 'expert_imbalance') expect(excess).toBeGreaterThan(0.15);

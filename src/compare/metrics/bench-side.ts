@@ -42,10 +42,10 @@ async function sessionOf(
   home: Home,
 ): Promise<{ session: Session; variant: string | null } | null> {
   let failure: unknown;
-  for (let at = selector.length; at > 0; at = selector.lastIndexOf(':', at - 1)) {
+  for (let colon = selector.length; colon > 0; colon = selector.lastIndexOf(':', colon - 1)) {
     try {
-      const variant = at === selector.length ? null : selector.slice(at + 1);
-      return { session: await openSession(selector.slice(0, at), home, comparable), variant };
+      const variant = colon === selector.length ? null : selector.slice(colon + 1);
+      return { session: await openSession(selector.slice(0, colon), home, comparable), variant };
     } catch (error) {
       if (!isUnknown(error)) throw error;
       failure ??= error;

@@ -69,7 +69,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
     sessions.flatMap(({ id, user, issues: sessionIssues }) =>
       sessionIssues
         .filter(({ severity }) => severity !== 'info')
-        .map((issue) => ({ issue, at: user.name ?? id })),
+        .map((issue) => ({ issue, scope: user.name ?? id })),
     ),
   );
   return document('compare', compareVersion, compareSides(what!, sides), [

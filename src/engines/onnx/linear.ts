@@ -10,11 +10,11 @@ import { int4Block, randomInt4, randomLinear, randomVector } from './random-weig
  */
 const accuracyLevel = { int8: 4, float32: 1 } as const;
 
-/** input [.., in] times W, plus bias: `at` is the node's path, `weights` the parameter's name in the checkpoint. */
+/** input [.., in] times W, plus bias: `prefix` is the path of the node, `weights` the parameter's name in the checkpoint. */
 export function linear(
   b: Builder,
   input: string,
-  at: string,
+  prefix: string,
   weights: string,
   inputs: number,
   outputs: number,
@@ -26,13 +26,13 @@ export function linear(
     dtype === 'int4'
       ? b.node(
           'MatMulNBits',
-          `${at}/MatMul`,
+          `${prefix}/MatMul`,
           [input, ...int4(b, name, name, inputs, outputs)],
           nBits(b, inputs, outputs),
         )
-      : b.node('MatMul', `${at}/MatMul`, [input, b.constant(randomLinear(name, seed, inputs, outputs))]);
+      : b.node('MatMul', `${prefix}/MatMul`, [input, b.constant(randomLinear(name, seed, inputs, outputs))]);
   if (!bias) return product;
-  return b.node('Add', `${at}/Add`, [
+  return b.node('Add', `${prefix}/Add`, [
     product,
     b.constant(randomVector(`${weights}.bias`, seed, outputs, 0, 0.1)),
   ]);
@@ -42,14 +42,14 @@ export function linear(
 export function lmHead(b: Builder, input: string, embedding: string): void {
   const { hiddenSize, vocabSize, tieEmbeddings } = b.config;
   const name = 'lm_head.weight';
-  const at = '/lm_head/MatMul';
+  const prefix = '/lm_head/MatMul';
   if (b.options.dtype === 'int4') {
     const weights = int4(b, name, tieEmbeddings ? embedding : name, hiddenSize, vocabSize);
-    b.nodeTo(['logits'], 'MatMulNBits', at, [input, ...weights], nBits(b, hiddenSize, vocabSize));
+    b.nodeTo(['logits'], 'MatMulNBits', prefix, [input, ...weights], nBits(b, hiddenSize, vocabSize));
   } else if (tieEmbeddings) {
-    b.nodeTo(['logits'], 'FusedMatMul', at, [input, embedding], { transB: { int: 1 } });
+    b.nodeTo(['logits'], 'FusedMatMul', prefix, [input, embedding], { transB: { int: 1 } });
   } else {
-    b.nodeTo(['logits'], 'MatMul', at, [
+    b.nodeTo(['logits'], 'MatMul', prefix, [
       input,
       b.constant(randomLinear(name, b.options.seed, hiddenSize, vocabSize)),
     ]);

@@ -82,7 +82,7 @@ function positionInputs(b: Builder): Positions {
 function attention(b: Builder, layer: number, stream: Stream, positions: Positions): Stream {
   const { config } = b;
   const { numHeads, numKvHeads, headDim, hiddenSize } = config;
-  const at = `/model/layers.${layer}/self_attn`;
+  const prefix = `/model/layers.${layer}/self_attn`;
   const weights = `model.layers.${layer}.self_attn`;
   const { normed, sum } = addNorm(
     b,
@@ -91,20 +91,20 @@ function attention(b: Builder, layer: number, stream: Stream, positions: Positio
     stream,
   );
   const project = (role: string, heads: number) =>
-    linear(b, normed, `${at}/${role}`, `${weights}.${role}`, hiddenSize, heads * headDim, config.qkvBias);
+    linear(b, normed, `${prefix}/${role}`, `${weights}.${role}`, hiddenSize, heads * headDim, config.qkvBias);
   let query = project('q_proj', numHeads);
   let key = project('k_proj', numKvHeads);
   const value = project('v_proj', numKvHeads);
   if (config.qkNorm) {
-    query = headNorm(b, query, `${at}/q_norm`, `${weights}.q_norm`, numHeads);
-    key = headNorm(b, key, `${at}/k_norm`, `${weights}.k_norm`, numKvHeads);
+    query = headNorm(b, query, `${prefix}/q_norm`, `${weights}.q_norm`, numHeads);
+    key = headNorm(b, key, `${prefix}/k_norm`, `${weights}.k_norm`, numKvHeads);
   }
-  const attended = `${at}/GroupQueryAttention/output_0`;
+  const attended = `${prefix}/GroupQueryAttention/output_0`;
   const window = config.slidingWindow[layer];
   b.nodeTo(
     [attended, `present.${layer}.key`, `present.${layer}.value`],
     'GroupQueryAttention',
-    `${at}/GroupQueryAttention`,
+    `${prefix}/GroupQueryAttention`,
     [
       query,
       key,
@@ -129,7 +129,7 @@ function attention(b: Builder, layer: number, stream: Stream, positions: Positio
   const delta = linear(
     b,
     attended,
-    `${at}/o_proj`,
+    `${prefix}/o_proj`,
     `${weights}.o_proj`,
     numHeads * headDim,
     hiddenSize,
@@ -140,7 +140,7 @@ function attention(b: Builder, layer: number, stream: Stream, positions: Positio
 
 function mlp(b: Builder, layer: number, stream: Stream): Stream {
   const { hiddenSize, intermediateSize, mlpBias } = b.config;
-  const at = `/model/layers.${layer}/mlp`;
+  const prefix = `/model/layers.${layer}/mlp`;
   const weights = `model.layers.${layer}.mlp`;
   const { normed, sum } = addNorm(
     b,
@@ -149,22 +149,30 @@ function mlp(b: Builder, layer: number, stream: Stream): Stream {
     stream,
   );
   const widen = (role: string) =>
-    linear(b, normed, `${at}/${role}`, `${weights}.${role}`, hiddenSize, intermediateSize, mlpBias);
+    linear(b, normed, `${prefix}/${role}`, `${weights}.${role}`, hiddenSize, intermediateSize, mlpBias);
   const gate = widen('gate_proj');
   const up = widen('up_proj');
   // QuickGelu is x · sigmoid(αx): SiLU at α = 1, in one pass over memory instead of two.
-  const activated = b.node('QuickGelu', `${at}/act_fn/QuickGelu`, [gate], { alpha: { float: 1 } });
-  const gated = b.node('Mul', `${at}/Mul`, [activated, up]);
+  const activated = b.node('QuickGelu', `${prefix}/act_fn/QuickGelu`, [gate], { alpha: { float: 1 } });
+  const gated = b.node('Mul', `${prefix}/Mul`, [activated, up]);
   return {
     sum,
-    delta: linear(b, gated, `${at}/down_proj`, `${weights}.down_proj`, intermediateSize, hiddenSize, mlpBias),
+    delta: linear(
+      b,
+      gated,
+      `${prefix}/down_proj`,
+      `${weights}.down_proj`,
+      intermediateSize,
+      hiddenSize,
+      mlpBias,
+    ),
   };
 }
 
 /** RMSNorm of sum + delta in one operator, which also outputs the new sum (output 3) if it is needed. */
 function addNorm(
   b: Builder,
-  at: string,
+  prefix: string,
   weights: string,
   stream: Stream,
   keepSum = true,
@@ -173,32 +181,37 @@ function addNorm(
   const scale = b.constant(randomVector(`${weights}.weight`, b.options.seed, b.config.hiddenSize, 1, 0.1));
   if (stream.delta === null) {
     const attributes = { epsilon, axis: { int: -1 }, stash_type: { int: 1 } };
-    const normed = b.node('SimplifiedLayerNormalization', `${at}/LayerNorm`, [stream.sum, scale], attributes);
+    const normed = b.node(
+      'SimplifiedLayerNormalization',
+      `${prefix}/LayerNorm`,
+      [stream.sum, scale],
+      attributes,
+    );
     return { normed, sum: stream.sum };
   }
-  const name = `${at}/SkipLayerNorm`;
+  const name = `${prefix}/SkipLayerNorm`;
   const outputs = [`${name}/output_0`, ...(keepSum ? ['', '', `${name}/output_3`] : [])];
   b.nodeTo(outputs, 'SkipSimplifiedLayerNormalization', name, [stream.sum, stream.delta, scale], { epsilon });
   return { normed: `${name}/output_0`, sum: `${name}/output_3` };
 }
 
 /** RMSNorm over head_dim: [batch, sequence, heads · head_dim] reshaped to [batch, sequence, heads, head_dim]. */
-function headNorm(b: Builder, input: string, at: string, weights: string, heads: number): string {
+function headNorm(b: Builder, input: string, prefix: string, weights: string, heads: number): string {
   const { headDim, rmsNormEps } = b.config;
   // In Reshape 0 keeps a dimension.
-  const split = b.node('Reshape', `${at}/split/Reshape`, [
+  const split = b.node('Reshape', `${prefix}/split/Reshape`, [
     input,
-    int64(b, `${at}/split/shape`, [0, 0, heads, headDim]),
+    int64(b, `${prefix}/split/shape`, [0, 0, heads, headDim]),
   ]);
   const scale = b.constant(randomVector(`${weights}.weight`, b.options.seed, headDim, 1, 0.1));
-  const normed = b.node('SimplifiedLayerNormalization', `${at}/LayerNorm`, [split, scale], {
+  const normed = b.node('SimplifiedLayerNormalization', `${prefix}/LayerNorm`, [split, scale], {
     epsilon: { float: rmsNormEps },
     axis: { int: -1 },
     stash_type: { int: 1 },
   });
-  return b.node('Reshape', `${at}/merge/Reshape`, [
+  return b.node('Reshape', `${prefix}/merge/Reshape`, [
     normed,
-    int64(b, `${at}/merge/shape`, [0, 0, heads * headDim]),
+    int64(b, `${prefix}/merge/shape`, [0, 0, heads * headDim]),
   ]);
 }
 

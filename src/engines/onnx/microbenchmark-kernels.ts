@@ -4,7 +4,7 @@ import { floats, type HostArray, ids, int32, whole } from './microbenchmark-arra
 import * as reference from './microbenchmark-reference.js';
 import type { OnnxNode, OnnxValue } from './onnx-file.js';
 
-/** One copy of an operation as nodes of a graph; names include `at`, so that several copies fit in one graph. */
+/** One copy of an operation as nodes of a graph; names start with `prefix`, so that several copies fit in one graph. */
 export interface KernelNodes {
   nodes: OnnxNode[];
   /** Weights, which the runtime packs once. */
@@ -19,56 +19,62 @@ export interface KernelNodes {
 }
 
 type Params = Readonly<Record<string, number>>;
-type Build = (at: string, size: (name: string) => number) => KernelNodes;
+type Build = (prefix: string, size: (name: string) => number) => KernelNodes;
 
 /** Operations by the runtime's own kernels, fused as in the embedded engine's models (llama-graph.ts). */
 const builders: Record<KernelName, Build> = {
-  gemm: (at, size) => product(at, size('m'), size('n'), size('k'), false),
-  linear: (at, size) =>
-    product(at, size('tokens'), size('out_features'), size('in_features'), size('bias') === 1),
-  conv2d: (at, size) => {
+  gemm: (prefix, size) => product(prefix, size('m'), size('n'), size('k'), false),
+  linear: (prefix, size) =>
+    product(prefix, size('tokens'), size('out_features'), size('in_features'), size('bias') === 1),
+  conv2d: (prefix, size) => {
     const [cin, cout, k] = [size('channels'), size('out_channels'), size('kernel')];
     const pad = Math.floor(k / 2);
-    const x = floats(`${at}x`, [size('batch'), cin, size('height'), size('width')]);
-    const w = floats(`${at}w`, [cout, cin, k, k], (cin * k * k) ** -0.5);
+    const x = floats(`${prefix}x`, [size('batch'), cin, size('height'), size('width')]);
+    const w = floats(`${prefix}w`, [cout, cin, k, k], (cin * k * k) ** -0.5);
     const shape = [size('batch'), cout, convSide(size('height'), k), convSide(size('width'), k)];
-    return singleNode(at, 'Conv', { inputs: [x], constants: [w], shape }, reference.conv2d(x, w, pad), {
+    return singleNode(prefix, 'Conv', { inputs: [x], constants: [w], shape }, reference.conv2d(x, w, pad), {
       pads: { ints: [pad, pad, pad, pad] },
       kernel_shape: { ints: [k, k] },
     });
   },
   lstm,
-  'layernorm-gelu': (at, size) => {
+  'layernorm-gelu': (prefix, size) => {
     const hidden = size('hidden');
-    const x = floats(`${at}x`, [size('tokens'), hidden]);
-    const [scale, bias] = [floats(`${at}s`, [hidden]), floats(`${at}b`, [hidden])];
-    const normed = `${at}n`;
+    const x = floats(`${prefix}x`, [size('tokens'), hidden]);
+    const [scale, bias] = [floats(`${prefix}s`, [hidden]), floats(`${prefix}b`, [hidden])];
+    const normed = `${prefix}n`;
     const kernel = singleNode(
-      at,
+      prefix,
       'LayerNormalization',
       { inputs: [x], constants: [scale, bias], shape: x.shape },
       reference.layernormGelu(x, scale, bias),
       { axis: { int: -1 }, epsilon: { float: reference.epsilon } },
     );
     kernel.nodes[0]!.outputs = [normed];
-    kernel.nodes.push(node(at, 'Gelu', [normed], [kernel.output.name], {}, 'com.microsoft'));
+    kernel.nodes.push(node(prefix, 'Gelu', [normed], [kernel.output.name], {}, 'com.microsoft'));
     return kernel;
   },
   attention,
-  softmax: (at, size) => {
-    const x = floats(`${at}x`, [size('rows'), size('columns')], 3);
-    return singleNode(at, 'Softmax', { inputs: [x], constants: [], shape: x.shape }, reference.softmax(x), {
-      axis: { int: -1 },
-    });
+  softmax: (prefix, size) => {
+    const x = floats(`${prefix}x`, [size('rows'), size('columns')], 3);
+    return singleNode(
+      prefix,
+      'Softmax',
+      { inputs: [x], constants: [], shape: x.shape },
+      reference.softmax(x),
+      {
+        axis: { int: -1 },
+      },
+    );
   },
-  rmsnorm: (at, size) => {
+  rmsnorm: (prefix, size) => {
     const hidden = size('hidden');
-    const x = floats(`${at}x`, [1, size('tokens'), hidden]);
-    const scale = floats(`${at}s`, [hidden]);
+    const x = floats(`${prefix}x`, [1, size('tokens'), hidden]);
+    const scale = floats(`${prefix}s`, [hidden]);
     if (size('residual') === 0) {
       const expected = reference.rmsnorm(x, null, scale);
       return singleNode(
-        at,
+        prefix,
         'SimplifiedLayerNormalization',
         { inputs: [x], constants: [scale], shape: x.shape },
         expected,
@@ -79,9 +85,9 @@ const builders: Record<KernelName, Build> = {
         },
       );
     }
-    const residual = floats(`${at}r`, x.shape);
+    const residual = floats(`${prefix}r`, x.shape);
     const kernel = singleNode(
-      at,
+      prefix,
       'SkipSimplifiedLayerNormalization',
       { inputs: [x, residual], constants: [scale], shape: x.shape },
       reference.rmsnorm(x, residual, scale),
@@ -89,38 +95,38 @@ const builders: Record<KernelName, Build> = {
       'com.microsoft',
     );
     // The sum is the next residual: written too, but not compared.
-    kernel.nodes[0]!.outputs.push('', '', `${at}sum`);
-    kernel.inPlace.push({ output: value(`${at}sum`, x.shape), input: '' });
+    kernel.nodes[0]!.outputs.push('', '', `${prefix}sum`);
+    kernel.inPlace.push({ output: value(`${prefix}sum`, x.shape), input: '' });
     return kernel;
   },
-  swiglu: (at, size) => {
+  swiglu: (prefix, size) => {
     const shape = [size('tokens'), size('intermediate')];
-    const [gate, up] = [floats(`${at}g`, shape), floats(`${at}u`, shape)];
+    const [gate, up] = [floats(`${prefix}g`, shape), floats(`${prefix}u`, shape)];
     const kernel = singleNode(
-      at,
+      prefix,
       'Mul',
       { inputs: [gate, up], constants: [], shape },
       reference.swiglu(gate, up),
       {},
     );
     // QuickGelu is x · sigmoid(αx): SiLU at α = 1.
-    kernel.nodes[0]!.inputs[0] = `${at}act`;
+    kernel.nodes[0]!.inputs[0] = `${prefix}act`;
     kernel.nodes.unshift(
-      node(at, 'QuickGelu', [gate.name], [`${at}act`], { alpha: { float: 1 } }, 'com.microsoft'),
+      node(prefix, 'QuickGelu', [gate.name], [`${prefix}act`], { alpha: { float: 1 } }, 'com.microsoft'),
     );
     return kernel;
   },
-  rope: (at, size) => {
+  rope: (prefix, size) => {
     const [tokens, heads, dim] = [size('tokens'), size('heads') + size('kv_heads'), size('head_dim')];
-    const x = floats(`${at}x`, [1, tokens, heads * dim]);
+    const x = floats(`${prefix}x`, [1, tokens, heads * dim]);
     const positions = whole(
-      `${at}p`,
+      `${prefix}p`,
       Array.from({ length: tokens }, (_, i) => i),
     );
     positions.shape = [1, tokens];
-    const { cos, sin } = reference.rotaryTables(at, tokens, dim);
+    const { cos, sin } = reference.rotaryTables(prefix, tokens, dim);
     return singleNode(
-      at,
+      prefix,
       'RotaryEmbedding',
       { inputs: [x, positions], constants: [cos, sin], shape: x.shape },
       reference.rope(x, cos, sin, dim),
@@ -128,13 +134,13 @@ const builders: Record<KernelName, Build> = {
       'com.microsoft',
     );
   },
-  embedding: (at, size) => {
+  embedding: (prefix, size) => {
     // One table for all copies, as in a model; it is fed, not packed.
     const table = floats('table', [size('vocab'), size('hidden')]);
-    const tokens = ids(`${at}i`, [size('tokens')], size('vocab'));
+    const tokens = ids(`${prefix}i`, [size('tokens')], size('vocab'));
     const shape = [size('tokens'), size('hidden')];
     return singleNode(
-      at,
+      prefix,
       'Gather',
       { inputs: [table, tokens], constants: [], shape },
       reference.gather(table, tokens),
@@ -143,10 +149,10 @@ const builders: Record<KernelName, Build> = {
       },
     );
   },
-  sampling: (at, size) => {
-    const x = floats(`${at}x`, [size('batch'), size('vocab')]);
+  sampling: (prefix, size) => {
+    const x = floats(`${prefix}x`, [size('batch'), size('vocab')]);
     const kernel = singleNode(
-      at,
+      prefix,
       'ArgMax',
       { inputs: [x], constants: [], shape: [size('batch')] },
       reference.argmax(x),
@@ -161,8 +167,8 @@ const builders: Record<KernelName, Build> = {
 };
 
 /** @throws Error if a parameter is missing */
-export function kernelNodes(kernel: KernelName, params: Params, at: string): KernelNodes {
-  return builders[kernel](at, (name) => {
+export function kernelNodes(kernel: KernelName, params: Params, prefix: string): KernelNodes {
+  return builders[kernel](prefix, (name) => {
     const found = params[name];
     if (found === undefined) throw new Error(`${kernel} needs ${name}`);
     return found;
@@ -172,29 +178,29 @@ export function kernelNodes(kernel: KernelName, params: Params, at: string): Ker
 const value = (name: string, shape: number[]) => ({ name, type: 'float32' as const, shape });
 
 function node(
-  at: string,
+  prefix: string,
   op: string,
   inputs: string[],
   outputs: string[],
   attributes: OnnxNode['attributes'] = {},
   domain: OnnxNode['domain'] = '',
 ): OnnxNode {
-  return { op, domain, name: `${at}${op}`, inputs, outputs, attributes };
+  return { op, domain, name: `${prefix}${op}`, inputs, outputs, attributes };
 }
 
 /** An operation of one node, with its constants after its inputs. */
 function singleNode(
-  at: string,
+  prefix: string,
   op: string,
   { inputs, constants, shape }: { inputs: HostArray[]; constants: HostArray[]; shape: number[] },
   expected: KernelNodes['expected'],
   attributes: OnnxNode['attributes'],
   domain: OnnxNode['domain'] = '',
 ): KernelNodes {
-  const output = value(`${at}y`, shape);
+  const output = value(`${prefix}y`, shape);
   const names = [...inputs, ...constants].map(({ name }) => name);
   return {
-    nodes: [node(at, op, names, [output.name], attributes, domain)],
+    nodes: [node(prefix, op, names, [output.name], attributes, domain)],
     constants,
     inputs,
     output,
@@ -203,28 +209,31 @@ function singleNode(
   };
 }
 
-function product(at: string, m: number, n: number, k: number, bias: boolean): KernelNodes {
-  const x = floats(`${at}x`, [m, k]);
-  const w = floats(`${at}w`, [k, n], k ** -0.5);
-  const b = bias ? floats(`${at}b`, [n]) : null;
+function product(prefix: string, m: number, n: number, k: number, bias: boolean): KernelNodes {
+  const x = floats(`${prefix}x`, [m, k]);
+  const w = floats(`${prefix}w`, [k, n], k ** -0.5);
+  const b = bias ? floats(`${prefix}b`, [n]) : null;
   const size = { inputs: [x], constants: b ? [w, b] : [w], shape: [m, n] };
-  return singleNode(at, b ? 'Gemm' : 'MatMul', size, reference.product(x, w, b), {});
+  return singleNode(prefix, b ? 'Gemm' : 'MatMul', size, reference.product(x, w, b), {});
 }
 
 /** Query heads over the runtime's own key/value cache, written in place (decoder-signature.ts). */
-function attention(at: string, size: (name: string) => number): KernelNodes {
+function attention(prefix: string, size: (name: string) => number): KernelNodes {
   const [batch, heads, kv, dim] = [size('batch'), size('heads'), size('kv_heads'), size('head_dim')];
   const [fresh, context] = [size('new_tokens'), size('context')];
-  const query = floats(`${at}q`, [batch, fresh, heads * dim]);
-  const [key, val] = [floats(`${at}k`, [batch, fresh, kv * dim]), floats(`${at}v`, [batch, fresh, kv * dim])];
-  const [keys, values] = [
-    floats(`${at}pk`, [batch, kv, context, dim]),
-    floats(`${at}pv`, [batch, kv, context, dim]),
+  const query = floats(`${prefix}q`, [batch, fresh, heads * dim]);
+  const [key, val] = [
+    floats(`${prefix}k`, [batch, fresh, kv * dim]),
+    floats(`${prefix}v`, [batch, fresh, kv * dim]),
   ];
-  const [last, total] = [int32(`${at}l`, [batch], context - 1), int32(`${at}t`, [1], context)];
+  const [keys, values] = [
+    floats(`${prefix}pk`, [batch, kv, context, dim]),
+    floats(`${prefix}pv`, [batch, kv, context, dim]),
+  ];
+  const [last, total] = [int32(`${prefix}l`, [batch], context - 1), int32(`${prefix}t`, [1], context)];
   const expected = reference.attention({ query, key, val, keys, values }, { heads, kv, dim, fresh, context });
   const kernel = singleNode(
-    at,
+    prefix,
     'GroupQueryAttention',
     { inputs: [query, key, val, keys, values, last, total], constants: [], shape: query.shape },
     expected,
@@ -238,28 +247,28 @@ function attention(at: string, size: (name: string) => number): KernelNodes {
   return kernel;
 }
 
-function lstm(at: string, size: (name: string) => number): KernelNodes {
+function lstm(prefix: string, size: (name: string) => number): KernelNodes {
   const [batch, seq, hidden, layers] = [size('batch'), size('seq'), size('hidden'), size('layers')];
-  const x = floats(`${at}x`, [seq, batch, size('input')]);
+  const x = floats(`${prefix}x`, [seq, batch, size('input')]);
   const nodes: OnnxNode[] = [];
   const weights = Array.from({ length: layers }, (_, layer) => {
     const width = layer === 0 ? size('input') : hidden;
     return {
-      w: floats(`${at}w${layer}`, [1, 4 * hidden, width], width ** -0.5),
-      r: floats(`${at}r${layer}`, [1, 4 * hidden, hidden], hidden ** -0.5),
-      b: floats(`${at}b${layer}`, [1, 8 * hidden], 0.1),
+      w: floats(`${prefix}w${layer}`, [1, 4 * hidden, width], width ** -0.5),
+      r: floats(`${prefix}r${layer}`, [1, 4 * hidden, hidden], hidden ** -0.5),
+      b: floats(`${prefix}b${layer}`, [1, 8 * hidden], 0.1),
     };
   });
-  const axes = whole(`${at}axes`, [1]);
-  const output = value(`${at}y`, [seq, batch, hidden]);
+  const axes = whole(`${prefix}axes`, [1]);
+  const output = value(`${prefix}y`, [seq, batch, hidden]);
   let input = x.name;
   for (const [layer, { w, r, b }] of weights.entries()) {
-    const [wide, flat] = [`${at}h${layer}`, layer === layers - 1 ? output.name : `${at}f${layer}`];
+    const [wide, flat] = [`${prefix}h${layer}`, layer === layers - 1 ? output.name : `${prefix}f${layer}`];
     nodes.push(
-      node(`${at}${layer}`, 'LSTM', [input, w.name, r.name, b.name], [wide], {
+      node(`${prefix}${layer}`, 'LSTM', [input, w.name, r.name, b.name], [wide], {
         hidden_size: { int: hidden },
       }),
-      node(`${at}${layer}`, 'Squeeze', [wide, axes.name], [flat]),
+      node(`${prefix}${layer}`, 'Squeeze', [wide, axes.name], [flat]),
     );
     input = flat;
   }

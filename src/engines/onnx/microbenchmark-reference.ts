@@ -8,15 +8,15 @@ type Element = (index: number) => number;
 
 export const epsilon = 1e-5;
 
-const at = ({ data }: HostArray, index: number): number => Number(data[index]);
+const elementAt = ({ data }: HostArray, index: number): number => Number(data[index]);
 const columnsOf = ({ shape }: HostArray): number => shape.at(-1)!;
 
 export function product(x: HostArray, w: HostArray, bias: HostArray | null): Element {
   const [k, n] = w.shape as [number, number];
   return (index) => {
     const [row, column] = [Math.floor(index / n), index % n];
-    let sum = bias ? at(bias, column) : 0;
-    for (let i = 0; i < k; i++) sum += at(x, row * k + i) * at(w, i * n + column);
+    let sum = bias ? elementAt(bias, column) : 0;
+    for (let i = 0; i < k; i++) sum += elementAt(x, row * k + i) * elementAt(w, i * n + column);
     return sum;
   };
 }
@@ -36,8 +36,8 @@ export function conv2d(x: HostArray, w: HostArray, pad: number): Element {
         for (let j = 0; j < k; j++) {
           const [y, z] = [row + i - pad, column + j - pad];
           if (y < 0 || y >= height || z < 0 || z >= width) continue;
-          const pixel = at(x, ((image * channels + c) * height + y) * width + z);
-          sum += pixel * at(w, ((channel * channels + c) * k + i) * k + j);
+          const pixel = elementAt(x, ((image * channels + c) * height + y) * width + z);
+          sum += pixel * elementAt(w, ((channel * channels + c) * k + i) * k + j);
         }
     return sum;
   };
@@ -66,12 +66,13 @@ export function layernormGelu(x: HostArray, scale: HostArray, bias: HostArray): 
   return (index) => {
     const from = index - (index % n);
     let sum = 0;
-    for (let i = 0; i < n; i++) sum += at(x, from + i);
+    for (let i = 0; i < n; i++) sum += elementAt(x, from + i);
     const mean = sum / n;
     let squares = 0;
-    for (let i = 0; i < n; i++) squares += (at(x, from + i) - mean) ** 2;
+    for (let i = 0; i < n; i++) squares += (elementAt(x, from + i) - mean) ** 2;
     const normed =
-      ((at(x, index) - mean) / Math.sqrt(squares / n + epsilon)) * at(scale, index % n) + at(bias, index % n);
+      ((elementAt(x, index) - mean) / Math.sqrt(squares / n + epsilon)) * elementAt(scale, index % n) +
+      elementAt(bias, index % n);
     return 0.5 * normed * (1 + erf(normed / Math.SQRT2));
   };
 }
@@ -81,26 +82,26 @@ export function softmax(x: HostArray): Element {
   return (index) => {
     const from = index - (index % n);
     let max = -Infinity;
-    for (let i = 0; i < n; i++) max = Math.max(max, at(x, from + i));
+    for (let i = 0; i < n; i++) max = Math.max(max, elementAt(x, from + i));
     let sum = 0;
-    for (let i = 0; i < n; i++) sum += Math.exp(at(x, from + i) - max);
-    return Math.exp(at(x, index) - max) / sum;
+    for (let i = 0; i < n; i++) sum += Math.exp(elementAt(x, from + i) - max);
+    return Math.exp(elementAt(x, index) - max) / sum;
   };
 }
 
 export function rmsnorm(x: HostArray, residual: HostArray | null, scale: HostArray): Element {
   const n = columnsOf(x);
-  const input = (index: number) => at(x, index) + (residual ? at(residual, index) : 0);
+  const input = (index: number) => elementAt(x, index) + (residual ? elementAt(residual, index) : 0);
   return (index) => {
     const from = index - (index % n);
     let squares = 0;
     for (let i = 0; i < n; i++) squares += input(from + i) ** 2;
-    return (input(index) / Math.sqrt(squares / n + epsilon)) * at(scale, index % n);
+    return (input(index) / Math.sqrt(squares / n + epsilon)) * elementAt(scale, index % n);
   };
 }
 
 export function swiglu(gate: HostArray, up: HostArray): Element {
-  return (index) => (at(gate, index) / (1 + Math.exp(-at(gate, index)))) * at(up, index);
+  return (index) => (elementAt(gate, index) / (1 + Math.exp(-elementAt(gate, index)))) * elementAt(up, index);
 }
 
 /** cos and sin of position · 10000^(−2i/d), [tokens, d/2] (RoFormer, arXiv 2104.09864). */
@@ -121,21 +122,21 @@ export function rope(x: HostArray, cos: HostArray, sin: HostArray, dim: number):
   return (index) => {
     const d = index % dim;
     const angle = Math.floor(index / width) * half + (d % half);
-    const rotated = d < half ? -at(x, index + half) : at(x, index - half);
-    return at(x, index) * at(cos, angle) + rotated * at(sin, angle);
+    const rotated = d < half ? -elementAt(x, index + half) : elementAt(x, index - half);
+    return elementAt(x, index) * elementAt(cos, angle) + rotated * elementAt(sin, angle);
   };
 }
 
 export function gather(table: HostArray, rows: HostArray): Element {
   const width = columnsOf(table);
-  return (index) => at(table, at(rows, Math.floor(index / width)) * width + (index % width));
+  return (index) => elementAt(table, elementAt(rows, Math.floor(index / width)) * width + (index % width));
 }
 
 export function argmax(x: HostArray): Element {
   const n = columnsOf(x);
   return (row) => {
     let best = 0;
-    for (let i = 1; i < n; i++) if (at(x, row * n + i) > at(x, row * n + best)) best = i;
+    for (let i = 1; i < n; i++) if (elementAt(x, row * n + i) > elementAt(x, row * n + best)) best = i;
     return best;
   };
 }
@@ -159,8 +160,8 @@ export function attention(
     d: number,
   ): number =>
     token < past
-      ? at(cache, ((b * kv + group) * context + token) * dim + d)
-      : at(added, ((b * fresh + token - past) * kv + group) * dim + d);
+      ? elementAt(cache, ((b * kv + group) * context + token) * dim + d)
+      : elementAt(added, ((b * fresh + token - past) * kv + group) * dim + d);
   return (index) => {
     const d = index % dim;
     const head = Math.floor(index / dim) % heads;
@@ -171,7 +172,7 @@ export function attention(
       let score = 0;
       for (let i = 0; i < dim; i++)
         score +=
-          at(arrays.query, ((b * fresh + token) * heads + head) * dim + i) *
+          elementAt(arrays.query, ((b * fresh + token) * heads + head) * dim + i) *
           find(arrays.keys, arrays.key, b, group, key, i);
       return score / Math.sqrt(dim);
     });
@@ -199,7 +200,7 @@ export function lstm(
   return (index) => (output ??= layers())[index]!;
 
   function layers(): Float64Array {
-    let input = Float64Array.from({ length: sizeOf(x.shape) }, (_, i) => at(x, i));
+    let input = Float64Array.from({ length: sizeOf(x.shape) }, (_, i) => elementAt(x, i));
     for (const layerWeights of weights) input = layer(input, layerWeights);
     return input;
   }
@@ -215,11 +216,12 @@ export function lstm(
       for (let row = 0; row < batch; row++) {
         const gate = (gateIndex: number, unit: number): number => {
           const g = gateIndex * hidden + unit;
-          let sum = at(b, g) + at(b, 4 * hidden + g);
-          for (let i = 0; i < width; i++) sum += at(w, g * width + i) * input[(t * batch + row) * width + i]!;
+          let sum = elementAt(b, g) + elementAt(b, 4 * hidden + g);
+          for (let i = 0; i < width; i++)
+            sum += elementAt(w, g * width + i) * input[(t * batch + row) * width + i]!;
           if (t > 0)
             for (let i = 0; i < hidden; i++)
-              sum += at(r, g * hidden + i) * out[((t - 1) * batch + row) * hidden + i]!;
+              sum += elementAt(r, g * hidden + i) * out[((t - 1) * batch + row) * hidden + i]!;
           return sum;
         };
         const logistic = (value: number) => 1 / (1 + Math.exp(-value));

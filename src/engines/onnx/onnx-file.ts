@@ -152,18 +152,18 @@ async function openHashed(path: string) {
 
 type Placement = { inline: Uint8Array } | { location: string; offset: number; length: number };
 
-function tensorProto(tensor: OnnxTensor, at: Placement): Uint8Array {
+function tensorProto(tensor: OnnxTensor, placement: Placement): Uint8Array {
   const entry = (key: string, value: string) => bytesField(13, [bytesField(1, key), bytesField(2, value)]);
   return bytesField(5, [
     ...tensor.shape.map((dimension) => intField(1, dimension)),
     intField(2, dataTypes[tensor.type]),
     bytesField(8, tensor.name),
-    ...('inline' in at
-      ? [bytesField(9, at.inline)]
+    ...('inline' in placement
+      ? [bytesField(9, placement.inline)]
       : [
-          entry('location', at.location),
-          entry('offset', String(at.offset)),
-          entry('length', String(at.length)),
+          entry('location', placement.location),
+          entry('offset', String(placement.offset)),
+          entry('length', String(placement.length)),
           intField(14, 1),
         ]),
   ]);

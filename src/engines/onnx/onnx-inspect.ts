@@ -105,12 +105,12 @@ class WireReader {
     return (await this.bytes(field.start, field.end)).toString('utf8');
   }
 
-  private async varint(at: number): Promise<{ value: number; end: number }> {
-    const bytes = await this.bytes(at, Math.min(at + 10, this.size));
+  private async varint(offset: number): Promise<{ value: number; end: number }> {
+    const bytes = await this.bytes(offset, Math.min(offset + 10, this.size));
     let value = 0;
     for (let i = 0; i < bytes.length; i++) {
       value += (bytes[i]! & 0x7f) * 2 ** (7 * i);
-      if (bytes[i]! < 0x80) return { value, end: at + i + 1 };
+      if (bytes[i]! < 0x80) return { value, end: offset + i + 1 };
     }
     throw notOnnx(
       this.path,
@@ -119,9 +119,9 @@ class WireReader {
   }
 
   async *fields(from: number, to: number): AsyncGenerator<Field> {
-    let at = from;
-    while (at < to) {
-      const tag = await this.varint(at);
+    let offset = from;
+    while (offset < to) {
+      const tag = await this.varint(offset);
       const number = Math.floor(tag.value / 8);
       const wire = tag.value % 8;
       let value = 0;
@@ -134,16 +134,16 @@ class WireReader {
         const length = await this.varint(start);
         start = length.end;
         end = start + length.value;
-      } else throw notOnnx(this.path, `Byte ${at} is not a protobuf field.`);
+      } else throw notOnnx(this.path, `Byte ${offset} is not a protobuf field.`);
       if (end > this.size) {
         throw notOnnx(
           this.path,
           `It is cut off: it has ${plural(this.size, 'byte')} and a field reaches to byte ${end}.`,
         );
       }
-      if (number === 0 || end > to) throw notOnnx(this.path, `Byte ${at} is not a protobuf field.`);
+      if (number === 0 || end > to) throw notOnnx(this.path, `Byte ${offset} is not a protobuf field.`);
       yield { number, wire, value, start, end };
-      at = end;
+      offset = end;
     }
   }
 }

@@ -76,12 +76,12 @@ export function randomLinear(name: string, seed: number, inputs: number, outputs
       const buffer = new Float32Array(rowsAtOnce * outputs);
       for (let from = 0; from < inputs; from += rowsAtOnce) {
         const rows = Math.min(rowsAtOnce, inputs - from);
-        let at = 0;
+        let length = 0;
         for (let input = from; input < from + rows; input++) {
           for (let output = 0; output < outputs; output++)
-            buffer[at++] = draw(key, output * inputs + input) * scale;
+            buffer[length++] = draw(key, output * inputs + input) * scale;
         }
-        yield new Uint8Array(buffer.buffer, 0, at * 4);
+        yield new Uint8Array(buffer.buffer, 0, length * 4);
       }
     },
   };
@@ -132,7 +132,7 @@ export function randomInt4(
   // Kept only while the two tensors are written, so that memory stays constant.
   let steps: Float32Array | null = null;
   const block = new Float32Array(int4Block);
-  const packBlock = (index: number, target: Uint8Array, at: number): number => {
+  const packBlock = (index: number, target: Uint8Array, offset: number): number => {
     const row = Math.floor(index / blocksPerRow);
     const column = (index % blocksPerRow) * int4Block;
     let largest = 0;
@@ -149,7 +149,7 @@ export function randomInt4(
       // q + 8.5 is positive, so truncating rounds q to the nearest.
       const low = (block[2 * i]! * inverse + 8.5) | 0;
       const high = (block[2 * i + 1]! * inverse + 8.5) | 0;
-      target[at + i] = low | (high << 4);
+      target[offset + i] = low | (high << 4);
     }
     return step;
   };

@@ -90,11 +90,11 @@ export function rotaryTables(
       const buffer = new Float32Array(rowsAtOnce * frequencies.length);
       for (let from = 0; from < maxPositions; from += rowsAtOnce) {
         const rows = Math.min(rowsAtOnce, maxPositions - from);
-        let at = 0;
+        let index = 0;
         for (let row = from; row < from + rows; row++) {
-          for (const frequency of frequencies) buffer[at++] = valueAt(row * frequency);
+          for (const frequency of frequencies) buffer[index++] = valueAt(row * frequency);
         }
-        yield new Uint8Array(buffer.buffer, 0, at * 4);
+        yield new Uint8Array(buffer.buffer, 0, index * 4);
       }
     },
   });

@@ -297,10 +297,10 @@ export function requestLines(
   seconds: readonly number[],
   endNs: number,
 ): RecordBody<RequestLineInput>[] {
-  let at = endNs - sum(seconds) * 1e9;
+  let phaseNs = endNs - sum(seconds) * 1e9;
   return seconds.map((value, index) => {
-    const t_ns = Math.round(at);
-    at += value * 1e9;
+    const t_ns = Math.round(phaseNs);
+    phaseNs += value * 1e9;
     return {
       type: 'request',
       t_ns,
@@ -311,7 +311,7 @@ export function requestLines(
       input_len,
       output_len,
       first_token_ns: null,
-      end_ns: Math.round(at),
+      end_ns: Math.round(phaseNs),
       point,
     };
   });

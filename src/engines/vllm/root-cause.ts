@@ -16,13 +16,13 @@ const ended = /\b(CUDA error) \([^()]*:\d+\): (.+)$/;
 /** The first exception in a vLLM log, in one line; null if it has none. */
 export function rootCause(log: string): { name: string; text: string } | null {
   const lines = log.split(/\r\n|\n|\r/);
-  for (const [at, line] of lines.entries()) {
+  for (const [index, line] of lines.entries()) {
     const match = raised.exec(line.trim()) ?? ended.exec(line.trim());
     if (!match || consequence.test(line)) continue;
     const [, name, text] = match as unknown as [string, string, string];
     // pydantic prints a count first, and the error in the next lines.
     const detail = /^\d+ validation errors? for /.test(text)
-      ? validationOf(lines.slice(at + 1, at + 6))
+      ? validationOf(lines.slice(index + 1, index + 6))
       : null;
     return { name, text: detail ?? text.trim() };
   }

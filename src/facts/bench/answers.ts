@@ -145,7 +145,7 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
   const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter(
     (dimension) => dimension !== size,
   );
-  const at = fixed.map(
+  const shapes = fixed.map(
     (other) =>
       `${{ batch_size: 'batch', input_len: 'prompt', output_len: 'output' }[other]} ${sweep[0]!.point[other]}`,
   );
@@ -153,18 +153,18 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
   return {
     id,
     question,
-    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${at.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, name, things, figures)}` : ''}`,
+    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${shapes.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, name, things, figures)}` : ''}`,
     figures,
   };
 }
 
 /** A fit's coefficients as costs, and the cost of doubling to the largest measured size. */
 function fitWords(fit: BenchFit, name: string, things: string, figures: Record<string, Figure>): string {
-  const { coefficients, coefficients_ci95, rms_error, at } = fit;
+  const { coefficients, coefficients_ci95, rms_error, points } = fit;
   if (rms_error > poorFit) return `The fit is too poor for details (error ${formatPercent(rms_error)}).`;
   const by = `From the fit (error ${formatPercent(rms_error)}):`;
   const trend = trendOf(fit);
-  const [from, to] = [at[0]!, at.at(-1)!];
+  const [from, to] = [points[0]!, points.at(-1)!];
   if (trend === 'none') {
     return `${by} ${name} does not measurably depend on the ${things}, from ${formatCount(from.x)} to ${formatCount(to.x)}.`;
   }
@@ -172,7 +172,7 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
     return `${by} ${name} does not grow with the ${things}: ${formatMs(from.fitted)} at ${formatCount(from.x)}, ${formatMs(to.fitted)} at ${formatCount(to.x)}.`;
   }
   const [fixed = 0, slope = 0, square = 0] = coefficients;
-  const largest = at.at(-1)!.x;
+  const largest = points.at(-1)!.x;
   const [half, whole] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];
   figures['fixed_ms'] = figure(fixed, 'ms', 'fit: coefficient 0');
   figures['per_token_ms'] = figure(slope + 2 * square * largest, 'ms', `fit: slope at ${largest}`);

@@ -60,8 +60,8 @@ test('uses a quadratic term only if AICc supports it', () => {
   const [curve] = benchFits(prompts((n) => 5 + 0.01 * n + 1e-4 * n * n));
   expect(curve!.coefficients).toHaveLength(3);
   expect(curve!.coefficients[2]! / 1e-4).toBeCloseTo(1, 1);
-  expect(curve!.at.map(({ x }) => x)).toEqual([10, 50, 200, 1000]);
-  expect(curve!.at[3]!.measured).toBeCloseTo(115, 9);
+  expect(curve!.points.map(({ x }) => x)).toEqual([10, 50, 200, 1000]);
+  expect(curve!.points[3]!.measured).toBeCloseTo(115, 9);
 });
 
 test('a fit reports its error', () => {

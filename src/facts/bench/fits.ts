@@ -84,11 +84,11 @@ export function trendOf({
   coefficients,
   coefficients_ci95,
   rms_error,
-  at,
+  points,
 }: BenchFit): 'up' | 'down' | 'none' {
-  const change = at.at(-1)!.fitted - at[0]!.fitted;
+  const change = points.at(-1)!.fitted - points[0]!.fitted;
   // Less than 1e-9 is rounding.
-  const minError = Math.max(rms_error, 1e-9) * mean(at.map(({ measured }) => measured));
+  const minError = Math.max(rms_error, 1e-9) * mean(points.map(({ measured }) => measured));
   if (Math.abs(change) < minError) return 'none';
   const slope = coefficients.length === 2 ? coefficients_ci95?.[1] : undefined;
   if (slope && slope[0] <= 0 && slope[1] >= 0) return 'none';
@@ -138,7 +138,7 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
         n: xs.length,
         r2: spread > 0 ? 1 - rss / spread : 1,
         rms_error: Math.sqrt(rss / xs.length) / center,
-        at: sizes.map((size) => ({
+        points: sizes.map((size) => ({
           x: size.x,
           measured: mean(size.values),
           fitted: valueAt(coefficients, size.x),

@@ -35,8 +35,8 @@ test('energy and utilization: over periods of one point of at least a second', a
     point: b2.point,
   };
   const made = repetitions([
-    { ...repeat, pid: 1, launch: 0, iteration: 0, at: 0 },
-    { ...repeat, pid: 1, launch: 0, iteration: 1, at: 1000 },
+    { ...repeat, pid: 1, launch: 0, iteration: 0, startMs: 0 },
+    { ...repeat, pid: 1, launch: 0, iteration: 1, startMs: 1000 },
   ]);
   const sampleOf =
     (metric: string) =>

@@ -19,7 +19,7 @@ export function rows(): Rows {
     pid: number,
     launch: number,
     first: number,
-    at: number,
+    startMs: number,
     prefills: number[],
     decodeMs: number[],
   ) =>
@@ -27,9 +27,9 @@ export function rows(): Rows {
       const one = { ...common, point, batch, pid, launch, decodeMs };
       const later = 50 * i;
       return [
-        { ...one, iteration: first + i, warmup: true, at: at + 200 * i, prefillMs: 90 },
-        { ...one, iteration: first + 2 + i, at: at + 1000 + later, prefillMs: prefills[0]! },
-        { ...one, iteration: first + 4 + i, at: at + 1100 + later, prefillMs: prefills[1]! },
+        { ...one, iteration: first + i, warmup: true, startMs: startMs + 200 * i, prefillMs: 90 },
+        { ...one, iteration: first + 2 + i, startMs: startMs + 1000 + later, prefillMs: prefills[0]! },
+        { ...one, iteration: first + 4 + i, startMs: startMs + 1100 + later, prefillMs: prefills[1]! },
       ];
     });
   const repeatRows = repetitions([

@@ -194,7 +194,7 @@ test('waits summed over calls equal the skew of the groups', async () => {
         data.groups.find((group) => group.operation === operation && group.bytes === bytes)!.sums!.skew_ns /
         1e6,
     );
-    sums.forEach((sum, at) => expect(sum).toBeCloseTo(skews[at]!, 9));
+    sums.forEach((sum, index) => expect(sum).toBeCloseTo(skews[index]!, 9));
     // 30 each of 400, 500, 520 and 540 µs.
     expect(sums[kinds.findIndex(({ operation }) => operation === 'AllReduce')]).toBeCloseTo(10.8, 9);
   } finally {

@@ -25,7 +25,7 @@ const rankFiles = (session: Session): Promise<unknown> =>
 async function executionOf(database: SessionDatabase): Promise<string> {
   const tables = ['collectives', 'kernels', 'stages'];
   const [first] = await database.query<{ execution_id: string }>(
-    `SELECT execution_id FROM (${tables.map((name, at) => `SELECT DISTINCT execution_id, ${at} AS place FROM ${name}`).join(' UNION ALL ')})
+    `SELECT execution_id FROM (${tables.map((name, index) => `SELECT DISTINCT execution_id, ${index} AS place FROM ${name}`).join(' UNION ALL ')})
      WHERE execution_id IS NOT NULL ORDER BY place, execution_id LIMIT 1`,
   );
   return first?.execution_id ?? '';

@@ -44,12 +44,12 @@ async function rules(name: string): Promise<Map<string, Map<string, string[]>>> 
   let header: string[] = [];
   for await (const { fields } of csvRecords(fixture(name))) {
     if (fields[0] === 'ID') header = fields;
-    const at = (column: string) => fields[header.indexOf(column)] ?? '';
-    if (fields[0] === 'ID' || at('Rule Name') === '') continue;
-    const key = `${at('Kernel Name')} ${at('Grid Size').replace(/[() ]/g, '')}`;
+    const field = (column: string) => fields[header.indexOf(column)] ?? '';
+    if (fields[0] === 'ID' || field('Rule Name') === '') continue;
+    const key = `${field('Kernel Name')} ${field('Grid Size').replace(/[() ]/g, '')}`;
     const list = kernels.get(key) ?? new Map<string, string[]>();
     kernels.set(key, list);
-    list.set(at('Rule Name'), [...(list.get(at('Rule Name')) ?? []), at('Rule Description')]);
+    list.set(field('Rule Name'), [...(list.get(field('Rule Name')) ?? []), field('Rule Description')]);
   }
   return kernels;
 }

@@ -27,8 +27,8 @@ const preferredTools = ['nsys', 'kineto', 'torch'];
 const mostNamed = 8;
 
 function toolRank({ tool, importer }: Capture): number {
-  const at = preferredTools.findIndex((name) => importer.includes(name) || tool.name.includes(name));
-  return at === -1 ? preferredTools.length : at;
+  const index = preferredTools.findIndex((name) => importer.includes(name) || tool.name.includes(name));
+  return index === -1 ? preferredTools.length : index;
 }
 
 /**

@@ -143,8 +143,8 @@ function normalTail(z: number): number {
 function pairwiseLogRatios(from: readonly number[], to: readonly number[]): Float64Array {
   const [before, after] = [from.map(Math.log), to.map(Math.log)];
   const ratios = new Float64Array(before.length * after.length);
-  let at = 0;
-  for (const b of before) for (const a of after) ratios[at++] = a - b;
+  let index = 0;
+  for (const b of before) for (const a of after) ratios[index++] = a - b;
   return ratios.sort();
 }
 

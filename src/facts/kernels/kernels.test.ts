@@ -91,8 +91,8 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   );
   const made = await analyzeKernels(session);
   expect(() => kernelsDocumentSchema.parse(made)).not.toThrow();
-  const caseOf = (kernel: string, at = 0) =>
-    made.data.cases.filter((testCase) => testCase.kernel === kernel)[at]!;
+  const caseOf = (kernel: string, index = 0) =>
+    made.data.cases.filter((testCase) => testCase.kernel === kernel)[index]!;
   const gemms = new Map(made.data.cases.map((testCase) => [testCase.case, testCase]));
   // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak. 12 MB would take 1.2 ms.
   expect(gemms.get(square.case)).toMatchObject({

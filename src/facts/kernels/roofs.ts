@@ -57,11 +57,14 @@ export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | n
     },
     bytesPerS: (workingSet) => {
       const last = roofline.bandwidth.at(-1)!;
-      const at =
+      const bandwidth =
         workingSet === null
           ? { bytesPerS: last.bytes_per_s, level: last.level }
           : bandwidthAt(roofline, workingSet);
-      return { rate: figure(at.bytesPerS, 'B/s', `${how}, ${at.level}`), level: at.level };
+      return {
+        rate: figure(bandwidth.bytesPerS, 'B/s', `${how}, ${bandwidth.level}`),
+        level: bandwidth.level,
+      };
     },
     launchNs: nothing,
     graphNodeNs: nothing,

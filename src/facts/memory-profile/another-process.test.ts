@@ -21,7 +21,7 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
   const { baseline, post_warmup, peak } = memory_measurements;
   const bytesOf = (component: string): number =>
     memory_breakdown.components.find((candidate) => candidate.component === component)!.bytes;
-  const at = ({ t_s, total_bytes }: MemoryProfile['memory_measurements']['peak']): Sample => ({
+  const sampleOf = ({ t_s, total_bytes }: MemoryProfile['memory_measurements']['peak']): Sample => ({
     t_ns: t_s! * 1e9,
     bytes: total_bytes!,
   });
@@ -43,7 +43,7 @@ function samplesOf({ memory_measurements, memory_breakdown }: MemoryProfile) {
   }));
   return {
     plan: { launch_ns: baseline.t_s! * 1e9, ended_ns: peak.t_s! * 1e9 + 1 },
-    used: [baseline, post_warmup, peak].map(at),
+    used: [baseline, post_warmup, peak].map(sampleOf),
     warm,
     samples: runSamples,
     reserved,

@@ -3,12 +3,12 @@ import { weakest, type Place } from './part.js';
 
 /**
  * Memory of one GPU by the calculator's formulas, for engines that report none.
- * @param at index of the GPU in the estimate's `gpuBytes`
+ * @param gpuIndex index of the GPU in the estimate's `gpuBytes`
  * @param complete whether the model's dimensions determine the KV cache
  */
 export function formulaPlace(
   estimate: MemoryEstimate | null,
-  at: number,
+  gpuIndex: number,
   gpu: number,
   complete: boolean,
 ): Place {
@@ -18,7 +18,7 @@ export function formulaPlace(
     peakStage: null,
     parts: lines.map(({ component, gpuBytes, formula, confidence }) => ({
       component,
-      bytes: gpuBytes[at] ?? gpuBytes[0] ?? 0,
+      bytes: gpuBytes[gpuIndex] ?? gpuBytes[0] ?? 0,
       confidence: component === 'kv_cache' && !complete ? 'low' : weakest([confidence, 'medium']),
       basis: 'formula' as const,
       evidence: `formula: ${formula}`,

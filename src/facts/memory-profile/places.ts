@@ -46,7 +46,7 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
       }),
     ];
   }
-  return gpus.map((gpu, at) => {
+  return gpus.map((gpu, index) => {
     if (hasAllocator(rows, gpu)) {
       const before = points.baseline.per_gpu_details.find((detail) => detail.gpu === gpu);
       return torchDevice(rows, gpu, {
@@ -56,9 +56,9 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
         newcomers: measured?.newcomers ?? false,
       });
     }
-    if (log && log.ranks.length > 0) return vllmPlace(log, at, gpu);
+    if (log && log.ranks.length > 0) return vllmPlace(log, index, gpu);
     // The estimate is for a complete run.
     if (plan.failure !== null) return { gpu, parts: [], peakStage: null };
-    return formulaPlace(estimate, at, gpu, complete);
+    return formulaPlace(estimate, index, gpu, complete);
   });
 }

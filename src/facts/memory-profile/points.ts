@@ -69,16 +69,16 @@ export function warmNs({ recorded, phases }: MemoryRows, plan: MemoryPlan): numb
 
 /** Memory of the whole GPUs at the three points. The peak is the moment of the largest sum. */
 export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): MemoryPoints {
-  const at = (t_ns: number | null, sampleOf: (gpu: number) => Sample | null) =>
+  const memoryAt = (t_ns: number | null, sampleOf: (gpu: number) => Sample | null) =>
     gpuPoint(rows, plan, gpus, t_ns, sampleOf);
   const nearest = (t_ns: number) => (gpu: number) => sampleAt(rows.used.get(gpu) ?? [], t_ns);
   const warm = warmNs(rows, plan);
   const peak = peakNs(rows, plan, gpus);
   const never = () => null;
   return {
-    baseline: at(plan.launch_ns, nearest(plan.launch_ns)),
-    post_warmup: at(warm, warm === null ? never : (gpu) => quietSample(rows.used.get(gpu) ?? [], warm)),
-    peak: at(peak, peak === null ? never : nearest(peak)),
+    baseline: memoryAt(plan.launch_ns, nearest(plan.launch_ns)),
+    post_warmup: memoryAt(warm, warm === null ? never : (gpu) => quietSample(rows.used.get(gpu) ?? [], warm)),
+    peak: memoryAt(peak, peak === null ? never : nearest(peak)),
     missing: {
       ...(warm === null ? { post_warmup: notReached('the first timed repeat', plan) } : {}),
       ...(peak === null ? { peak: 'no sample was taken while the engine ran' } : {}),
@@ -97,17 +97,17 @@ function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): nu
   const now = new Map<number, number>();
   for (const gpu of gpus) now.set(gpu, sampleAt(rows.used.get(gpu) ?? [], plan.launch_ns)?.bytes ?? 0);
   let maxBytes = -1;
-  let at: number | null = null;
+  let timeNs: number | null = null;
   for (const { gpu, t_ns, bytes } of events) {
     now.set(gpu, bytes);
     const sum = [...now.values()].reduce((total, value) => total + value, 0);
     // GPUs are sampled in turn, so the last of several equal sums includes all of them.
     if (sum >= maxBytes) {
       maxBytes = sum;
-      at = t_ns;
+      timeNs = t_ns;
     }
   }
-  return at;
+  return timeNs;
 }
 
 function gpuPoint(

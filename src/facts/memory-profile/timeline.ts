@@ -28,8 +28,8 @@ export function timelineOf(
         source: rows.usedSource ?? 'GPU driver',
         points: thinned(used),
       });
-    for (const { gpu: at, pid, samples } of rows.processes)
-      if (at === gpu)
+    for (const { gpu: processGpu, pid, samples } of rows.processes)
+      if (processGpu === gpu)
         series.push({
           label: `GPU ${gpu} · pid ${pid}`,
           gpu,
@@ -64,9 +64,11 @@ export function timelineOf(
 function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   const step = Math.ceil(samples.length / mostPoints);
   const thinnedSamples: Sample[] = [];
-  for (let at = 0; at < samples.length; at += step)
+  for (let sample = 0; sample < samples.length; sample += step)
     thinnedSamples.push(
-      samples.slice(at, at + step).reduce((most, sample) => (sample.bytes > most.bytes ? sample : most)),
+      samples
+        .slice(sample, sample + step)
+        .reduce((most, sample) => (sample.bytes > most.bytes ? sample : most)),
     );
   return thinnedSamples.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
 }

@@ -159,8 +159,8 @@ function contextOf(
 ): Part | null {
   const stage = warmNs === null ? 'load' : 'post_warmup';
   const quiet = recordedRows(rows.recorded, { what: 'reserved', stage, device: gpu });
-  const at = quiet.at(-1);
-  if (!at) return null;
+  const lastQuiet = quiet.at(-1);
+  if (!lastQuiet) return null;
   const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   const when = stage === 'load' ? 'after loading' : 'after warm-up';
   const less = `torch.cuda.memory_reserved ${formatGb(reserved)}, ${when}`;
@@ -168,7 +168,7 @@ function contextOf(
     newcomers && recordedRows(rows.recorded, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
   const together = grouped ? '; buffers of NCCL are in it' : '';
   if (enginePids !== null) {
-    const used = processAt(rows, gpu, enginePids, at.t_ns);
+    const used = processAt(rows, gpu, enginePids, lastQuiet.t_ns);
     return used === null
       ? null
       : {
@@ -180,7 +180,7 @@ function contextOf(
   }
   const samples = rows.used.get(gpu);
   if (!samples || baselineBytes === null) return null;
-  const used = quietSample(samples, at.t_ns);
+  const used = quietSample(samples, lastQuiet.t_ns);
   if (!used) return null;
   return {
     component: 'cuda_context',

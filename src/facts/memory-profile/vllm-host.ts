@@ -105,8 +105,8 @@ function software(rows: MemoryRows): Part | null {
 
 /** The last record: at the end of the run, else after loading. */
 function lastOf({ recorded }: MemoryRows, what: string): RecordedRow[] {
-  const at = (stage: string) => recordedRows(recorded, { what, stage });
-  return at('end').length > 0 ? at('end') : at('load');
+  const rowsAt = (stage: string) => recordedRows(recorded, { what, stage });
+  return rowsAt('end').length > 0 ? rowsAt('end') : rowsAt('load');
 }
 
 function sumOf(recorded: readonly RecordedRow[]): number | null {

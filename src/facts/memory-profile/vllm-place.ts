@@ -5,8 +5,8 @@ import type { Part, Place } from './part.js';
  * A GPU of vLLM from its log: weights loaded, memory of its profiling run, and the KV pool. Ranks take the run's GPUs
  * in order.
  */
-export function vllmPlace({ ranks }: VllmLogFacts, at: number, gpu: number): Place {
-  const rank = ranks.find((vllmRankFacts) => vllmRankFacts.rank === at) ?? ranks[0];
+export function vllmPlace({ ranks }: VllmLogFacts, gpuIndex: number, gpu: number): Place {
+  const rank = ranks.find((vllmRankFacts) => vllmRankFacts.rank === gpuIndex) ?? ranks[0];
   return { gpu, parts: rank ? partsOf(rank) : [], peakStage: null };
 }
 

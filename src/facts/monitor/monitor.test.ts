@@ -150,8 +150,8 @@ describe('a recording made by hand', () => {
   });
 
   test('a pause of the recorder is a gap: a sample covers at most three usual periods', async () => {
-    const at = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
-    const telemetry = at.map((t) => telemetryRow(t, 'utilization_percent', 0));
+    const seconds = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
+    const telemetry = seconds.map((t) => telemetryRow(t, 'utilization_percent', 0));
     const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
     // 0 to 0.4 s and 0.3 s more. The period from 10 to 10.2 s is too short.
     expect(data.devices[0]!.idle.periods).toEqual([{ start_ns: 0, dur_ns: expect.closeTo(0.7e9, -3) }]);

@@ -18,7 +18,7 @@ export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): C
   const step = Math.max(1, Math.ceil(table.length / mostCases));
   table.forEach((kernel, index) => {
     if (index % step !== 0) return;
-    const rest = table.filter((_, at) => at !== index);
+    const rest = table.filter((_, position) => position !== index);
     if (
       kernel.kernel in axesOf &&
       rest.some((other) => other.kernel === kernel.kernel && other.dtype === kernel.dtype)

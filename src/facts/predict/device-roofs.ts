@@ -59,8 +59,8 @@ export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
         : figure(flops, 'FLOP/s', how);
     },
     bandwidth: (bytes) => {
-      const at = bandwidthAt(roofline, bytes);
-      return figure(at.bytesPerS, 'B/s', `${how}, at this working set (${at.level})`);
+      const bandwidth = bandwidthAt(roofline, bytes);
+      return figure(bandwidth.bytesPerS, 'B/s', `${how}, at this working set (${bandwidth.level})`);
     },
     launchNs: none,
     graphNodeNs: none,

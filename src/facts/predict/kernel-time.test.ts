@@ -76,16 +76,16 @@ test('other shapes: a line over roofline time between the two nearest', () => {
 test('attention over batch and context; prompts are not used for decode steps', () => {
   const heads = { heads: 32, kv_heads: 8, head_dim: 128 };
   const law = (batch: number, context: number) => 2 * batch ** 0.8 * context ** 0.9;
-  const at = (batch: number, context: number, ns = 0) =>
+  const caseOf = (batch: number, context: number, ns = 0) =>
     measured('attention', { batch, ...heads, new_tokens: 1, context }, ns);
   const prompt = measured('attention', { batch: 4, ...heads, new_tokens: 512, context: 512 }, 1);
   const table = [1, 32].flatMap((batch) =>
-    [128, 2048].map((context) => at(batch, context, law(batch, context))),
+    [128, 2048].map((context) => caseOf(batch, context, law(batch, context))),
   );
-  const found = kernelTime([...table, prompt], at(8, 700), roof)!;
+  const found = kernelTime([...table, prompt], caseOf(8, 700), roof)!;
   expect(found.how).toBe('interpolated');
   expect(found.ns).toBeCloseTo(law(8, 700), 6);
-  expect(kernelTime([prompt], at(8, 700), roof)).toBeNull();
+  expect(kernelTime([prompt], caseOf(8, 700), roof)).toBeNull();
 });
 
 test('kernels that only move bytes share one line, by the number of kernels per case', () => {
@@ -118,15 +118,15 @@ test('leave-one-out error: none on a power law, and that of an outlier', () => {
 });
 
 test('of duplicates the framework’s own choice counts, then the fastest', () => {
-  const at = (ns: number, backend: string | null) =>
+  const caseOf = (ns: number, backend: string | null) =>
     measured(
       'attention',
       { batch: 1, heads: 8, kv_heads: 8, head_dim: 64, new_tokens: 1, context: 128 },
       ns,
       backend,
     );
-  expect(oneEach([at(5, 'flash'), at(9, null), at(3, 'cudnn')])[0]!.ns).toBe(9);
-  expect(oneEach([at(5, 'flash'), at(3, 'cudnn'), at(4, 'math')])[0]!.ns).toBe(3);
+  expect(oneEach([caseOf(5, 'flash'), caseOf(9, null), caseOf(3, 'cudnn')])[0]!.ns).toBe(9);
+  expect(oneEach([caseOf(5, 'flash'), caseOf(3, 'cudnn'), caseOf(4, 'math')])[0]!.ns).toBe(3);
 });
 
 test('the line weights relative errors and never falls', () => {

@@ -29,7 +29,7 @@ const usualShare = { elementwise: 0.75, strided: 0.22 };
 
 /** A case of a family: coordinates along the axes, time, and roofline time. */
 interface Point {
-  at: number[];
+  coordinates: number[];
   ns: number;
   interval: number | null;
   roof: number;
@@ -56,7 +56,7 @@ export function kernelTime(
   );
   if (!axes || cases.length === 0)
     return isMove(requested.kernel) ? elementwiseTime(table, requested, roof) : null;
-  const at = coordinates(requested.params, axes.axes);
+  const position = coordinates(requested.params, axes.axes);
   const families = new Map<string, MeasuredKernel[]>();
   for (const testCase of cases) {
     const key = familyKey(testCase.params, axes.family);
@@ -64,8 +64,8 @@ export function kernelTime(
   }
   const floor = roof(requested);
   const family = families.get(familyKey(requested.params, axes.family));
-  if (family && at) {
-    const found = along(pointsOf(family, axes.axes, roof), at);
+  if (family && position) {
+    const found = along(pointsOf(family, axes.axes, roof), position);
     if (found) {
       const ns = found.isExtrapolated ? (found.ns * floor) / found.roof : found.ns;
       // The interval applies only to measured cases.
@@ -73,7 +73,7 @@ export function kernelTime(
       return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
     }
   }
-  return across([...families.values()], axes.axes, at, floor, roof);
+  return across([...families.values()], axes.axes, position, floor, roof);
 }
 
 const isMove = (kernel: string): boolean => ['swiglu', 'rope', 'embedding', 'sampling'].includes(kernel);
@@ -94,8 +94,10 @@ function coordinates(params: Record<string, number>, axes: readonly string[]): n
 
 function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roof: Roof): Point[] {
   return cases.flatMap((testCase) => {
-    const at = coordinates(testCase.params, axes);
-    return at ? [{ at, ns: testCase.ns, interval: testCase.interval, roof: roof(testCase) }] : [];
+    const position = coordinates(testCase.params, axes);
+    return position
+      ? [{ coordinates: position, ns: testCase.ns, interval: testCase.interval, roof: roof(testCase) }]
+      : [];
   });
 }
 
@@ -114,8 +116,8 @@ const nearby = 1.25;
 /**
  * Axis by axis: points with the same first coordinate are interpolated to the other coordinates, then over the first.
  */
-function along(points: readonly Point[], at: readonly number[]): Along | null {
-  const [first, ...rest] = at;
+function along(points: readonly Point[], position: readonly number[]): Along | null {
+  const [first, ...rest] = position;
   if (points.length === 0) return null;
   if (first === undefined) {
     const [point] = points;
@@ -125,8 +127,8 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   }
   const groups = new Map<number, Point[]>();
   for (const point of points) {
-    const x = point.at[0]!;
-    groups.set(x, [...(groups.get(x) ?? []), { ...point, at: point.at.slice(1) }]);
+    const x = point.coordinates[0]!;
+    groups.set(x, [...(groups.get(x) ?? []), { ...point, coordinates: point.coordinates.slice(1) }]);
   }
   const lines = [...groups]
     .map(([x, group]) => ({ x, line: along(group, rest) }))
@@ -158,14 +160,14 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
 function across(
   families: readonly MeasuredKernel[][],
   axes: readonly string[],
-  at: readonly number[] | null,
+  position: readonly number[] | null,
   floor: number,
   roof: Roof,
 ): KernelTime {
   const points = families
     .flatMap((cases) => {
       const all = pointsOf(cases, axes, roof);
-      const found = at ? along(all, at) : null;
+      const found = position ? along(all, position) : null;
       // Without a common size every case counts individually.
       return found ? [{ x: found.roof, y: found.ns }] : all.map((point) => ({ x: point.roof, y: point.ns }));
     })

@@ -33,10 +33,10 @@ export function saturation(
     const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
     return { execution_id: null, text: `The saturation point is not known: ${why}.` };
   }
-  const knee = sorted.findIndex((point, at) =>
-    sorted.slice(at + 1).every((higher, next) => {
+  const knee = sorted.findIndex((point, index) =>
+    sorted.slice(index + 1).every((higher, next) => {
       const doublings = Math.log2(level(higher) / level(point));
-      return rates[at + 1 + next]! < rates[at]! * (1 + gainPerDoubling) ** doublings;
+      return rates[index + 1 + next]! < rates[index]! * (1 + gainPerDoubling) ** doublings;
     }),
   );
   const point = sorted[knee]!;
@@ -118,7 +118,7 @@ export function bestUnderSlo(
 /** Issues that make a conclusion unreliable: once each, with the loads that have it. */
 export function servingIssues(points: readonly ServingPoint[], { prompts, probe }: LoadPlan): Issue[] {
   const issues = issuesAt(
-    points.flatMap((point) => pointIssues(point).map((issue) => ({ issue, at: loadLabel(point.load) }))),
+    points.flatMap((point) => pointIssues(point).map((issue) => ({ issue, scope: loadLabel(point.load) }))),
   );
   if (prompts.seed_used_before) {
     const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may contain these prompts.';

@@ -115,7 +115,7 @@ test('uncounted tokens leave rates and TPOT missing', () => {
 });
 
 test('saturation and the highest load under an SLO, in words', () => {
-  const at = (users: number, gap: number) =>
+  const load = (users: number, gap: number) =>
     servingPoint(
       facts(users),
       Array.from({ length: users }, (_, i) => row(i, 20, gap)),
@@ -123,9 +123,9 @@ test('saturation and the highest load under an SLO, in words', () => {
       new Map(),
     );
   // 16 tokens in 3 + 20 + 30 ms are 302 per second; 32 in 7 + 20 + 63 ms are 356, which is still more.
-  const points = [at(4, 10), at(8, 21)];
+  const points = [load(4, 10), load(8, 21)];
   expect(saturation(points, null)).toMatchObject({ execution_id: null });
-  const full = [at(4, 10), at(8, 10), at(16, 25)];
+  const full = [load(4, 10), load(8, 10), load(16, 25)];
   const rates = full.map((point) => point.throughput.output_tokens_per_s.value!);
   expect(rates[2]!).toBeLessThan(rates[1]! * 1.05);
   expect(saturation(full, null)).toMatchObject({ execution_id: 'load-8' });
@@ -213,10 +213,10 @@ test('recognizes queueing by the share of waiting, with one, four and unlimited 
   const oneSlot = [1, 2, 4, 8].map((users) => closedLoop(users, 1, [100, 100]));
   const shares = (points: typeof oneSlot) =>
     points.map((point) => queueing(point, unloadedTtft(points, null))!.share);
-  shares(oneSlot).forEach((share, at) => expect(share).toBeCloseTo(1 - 1 / 2 ** at, 1));
+  shares(oneSlot).forEach((share, index) => expect(share).toBeCloseTo(1 - 1 / 2 ** index, 1));
   expect(saturation(oneSlot, null)).toMatchObject({ execution_id: 'load-1' });
   // A machine that gets 6 % faster from load to load still serves one request at a time.
-  const drifting = [1, 2, 4, 8].map((users, at) => closedLoop(users, 1, [100, 100], () => 0.94 ** at));
+  const drifting = [1, 2, 4, 8].map((users, index) => closedLoop(users, 1, [100, 100], () => 0.94 ** index));
   expect(saturation(drifting, null)).toMatchObject({ execution_id: 'load-1' });
 
   const four = [1, 2, 4, 8, 16].map((users) => closedLoop(users, 4, [100, 100]));

@@ -6,15 +6,15 @@ import { analyzeTrace } from './trace.js';
  * Requests with a prefill and `decodes` steps. Each step is 10 µs longer than the previous one, times a factor by its
  * place in the run.
  */
-async function driftOf(requests: number, decodes: number, factor: (at: number) => number) {
+async function driftOf(requests: number, decodes: number, factor: (part: number) => number) {
   const stages = [];
   const kernels = [];
   let now = 0;
   let id = 1;
   for (let iteration = 0; iteration < requests; iteration++) {
     for (let step = 0; step < decodes; step++) {
-      const at = (iteration * decodes + step) / (requests * decodes - 1);
-      const wall = Math.round((100 + 10 * step) * factor(at));
+      const part = (iteration * decodes + step) / (requests * decodes - 1);
+      const wall = Math.round((100 + 10 * step) * factor(part));
       stages.push(stage(id, 'decode', now, now + wall, { iteration, step_index: step }));
       kernels.push(kernel(id, now + 1, 20));
       now += wall;
@@ -27,7 +27,7 @@ async function driftOf(requests: number, decodes: number, factor: (at: number) =
 }
 
 test('a run that ends 20 % slower drifts by 18 % of the median step, within the interval', async () => {
-  const found = await driftOf(20, 8, (at) => 1 + 0.2 * at);
+  const found = await driftOf(20, 8, (part) => 1 + 0.2 * part);
   expect(found).toMatchObject({ steps: 160, alike: 'place' });
   // 0.2 divided by the median factor of 1.1.
   expect(found.change.value).toBeCloseTo(0.2 / 1.1, 1);
@@ -39,7 +39,7 @@ test('a run that ends 20 % slower drifts by 18 % of the median step, within the 
 });
 
 test('a KV cache that grows within a request, or a few slow steps, is not drift', async () => {
-  const found = await driftOf(20, 8, (at) => (at > 0.4 && at < 0.5 ? 3 : 1));
+  const found = await driftOf(20, 8, (part) => (part > 0.4 && part < 0.5 ? 3 : 1));
   expect(Math.abs(found.change.value!)).toBeLessThan(0.005);
 });
 

@@ -157,10 +157,10 @@ async function callPaths(database: TraceScope['database'], ids: number[]): Promi
     );
     const known = new Map(found.map((op) => [op.op_id, op]));
     const next = new Map<number, number>();
-    for (const [root, at] of open) {
-      const op = known.get(at);
+    for (const [root, openedAt] of open) {
+      const op = known.get(openedAt);
       if (!op) continue;
-      if (at !== root) paths.set(root, [op.name, ...(paths.get(root) ?? [])]);
+      if (openedAt !== root) paths.set(root, [op.name, ...(paths.get(root) ?? [])]);
       if (op.parent_op_id !== null) next.set(root, op.parent_op_id);
     }
     open = next;

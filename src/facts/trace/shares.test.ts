@@ -91,8 +91,11 @@ describe.each(Object.keys(sessions))('%s', (name) => {
        SELECT class, bin, (sum(ns / (e - s) * (least(e, (bin + 1) * ${bin}) - greatest(s, bin * ${bin}))) / ${bin})::DOUBLE AS share
        FROM work JOIN (SELECT unnest(range(400)) AS bin) b ON s < (bin + 1) * ${bin} AND e > bin * ${bin} GROUP BY ALL`,
     );
-    for (const { class: opClass, bin: at, share } of bins)
-      expect(classes.find((className) => className.class === opClass)!.share[at]).toBeCloseTo(share, 3.9);
+    for (const { class: opClass, bin: binIndex, share } of bins)
+      expect(classes.find((className) => className.class === opClass)!.share[binIndex]).toBeCloseTo(
+        share,
+        3.9,
+      );
     const [whole] = await query<{ ns: number }>(
       `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${focusRows})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${focusRows})::DOUBLE AS ns`,
     );

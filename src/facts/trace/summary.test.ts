@@ -42,9 +42,9 @@ describe("the summary's figures", () => {
         stage(step + 1, 'decode', 1000 * step, 1000 * step + 1000, { step_index: step, ...more(step) }),
       );
       for (let i = 0; i < 200; i++) {
-        const at = 1000 * step + 5 * i;
-        kernels.push(kernel(step + 1, at + 4, 1));
-        gaps.push(gap(at, { host: 3, launch_overhead: 1 }));
+        const startNs = 1000 * step + 5 * i;
+        kernels.push(kernel(step + 1, startNs + 4, 1));
+        gaps.push(gap(startNs, { host: 3, launch_overhead: 1 }));
       }
     }
     return { stages, kernels, gaps };

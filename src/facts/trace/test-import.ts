@@ -25,11 +25,11 @@ export async function importedTogether(
 ): Promise<Session> {
   const writer = await createSession({ home, label: 'fixture', kind: 'import', ...(name ? { name } : {}) });
   const read = [];
-  for (const [at, [importer, path]] of files.entries()) {
+  for (const [index, [importer, path]] of files.entries()) {
     const named = importers.find((candidate) => candidate.name === importer);
     if (!named) throw new Error(`no importer ${importer}`);
     const facts = await named.facts(path, writer.workbench);
-    const capture = { execution_id: at === 0 ? 'profiled' : `profiled-${at}`, capture_id: importer };
+    const capture = { execution_id: index === 0 ? 'profiled' : `profiled-${index}`, capture_id: importer };
     const outcome = await named.load(
       path,
       { sink: writer.sink, workbench: writer.workbench, scratch: home.root },

@@ -47,15 +47,16 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
      GROUP BY ALL`,
   );
   const productsByStage = new Map<number, ExecutedProducts>();
-  const at = (step: number): ExecutedProducts => {
+  const productsOf = (step: number): ExecutedProducts => {
     const known = productsByStage.get(step) ?? noProducts();
     productsByStage.set(step, known);
     return known;
   };
   for (const { step_id, name, input_shapes, input_types, calls } of rows) {
     const shape = operatorShape(name, input_shapes);
-    if (shape) addProducts(at(step_id), shape.n, flopOf(shape) * calls, operatorType(name, input_types));
-    else if (fused.test(name)) at(step_id).fusedAttention = true;
+    if (shape)
+      addProducts(productsOf(step_id), shape.n, flopOf(shape) * calls, operatorType(name, input_types));
+    else if (fused.test(name)) productsOf(step_id).fusedAttention = true;
   }
   const covered = await database.query<{ step_id: number; gemm_ns: number; known_ns: number }>(
     `SELECT step_id, sum(dur_ns)::DOUBLE AS gemm_ns,
@@ -63,7 +64,8 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
               SELECT op_id FROM own_ops WHERE op_id IS NOT NULL AND input_shapes IS NOT NULL AND name IN (${names}))), 0)::DOUBLE AS known_ns
      FROM focus_kernels WHERE class = 'gemm' AND step_id IS NOT NULL GROUP BY step_id`,
   );
-  for (const { step_id, gemm_ns, known_ns } of covered) Object.assign(at(step_id), { gemm_ns, known_ns });
+  for (const { step_id, gemm_ns, known_ns } of covered)
+    Object.assign(productsOf(step_id), { gemm_ns, known_ns });
   return productsByStage;
 }
 

@@ -28,21 +28,28 @@ describe('sizes from one execution apply to the others of the session', () => {
         name: 'aten::scaled_dot_product_attention',
         input_shapes: `[[${batch},8,1,64],[${batch},8,${context},64],[${batch},8,${context},64]]`,
       },
-    ].map((row, at) => ({ execution_id, stage_id, op_id: op_id + at, start_ns: 0, dur_ns: 1000, ...row }));
+    ].map((row, index) => ({
+      execution_id,
+      stage_id,
+      op_id: op_id + index,
+      start_ns: 0,
+      dur_ns: 1000,
+      ...row,
+    }));
   const decodes = (execution_id: string, n: number): Row<'stages'>[] =>
-    Array.from({ length: n }, (_, at) =>
-      step(execution_id, 'decode', 10 * at, 10 * at + 8, { step_index: at }),
+    Array.from({ length: n }, (_, index) =>
+      step(execution_id, 'decode', 10 * index, 10 * index + 8, { step_index: index }),
     ).map((row) => ({ ...row, phase_id: row.stage_id! }));
   const kernels = (execution_id: string, stages: Row<'stages'>[], each: number): Row<'kernels'>[] =>
     stages.flatMap(({ stage_id, start_ns }) =>
-      Array.from({ length: each }, (_, at) => ({
+      Array.from({ length: each }, (_, index) => ({
         execution_id,
         stage_id: stage_id!,
         device: 0,
         stream: 1,
         name: 'gemm',
         class: 'gemm',
-        start_ns: Number(start_ns) + (1 + at) * ms,
+        start_ns: Number(start_ns) + (1 + index) * ms,
         dur_ns: ms,
         exclusive_ns: ms,
       })),
@@ -55,7 +62,9 @@ describe('sizes from one execution apply to the others of the session', () => {
     const [traced, added, clean] = [decodes('torch', 2), decodes('nsys', 2), decodes('clean', 2)];
     const rows = {
       stages: [...traced, ...added, ...clean],
-      ops: traced.flatMap(({ stage_id }, at) => shapes('torch', Number(stage_id), 2 * at, 4, 65 + at)),
+      ops: traced.flatMap(({ stage_id }, index) =>
+        shapes('torch', Number(stage_id), 2 * index, 4, 65 + index),
+      ),
       kernels: [...kernels('torch', traced, torch), ...kernels('nsys', added, nsys)],
     };
     for (const purposes of [
@@ -84,15 +93,15 @@ describe('sizes from one execution apply to the others of the session', () => {
     },
   ])('$name give no sizes, and the stage says why', async ({ code, others }) => {
     const added = decodes('nsys', 2);
-    const traced = others.map(([n, batch], at) => ({
-      id: `torch-${at}`,
+    const traced = others.map(([n, batch], index) => ({
+      id: `torch-${index}`,
       batch: batch!,
-      stages: decodes(`torch-${at}`, n!),
+      stages: decodes(`torch-${index}`, n!),
     }));
     const rows = {
       stages: [...added, ...traced.flatMap(({ stages }) => stages)],
       ops: traced.flatMap(({ id, batch, stages }) =>
-        stages.flatMap(({ stage_id }, at) => shapes(id, Number(stage_id), 2 * at, batch, 65 + at)),
+        stages.flatMap(({ stage_id }, index) => shapes(id, Number(stage_id), 2 * index, batch, 65 + index)),
       ),
       kernels: kernels('nsys', added, 1),
     };

@@ -63,8 +63,8 @@ function cpuRoofs(model: unknown, roofline: MachineRoofline | null): Utilization
   };
   const bandwidth = (bytes: number): Figure => {
     if (!roofline) return none;
-    const at = bandwidthAt(roofline, bytes);
-    return figure(at.bytesPerS, 'B/s', `${source}, ${at.level}`);
+    const reached = bandwidthAt(roofline, bytes);
+    return figure(reached.bytesPerS, 'B/s', `${source}, ${reached.level}`);
   };
   return {
     kind: 'cpu',

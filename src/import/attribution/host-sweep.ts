@@ -190,7 +190,7 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   const startNs = columns['start_ns']![row]!;
   const durNs = columns['dur_ns']![row]!;
   const endNs = startNs + durNs;
-  const thread = at(sweep, columns['pid']![row]!, columns['tid']![row]!);
+  const thread = threadAt(sweep, columns['pid']![row]!, columns['tid']![row]!);
   const open = thread.ops;
   while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
   const parent = containing(open, endNs);
@@ -216,7 +216,7 @@ function writeOp(sweep: Sweep, op: OpenOp): void {
 function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   const startNs = columns['start_ns']![row]!;
   const endNs = startNs + columns['dur_ns']![row]!;
-  const thread = at(sweep, columns['pid']![row]!, columns['tid']![row]!);
+  const thread = threadAt(sweep, columns['pid']![row]!, columns['tid']![row]!);
   if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
   const { ops } = thread;
   while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
@@ -231,7 +231,7 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
 }
 
 /** Usually the thread of the previous event. */
-function at(sweep: Sweep, pid: number, tid: number): Thread {
+function threadAt(sweep: Sweep, pid: number, tid: number): Thread {
   const { last } = sweep;
   if (last && last.pid === pid && last.tid === tid) return last.thread;
   const thread = threadOf(sweep.host, pid, tid);

@@ -117,16 +117,16 @@ async function markedShare(process: ProcessKernels, marks: readonly MarkedRange[
   let total = 0;
   for (const [i, row] of looked.entries()) {
     const called = launches.start_ns[i]!;
-    const at = Number.isNaN(called) ? start[row]! : called;
+    const ns = Number.isNaN(called) ? start[row]! : called;
     let low = 0;
     let high = sorted.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (sorted[middle]!.startNs <= at) low = middle + 1;
+      if (sorted[middle]!.startNs <= ns) low = middle + 1;
       else high = middle;
     }
     total += dur[row]!;
-    if (low > 0 && reach[low - 1]! >= at) inside += dur[row]!;
+    if (low > 0 && reach[low - 1]! >= ns) inside += dur[row]!;
   }
   return total > 0 ? inside / total : 0;
 }

@@ -90,9 +90,9 @@ async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
       `SELECT start_ns::DOUBLE AS start_ns, dur_ns::DOUBLE AS dur_ns, correlation::DOUBLE AS correlation, name::DOUBLE AS name, grid::DOUBLE AS grid
        FROM trace_kernels WHERE pid = ${pid} AND device = ${device}`,
     );
-    let at = 0;
+    let row = 0;
     for await (const { rows: count, columns } of scan) {
-      for (let i = 0; i < count; i++, at++) {
+      for (let i = 0; i < count; i++, row++) {
         const name = columns['name']![i]!;
         const grid = columns['grid']![i]!;
         // Codes are below 2^26, so the pair fits a double.
@@ -102,10 +102,10 @@ async function* processes(workbench: Workbench): AsyncIterable<ProcessKernels> {
           codes.set(key, (known = launches.length));
           launches.push({ name: texts.get(name) ?? '', grid: texts.get(grid) ?? null });
         }
-        code[at] = known;
-        start_ns[at] = columns['start_ns']![i]!;
-        dur_ns[at] = columns['dur_ns']![i]!;
-        correlation[at] = columns['correlation']![i]!;
+        code[row] = known;
+        start_ns[row] = columns['start_ns']![i]!;
+        dur_ns[row] = columns['dur_ns']![i]!;
+        correlation[row] = columns['correlation']![i]!;
       }
     }
     sortByStart(start_ns, [code, start_ns, dur_ns, correlation]);

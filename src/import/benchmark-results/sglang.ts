@@ -159,13 +159,13 @@ function totals(run: JsonObject, list: MetricList): void {
 function requestsOf(run: JsonObject, native: boolean, streamed: boolean): RequestSample[] | null {
   const ttfts = run['ttfts'];
   if (!Array.isArray(ttfts)) return null;
-  const at = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
+  const valueAt = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
   return ttfts.map((value: unknown, index): RequestSample => {
     const ttft = numberOf(value) ?? 0;
-    const error = textOf(at('errors', index));
+    const error = textOf(valueAt('errors', index));
     const failed = error !== null || ttft === 0;
-    const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
-    const output = numberOf(at('output_lens', index));
+    const gaps = numbersOf(valueAt('itls', index)).map((gap) => gap * 1000);
+    const output = numberOf(valueAt('output_lens', index));
     const perToken = streamed && (native || gaps.length + 1 === output);
     return {
       sent_ms: null,
@@ -173,7 +173,7 @@ function requestsOf(run: JsonObject, native: boolean, streamed: boolean): Reques
       e2e_ms: failed ? null : gaps.reduce((sum, gap) => sum + gap, ttft * 1000),
       gaps_ms: !failed && perToken ? gaps : null,
       chunks: failed || native ? null : gaps.length + 1,
-      input_tokens: numberOf(at('input_lens', index)),
+      input_tokens: numberOf(valueAt('input_lens', index)),
       output_tokens: failed ? null : output,
       failure: failed ? { status: 'failed', error } : null,
     };

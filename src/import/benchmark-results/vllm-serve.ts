@@ -240,16 +240,16 @@ function latencies(
 function requestsOf(run: JsonObject): RequestSample[] | null {
   const ttfts = run['ttfts'];
   if (!Array.isArray(ttfts)) return null;
-  const at = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
+  const valueAt = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
   const starts = numbersOf(run['start_times']);
   const zero = starts.reduce((low, start) => Math.min(low, start), Infinity);
   return ttfts.map((ttft: unknown, index): RequestSample => {
-    const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
-    const error = textOf(at('errors', index));
-    const output = numberOf(at('output_lens', index));
+    const gaps = numbersOf(valueAt('itls', index)).map((gap) => gap * 1000);
+    const error = textOf(valueAt('errors', index));
+    const output = numberOf(valueAt('output_lens', index));
     // A failed request has empty entries; before `errors` was written, only its zeros show the failure.
     const failed = error !== null || (numberOf(ttft) ?? 0) === 0;
-    const start = numberOf(at('start_times', index));
+    const start = numberOf(valueAt('start_times', index));
     const ttft_ms = failed ? null : (numberOf(ttft) ?? 0) * 1000;
     return {
       sent_ms: start === null ? null : (start - zero) * 1000,
@@ -257,7 +257,7 @@ function requestsOf(run: JsonObject): RequestSample[] | null {
       e2e_ms: ttft_ms === null ? null : gaps.reduce((sum, gap) => sum + gap, ttft_ms),
       gaps_ms: !failed && output !== null && gaps.length === output - 1 ? gaps : null,
       chunks: failed ? null : gaps.length + 1,
-      input_tokens: numberOf(at('input_lens', index)),
+      input_tokens: numberOf(valueAt('input_lens', index)),
       output_tokens: failed ? null : output,
       failure: failed ? { status: 'failed', error } : null,
     };

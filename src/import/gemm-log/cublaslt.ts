@@ -115,8 +115,8 @@ function bracket(line: string, name: string): Map<string, string> | null {
   if (text === undefined) return null;
   return new Map(
     text.split(/\s+/).map((pair) => {
-      const at = pair.indexOf('=');
-      return [pair.slice(0, at).toLowerCase(), pair.slice(at + 1)];
+      const index = pair.indexOf('=');
+      return [pair.slice(0, index).toLowerCase(), pair.slice(index + 1)];
     }),
   );
 }

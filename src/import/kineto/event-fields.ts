@@ -90,12 +90,12 @@ function clear(f: EventFields): void {
 }
 
 /**
- * Reads the event with its opening brace at `at`. The last of duplicate keys wins.
+ * Reads the event with its opening brace at `offset`. The last of duplicate keys wins.
  * @returns the position after it, `incomplete` or `malformed`
  */
-export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields): number {
+export function readEvent(b: Uint8Array, offset: number, end: number, f: EventFields): number {
   clear(f);
-  let p = at + 1;
+  let p = offset + 1;
   for (;;) {
     const key = keyAt(b, p, end);
     if (key <= 0) return key < 0 ? key : afterObject;
@@ -133,8 +133,8 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
   }
 }
 
-function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): number {
-  let p = at + 1;
+function readArgs(b: Uint8Array, offset: number, end: number, f: EventFields): number {
+  let p = offset + 1;
   for (;;) {
     const key = keyAt(b, p, end);
     if (key <= 0) return key < 0 ? key : afterObject;
@@ -153,8 +153,8 @@ let afterKey = 0;
 let afterObject = 0;
 
 /** @returns where the text of the next key starts; 0 at the end of the object, `incomplete` or `malformed` */
-function keyAt(b: Uint8Array, at: number, end: number): number {
-  let p = at;
+function keyAt(b: Uint8Array, offset: number, end: number): number {
+  let p = offset;
   // Commas count as whitespace: superfluous ones are accepted.
   let c = b[p]!;
   while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;

@@ -88,8 +88,8 @@ export async function createTraceFill(
   const texts: string[] = [];
   function textOf(code: number): string {
     if (texts.length < codes.size) {
-      let at = 0;
-      for (const text of codes.keys()) if (at++ >= texts.length) texts.push(text);
+      let offset = 0;
+      for (const text of codes.keys()) if (offset++ >= texts.length) texts.push(text);
     }
     return texts[code]!;
   }

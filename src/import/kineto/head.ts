@@ -65,7 +65,7 @@ async function eventsAt(
   const top = readTopLevel(bytes, 0, end, true, facts);
   if (top.state === 'malformed') throw damagedTrace(path, 'It is not JSON with events of a trace.');
   if (top.state === 'end') throw damagedTrace(path, 'It is JSON, but without traceEvents.');
-  return top.state === 'events' ? top.at : null;
+  return top.state === 'events' ? top.offset : null;
 }
 
 /** Metadata may follow the events; only the keys for clock and rank are searched. */

@@ -17,10 +17,10 @@ export const closeBrace = 0x7d;
 export const openBracket = 0x5b;
 export const closeBracket = 0x5d;
 
-export function skipSpace(bytes: Uint8Array, at: number): number {
-  let c = bytes[at]!;
-  while (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) c = bytes[++at]!;
-  return at;
+export function skipSpace(bytes: Uint8Array, offset: number): number {
+  let c = bytes[offset]!;
+  while (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) c = bytes[++offset]!;
+  return offset;
 }
 
 /** Bytes that a string scan skips; 0, quote and backslash stop the loop. */
@@ -33,9 +33,9 @@ byteClass[quote] = 0;
 byteClass[backslash] = nests;
 for (const bracket of [openBrace, closeBrace, openBracket, closeBracket]) byteClass[bracket] = plainByte;
 
-/** @param at of the opening quote. @returns the position after the closing one, or `incomplete` */
-export function skipString(bytes: Uint8Array, at: number, end: number): number {
-  let p = at + 1;
+/** @param offset of the opening quote. @returns the position after the closing one, or `incomplete` */
+export function skipString(bytes: Uint8Array, offset: number, end: number): number {
+  let p = offset + 1;
   for (;;) {
     let c = bytes[p]!;
     while ((byteClass[c]! & plainByte) !== 0) c = bytes[++p]!;
@@ -47,10 +47,10 @@ export function skipString(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /** Skips any value. Nesting is counted without recursion, so its depth is not a problem. */
-export function skipValue(bytes: Uint8Array, at: number, end: number): number {
-  const first = bytes[at]!;
-  if (first === quote) return skipString(bytes, at, end);
-  let p = at;
+export function skipValue(bytes: Uint8Array, offset: number, end: number): number {
+  const first = bytes[offset]!;
+  if (first === quote) return skipString(bytes, offset, end);
+  let p = offset;
   if (first !== openBracket && first !== openBrace) {
     for (;;) {
       const c = bytes[p]!;
@@ -59,7 +59,7 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
         p++;
         continue;
       }
-      if (c === comma || c === closeBrace || c === closeBracket) return p > at && p < end ? p : malformed;
+      if (c === comma || c === closeBrace || c === closeBracket) return p > offset && p < end ? p : malformed;
       if (p >= end) return incomplete;
       // A number, true, false, null, NaN: never a quote or an opening bracket.
       if (c === quote || c === openBrace || c === openBracket || c === colon) return malformed;

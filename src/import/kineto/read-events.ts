@@ -31,17 +31,17 @@ export interface Reading {
   signal?: AbortSignal | undefined;
 }
 
-/** A growing buffer over a stream: `bytes` holds text from `at` to `end`, with zeros after it. */
+/** A growing buffer over a stream: `bytes` holds text from `offset` to `end`, with zeros after it. */
 interface Window {
   bytes: Uint8Array;
-  at: number;
+  offset: number;
   end: number;
 }
 
 /** Shared memory: moving megabytes between threads triggered garbage collection at every chunk. */
 const windowBytes = (capacity: number) => new Uint8Array(new SharedArrayBuffer(capacity));
 
-const emptyWindow = (): Window => ({ bytes: windowBytes(2 * chunkBytes + sentinelBytes), at: 0, end: 0 });
+const emptyWindow = (): Window => ({ bytes: windowBytes(2 * chunkBytes + sentinelBytes), offset: 0, end: 0 });
 
 function put(window: Window, part: Uint8Array): void {
   const room = window.bytes.length - sentinelBytes - window.end;
@@ -57,9 +57,9 @@ function put(window: Window, part: Uint8Array): void {
 
 /** Moves the remaining bytes to the front. */
 function compact(window: Window): void {
-  window.bytes.copyWithin(0, window.at, window.end);
-  window.end -= window.at;
-  window.at = 0;
+  window.bytes.copyWithin(0, window.offset, window.end);
+  window.end -= window.offset;
+  window.offset = 0;
   window.bytes.fill(0, window.end, window.end + sentinelBytes);
 }
 
@@ -80,25 +80,25 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
   function step(last: boolean): void {
     for (;;) {
       if (state === 'end') {
-        const more = skipSpace(window.bytes, window.at);
+        const more = skipSpace(window.bytes, window.offset);
         if (more < window.end) reading.trailing(window.end - more);
-        window.at = window.end;
+        window.offset = window.end;
         return;
       }
       if (state === 'events') {
-        const batch = parser.parse(window.bytes, window.at, window.end, last);
+        const batch = parser.parse(window.bytes, window.offset, window.end, last);
         reading.take(batch, 0);
-        window.at = batch.consumed;
+        window.offset = batch.consumed;
         if (!batch.closed) return;
         state = bare ? 'end' : 'tail';
         continue;
       }
-      const top = readTopLevel(window.bytes, window.at, window.end, !started, facts);
+      const top = readTopLevel(window.bytes, window.offset, window.end, !started, facts);
       if (top.state === 'malformed') {
         throw damagedTrace(path, `The text ${started ? 'after' : 'before'} its events is not JSON.`);
       }
       if (top.state === 'incomplete') return;
-      window.at = top.at;
+      window.offset = top.offset;
       started = true;
       bare = top.bare;
       state = top.state;
@@ -137,12 +137,12 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
   let started = false;
 
   function start(end: number, last: boolean): void {
-    const { bytes, at } = window;
+    const { bytes, offset } = window;
     const rest = bytes.subarray(end, window.end);
-    const next: Window = { bytes: free.pop() ?? emptyWindow().bytes, at: 0, end: 0 };
+    const next: Window = { bytes: free.pop() ?? emptyWindow().bytes, offset: 0, end: 0 };
     put(next, rest);
     bytes.fill(0, end, end + sentinelBytes);
-    running.push(lanes.parse(nextLane, { buffer: bytes, from: at, end, last }));
+    running.push(lanes.parse(nextLane, { buffer: bytes, from: offset, end, last }));
     running.at(-1)!.catch(() => undefined);
     nextLane = (nextLane + 1) % lanes.count;
     window = next;
@@ -163,13 +163,13 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
     if (window.end < chunkBytes) continue;
     checkSignal(reading.signal);
     if (!started) {
-      const top = readTopLevel(window.bytes, window.at, window.end, true, facts);
+      const top = readTopLevel(window.bytes, window.offset, window.end, true, facts);
       if (top.state !== 'events' || top.bare) throw new NotSplittable();
-      window.at = top.at;
+      window.offset = top.offset;
       started = true;
     }
     const cut = lastEventStart(Buffer.from(window.bytes.buffer), window.end);
-    if (cut <= window.at) throw new NotSplittable();
+    if (cut <= window.offset) throw new NotSplittable();
     start(cut, false);
     if (running.length > lanes.count + 1) await finishOne(false);
     reading.progress(source.share());
@@ -184,7 +184,7 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
   if (top.state === 'events') throw new NotSplittable();
   if (top.state === 'malformed') throw damagedTrace(path, 'The text after its events is not JSON.');
   if (top.state !== 'end') throw cutOff(path);
-  const more = skipSpace(buffer, top.at);
+  const more = skipSpace(buffer, top.offset);
   if (more < end) reading.trailing(end - more);
 }
 

@@ -11,11 +11,11 @@ const firstKeys = ['"ph"', '"name"', '"cat"'];
 export function lastEventStart(buffer: Buffer, end: number): number {
   let best = -1;
   for (const key of firstKeys) {
-    let at = end;
-    while (at > best) {
-      at = buffer.subarray(0, at).lastIndexOf(key);
-      if (at < 0) break;
-      const brace = braceBefore(buffer, at);
+    let offset = end;
+    while (offset > best) {
+      offset = buffer.subarray(0, offset).lastIndexOf(key);
+      if (offset < 0) break;
+      const brace = braceBefore(buffer, offset);
       if (brace > 0) {
         best = Math.max(best, brace);
         break;
@@ -30,31 +30,31 @@ export function nextEvent(bytes: Uint8Array, from: number, end: number): number 
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, end);
   let best = -1;
   for (const key of firstKeys) {
-    let at = from;
+    let offset = from;
     for (;;) {
-      at = buffer.indexOf(key, at);
-      if (at < 0) break;
-      const brace = braceBefore(buffer, at);
+      offset = buffer.indexOf(key, offset);
+      if (offset < 0) break;
+      const brace = braceBefore(buffer, offset);
       if (brace >= from) {
         if (best < 0 || brace < best) best = brace;
         break;
       }
-      at++;
+      offset++;
     }
   }
   return best;
 }
 
-/** `at` is a key; returns the opening brace of its object if that follows another object, `}, {`. */
-function braceBefore(bytes: Uint8Array, at: number): number {
-  const brace = back(bytes, at - 1);
+/** `offset` is a key; returns the opening brace of its object if that follows another object, `}, {`. */
+function braceBefore(bytes: Uint8Array, offset: number): number {
+  const brace = back(bytes, offset - 1);
   if (bytes[brace] !== openBrace) return -1;
   const separator = back(bytes, brace - 1);
   if (bytes[separator] !== comma) return -1;
   return bytes[back(bytes, separator - 1)] === closeBrace ? brace : -1;
 }
 
-function back(bytes: Uint8Array, at: number): number {
-  while (at > 0 && skipSpace(bytes, at) !== at) at--;
-  return at;
+function back(bytes: Uint8Array, offset: number): number {
+  while (offset > 0 && skipSpace(bytes, offset) !== offset) offset--;
+  return offset;
 }

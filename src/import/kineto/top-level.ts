@@ -15,9 +15,9 @@ import {
 } from './json-bytes.js';
 
 interface TopLevel {
-  /** events: `at` is after the opening bracket of traceEvents. end: after the closing brace. */
+  /** events: `offset` is after the opening bracket of traceEvents. end: after the closing brace. */
   state: 'events' | 'end' | 'incomplete' | 'malformed';
-  at: number;
+  offset: number;
   /** A bare array of events, without an object around it. */
   bare: boolean;
 }
@@ -36,42 +36,42 @@ export function readTopLevel(
   start: boolean,
   facts: Map<string, unknown>,
 ): TopLevel {
-  let at = from;
+  let offset = from;
   if (start) {
-    at = skipSpace(bytes, at + (bytes[at] === 0xef ? 3 : 0));
-    if (at >= end) return { state: 'incomplete', at, bare: false };
-    if (bytes[at] === openBracket) return { state: 'events', at: at + 1, bare: true };
-    if (bytes[at] !== openBrace) return { state: 'malformed', at, bare: false };
-    at++;
+    offset = skipSpace(bytes, offset + (bytes[offset] === 0xef ? 3 : 0));
+    if (offset >= end) return { state: 'incomplete', offset, bare: false };
+    if (bytes[offset] === openBracket) return { state: 'events', offset: offset + 1, bare: true };
+    if (bytes[offset] !== openBrace) return { state: 'malformed', offset, bare: false };
+    offset++;
   }
   for (;;) {
-    at = skipSpace(bytes, at);
-    if (bytes[at] === comma) at = skipSpace(bytes, at + 1);
-    if (at >= end) return { state: 'incomplete', at, bare: false };
-    if (bytes[at] === closeBrace) return { state: 'end', at: at + 1, bare: false };
-    const key = bytes[at] === quote ? skipString(bytes, at, end) : malformed;
-    if (key < 0) return failed(key, at);
-    const name = Buffer.from(bytes.buffer, bytes.byteOffset + at + 1, key - at - 2).toString('utf8');
-    at = skipSpace(bytes, key);
-    if (at >= end) return failed(incomplete, at);
-    if (bytes[at] !== colon) return failed(malformed, at);
-    at = skipSpace(bytes, at + 1);
-    if (at >= end) return failed(incomplete, at);
-    if (name === 'traceEvents' && bytes[at] === openBracket) {
-      const first = skipSpace(bytes, at + 1);
-      if (first >= end) return failed(incomplete, at);
+    offset = skipSpace(bytes, offset);
+    if (bytes[offset] === comma) offset = skipSpace(bytes, offset + 1);
+    if (offset >= end) return { state: 'incomplete', offset, bare: false };
+    if (bytes[offset] === closeBrace) return { state: 'end', offset: offset + 1, bare: false };
+    const key = bytes[offset] === quote ? skipString(bytes, offset, end) : malformed;
+    if (key < 0) return failed(key, offset);
+    const name = Buffer.from(bytes.buffer, bytes.byteOffset + offset + 1, key - offset - 2).toString('utf8');
+    offset = skipSpace(bytes, key);
+    if (offset >= end) return failed(incomplete, offset);
+    if (bytes[offset] !== colon) return failed(malformed, offset);
+    offset = skipSpace(bytes, offset + 1);
+    if (offset >= end) return failed(incomplete, offset);
+    if (name === 'traceEvents' && bytes[offset] === openBracket) {
+      const first = skipSpace(bytes, offset + 1);
+      if (first >= end) return failed(incomplete, offset);
       // An empty traceEvents is treated like any other key: a second traceEvents may have the events.
-      if (bytes[first] !== closeBracket) return { state: 'events', at: at + 1, bare: false };
+      if (bytes[first] !== closeBracket) return { state: 'events', offset: offset + 1, bare: false };
     }
-    const after = skipValue(bytes, at, end);
-    if (after < 0) return failed(after, at);
-    if (after - at <= keptValueBytes) facts.set(name, value(bytes, at, after));
-    at = after;
+    const after = skipValue(bytes, offset, end);
+    if (after < 0) return failed(after, offset);
+    if (after - offset <= keptValueBytes) facts.set(name, value(bytes, offset, after));
+    offset = after;
   }
 }
 
-function failed(code: number, at: number): TopLevel {
-  return { state: code === incomplete ? 'incomplete' : 'malformed', at, bare: false };
+function failed(code: number, offset: number): TopLevel {
+  return { state: code === incomplete ? 'incomplete' : 'malformed', offset, bare: false };
 }
 
 function value(bytes: Uint8Array, from: number, to: number): unknown {

@@ -45,16 +45,16 @@ const longestRecord = 16 * 2 ** 20;
 
 function hasOddQuotes(text: string): boolean {
   let odd = false;
-  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) odd = !odd;
+  for (let index = text.indexOf('"'); index !== -1; index = text.indexOf('"', index + 1)) odd = !odd;
   return odd;
 }
 
 function splitFields(text: string): string[] {
   const fields: string[] = [];
-  let at = 0;
+  let position = 0;
   for (;;) {
-    if (text[at] === '"') {
-      let end = text.indexOf('"', at + 1);
+    if (text[position] === '"') {
+      let end = text.indexOf('"', position + 1);
       let doubled = false;
       while (end !== -1 && text[end + 1] === '"') {
         doubled = true;
@@ -62,17 +62,17 @@ function splitFields(text: string): string[] {
       }
       // Never closed: a line of the program's own output.
       if (end === -1) end = text.length;
-      const field = text.slice(at + 1, end);
+      const field = text.slice(position + 1, end);
       fields.push(doubled ? field.replaceAll('""', '"') : field);
-      at = end + 1;
+      position = end + 1;
     } else {
-      const comma = text.indexOf(',', at);
+      const comma = text.indexOf(',', position);
       const end = comma === -1 ? text.length : comma;
-      fields.push(text.slice(at, end));
-      at = end;
+      fields.push(text.slice(position, end));
+      position = end;
     }
-    if (text[at] !== ',') return fields;
-    at++;
+    if (text[position] !== ',') return fields;
+    position++;
   }
 }
 

@@ -90,6 +90,6 @@ const communicatorKey = 'NCCL communicator ID';
 
 /** 64-bit ids exceed the exact range of a JSON number. */
 function fieldOf(json: string, name: string): string | null {
-  const at = json.indexOf(`"${name}":`);
-  return at < 0 ? null : (/^-?\d+/.exec(json.slice(at + name.length + 3).trimStart())?.[0] ?? null);
+  const index = json.indexOf(`"${name}":`);
+  return index < 0 ? null : (/^-?\d+/.exec(json.slice(index + name.length + 3).trimStart())?.[0] ?? null);
 }

@@ -164,8 +164,8 @@ const meansOf =
   (file: SqliteFile): ReadMeans =>
   (table, { time, keys, value }, overNs) => {
     const sums = new Map<string, { time: number; key: string; sum: number; n: number }>();
-    for (const [at, sampleValue, ...keyValues] of readRows(file, table, [time, value, ...keys])) {
-      const from = Number(at) - (Number(at) % overNs);
+    for (const [sampleNs, sampleValue, ...keyValues] of readRows(file, table, [time, value, ...keys])) {
+      const from = Number(sampleNs) - (Number(sampleNs) % overNs);
       const key = keyValues.join(' ');
       const row = sums.get(`${from} ${key}`) ?? { time: from, key, sum: 0, n: 0 };
       row.sum += Number(sampleValue);

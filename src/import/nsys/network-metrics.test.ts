@@ -30,9 +30,9 @@ const tables: Record<string, [columns: string, rows: (string | number)[][]]> = {
   GPU_METRICS: [
     'rawTimestamp BIGINT, timestamp BIGINT, typeId BIGINT, metricId BIGINT, value BIGINT',
     // Two samples in the first millisecond, one in the third.
-    [0, 500_000, 2_000_000].flatMap((at, sample) =>
+    [0, 500_000, 2_000_000].flatMap((time, sample) =>
       [1, 2].flatMap((gpu) =>
-        [90, 20 + 10 * sample, 4, gpu].map((value, metric) => [at, at, 256 + gpu, metric, value]),
+        [90, 20 + 10 * sample, 4, gpu].map((value, metric) => [time, time, 256 + gpu, metric, value]),
       ),
     ),
   ],

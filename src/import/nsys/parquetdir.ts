@@ -50,12 +50,14 @@ export function parquetReader(folder: string, workbench: Workbench): ReadTable {
     if (!source) return [];
     const types = await columnsOf(workbench, folder, table, source);
     // As text, because times since 1970 exceed 2^53.
-    const list = columns.map((name, at) =>
-      types.has(name) ? `CAST("${name}" AS VARCHAR) AS c${at}` : `NULL AS c${at}`,
+    const list = columns.map((name, index) =>
+      types.has(name) ? `CAST("${name}" AS VARCHAR) AS c${index}` : `NULL AS c${index}`,
     );
     const sql = `SELECT ${list.join(', ')} FROM ${source}`;
     const rows = await unlessCut(folder, table, () => workbench.query<Record<string, string | null>>(sql));
-    return rows.map((row) => columns.map((name, at) => valueOf(row[`c${at}`] ?? null, types.get(name))));
+    return rows.map((row) =>
+      columns.map((name, index) => valueOf(row[`c${index}`] ?? null, types.get(name))),
+    );
   };
 }
 

@@ -12,9 +12,9 @@ export function shapeCodes(): ShapeCodes {
 
   function place(key: number): number {
     const mask = keys.length - 1;
-    let at = ((key | 0) ^ Math.imul((key / 2 ** 32) | 0, 0x9e3779b1)) & mask;
-    while (codes[at]! >= 0 && keys[at] !== key) at = (at + 1) & mask;
-    return at;
+    let slot = ((key | 0) ^ Math.imul((key / 2 ** 32) | 0, 0x9e3779b1)) & mask;
+    while (codes[slot]! >= 0 && keys[slot] !== key) slot = (slot + 1) & mask;
+    return slot;
   }
 
   return {
@@ -25,14 +25,14 @@ export function shapeCodes(): ShapeCodes {
         codes = new Int32Array(oldCodes.length * 2).fill(-1);
         for (let i = 0; i < oldKeys.length; i++) {
           if (oldCodes[i]! < 0) continue;
-          const at = place(oldKeys[i]!);
-          keys[at] = oldKeys[i]!;
-          codes[at] = oldCodes[i]!;
+          const slot = place(oldKeys[i]!);
+          keys[slot] = oldKeys[i]!;
+          codes[slot] = oldCodes[i]!;
         }
       }
-      const at = place(key);
-      keys[at] = key;
-      codes[at] = code;
+      const slot = place(key);
+      keys[slot] = key;
+      codes[slot] = code;
       count++;
     },
     get: (key) => codes[place(key)]!,

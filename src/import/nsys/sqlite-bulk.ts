@@ -73,18 +73,18 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
   const row = new Float64Array(names.length);
 
   /** Reads one record into `row`. */
-  function parse(bytes: Buffer, view: DataView, at: number, end: number): void {
+  function parse(bytes: Buffer, view: DataView, offset: number, end: number): void {
     row.fill(Number.NaN);
-    const headerEnd = at + varint(bytes, at);
+    const headerEnd = offset + varint(bytes, offset);
     let type = 0;
     let body = headerEnd;
-    at = cursor.next;
-    for (let column = 0; column < columnKinds.length && at < headerEnd; column++) {
-      type = bytes[at]!;
-      if (type < 0x80) at++;
+    offset = cursor.next;
+    for (let column = 0; column < columnKinds.length && offset < headerEnd; column++) {
+      type = bytes[offset]!;
+      if (type < 0x80) offset++;
       else {
-        type = varint(bytes, at);
-        at = cursor.next;
+        type = varint(bytes, offset);
+        offset = cursor.next;
       }
       const size = serialSize(type);
       if (body + size > end) throw damaged(file.path, `A value of ${spec.table} is longer than its row.`);

@@ -169,9 +169,9 @@ interface Cell {
   payload: Uint8Array;
 }
 
-/** The cell at `at` of a leaf page, including its overflow pages. */
-export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
-  const length = varint(page, at);
+/** The cell at `offset` of a leaf page, including its overflow pages. */
+export function readCell(file: SqliteFile, page: Buffer, offset: number): Cell {
+  const length = varint(page, offset);
   const rowid = varint(page, cursor.next);
   const begin = cursor.next;
   const { usable } = file;

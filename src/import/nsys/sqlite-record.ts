@@ -15,60 +15,62 @@ export function serialSize(type: number): number {
 /** Read position after the last varint. A field, because an object per varint would cost more than the varint. */
 export const cursor = { next: 0 };
 
-/** Varint at `at`; `cursor.next` is set after it. Values over 2^53 lose their low bits (lengths are always smaller). */
-export function varint(bytes: Uint8Array, at: number): number {
-  let byte = bytes[at]!;
+/** Varint at `offset`; `cursor.next` is set after it. Values over 2^53 lose their low bits (lengths are always smaller). */
+export function varint(bytes: Uint8Array, offset: number): number {
+  let byte = bytes[offset]!;
   if (byte < 0x80) {
-    cursor.next = at + 1;
+    cursor.next = offset + 1;
     return byte;
   }
   let value = byte & 0x7f;
   for (let i = 1; i < 8; i++) {
-    byte = bytes[at + i]!;
+    byte = bytes[offset + i]!;
     value = value * 128 + (byte & 0x7f);
     if (byte < 0x80) {
-      cursor.next = at + i + 1;
+      cursor.next = offset + i + 1;
       return value;
     }
   }
-  cursor.next = at + 9;
-  return value * 256 + bytes[at + 8]!;
+  cursor.next = offset + 9;
+  return value * 256 + bytes[offset + 8]!;
 }
 
 /** The low and the high half of an integer of serial type 1 to 6, 8 or 9: 64 bits do not fit a double. */
 export const halves = { high: 0, low: 0 };
 
-export function readHalves(bytes: Uint8Array, view: DataView, at: number, type: number): void {
+export function readHalves(bytes: Uint8Array, view: DataView, offset: number, type: number): void {
   if (type === 6) {
-    halves.high = view.getInt32(at);
-    halves.low = view.getUint32(at + 4);
+    halves.high = view.getInt32(offset);
+    halves.low = view.getUint32(offset + 4);
   } else if (type === 5) {
-    halves.high = view.getInt16(at);
-    halves.low = view.getUint32(at + 2);
+    halves.high = view.getInt16(offset);
+    halves.low = view.getUint32(offset + 2);
   } else {
-    const value = readNumber(bytes, view, at, type);
+    const value = readNumber(bytes, view, offset, type);
     halves.high = value < 0 ? -1 : 0;
     halves.low = value >>> 0;
   }
 }
 
 /** A numeric value as a double, exact to 2^53; NaN for null and for anything that is not a number. */
-export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: number): number {
+export function readNumber(bytes: Uint8Array, view: DataView, offset: number, type: number): number {
   switch (type) {
     case 1:
-      return (bytes[at]! << 24) >> 24;
+      return (bytes[offset]! << 24) >> 24;
     case 2:
-      return ((bytes[at]! << 24) >> 16) | bytes[at + 1]!;
+      return ((bytes[offset]! << 24) >> 16) | bytes[offset + 1]!;
     case 3:
-      return ((bytes[at]! << 24) >> 8) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+      return ((bytes[offset]! << 24) >> 8) | (bytes[offset + 1]! << 8) | bytes[offset + 2]!;
     case 4:
-      return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+      return (
+        (bytes[offset]! << 24) | (bytes[offset + 1]! << 16) | (bytes[offset + 2]! << 8) | bytes[offset + 3]!
+      );
     case 5:
-      return view.getInt16(at) * 2 ** 32 + view.getUint32(at + 2);
+      return view.getInt16(offset) * 2 ** 32 + view.getUint32(offset + 2);
     case 6:
-      return view.getInt32(at) * 2 ** 32 + view.getUint32(at + 4);
+      return view.getInt32(offset) * 2 ** 32 + view.getUint32(offset + 4);
     case 7:
-      return view.getFloat64(at);
+      return view.getFloat64(offset);
     case 8:
       return 0;
     case 9:
@@ -85,13 +87,13 @@ export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: 
 export function readRecord(payload: Uint8Array): SqliteValue[] {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const headerEnd = varint(payload, 0);
-  let at = cursor.next;
+  let offset = cursor.next;
   let body = headerEnd;
   const values: SqliteValue[] = [];
   if (headerEnd > payload.length) throw new RangeError('record header longer than the record');
-  while (at < headerEnd) {
-    const type = varint(payload, at);
-    at = cursor.next;
+  while (offset < headerEnd) {
+    const type = varint(payload, offset);
+    offset = cursor.next;
     const size = serialSize(type);
     if (body + size > payload.length) throw new RangeError('value longer than its record');
     if (type >= 13 && type % 2)

@@ -18,10 +18,10 @@ export function createShapes(names: readonly string[]): Shapes {
   const words = new Int32Array(2);
   const double = new Float64Array(words.buffer);
 
-  function hash(from: Float64Array, at: number): number {
+  function hash(from: Float64Array, offset: number): number {
     let h = 0;
     for (let i = 0; i < width; i++) {
-      double[0] = from[at + i]!;
+      double[0] = from[offset + i]!;
       h = Math.imul(h ^ words[0]!, 0x85ebca6b) ^ words[1]!;
       h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
     }

@@ -53,11 +53,11 @@ export function takeEvents({
   let sorted = true;
   let latest_ns = Number.NEGATIVE_INFINITY;
 
-  function addKey(key: number, at: number): number {
+  function addKey(key: number, firstRow: number): number {
     const code = first_code + keys.length;
     codes.set(key, code);
     keys.push(key);
-    firstRows.push(at);
+    firstRows.push(firstRow);
     counts.push(0);
     return code;
   }

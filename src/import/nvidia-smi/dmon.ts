@@ -73,8 +73,8 @@ async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): 
       gpusInRound = new Set();
     }
     gpusInRound.add(gpu);
-    const at = (name: string) => fields[names.indexOf(name)] ?? '';
-    const time = clock(at('date'), at('time'), round);
+    const field = (name: string) => fields[names.indexOf(name)] ?? '';
+    const time = clock(field('date'), field('time'), round);
     const values = metrics.flatMap((name, i): [Metric, string][] => (name ? [[name, fields[i]!]] : []));
     yield { time, gpu, values };
   }

@@ -153,10 +153,10 @@ describe('--query-gpu', () => {
   });
 
   test('distinguishes GPUs by line order alone', async () => {
-    const at = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
+    const line = (s: number, watts: number) => `2026/11/21 04:55:0${s}.000, ${watts} W`;
     const { valuesOf } = await load(
       nvidiaSmiQueryImporter,
-      written(['timestamp, power.draw [W]', at(1, 1), at(1, 2), at(2, 3), at(2, 4)].join('\n')),
+      written(['timestamp, power.draw [W]', line(1, 1), line(1, 2), line(2, 3), line(2, 4)].join('\n')),
     );
     expect(valuesOf('power_w')).toEqual([1, 3]);
     expect(valuesOf('power_w', 'gpu1')).toEqual([2, 4]);

@@ -2,8 +2,8 @@
  * `Initializing a V1 LLM engine (v0.9.2) with config: model='…', speculative_config=None, dtype=torch.bfloat16, …`: the
  * settings at its top level. Values may nest (compilation_config={…}, SpeculativeConfig(model='…')).
  */
-export function configSettings(text: string, from: number): Map<string, { value: string; at: number }> {
-  const settings = new Map<string, { value: string; at: number }>();
+export function configSettings(text: string, from: number): Map<string, { value: string; index: number }> {
+  const settings = new Map<string, { value: string; index: number }>();
   let depth = 0;
   let quote = '';
   let start = from;
@@ -12,7 +12,7 @@ export function configSettings(text: string, from: number): Map<string, { value:
     const match = /^\s*(\w+)=([\s\S]*)$/.exec(part);
     if (match && !settings.has(match[1]!)) {
       const value = match[2]!.trim();
-      settings.set(match[1]!, { value: unquoted(value), at: start + part.indexOf(match[1]!) });
+      settings.set(match[1]!, { value: unquoted(value), index: start + part.indexOf(match[1]!) });
     }
     start = end + 1;
   };
@@ -36,9 +36,9 @@ export function configSettings(text: string, from: number): Map<string, { value:
 }
 
 /** `args: Namespace(model='…', …)` and `non-default args: {'port': 1, 'model': '…'}`. */
-export function argumentSetting(text: string, name: string): { value: string; at: number } | null {
+export function argumentSetting(text: string, name: string): { value: string; index: number } | null {
   const match = new RegExp(`\\b'?${name}'?(?:=|: )('[^']*'|[^,)}\\s]+)`).exec(text);
-  return match ? { value: unquoted(match[1]!), at: match.index } : null;
+  return match ? { value: unquoted(match[1]!), index: match.index } : null;
 }
 
 function unquoted(value: string): string {

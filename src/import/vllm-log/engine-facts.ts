@@ -124,7 +124,7 @@ export function engineFacts(lines: LogLine[]): EngineFacts {
   const put = <F extends Field>(
     field: F,
     text: string,
-    { line, at, length }: { line: LogLine; at: number; length: number },
+    { line, index, length }: { line: LogLine; index: number; length: number },
     how: { sure?: boolean | undefined; keep?: 'least' | undefined } = {},
   ) => {
     const value = readers[field](text);
@@ -134,32 +134,36 @@ export function engineFacts(lines: LogLine[]): EngineFacts {
       if (how.keep === 'least' ? !(value! < known) : !how.sure || sure.has(field)) return;
     }
     if (how.sure) sure.add(field);
-    const fact = { value, line: excerpt(line.text, at, length), line_number: line.number };
+    const fact = { value, line: excerpt(line.text, index, length), line_number: line.number };
     facts[field] = fact as unknown as EngineFacts[F];
   };
 
   for (const line of lines) {
     const config = configLine.exec(line.text);
     if (config) {
-      const place = { line, at: config.index, length: config[0].length };
+      const place = { line, index: config.index, length: config[0].length };
       put('engine', config[1] ?? 'V0', place);
       put('version', config[2] ?? '', place, { sure: true });
-      for (const [name, { value, at }] of configSettings(line.text, config.index + config[0].length)) {
+      for (const [name, { value, index }] of configSettings(line.text, config.index + config[0].length)) {
         const field = configNames[name];
-        if (field) put(field, value, { line, at, length: value.length + name.length + 1 }, { sure: true });
+        if (field) put(field, value, { line, index, length: value.length + name.length + 1 }, { sure: true });
       }
     } else if (argumentsLine.test(line.text)) {
       const version = argumentsLine.exec(line.text)?.groups?.['version'];
-      if (version !== undefined) put('version', version, { line, at: 0, length: line.text.length });
+      if (version !== undefined) put('version', version, { line, index: 0, length: line.text.length });
       for (const field of argumentNames) {
         const found = argumentSetting(line.text, field);
         if (found)
-          put(field, found.value, { line, at: found.at, length: field.length + found.value.length + 1 });
+          put(field, found.value, {
+            line,
+            index: found.index,
+            length: field.length + found.value.length + 1,
+          });
       }
     }
     for (const { field, pattern, ...how } of patterns) {
       const match = pattern.exec(line.text);
-      if (match) put(field, match[1]!, { line, at: match.index, length: match[0].length }, how);
+      if (match) put(field, match[1]!, { line, index: match.index, length: match[0].length }, how);
     }
   }
   return facts;

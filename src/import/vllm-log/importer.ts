@@ -90,8 +90,8 @@ export const vllmLogImporter = {
       const metricFields = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
       sink.append('metrics', { ...keys, ...metricFields, ...metric, source: redact(metric.source) });
     }
-    for (const { scope, values, seconds: at } of stats) {
-      const sampleFields = { pid: null, rank: 0, t_ns: at * 1e9, scope };
+    for (const { scope, values, seconds: loggedS } of stats) {
+      const sampleFields = { pid: null, rank: 0, t_ns: loggedS * 1e9, scope };
       for (const [metric, value] of values)
         sink.append('telemetry', { ...keys, ...sampleFields, metric, value });
     }
@@ -131,8 +131,8 @@ type Metric = Required<Pick<Row<'metrics'>, 'point' | 'label' | 'name' | 'value'
   source: string;
 };
 
-function rankMetrics(rank: VllmRankFacts, at: number): Metric[] {
-  const point = at + 1;
+function rankMetrics(rank: VllmRankFacts, timeNs: number): Metric[] {
+  const point = timeNs + 1;
   const engine = rank.data_parallel_rank === 0 ? '' : `engine ${rank.data_parallel_rank}, `;
   const label = `${engine}rank ${rank.rank}`;
   const seconds = (name: string, definition: string, fact: VllmLogFact<number> | null): Metric[] =>

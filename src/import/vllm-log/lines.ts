@@ -27,11 +27,11 @@ export function logLines(text: string): LogLine[] {
 const shown = 280;
 
 /** A line as evidence, truncated around the match: long lines contain whole configurations. */
-export function excerpt(text: string, at: number, length: number): string {
+export function excerpt(text: string, index: number, length: number): string {
   const line = text.trimEnd();
   if (line.length <= shown) return line.trim();
   const room = Math.max(0, shown - length);
-  const start = Math.max(0, at - Math.floor(room / 2));
-  const end = Math.min(line.length, at + length + Math.ceil(room / 2));
+  const start = Math.max(0, index - Math.floor(room / 2));
+  const end = Math.min(line.length, index + length + Math.ceil(room / 2));
   return `${start > 0 ? '…' : ''}${line.slice(start, end).trim()}${end < line.length ? '…' : ''}`;
 }

@@ -16,12 +16,12 @@ const prefix =
 const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
 
 /**
- * The process that wrote the text at `at`: the last one named before it. Lines of several ranks are interleaved, and
+ * The process that wrote the text at `index`: the last one named before it. Lines of several ranks are interleaved, and
  * container runtimes add names and times before the prefix.
  */
-export function processAt(text: string, at: number): LogProcess {
+export function processAt(text: string, index: number): LogProcess {
   let process: LogProcess = main;
-  for (const match of text.slice(0, at).matchAll(prefix)) {
+  for (const match of text.slice(0, index).matchAll(prefix)) {
     const { name = '', rank, pid } = match.groups ?? {};
     const dp = /DP(\d+)/.exec(name)?.[1] ?? /^EngineCore_(\d+)$/.exec(name)?.[1];
     process = {

@@ -6,8 +6,8 @@ import { groupRank, type LogProcess, processAt } from './process.js';
 /** Figures that each worker process printed, by rank. */
 export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRankFacts[] {
   const workers = new Map<string, { process: LogProcess; facts: VllmRankFacts }>();
-  const workerAt = (text: string, at: number) => {
-    const process = processAt(text, at);
+  const workerAt = (text: string, index: number) => {
+    const process = processAt(text, index);
     const key = `${process.data_parallel_rank} ${process.name} ${process.rank ?? ''} ${process.pid ?? ''}`;
     let worker = workers.get(key);
     if (!worker) {

@@ -24,13 +24,13 @@ const patterns: [metric: string, pattern: RegExp, factor: number][] = [
  * reqs, GPU KV cache usage: 2.6%, Prefix cache hit rate: 43.8%`; null for other lines.
  */
 export function serverStats({ text }: LogLine): ServerStats | null {
-  const at = text.indexOf('Avg prompt throughput: ');
-  if (at < 0) return null;
+  const index = text.indexOf('Avg prompt throughput: ');
+  if (index < 0) return null;
   const values = patterns.flatMap(([metric, pattern, factor]): [string, number][] => {
     const match = pattern.exec(text);
     return match ? [[metric, Number(match[1]) * factor]] : [];
   });
-  const engine = Number(/Engine (\d+):/.exec(text)?.[1] ?? processAt(text, at).data_parallel_rank);
+  const engine = Number(/Engine (\d+):/.exec(text)?.[1] ?? processAt(text, index).data_parallel_rank);
   return { scope: engine === 0 ? 'server' : `server${engine}`, values };
 }
 
@@ -56,9 +56,9 @@ export function logClock(): (line: LogLine) => number {
       ];
       before = match[0];
       // A leap year, so that 02-29 exists; a log over New Year starts again in the next one.
-      const at = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
-      first ??= at;
-      now = at - first < -180 * 86_400 ? at - first + 366 * 86_400 : at - first;
+      const timeS = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
+      first ??= timeS;
+      now = timeS - first < -180 * 86_400 ? timeS - first + 366 * 86_400 : timeS - first;
     }
     return now;
   };

@@ -141,7 +141,7 @@ const benchFitSchema = z.object({
   n: z.number().int(),
   r2: z.number(),
   rms_error: z.number().describe('Root mean square of the residuals as a share of the mean of y.'),
-  at: z.array(z.object({ x: z.number(), measured: z.number(), fitted: z.number() })),
+  points: z.array(z.object({ x: z.number(), measured: z.number(), fitted: z.number() })),
 });
 
 /** A question of D6 and its answer in words with numbers. */

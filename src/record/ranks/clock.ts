@@ -166,9 +166,9 @@ async function fitted(
 
 /** Theil-Sen estimator: the median slope over all pairs of points. */
 function slopeOf(points: readonly { x: number; d: number }[]): number {
-  const slopes = points.flatMap((earlier, at) =>
+  const slopes = points.flatMap((earlier, index) =>
     points
-      .slice(at + 1)
+      .slice(index + 1)
       .flatMap((later) => (later.x > earlier.x ? [(later.d - earlier.d) / (later.x - earlier.x)] : [])),
   );
   return slopes.length === 0 ? 0 : median(slopes);

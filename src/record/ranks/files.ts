@@ -67,8 +67,10 @@ const isTimeline = (path: string): boolean => timelineName.test(path) || isNsysF
 
 /** The rank in a file's name, else in the name of the nearest folder: rank3, rank-0003, trace_rank_3, TP-3, procid3; null without one. */
 export function rankOfName(path: string): number | null {
-  for (let at = path; dirname(at) !== at; at = dirname(at)) {
-    const found = [...basename(at).matchAll(/(?:rank|procid|(?<![a-z])tp)[-_.=]?(\d{1,6})(?!\d)/gi)].at(-1);
+  for (let folder = path; dirname(folder) !== folder; folder = dirname(folder)) {
+    const found = [...basename(folder).matchAll(/(?:rank|procid|(?<![a-z])tp)[-_.=]?(\d{1,6})(?!\d)/gi)].at(
+      -1,
+    );
     if (found) return Number(found[1]);
   }
   return null;

@@ -54,7 +54,7 @@ export async function joinParts(
     clocks,
     worldSize,
     missing: missingRanks(worldSize ?? 0, (rank) =>
-      parts.some((part, at) => rank >= part.rank && rank < part.rank + counts[at]!),
+      parts.some((part, index) => rank >= part.rank && rank < part.rank + counts[index]!),
     ),
     zeroNs,
   };
@@ -68,9 +68,9 @@ function placeProcesses(ranked: readonly RankedPart[]): number[] {
   const counts = ranked.map(({ part }) => part.processes);
   if (counts.every((count) => count === 1)) return counts;
   let next = 0;
-  ranked.forEach((rankedPart, at) => {
+  ranked.forEach((rankedPart, index) => {
     Object.assign(rankedPart, { rank: next, source: 'order of files' });
-    next += counts[at]!;
+    next += counts[index]!;
   });
   return counts;
 }
@@ -78,9 +78,9 @@ function placeProcesses(ranked: readonly RankedPart[]): number[] {
 /** Each execution once: from the first rank's start to the last one's end, with the exit code of the first rank that failed. */
 function joinedExecutions(parts: readonly RankPart[], moved: readonly number[]): Execution[] {
   const joined = new Map<string, Execution>();
-  for (const [at, { session }] of parts.entries())
+  for (const [index, { session }] of parts.entries())
     for (const execution of session.manifest.executions) {
-      const by = (ns: number | null) => (ns === null ? null : ns + moved[at]!);
+      const by = (ns: number | null) => (ns === null ? null : ns + moved[index]!);
       const shifted = { ...execution, start_ns: by(execution.start_ns), end_ns: by(execution.end_ns) };
       const old = joined.get(execution.execution_id);
       joined.set(

@@ -70,24 +70,24 @@ export async function mergeParts(
     Math.ceil(maxCalls / mostEnds),
   );
   const windows = await windowsOf(workbench);
-  const moved = parts.map((part, at) => shiftOf(part) - clocks[at]!.offset_ns);
+  const moved = parts.map((part, index) => shiftOf(part) - clocks[index]!.offset_ns);
   // Lanes use all cores: several threads in each take 1.5x the time.
   await workbench.limit({ threads: 1 });
-  await inLanes(parts, availableParallelism(), async (part, at) => {
+  await inLanes(parts, availableParallelism(), async (part, index) => {
     const constants = { host: part.host, ...(executionId !== null && { execution_id: executionId }) };
-    await moveTables(workbench, part, { moved: moved[at]!, constants });
+    await moveTables(workbench, part, { moved: moved[index]!, constants });
     if (paired.has(part))
-      await keepCalls(workbench, part, { clock: clocks[at]!, shift: shiftOf(part), constants });
+      await keepCalls(workbench, part, { clock: clocks[index]!, shift: shiftOf(part), constants });
   });
   const captures: Capture[] = [];
-  for (const [at, part] of parts.entries()) {
+  for (const [index, part] of parts.entries()) {
     for (const artifact of part.session.manifest.artifacts) await addArtifact(files, part, artifact);
     for (const capture of part.session.manifest.captures)
       captures.push({
         ...capture,
         capture_id: captureOf(part, capture.capture_id),
         execution_id: executionId ?? capture.execution_id,
-        clock: { ...capture.clock, error_bound_ns: clocks[at]!.bound_ns },
+        clock: { ...capture.clock, error_bound_ns: clocks[index]!.bound_ns },
       });
   }
   return {

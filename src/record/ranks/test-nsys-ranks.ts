@@ -12,8 +12,8 @@ export async function writeNsysRanks(
   mkdirSync(path, { recursive: true });
   const names: string[] = [];
   const idOf = (name: string) => {
-    const at = names.indexOf(name);
-    return at === -1 ? names.push(name) - 1 : at;
+    const index = names.indexOf(name);
+    return index === -1 ? names.push(name) - 1 : index;
   };
   const kernels: unknown[][] = [];
   const calls: unknown[][] = [];
@@ -22,7 +22,7 @@ export async function writeNsysRanks(
     const globalPid = (1000 + rank) * 2 ** 24;
     const globalTid = globalPid + 1000 + rank;
     const launch = idOf('cudaLaunchKernel_v7000');
-    rankKernels.forEach(({ name, start, dur, stream }, at) => {
+    rankKernels.forEach(({ name, start, dur, stream }, index) => {
       const id = idOf(name);
       const short = idOf(name.replace(/^void |[<(].*$/g, ''));
       kernels.push([
@@ -31,7 +31,7 @@ export async function writeNsysRanks(
         rank % 8,
         1,
         stream,
-        at + 1,
+        index + 1,
         globalPid,
         id,
         short,
@@ -42,7 +42,7 @@ export async function writeNsysRanks(
         1,
         1,
       ]);
-      calls.push([launches[at], launches[at]! + 2000, 1, globalTid, at + 1, launch]);
+      calls.push([launches[index], launches[index]! + 2000, 1, globalTid, index + 1, launch]);
     });
     steps.forEach(({ start, end }, step) =>
       ranges.push([start, end, 59, `${stepName}_${step}`, globalTid, 0]),

@@ -97,8 +97,8 @@ function mulberry32(seed: number): () => number {
 export function playRanks(planted: PlantedRun): RankEvents[] {
   const whole: RankEvents[] = [];
   for (const step of playSteps(planted))
-    step.forEach((rankEvents, at) => {
-      const to = (whole[at] ??= { ...rankEvents, kernels: [], launches: [], steps: [] });
+    step.forEach((rankEvents, index) => {
+      const to = (whole[index] ??= { ...rankEvents, kernels: [], launches: [], steps: [] });
       to.kernels.push(...rankEvents.kernels);
       to.launches.push(...rankEvents.launches);
       to.steps.push(...rankEvents.steps);
@@ -148,8 +148,8 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
     sequences.set(call.group, sequence);
     const arrivals = members.map((rank) => free[rank]! + 800);
     const end = Math.max(...arrivals) + noisy(wire);
-    members.forEach((rank, at) => {
-      const start = arrivals[at]!;
+    members.forEach((rank, index) => {
+      const start = arrivals[index]!;
       const jittered = Math.round(end + endJitterNs * (random() - 0.5));
       const [sent, received] = bytes(rank);
       add(rank, {
@@ -170,17 +170,17 @@ export function* playSteps(planted: PlantedRun): Generator<RankEvents[]> {
   const transfer = (from: number, to: number, bytes: number) => {
     const starts = [Math.max(free[from]!, sent[from]!), free[to]!].map((ns) => ns + 800);
     const end = Math.max(...starts) + noisy(bytes / (busBytesPerS / 1e9) + latencyNs);
-    [from, to].forEach((rank, at) => {
+    [from, to].forEach((rank, index) => {
       const jittered = Math.round(end + endJitterNs * (random() - 0.5));
-      const call = { name: at === 0 ? 'send' : 'recv', group: 'pp', text: 'pp', ranks: all, sequence: 0 };
+      const call = { name: index === 0 ? 'send' : 'recv', group: 'pp', text: 'pp', ranks: all, sequence: 0 };
       add(rank, {
         name: 'ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)',
-        start: starts[at]!,
-        dur: jittered - starts[at]!,
-        stream: 20 + at,
-        call: { ...call, sent: bytes, received: bytes, peer: at === 0 ? to : from },
+        start: starts[index]!,
+        dur: jittered - starts[index]!,
+        stream: 20 + index,
+        call: { ...call, sent: bytes, received: bytes, peer: index === 0 ? to : from },
       });
-      if (at === 0) sent[rank] = jittered;
+      if (index === 0) sent[rank] = jittered;
       else free[rank] = jittered;
     });
   };
@@ -283,15 +283,15 @@ export function kinetoRows(
     dur: us(end - start),
     args: {},
   }));
-  kernels.forEach(({ name, start, dur, stream, call }, at) => {
-    const correlation = before.kernels + at + 1;
+  kernels.forEach(({ name, start, dur, stream, call }, index) => {
+    const correlation = before.kernels + index + 1;
     rows.push({
       ph: 'X',
       cat: 'cuda_runtime',
       name: 'cudaLaunchKernel',
       pid,
       tid: pid,
-      ts: us(launches[at]!),
+      ts: us(launches[index]!),
       dur: 2,
       args: { correlation },
     });
@@ -370,8 +370,8 @@ function inWindow(rankEvents: RankEvents, windows: NonNullable<PlantedRun['windo
   const steps =
     cut.without === 'first' ? rankEvents.steps.slice(cut.steps) : rankEvents.steps.slice(0, -cut.steps);
   const [from, to] = [steps[0]!.start, steps.at(-1)!.end];
-  const inside = rankEvents.launches.map((at) => at >= from && at < to);
-  const onlyInside = <T>(list: readonly T[]) => list.filter((_, at) => inside[at]);
+  const inside = rankEvents.launches.map((startNs) => startNs >= from && startNs < to);
+  const onlyInside = <T>(list: readonly T[]) => list.filter((_, index) => inside[index]);
   return {
     ...rankEvents,
     steps,

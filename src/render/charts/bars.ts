@@ -24,7 +24,7 @@ export function barsHeight({ kind, rows, series }: BarsChart): number {
 const rowTotals = ({ rows, series }: BarsChart): number[] =>
   rows.map((_, row) => series.reduce((sum, { values }) => sum + (values[row] ?? 0), 0));
 
-export function barsOption(chart: BarsChart, at: Place): EChartsOption {
+export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
   const { kind, unit, axis, rows, series } = chart;
   const whole = rowTotals(chart);
   const top = Math.max(0, ...whole);
@@ -36,11 +36,11 @@ export function barsOption(chart: BarsChart, at: Place): EChartsOption {
   const text = (value: number | null) =>
     value === null ? '' : kind === 'multiples' ? formatFactor(value) : formatPercent(value);
   const values = {
-    shares: { ...valueAxis(at, 'ratio', 1), min: 0, max: 1 },
-    stacked: valueAxis(at, unit, top),
+    shares: { ...valueAxis(frame, 'ratio', 1), min: 0, max: 1 },
+    stacked: valueAxis(frame, unit, top),
     multiples: {
-      ...valueAxis(at, '×', 1, {
-        text: isNarrow(at) ? 'times the first' : `times ${series[0]?.name ?? ''}`,
+      ...valueAxis(frame, '×', 1, {
+        text: isNarrow(frame) ? 'times the first' : `times ${series[0]?.name ?? ''}`,
         gap: 28,
       }),
       min: 0,
@@ -48,14 +48,14 @@ export function barsOption(chart: BarsChart, at: Place): EChartsOption {
   }[kind];
   const names =
     kind === 'stacked'
-      ? { type: 'category' as const, data: [...rows], ...axisStyle(at), ...axisName(axis ?? '', 24) }
-      : rowAxis(at, rows);
+      ? { type: 'category' as const, data: [...rows], ...axisStyle(frame), ...axisName(axis ?? '', 24) }
+      : rowAxis(frame, rows);
   return {
-    ...base(at),
+    ...base(frame),
     grid: grid(kind === 'multiples' ? { right: 52 } : {}),
     ...(kind === 'stacked' ? { xAxis: names, yAxis: values } : { xAxis: values, yAxis: names }),
     series: series.map(({ name, color: hue, values: numbers }) => {
-      const color = painted(hue, at.theme);
+      const color = painted(hue, frame.theme);
       return {
         type: 'bar' as const,
         name,
@@ -63,18 +63,18 @@ export function barsOption(chart: BarsChart, at: Place): EChartsOption {
         ...(kind === 'shares' ? { barWidth: 26 } : { barCategoryGap: '25%' }),
         data: rows.map((_, row) => {
           const value = shown(numbers[row], row);
-          const room = isNarrow(at) ? 0.14 : 0.06;
+          const room = isNarrow(frame) ? 0.14 : 0.06;
           return {
             value,
             itemStyle: {
               color,
-              borderColor: at.theme.surface,
+              borderColor: frame.theme.surface,
               borderWidth: kind === 'shares' && (value ?? 0) > 0.002 ? 1 : 0,
             },
             label: {
               show: kind === 'multiples' || (kind === 'shares' && (value ?? 0) > room),
               ...(kind === 'multiples'
-                ? { position: 'right' as const, color: at.theme.ink, fontSize: 11 }
+                ? { position: 'right' as const, color: frame.theme.ink, fontSize: 11 }
                 : { color: textOn(color) }),
               formatter: text(value),
             },

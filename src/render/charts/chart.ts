@@ -54,12 +54,12 @@ export function axisStyle({ theme }: Place) {
 }
 
 /** A value axis in `unit` up to `most` with its name in the middle; all ticks are in one unit. */
-export function valueAxis(at: Place, unit: string, most: number, name?: { text: string; gap: number }) {
+export function valueAxis(frame: Place, unit: string, most: number, name?: { text: string; gap: number }) {
   return {
     type: 'value' as const,
-    ...axisStyle(at),
+    ...axisStyle(frame),
     axisLabel: {
-      color: at.theme.muted,
+      color: frame.theme.muted,
       hideOverlap: true,
       formatter: (value: number) => formatTick(value, unit, most),
     },
@@ -68,17 +68,17 @@ export function valueAxis(at: Place, unit: string, most: number, name?: { text: 
 }
 
 /** Names of rows, first at the top; in a narrow box words take up to two lines, other names are cut. */
-export function rowAxis(at: Place, rows: readonly string[], { words = false } = {}) {
+export function rowAxis(frame: Place, rows: readonly string[], { words = false } = {}) {
   return {
     type: 'category' as const,
     inverse: true,
     data: [...rows],
-    ...axisStyle(at),
+    ...axisStyle(frame),
     axisTick: { show: false },
     axisLabel: {
-      color: at.theme.ink,
+      color: frame.theme.ink,
       interval: 0,
-      ...(isNarrow(at)
+      ...(isNarrow(frame)
         ? {
             width: 124,
             overflow: words ? ('break' as const) : ('truncate' as const),

@@ -252,10 +252,10 @@ describe('batch', () => {
     const { series } = draw(tpotChart(data));
     const spreads = data.variants[1]!.points.slice(0, 4).map(({ latency }) => latency.tpot_ms as BenchSpread);
     const eager = series.find(({ name }) => name === 'mode=eager')!;
-    expect(pairs(eager)).toEqual([...spreads.map(({ mean }, at) => [at, mean]), [4, '-']]);
+    expect(pairs(eager)).toEqual([...spreads.map(({ mean }, index) => [index, mean]), [4, '-']]);
     expect(series.filter(({ type }) => type === 'custom')[1]).toMatchObject({
       clip: true,
-      data: spreads.map(({ ci95 }, at) => [at, ...ci95!]),
+      data: spreads.map(({ ci95 }, index) => [index, ...ci95!]),
     });
     const text = eager.tooltip!.formatter({ dataIndex: 0 });
     expect(text).toContain('mode=eager, 1');

@@ -26,17 +26,17 @@ const everyNth = <T extends { axisLabel: object }>(axis: T, rows: number) => ({
 });
 
 /** Values over two sizes, with text in each cell. */
-export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): EChartsOption {
-  const { theme } = at;
+export function heatOption({ x, y, cells, slim }: HeatChart, frame: Place): EChartsOption {
+  const { theme } = frame;
   const axis = ({ name, values }: HeatChart['x'], gap: number) => ({
     type: 'category' as const,
     data: [...values],
-    ...axisStyle(at),
+    ...axisStyle(frame),
     splitLine: { show: false },
     ...axisName(name, gap),
   });
   return {
-    ...base(at),
+    ...base(frame),
     grid: grid({ left: 16 }),
     xAxis: axis(x, 28),
     yAxis: slim ? everyNth(axis(y, 44), y.values.length) : axis(y, 44),
@@ -69,7 +69,7 @@ export function heatOption({ x, y, cells, slim }: HeatChart, at: Place): ECharts
               type: 'text',
               style: {
                 text: cell.lines
-                  .slice(0, isNarrow(at) ? 1 : 2)
+                  .slice(0, isNarrow(frame) ? 1 : 2)
                   .map(plainText)
                   .join('\n'),
                 fill: cell.shade === null ? theme.muted : textOn(fill),

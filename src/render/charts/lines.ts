@@ -19,15 +19,15 @@ export function linesHeight(chart: LinesChart): number {
 }
 
 /** Lines over categories, a number or time, with intervals, limits, background areas and marks; from 0, so that heights can be compared. */
-export function linesOption(chart: LinesChart, at: Place): EChartsOption {
+export function linesOption(chart: LinesChart, frame: Place): EChartsOption {
   const { panels, x } = chart;
   const several = isPaneled(chart);
   const overTime = 'unit' in x && x.unit === 's';
   const all = panels.flatMap((panel, index) => panel.series.map((series) => ({ panel, series, index })));
   const axis = (index: number) => (several ? { gridIndex: index } : {});
   return {
-    ...base(at),
-    ...(overTime && { tooltip: timeTip(all, at) }),
+    ...base(frame),
+    ...(overTime && { tooltip: timeTip(all, frame) }),
     title: panels.flatMap(({ title }, index) =>
       title === undefined
         ? []
@@ -35,55 +35,55 @@ export function linesOption(chart: LinesChart, at: Place): EChartsOption {
             {
               left: 0,
               top: index * panelHeight,
-              ...titleOf(title, panels[index]!, at),
+              ...titleOf(title, panels[index]!, frame),
             },
           ],
     ),
     grid: several
       ? panels.map((_, index) => ({
           left: 68,
-          right: isNarrow(at) ? 12 : 104,
+          right: isNarrow(frame) ? 12 : 104,
           top: index * panelHeight + panelTop,
           height: panelHeight - panelTop - panelBottom,
         }))
       : grid({ top: 14 + markRoom(chart), right: 20, bottom: 8 }),
     xAxis: panels.map((panel, index) => ({
       ...axis(index),
-      ...xAxis(chart, panel, at, index === panels.length - 1),
+      ...xAxis(chart, panel, frame, index === panels.length - 1),
     })),
-    yAxis: panels.map((panel, index) => ({ ...axis(index), ...yAxis(chart, panel, at) })),
+    yAxis: panels.map((panel, index) => ({ ...axis(index), ...yAxis(chart, panel, frame) })),
     series: [
       ...all.map(({ panel, series, index }, nth) => ({
         ...(several ? { xAxisIndex: index, yAxisIndex: index } : {}),
-        ...lineSeries(chart, panel, series, at),
-        ...(all.findIndex((drawn) => drawn.index === index) === nth && backgroundMarks(chart, panel, at)),
+        ...lineSeries(chart, panel, series, frame),
+        ...(all.findIndex((drawn) => drawn.index === index) === nth && backgroundMarks(chart, panel, frame)),
       })),
       ...all.flatMap(({ series, index }) =>
-        intervals(series, at).map((interval) =>
+        intervals(series, frame).map((interval) =>
           several ? { ...interval, xAxisIndex: index, yAxisIndex: index } : interval,
         ),
       ),
-      ...pointMarks(chart, at),
+      ...pointMarks(chart, frame),
     ],
   };
 }
 
 /** The title of a panel; on a phone with the names of its lines, which have no room at their ends. */
-function titleOf(title: string, { series }: Panel, at: Place) {
-  const style = { fontSize: 12, fontWeight: 'normal' as const, color: at.theme.muted };
+function titleOf(title: string, { series }: Panel, frame: Place) {
+  const style = { fontSize: 12, fontWeight: 'normal' as const, color: frame.theme.muted };
   const lines = series.filter((line) => line.style !== 'pale' && line.style !== 'dots');
-  if (!isNarrow(at) || lines.length < 2) return { text: title, textStyle: style };
+  if (!isNarrow(frame) || lines.length < 2) return { text: title, textStyle: style };
   const names = lines.map(({ name }, index) => `{line${index}|━} ${name.replaceAll(/[{}|]/g, ' ')}`);
   return {
     text: [title, ...names].join('  '),
     textStyle: {
       ...style,
-      width: at.width,
+      width: frame.width,
       overflow: 'truncate' as const,
       rich: Object.fromEntries(
         lines.map(({ color }, index) => [
           `line${index}`,
-          { color: painted(color, at.theme), fontWeight: 'bold' as const },
+          { color: painted(color, frame.theme), fontWeight: 'bold' as const },
         ]),
       ),
     },
@@ -112,19 +112,23 @@ export function withIntervals(panel: Panel): number {
   return Math.max(top, Math.min(2 * top, largest(ends)));
 }
 
-function xAxis(chart: LinesChart, panel: Panel, at: Place, isLast: boolean) {
+function xAxis(chart: LinesChart, panel: Panel, frame: Place, isLast: boolean) {
   const { x } = chart;
   const name = isLast ? { text: x.name, gap: isPaneled(chart) ? 24 : 28 } : undefined;
   if ('categories' in x)
     return {
       type: 'category' as const,
       data: [...x.categories],
-      ...axisStyle(at),
-      axisLabel: { color: at.theme.muted, hideOverlap: true, ...(isNarrow(at) ? { fontSize: 11 } : {}) },
+      ...axisStyle(frame),
+      axisLabel: {
+        color: frame.theme.muted,
+        hideOverlap: true,
+        ...(isNarrow(frame) ? { fontSize: 11 } : {}),
+      },
       ...(name && axisName(name.text, name.gap)),
     };
   const [from, to] = extentOf([panel]);
-  const axis = valueAxis(at, x.unit, to - from, name);
+  const axis = valueAxis(frame, x.unit, to - from, name);
   if (x.unit !== 's') return { ...axis, min: 0, max: to };
   return {
     ...axis,
@@ -135,12 +139,12 @@ function xAxis(chart: LinesChart, panel: Panel, at: Place, isLast: boolean) {
   };
 }
 
-function yAxis(chart: LinesChart, panel: Panel, at: Place) {
+function yAxis(chart: LinesChart, panel: Panel, frame: Place) {
   const { x } = chart;
   const { unit, most, scaled } = panel;
   const top = most ?? withIntervals(panel);
   const steps = isPaneled(chart) ? 2 : 4;
-  const axis = { ...valueAxis(at, unit, top), splitNumber: isPaneled(chart) ? 3 : 4 };
+  const axis = { ...valueAxis(frame, unit, top), splitNumber: isPaneled(chart) ? 3 : 4 };
   if (scaled) {
     const ends = [
       ...valuesOf(panel),
@@ -173,16 +177,16 @@ function binarySteps(top: number, steps: number) {
   return { interval, max: Math.ceil(top / interval) * interval };
 }
 
-function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place): LineSeriesOption {
+function lineSeries(chart: LinesChart, panel: Panel, series: Series, frame: Place): LineSeriesOption {
   const { x } = chart;
   const { name, points, style, symbol, dash = 'solid' } = series;
-  const color = painted(series.color, at.theme);
+  const color = painted(series.color, frame.theme);
   const overTime = 'unit' in x && x.unit === 's';
   const alone = overTime && !isPaneled(chart) && panel.series.length === 1;
   const isStack = style === 'stack';
   const isDots = style === 'dots';
   const marked = symbol !== undefined && (isDots || points.length < 64) && style !== 'guide';
-  const hasEndLabels = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(at);
+  const hasEndLabels = isPaneled(chart) && overTime && style !== 'pale' && !isDots && !isNarrow(frame);
   return {
     type: 'line',
     name,
@@ -205,14 +209,14 @@ function lineSeries(chart: LinesChart, panel: Panel, series: Series, at: Place):
     ...(hasEndLabels && {
       endLabel: {
         show: true,
-        color: at.theme.muted,
+        color: frame.theme.muted,
         offset: [0, endLabelShifts(panel)[panel.series.indexOf(series)] ?? 0],
         formatter: () => (name.length > 15 ? `${name.slice(0, 14)}…` : name),
       },
     }),
     data: points.map(([place, y, more]) => ({
       value: [place, y ?? '-'],
-      ...(more?.outlier && { symbol: 'triangle', symbolSize: 12, itemStyle: { color: at.theme.ink } }),
+      ...(more?.outlier && { symbol: 'triangle', symbolSize: 12, itemStyle: { color: frame.theme.ink } }),
     })),
     tooltip: {
       formatter: (params) => {
@@ -242,9 +246,9 @@ function pointTip(
 }
 
 /** Tooltip with the values of every line of a panel at one time. */
-function timeTip(all: readonly { panel: Panel; series: Series }[], at: Place) {
+function timeTip(all: readonly { panel: Panel; series: Series }[], frame: Place) {
   return {
-    ...base(at).tooltip,
+    ...base(frame).tooltip,
     trigger: 'axis' as const,
     formatter: (params: unknown) => {
       const shown = params as { value: [number, number]; seriesIndex: number }[];

@@ -28,9 +28,9 @@ export function intervals({ points, color }: Series, { theme }: Place): SeriesOp
       encode: { x: 0, y: [1, 2] },
       data: known.map((point) => [...point]),
       renderItem: (params, api) => {
-        const [at, from, to] = known[params.dataIndex] ?? [0, 0, 0];
-        const [x = 0, low = 0] = api.coord([at, from]);
-        const [, high = 0] = api.coord([at, to]);
+        const [rowIndex, from, to] = known[params.dataIndex] ?? [0, 0, 0];
+        const [x = 0, low = 0] = api.coord([rowIndex, from]);
+        const [, high = 0] = api.coord([rowIndex, to]);
         const line = (x1: number, y1: number, x2: number, y2: number) => ({
           type: 'line' as const,
           shape: { x1, y1, x2, y2 },
@@ -55,9 +55,9 @@ export function markRoom({ marks = [], shades = [] }: LinesChart): number {
 export function backgroundMarks(
   { x, marks = [], shades = [], panels }: LinesChart,
   { bounds = [] }: Panel,
-  at: Place,
+  frame: Place,
 ): Partial<LineSeriesOption> {
-  const { theme } = at;
+  const { theme } = frame;
   const label = { color: theme.ink, fontSize: 11 };
   const last = 'categories' in x ? x.categories.length - 1 : Infinity;
   // Each name has its own rows, so that none hides another.
@@ -83,7 +83,7 @@ export function backgroundMarks(
     label: { ...label, position: 'insideStartTop' as const, formatter: name },
   }));
   const [from, to] = extentOf(panels);
-  const fits = (name: string, width: number) => name.length * 6 < (width / (to - from)) * (at.width - 90);
+  const fits = (name: string, width: number) => name.length * 6 < (width / (to - from)) * (frame.width - 90);
   const areas = [
     ...shades.map((shade, nth): [object, object] => [
       {
@@ -120,7 +120,7 @@ export function backgroundMarks(
 const nearAxis = 0.15;
 
 /** Named points on a line: names are above the highest point and points near the axis, below others, and inside at the edges. */
-export function pointMarks({ marks = [], panels }: LinesChart, at: Place): SeriesOption[] {
+export function pointMarks({ marks = [], panels }: LinesChart, frame: Place): SeriesOption[] {
   const markers = marks.flatMap(({ y, ...mark }) => (y === undefined ? [] : [{ ...mark, y }]));
   if (markers.length === 0) return [];
   const [from, to] = extentOf(panels);
@@ -139,8 +139,8 @@ export function pointMarks({ marks = [], panels }: LinesChart, at: Place): Serie
         return {
           value: [x, y],
           itemStyle: {
-            color: painted(color, at.theme),
-            borderColor: at.theme.surface,
+            color: painted(color, frame.theme),
+            borderColor: frame.theme.surface,
             borderWidth: 2,
             opacity: 1,
           },
@@ -148,11 +148,11 @@ export function pointMarks({ marks = [], panels }: LinesChart, at: Place): Serie
             show: true,
             position: index === highest || y < nearAxis * top ? ('top' as const) : ('bottom' as const),
             ...(align && { align, offset: [align === 'left' ? -6 : 8, 0] }),
-            color: at.theme.ink,
-            backgroundColor: at.theme.surface,
+            color: frame.theme.ink,
+            backgroundColor: frame.theme.surface,
             padding: [1, 3],
             borderRadius: 2,
-            formatter: isNarrow(at) ? name : `${name} ${formatQuantity(y, panels[0]!.unit)}`,
+            formatter: isNarrow(frame) ? name : `${name} ${formatQuantity(y, panels[0]!.unit)}`,
           },
         };
       }),

@@ -10,22 +10,22 @@ import { maxShapes, timelineHeight, timelineOption } from './timeline.js';
 import { waterfallHeight, waterfallOption } from './waterfall.js';
 
 /** Converts a chart of a view to ECharts options; the only place that does. */
-export function optionOf(chart: Chart, at: Place): EChartsOption {
+export function optionOf(chart: Chart, frame: Place): EChartsOption {
   switch (chart.form) {
     case 'lines':
-      return linesOption(chart, at);
+      return linesOption(chart, frame);
     case 'bars':
-      return barsOption(chart, at);
+      return barsOption(chart, frame);
     case 'waterfall':
-      return waterfallOption(chart, at);
+      return waterfallOption(chart, frame);
     case 'spread':
-      return spreadOption(chart, at);
+      return spreadOption(chart, frame);
     case 'heat':
-      return heatOption(chart, at);
+      return heatOption(chart, frame);
     case 'roofline':
-      return rooflineOption(chart, at);
+      return rooflineOption(chart, frame);
     case 'timeline':
-      return timelineOption(chart, at);
+      return timelineOption(chart, frame);
   }
 }
 

@@ -14,7 +14,7 @@ const decadeBelow = (value: number): number => 10 ** Math.floor(Math.log10(value
 const decadeAbove = (value: number): number => 10 ** Math.ceil(Math.log10(value));
 
 /** Achieved FLOP/s against arithmetic intensity, both logarithmic; the axis includes all ridge points. */
-export function rooflineOption(chart: RooflineChart, at: Place): EChartsOption {
+export function rooflineOption(chart: RooflineChart, frame: Place): EChartsOption {
   const { points, slopes, peaks } = chart;
   const ridges = slopes.flatMap((slope) => peaks.map((peak) => peak.flops_per_s / slope.bytes_per_s));
   const x = [
@@ -30,27 +30,27 @@ export function rooflineOption(chart: RooflineChart, at: Place): EChartsOption {
     type: 'log' as const,
     min,
     max,
-    ...axisStyle(at),
-    axisLabel: { color: at.theme.muted, formatter: text },
+    ...axisStyle(frame),
+    axisLabel: { color: frame.theme.muted, formatter: text },
   });
   return {
-    ...base(at),
+    ...base(frame),
     grid: grid({ top: 16 }),
     xAxis: {
       ...axis(extent.x, (value) => formatNumber(value, 1)),
       ...axisName('arithmetic intensity, FLOP per byte', 28),
     },
     yAxis: axis(extent.y, (value) => formatQuantity(value, 'FLOP/s', 1)),
-    series: [...roofSeries(at, chart, extent), pointSeries(at, points)],
+    series: [...roofSeries(frame, chart, extent), pointSeries(frame, points)],
   };
 }
 
 function roofSeries(
-  at: Place,
+  frame: Place,
   { slopes, peaks: unsorted, ridge }: RooflineChart,
   { x, y }: Extent,
 ): SeriesOption[] {
-  const { theme } = at;
+  const { theme } = frame;
   const peaks = unsorted.toSorted((a, b) => b.flops_per_s - a.flops_per_s);
   const top = peaks[0]?.flops_per_s ?? y[1];
   const fastest = Math.max(...slopes.map(({ bytes_per_s: rate }) => rate));
@@ -66,12 +66,12 @@ function roofSeries(
   };
   return [
     ...slopes.map(({ name, bytes_per_s: rate, detail = '' }, index): SeriesOption => {
-      const text = `${name} ${formatQuantity(rate, 'B/s')}${isNarrow(at) ? '' : plainText(detail)}`.trim();
+      const text = `${name} ${formatQuantity(rate, 'B/s')}${isNarrow(frame) ? '' : plainText(detail)}`.trim();
       // With two slopes, the label of the first is below its line, that of the second above.
       const side = slopes.length > 1 && index === 0 ? 'right' : 'left';
       const from = Math.max(x[0], y[0] / rate);
       // At the middle of the slope.
-      const middle = Math.sqrt(from * (top / rate)) / (isNarrow(at) ? 1.6 : 1);
+      const middle = Math.sqrt(from * (top / rate)) / (isNarrow(frame) ? 1.6 : 1);
       return {
         ...line,
         itemStyle,

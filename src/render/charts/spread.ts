@@ -8,18 +8,18 @@ import { base, grid, isNarrow, type Place, rowAxis, tipOf, valueAxis } from './c
 export const spreadHeight = ({ rows }: SpreadChart): number => 56 + 24 * rows.length;
 
 /** Each row relative to its median: the range as a line, the middle half as a box, every value as a dot. */
-export function spreadOption({ rows, unit }: SpreadChart, at: Place): EChartsOption {
-  const { theme } = at;
+export function spreadOption({ rows, unit }: SpreadChart, frame: Place): EChartsOption {
+  const { theme } = frame;
   const share = ({ median }: SpreadChart['rows'][number], value: number): number => value / median - 1;
   const dots = rows.flatMap((row, y) => row.dots.map((dot) => ({ ...dot, row, y })));
   const ends = rows.flatMap((row) => [share(row, row.min), share(row, row.max)]);
   const reach = Math.max(0.01, ...ends.map(Math.abs)) * 1.08;
-  const axis = valueAxis(at, 'ratio', reach, {
-    text: isNarrow(at) ? 'against the median' : "against the point's own median",
+  const axis = valueAxis(frame, 'ratio', reach, {
+    text: isNarrow(frame) ? 'against the median' : "against the point's own median",
     gap: 28,
   });
   return {
-    ...base(at),
+    ...base(frame),
     grid: grid({ right: 20 }),
     xAxis: {
       ...axis,
@@ -33,7 +33,7 @@ export function spreadOption({ rows, unit }: SpreadChart, at: Place): EChartsOpt
       },
     },
     yAxis: rowAxis(
-      at,
+      frame,
       rows.map(({ name }) => name),
     ),
     series: [

@@ -72,27 +72,27 @@ function series({ spans, kinds, lanes }: TimelineChart, { theme }: Place): Custo
 }
 
 /** Spans on lanes over time, with zoom. */
-export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
-  const narrow = isNarrow(at);
+export function timelineOption(chart: TimelineChart, frame: Place): EChartsOption {
+  const narrow = isNarrow(frame);
   const zoom = { filterMode: 'weakFilter' as const, minSpan: 0.01 };
   const longest = chart.lanes.reduce((most, { length }) => Math.max(most, length), 0);
   const left = Math.min(narrow ? 76 : 132, 24 + 8 * longest);
   const row = laneHeight(chart.lanes.length);
   // Several lanes may have the same name.
   const rows = rowAxis(
-    at,
+    frame,
     chart.lanes.map((label, index) => `${index}\u0000${label}`),
   );
   return {
-    ...base(at),
+    ...base(frame),
     grid: { left, right: 20, top: 8, bottom: 72 },
     xAxis: {
       type: 'value',
       min: 0,
       max: chart.dur_ns / 1e6,
-      ...axisStyle(at),
+      ...axisStyle(frame),
       axisLabel: {
-        color: at.theme.muted,
+        color: frame.theme.muted,
         hideOverlap: true,
         formatter: (value: number) => formatTick(value, 'ms', chart.dur_ns / 1e6),
         showMaxLabel: false,
@@ -119,10 +119,10 @@ export function timelineOption(chart: TimelineChart, at: Place): EChartsOption {
         bottom: 10,
         showDetail: false,
         brushSelect: false,
-        borderColor: at.theme.line,
-        textStyle: { color: at.theme.muted },
+        borderColor: frame.theme.line,
+        textStyle: { color: frame.theme.muted },
       },
     ],
-    series: [series(chart, at)],
+    series: [series(chart, frame)],
   };
 }

@@ -45,17 +45,17 @@ export const waterfallLink = (chart: WaterfallChart, index: number): string | un
 /** Row height for two lines of a label, so that two sides of twelve bars and the difference fit on the first screen of a comparison. */
 export const waterfallHeight = (chart: WaterfallChart): number => 16 + 26 * placedBars(chart).length;
 
-export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption {
+export function waterfallOption(chart: WaterfallChart, frame: Place): EChartsOption {
   const rows = placedBars(chart);
   const { total } = chart;
   const longest = chart.longest ?? Math.max(...rows.map(({ from, value }) => from + Math.abs(value)), 0);
   return {
-    ...base(at),
-    grid: grid({ right: isNarrow(at) && !chart.signed ? 62 : 72 }),
+    ...base(frame),
+    grid: grid({ right: isNarrow(frame) && !chart.signed ? 62 : 72 }),
     // No rounded maximum: the longest bar takes the whole width, and its label the margin.
     xAxis: { type: 'value', min: 0, max: longest, show: false },
     yAxis: rowAxis(
-      at,
+      frame,
       rows.map(({ name }) => name),
       { words: true },
     ),
@@ -82,13 +82,13 @@ export function waterfallOption(chart: WaterfallChart, at: Place): EChartsOption
           ].filter(Boolean),
         ]),
         data: rows.map(({ value, text, color: hue, light, link }) => {
-          const color = painted(hue, at.theme);
+          const color = painted(hue, frame.theme);
           return {
             value: Math.abs(value),
             cursor: link === undefined ? 'default' : 'pointer',
             itemStyle: light ? { color, opacity: 0.55, borderColor: color, borderWidth: 1 } : { color },
             // The text does not inherit the bar's opacity.
-            label: { show: true, position: 'right', opacity: 1, color: at.theme.ink, formatter: text },
+            label: { show: true, position: 'right', opacity: 1, color: frame.theme.ink, formatter: text },
           };
         }),
       },

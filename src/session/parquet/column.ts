@@ -46,32 +46,34 @@ export function numbersChunk(
   const stats = survey(values, count);
   const { present } = stats;
   const dense = present === count ? values : without(values, count, present, compact);
-  let at = definitionLevels(out, values, count, present);
-  if (present === 0) return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present });
+  let offset = definitionLevels(out, values, count, present);
+  if (present === 0)
+    return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
   if (type === 'BOOLEAN' || type === 'DOUBLE') {
-    at = plain(out, at, dense, present, type);
-    return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present });
+    offset = plain(out, offset, dense, present, type);
+    return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
   }
   const distinct = fewDistinct(dense, present, codes);
   if (distinct) {
-    at = codesInto(out, at, { table: identity, codes }, present, distinct.length);
+    offset = codesInto(out, offset, { table: identity, codes }, present, distinct.length);
     const dictionary = dictionaryPage(numbersPlain(distinct, type), distinct.length);
-    return chunkOf(type, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], stats);
+    return chunkOf(type, count, [dictionary, dataPage(out, offset, count, encodings.dictionary)], stats);
   }
-  at = deltaPacked(out, at, dense, present);
-  return chunkOf(type, count, [dataPage(out, at, count, encodings.delta)], stats);
+  offset = deltaPacked(out, offset, dense, present);
+  return chunkOf(type, count, [dataPage(out, offset, count, encodings.delta)], stats);
 }
 
 /** One value, or null, in every row. */
 export function constantChunk({ type, texts }: ColumnSpec, value: number | null, count: number): ColumnChunk {
   const out = createOutput(256);
   const present = value === null ? 0 : count;
-  let at = levelRun(out, count, present > 0 ? 1 : 0);
-  if (value === null) return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present });
-  out.bytes[at++] = 0;
-  at = repeated(out, at, 0, count, 0);
+  let offset = levelRun(out, count, present > 0 ? 1 : 0);
+  if (value === null)
+    return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present });
+  out.bytes[offset++] = 0;
+  offset = repeated(out, offset, 0, count, 0);
   const entry = type === 'VARCHAR' ? textsPlain([Buffer.from(texts[value]!)]) : numbersPlain([value], type);
-  const pages = [dictionaryPage(entry, 1), dataPage(out, at, count, encodings.dictionary)];
+  const pages = [dictionaryPage(entry, 1), dataPage(out, offset, count, encodings.dictionary)];
   return chunkOf(type, count, pages, {
     present,
     ...(type === 'VARCHAR' ? { text: Buffer.from(texts[value]!) } : { min: value, max: value }),
@@ -124,10 +126,10 @@ function survey(values: Float64Array, count: number): Required<Omit<ColumnStats,
 }
 
 function without(values: Float64Array, count: number, present: number, into: Float64Array): Float64Array {
-  let at = 0;
-  for (let i = 0; i < count && at < present; i++) {
+  let offset = 0;
+  for (let i = 0; i < count && offset < present; i++) {
     const value = values[i]!;
-    if (value === value) into[at++] = value;
+    if (value === value) into[offset++] = value;
   }
   return into;
 }

@@ -64,27 +64,27 @@ export function lookedUpChunk(
   }
   const distinct = [...codeOf.keys()];
   if (distinct.length === 0) {
-    const at = levelRun(out, count, 0);
-    return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present: 0 });
+    const offset = levelRun(out, count, 0);
+    return chunkOf(type, count, [dataPage(out, offset, count, encodings.plain)], { present: 0 });
   }
   let present = count;
   let codes = indexes;
-  let at: number;
+  let start: number;
   if (used.some((index) => isValue[index + 1] === 0)) {
-    at = levels(out, { table: isValue, codes: indexes }, count);
+    start = levels(out, { table: isValue, codes: indexes }, count);
     present = 0;
     for (let i = 0; i < count; i++) {
       const index = indexes[i]!;
       if (isValue[index + 1] === 1) compact[present++] = index;
     }
     codes = compact;
-  } else at = levelRun(out, count, 1);
-  at = codesInto(out, at, { table, codes }, present, distinct.length);
+  } else start = levelRun(out, count, 1);
+  start = codesInto(out, start, { table, codes }, present, distinct.length);
   const body =
     type === 'VARCHAR'
       ? textsPlain(distinct.map((code) => Buffer.from(texts[code]!)))
       : numbersPlain(distinct, type);
-  const pages = [dictionaryPage(body, distinct.length), dataPage(out, at, count, encodings.dictionary)];
+  const pages = [dictionaryPage(body, distinct.length), dataPage(out, start, count, encodings.dictionary)];
   return chunkOf(type, count, pages, { present, ...(type !== 'VARCHAR' && boundsOf(distinct)) });
 }
 

@@ -20,11 +20,11 @@ export const outputSize = (rows: number): number => rows * 9 + 4096;
 const blockValues = 128;
 
 /** DELTA_BINARY_PACKED: slowly changing values take only as many bits as their differences. */
-export function deltaPacked(out: Output, at: number, values: Float64Array, count: number): number {
-  at = varint(out, at, blockValues);
-  at = varint(out, at, 1);
-  at = varint(out, at, count);
-  at = signedVarint(out, at, values[0]!);
+export function deltaPacked(out: Output, offset: number, values: Float64Array, count: number): number {
+  offset = varint(out, offset, blockValues);
+  offset = varint(out, offset, 1);
+  offset = varint(out, offset, count);
+  offset = signedVarint(out, offset, values[0]!);
   for (let from = 1; from < count; from += blockValues) {
     const to = Math.min(from + blockValues, count);
     let min = Number.POSITIVE_INFINITY;
@@ -39,23 +39,23 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
       }
     }
     const width = bitWidth(max - min);
-    at = signedVarint(out, at, min);
-    out.bytes[at++] = width;
+    offset = signedVarint(out, offset, min);
+    out.bytes[offset++] = width;
     if (width === 0) continue;
-    const full = at + (blockValues * width) / 8;
-    if (width <= 32) at = differences(out, at, values, from, to, min, width);
-    else at = wideDifferences(out, at, values, from, to, min, width);
+    const full = offset + (blockValues * width) / 8;
+    if (width <= 32) offset = differences(out, offset, values, from, to, min, width);
+    else offset = wideDifferences(out, offset, values, from, to, min, width);
     // Pads the last block.
-    out.bytes.fill(0, at, full);
-    at = full;
+    out.bytes.fill(0, offset, full);
+    offset = full;
   }
-  return at;
+  return offset;
 }
 
 /** Writes differences minus `min`, `width` bits each (at most 32), lowest bit first. */
 function differences(
   { bytes, view }: Output,
-  at: number,
+  offset: number,
   values: Float64Array,
   from: number,
   to: number,
@@ -75,8 +75,8 @@ function differences(
       word |= pair << used;
       used += both;
       if (used >= 32) {
-        view.setInt32(at, word, true);
-        at += 4;
+        view.setInt32(offset, word, true);
+        offset += 4;
         used -= 32;
         word = used > 0 ? pair >>> (both - used) : 0;
       }
@@ -88,19 +88,19 @@ function differences(
     word |= value << used;
     used += width;
     if (used >= 32) {
-      view.setInt32(at, word, true);
-      at += 4;
+      view.setInt32(offset, word, true);
+      offset += 4;
       used -= 32;
       word = used > 0 ? value >>> (width - used) : 0;
     }
   }
-  for (; used > 0; used -= 8, word >>>= 8) bytes[at++] = word & 255;
-  return at;
+  for (; used > 0; used -= 8, word >>>= 8) bytes[offset++] = word & 255;
+  return offset;
 }
 
 function wideDifferences(
   out: Output,
-  at: number,
+  offset: number,
   values: Float64Array,
   from: number,
   to: number,
@@ -113,12 +113,12 @@ function wideDifferences(
     rest |= BigInt(values[i]! - values[i - 1]! - min) << BigInt(used);
     used += width;
     for (; used >= 8; used -= 8) {
-      out.bytes[at++] = Number(rest & 255n);
+      out.bytes[offset++] = Number(rest & 255n);
       rest >>= 8n;
     }
   }
-  if (used > 0) out.bytes[at++] = Number(rest & 255n);
-  return at;
+  if (used > 0) out.bytes[offset++] = Number(rest & 255n);
+  return offset;
 }
 
 /** Bits needed for values 0 to `value`. */
@@ -127,10 +127,10 @@ export function bitWidth(value: number): number {
 }
 
 /** A run in the RLE/bit-packing hybrid: `count` times the same value. */
-export function repeated(out: Output, at: number, value: number, count: number, width: number): number {
-  at = varint(out, at, count * 2);
-  for (let bits = 0; bits < width; bits += 8) out.bytes[at++] = (value >>> bits) & 255;
-  return at;
+export function repeated(out: Output, offset: number, value: number, count: number, width: number): number {
+  offset = varint(out, offset, count * 2);
+  for (let bits = 0; bits < width; bits += 8) out.bytes[offset++] = (value >>> bits) & 255;
+  return offset;
 }
 
 /** Codes of rows with a lookup table: `codes` start at −1; the value of a code is `table[code + 1]`. */
@@ -145,15 +145,15 @@ export interface LookedUpCodes {
  */
 export function packedRun(
   out: Output,
-  at: number,
+  offset: number,
   { table, codes }: LookedUpCodes,
   count: number,
   width: number,
 ): number {
   const { bytes, view } = out;
   const groups = Math.ceil(count / 8);
-  at = varint(out, at, groups * 2 + 1);
-  const full = at + groups * width;
+  offset = varint(out, offset, groups * 2 + 1);
+  const full = offset + groups * width;
   let word = 0;
   let used = 0;
   for (let i = 0; i < count; i++) {
@@ -161,31 +161,31 @@ export function packedRun(
     word |= value << used;
     used += width;
     if (used >= 32) {
-      view.setInt32(at, word, true);
-      at += 4;
+      view.setInt32(offset, word, true);
+      offset += 4;
       used -= 32;
       word = used > 0 ? value >>> (width - used) : 0;
     }
   }
-  for (; at < full; word >>>= 8) bytes[at++] = word & 255;
+  for (; offset < full; word >>>= 8) bytes[offset++] = word & 255;
   return full;
 }
 
-function varint(out: Output, at: number, value: number): number {
+function varint(out: Output, offset: number, value: number): number {
   let rest = value;
   while (rest > 127) {
-    out.bytes[at++] = (rest % 128) | 128;
+    out.bytes[offset++] = (rest % 128) | 128;
     rest = Math.floor(rest / 128);
   }
-  out.bytes[at++] = rest;
-  return at;
+  out.bytes[offset++] = rest;
+  return offset;
 }
 
 /** Zigzag encoding: small numbers of either sign are short. */
-function signedVarint(out: Output, at: number, value: number): number {
-  if (Math.abs(value) < 2 ** 52) return varint(out, at, value < 0 ? -2 * value - 1 : 2 * value);
+function signedVarint(out: Output, offset: number, value: number): number {
+  if (Math.abs(value) < 2 ** 52) return varint(out, offset, value < 0 ? -2 * value - 1 : 2 * value);
   let rest = value < 0 ? -2n * BigInt(value) - 1n : 2n * BigInt(value);
-  for (; rest > 127n; rest >>= 7n) out.bytes[at++] = Number(rest & 127n) | 128;
-  out.bytes[at++] = Number(rest);
-  return at;
+  for (; rest > 127n; rest >>= 7n) out.bytes[offset++] = Number(rest & 127n) | 128;
+  out.bytes[offset++] = Number(rest);
+  return offset;
 }

@@ -157,9 +157,9 @@ async function writtenAndRead(rows: number, write: Write): Promise<void> {
   expect(got.length).toBe(rows);
   const differences: unknown[] = [];
   got.forEach((row, r) => {
-    columns.forEach(({ name, type, constant, from = name, values: at }, c) => {
+    columns.forEach(({ name, type, constant, from = name, values: source }, c) => {
       const written = constant === undefined ? values[from]![r]! : (constant ?? Number.NaN);
-      const number = at ? (at[written] ?? Number.NaN) : written;
+      const number = source ? (source[written] ?? Number.NaN) : written;
       let expected: unknown = type === 'BIGINT' && !Number.isNaN(number) ? BigInt(number) : number;
       if (Number.isNaN(number)) expected = null;
       else if (type === 'VARCHAR') expected = name === 'host' ? 'local' : texts[number];

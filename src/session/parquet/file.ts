@@ -36,11 +36,11 @@ export function createParquet(path: string, columns: readonly ColumnName[]): Par
     writeGroup({ rows, chunks }) {
       const start = bytes;
       const written = chunks.map((chunk, index) => {
-        const at = bytes;
+        const offset = bytes;
         for (const page of chunk.pages) write(page);
         return struct([
-          [2, i64(at)],
-          [3, struct(columnMetadata(columns[index]!.name, chunk, at))],
+          [2, i64(offset)],
+          [3, struct(columnMetadata(columns[index]!.name, chunk, offset))],
         ]);
       });
       groups.push([

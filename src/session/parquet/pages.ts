@@ -34,11 +34,11 @@ export function chunkOf(
   return { type, count, pages, stats };
 }
 
-/** ColumnMetaData of a column. @param at position of its first page in the file */
+/** ColumnMetaData of a column. @param offset position of its first page in the file */
 export function columnMetadata(
   name: string,
   { type, count, pages, stats: { present, min, max, text } }: ColumnChunk,
-  at: number,
+  offset: number,
 ): ThriftStruct {
   const bytes = pages.reduce((sum, { length }) => sum + length, 0);
   const bound = (number: number | undefined) =>
@@ -51,7 +51,7 @@ export function columnMetadata(
           [5, binary(high)],
           [6, binary(low)],
         ];
-  const [dictionary, values] = pages.length > 1 ? [at, at + pages[0]!.length] : [null, at];
+  const [dictionary, values] = pages.length > 1 ? [offset, offset + pages[0]!.length] : [null, offset];
   const used = [encodings.rle, encodings.plain, dictionary === null ? encodings.delta : encodings.dictionary];
   return [
     [1, i32(physicalTypes[type])],
@@ -85,14 +85,14 @@ function lengthBefore(out: Output, end: number): number {
 /** Dictionary codes of a dictionary with `distinct` entries. */
 export function codesInto(
   out: Output,
-  at: number,
+  offset: number,
   codes: LookedUpCodes,
   count: number,
   distinct: number,
 ): number {
   const width = bitWidth(distinct - 1);
-  out.bytes[at++] = width;
-  return width === 0 ? repeated(out, at, 0, count, 0) : packedRun(out, at, codes, count, width);
+  out.bytes[offset++] = width;
+  return width === 0 ? repeated(out, offset, 0, count, 0) : packedRun(out, offset, codes, count, width);
 }
 
 export function dataPage(out: Output, size: number, count: number, encoding: number): Uint8Array {
@@ -129,7 +129,7 @@ export function numbersPlain(values: readonly number[], type: ColumnType): Uint8
 
 export function plain(
   out: Output,
-  at: number,
+  offset: number,
   values: ArrayLike<number>,
   count: number,
   type: ColumnType,
@@ -138,27 +138,27 @@ export function plain(
     const bits = new Float64Array(count + 8);
     for (let i = 0; i < count; i++) bits[i] = values[i]!;
     for (let i = 0; i < count; i += 8)
-      out.bytes[at++] = bits.subarray(i, i + 8).reduce((byte, bit, place) => byte | (bit << place), 0);
-    return at;
+      out.bytes[offset++] = bits.subarray(i, i + 8).reduce((byte, bit, place) => byte | (bit << place), 0);
+    return offset;
   }
   for (let i = 0; i < count; i++) {
-    if (type === 'INTEGER') out.view.setInt32(at, values[i]!, true);
-    else if (type === 'DOUBLE') out.view.setFloat64(at, values[i]!, true);
-    else out.view.setBigInt64(at, BigInt(values[i]!), true);
-    at += type === 'INTEGER' ? 4 : 8;
+    if (type === 'INTEGER') out.view.setInt32(offset, values[i]!, true);
+    else if (type === 'DOUBLE') out.view.setFloat64(offset, values[i]!, true);
+    else out.view.setBigInt64(offset, BigInt(values[i]!), true);
+    offset += type === 'INTEGER' ? 4 : 8;
   }
-  return at;
+  return offset;
 }
 
 /** PLAIN encoding of a text dictionary: each text after its length in 4 bytes. */
 export function textsPlain(texts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(texts.reduce((sum, text) => sum + 4 + text.length, 0));
   const view = new DataView(bytes.buffer);
-  let at = 0;
+  let offset = 0;
   for (const text of texts) {
-    view.setUint32(at, text.length, true);
-    bytes.set(text, at + 4);
-    at += 4 + text.length;
+    view.setUint32(offset, text.length, true);
+    bytes.set(text, offset + 4);
+    offset += 4 + text.length;
   }
   return bytes;
 }

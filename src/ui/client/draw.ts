@@ -135,9 +135,9 @@ function drawRecord(
           laneHeight - 2,
         );
       } else {
-        const at = Math.floor(start);
-        if (at !== column) flush();
-        column = at;
+        const firstPixel = Math.floor(start);
+        if (firstPixel !== column) flush();
+        column = firstPixel;
         shares[kind]! += width;
       }
       // Once per event: in the tile where the event starts, or in the leftmost visible one.
@@ -194,7 +194,7 @@ function isDark(color: string): boolean {
   const known = darkness.get(color);
   if (known !== undefined) return known;
   const parts = color.startsWith('#')
-    ? [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16))
+    ? [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16))
     : (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
   const [red = 0, green = 0, blue = 0] = parts.map((channel) => (channel / 255) ** 2.2);
   const dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3;
@@ -320,14 +320,14 @@ function fitting(canvas: CanvasRenderingContext2D, text: string, width: number):
 export function hit(scene: Scene, x: number, y: number): EventPlace | null {
   const row = scene.layout.lanes.find(({ top }) => y >= top && y < top + laneHeight);
   if (!row) return null;
-  const at = nsAt(scene, x);
+  const ns = nsAt(scene, x);
   const slack = (1.5 * scene.range.width) / scene.width;
-  for (const { tile } of scene.tiles.covering(at - slack, at + slack, levelOf(scene))) {
+  for (const { tile } of scene.tiles.covering(ns - slack, ns + slack, levelOf(scene))) {
     let best: { index: number; away: number } | null = null;
     for (const record of tile.lanes.get(row.lane) ?? []) {
       if (record.kind !== 'events') continue;
       for (let i = 0; i < record.start.length; i++) {
-        const away = Math.max(tile.start + record.start[i]! - at, at - tile.start - record.end[i]!, 0);
+        const away = Math.max(tile.start + record.start[i]! - ns, ns - tile.start - record.end[i]!, 0);
         if (away <= slack && (best === null || away < best.away)) best = { index: record.first + i, away };
       }
     }

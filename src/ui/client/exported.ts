@@ -47,7 +47,7 @@ async function embeddedSource(section: HTMLElement): Promise<TimelineSource> {
     selection: (start, end) => inside(start, end, () => selection(timeline, classIds, start, end)),
     selected: (request) =>
       inside(request.start, request.end, () => selectedEvents(timeline, classIds, request)),
-    find: (text, at) => Promise.resolve(search(timeline, text, at)),
+    find: (text, fromNs) => Promise.resolve(search(timeline, text, fromNs)),
     address: {
       read: () =>
         new URLSearchParams(location.hash.startsWith(place) ? location.hash.slice(place.length) : ''),

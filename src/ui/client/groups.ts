@@ -17,8 +17,8 @@ interface Grouped {
 export function groupKeys({ box, scene, toggle, redraw, report }: Grouped): void {
   const choose = (step: number): void => {
     const { heads } = scene.layout;
-    const at = heads.findIndex(({ key }) => key === scene.head);
-    const chosen = heads[at === -1 ? (step > 0 ? 0 : heads.length - 1) : at + step];
+    const index = heads.findIndex(({ key }) => key === scene.head);
+    const chosen = heads[index === -1 ? (step > 0 ? 0 : heads.length - 1) : index + step];
     if (chosen) scene.head = chosen.key;
     show();
   };

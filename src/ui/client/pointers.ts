@@ -22,7 +22,7 @@ interface Drag {
   x: number;
   start: number;
   end: number;
-  at: number;
+  ns: number;
   selects: boolean;
   moved: boolean;
 }
@@ -44,7 +44,7 @@ export function pointers(pointed: Pointed): () => void {
       x: pointer.offsetX,
       start: range.start,
       end: range.end,
-      at: nsAt(scene, pointer.offsetX),
+      ns: nsAt(scene, pointer.offsetX),
       selects: pointer.shiftKey || measuring,
       moved: false,
     };
@@ -55,10 +55,10 @@ export function pointers(pointed: Pointed): () => void {
     drag.moved ||= Math.abs(pointer.offsetX - drag.x) > 3;
     if (!drag.moved) return;
     if (drag.selects) {
-      const at = nsAt(scene, Math.max(scene.gutter, Math.min(scene.width, pointer.offsetX)));
+      const ns = nsAt(scene, Math.max(scene.gutter, Math.min(scene.width, pointer.offsetX)));
       scene.selected = {
-        start: Math.max(0, Math.min(drag.at, at)),
-        end: Math.min(range.span, Math.max(drag.at, at)),
+        start: Math.max(0, Math.min(drag.ns, ns)),
+        end: Math.min(range.span, Math.max(drag.ns, ns)),
       };
       redraw();
     } else {

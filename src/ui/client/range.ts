@@ -17,11 +17,11 @@ export class Range {
     this.end = this.start + width;
   }
 
-  /** Zooms by a factor around a fixed point. @param at position of the point, 0 to 1 of the width */
-  zoom(factor: number, at: number): void {
-    const fixed = this.start + at * this.width;
+  /** Zooms by a factor around a fixed point. @param centerNs position of the point, 0 to 1 of the width */
+  zoom(factor: number, centerNs: number): void {
+    const fixed = this.start + centerNs * this.width;
     const width = Math.min(this.span, Math.max(minHeight, this.width * factor));
-    const start = Math.min(Math.max(0, fixed - at * width), this.span - width);
+    const start = Math.min(Math.max(0, fixed - centerNs * width), this.span - width);
     this.start = start;
     this.end = start + width;
   }

@@ -172,8 +172,8 @@ export class SelectionPanel {
     table.querySelector('table')!.className = 'stacks';
     const heads = table.querySelectorAll('th');
     for (const row of table.querySelectorAll('tbody tr'))
-      for (const [at, cell] of [...row.children].entries())
-        cell.setAttribute('data-head', heads[at]!.textContent ?? '');
+      for (const [index, cell] of [...row.children].entries())
+        cell.setAttribute('data-head', heads[index]!.textContent ?? '');
     heads[listed.sort === 'start' ? 1 : 3]!.setAttribute(
       'aria-sort',
       listed.sort === 'start' ? 'ascending' : 'descending',
@@ -219,8 +219,10 @@ const tr = (name: Node | string, numbers: readonly string[], after?: string): HT
 
 function tableOf(caption: string, heads: readonly (Node | string)[], body: HTMLElement): HTMLElement {
   const head = element('tr');
-  for (const [at, text] of heads.entries())
-    head.append(element('th', { scope: 'col', ...(at > 0 && at < 4 ? { class: 'number' } : {}) }, text));
+  for (const [index, text] of heads.entries())
+    head.append(
+      element('th', { scope: 'col', ...(index > 0 && index < 4 ? { class: 'number' } : {}) }, text),
+    );
   return element(
     'div',
     { class: 'scroll' },

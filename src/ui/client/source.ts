@@ -24,7 +24,7 @@ export interface TimelineSource {
   selection(start: number, end: number): Promise<Selection>;
   /** One page of the single events of a selection. */
   selected(request: EventsRequest): Promise<SelectedEvents>;
-  find(text: string, at: number): Promise<SearchResult>;
+  find(text: string, fromNs: number): Promise<SearchResult>;
   /** The state of the page, stored in its URL. */
   address: {
     read(): URLSearchParams;
@@ -53,7 +53,7 @@ export function servedSource(api: string, execution: string): TimelineSource {
     selection: (start, end) => json(path('selection', { start, end })),
     selected: ({ name, ...request }) =>
       json(path('selected', { ...request, ...(name === null ? {} : { name }) })),
-    find: (q, at) => json(path('search', { q, at })),
+    find: (q, fromNs) => json(path('search', { q, at: fromNs })),
     address: {
       read: () => new URLSearchParams(location.search),
       // Links to another state load the page again.

@@ -249,8 +249,8 @@ async function start(source: TimelineSource): Promise<void> {
 
   const search = byId<HTMLInputElement>('search');
   const find = async (direction: 'next' | 'previous'): Promise<void> => {
-    const at = scene.event ? scene.event.start : range.start;
-    const found = await source.find(search.value, at);
+    const fromNs = scene.event ? scene.event.start : range.start;
+    const found = await source.find(search.value, fromNs);
     byId('found').textContent = `${found.count} found`;
     const match = found[direction];
     if (match) await select(match.lane, match.index, true);

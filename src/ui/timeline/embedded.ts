@@ -59,18 +59,18 @@ class Writer {
 class Reader {
   constructor(
     private readonly bytes: Uint8Array,
-    private at: number,
+    private offset: number,
   ) {}
   number(): number {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      const byte = this.bytes[this.at++]!;
+      const byte = this.bytes[this.offset++]!;
       value += (byte % 128) * scale;
       if (byte < 128) return value;
     }
   }
   byte(): number {
-    return this.bytes[this.at++]!;
+    return this.bytes[this.offset++]!;
   }
 }
 
@@ -160,11 +160,11 @@ export function decodeTimeline(all: Uint8Array): EmbeddedTimeline {
     const column = (): number[] => Array.from({ length: events }, () => body.number());
     const [gaps, durations, classes, names] = [column(), column(), column(), column()];
     const lane = new Lane();
-    let at = zero;
+    let time = zero;
     for (let i = 0; i < events; i++) {
-      const start = at + gaps[i]!;
-      at = start + durations[i]!;
-      lane.push(start, at, classes[i]!, names[i]!);
+      const start = time + gaps[i]!;
+      time = start + durations[i]!;
+      lane.push(start, time, classes[i]!, names[i]!);
     }
     lane.windows = windows;
     if (coarse)

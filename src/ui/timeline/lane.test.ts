@@ -7,7 +7,7 @@ function laneOf(...events: readonly [start: number, end: number, kind?: number, 
   for (const [start, end, kind = 0, name = 0] of events) lane.push(start, end, kind, name);
   return lane;
 }
-const at = { number: 3, zero: 1000, tile: 0, level: 0, most: 256 };
+const base = { number: 3, zero: 1000, tile: 0, level: 0, most: 256 };
 
 describe('building lanes', () => {
   test('nested ranges go into lower lanes, in any order of input', () => {
@@ -41,7 +41,7 @@ describe('building lanes', () => {
 
 describe('tiles', () => {
   test('few events are sent as they are, cut at the edges of the tile', () => {
-    const [record] = recordsOf(laneOf([900, 1010, 2, 7], [1020, 9000, 1, 5]), at);
+    const [record] = recordsOf(laneOf([900, 1010, 2, 7], [1020, 9000, 1, 5]), base);
     expect(record).toEqual({
       lane: 3,
       kind: 'events',
@@ -51,7 +51,7 @@ describe('tiles', () => {
       class: Uint8Array.of(2, 1),
       name: Uint32Array.of(7, 5),
     });
-    expect(recordsOf(laneOf([0, 1000]), at)).toEqual([]);
+    expect(recordsOf(laneOf([0, 1000]), base)).toEqual([]);
   });
 
   test('many events become shares of each bin by class, counted by hand', () => {
@@ -64,7 +64,7 @@ describe('tiles', () => {
           [1002 + 4 * bin, 1002.5 + 4 * bin, 2],
         ] as [number, number, number][],
     ).flat();
-    const [record] = recordsOf(laneOf(...events), { ...at, level: 2 }) as [SharesRecord];
+    const [record] = recordsOf(laneOf(...events), { ...base, level: 2 }) as [SharesRecord];
     expect(record.classes.map(({ class: kind }) => kind)).toEqual([1, 2]);
     for (const { class: kind, shares } of record.classes) {
       expect(shares[0]).toBeCloseTo(kind === 1 ? 0.25 : 0.125, 6);
@@ -74,9 +74,9 @@ describe('tiles', () => {
 
   test('a long event fills each bin by the part that lies in it', () => {
     const many = Array.from({ length: 300 }, (_, i) => [3000 + i, 3000.5 + i] as [number, number]);
-    const [record] = recordsOf(laneOf([1001, 1006], ...many), { ...at, level: 3 }) as [SharesRecord];
+    const [record] = recordsOf(laneOf([1001, 1006], ...many), { ...base, level: 3 }) as [SharesRecord];
     expect(record.classes[0]!.shares[0]).toBeCloseTo(5 / 8, 6);
-    const [record2] = recordsOf(laneOf([1004, 1020], ...many), { ...at, level: 3 }) as [SharesRecord];
+    const [record2] = recordsOf(laneOf([1004, 1020], ...many), { ...base, level: 3 }) as [SharesRecord];
     expect([...record2.classes[0]!.shares.subarray(0, 4)]).toEqual([0.5, 1, 0.5, 0]);
   });
 
@@ -96,7 +96,7 @@ describe('tiles', () => {
     for (const level of [8, 12, 14, 16]) {
       const found = [0, 0, 0];
       for (let tile = 0; tile <= tileAt(lane.lastEnd - 1000, level); tile++) {
-        const [record] = recordsOf(lane, { ...at, level, tile });
+        const [record] = recordsOf(lane, { ...base, level, tile });
         if (record?.kind !== 'shares') continue;
         for (const { class: kind, shares } of record.classes)
           found[kind]! += shares.reduce((sum, share) => sum + share, 0) * 2 ** level;
@@ -106,7 +106,7 @@ describe('tiles', () => {
   });
 
   test('records survive encoding; a share above 0 stays above 0', () => {
-    const events = recordsOf(laneOf([1001, 1002, 11, 70_000]), at)[0]!;
+    const events = recordsOf(laneOf([1001, 1002, 11, 70_000]), base)[0]!;
     const shares = new Float32Array(binsPerTile);
     shares.set([1, 0.5, 1e-9, 0]);
     const decoded = decodeRecords(
@@ -124,7 +124,7 @@ describe('tiles', () => {
     const whole = laneOf(...events.map((event) => [...event] as [number, number, number, number]));
     const part = partOf(whole, [{ start: 1200, end: 1300 }], 1000, 8);
     expect(part.length).toBe(25);
-    const records = recordsOf(part, { ...at, level: 0 });
+    const records = recordsOf(part, { ...base, level: 0 });
     expect(records.map(({ kind }) => kind)).toEqual(['shares', 'events']);
     const [shares, inside] = records as [SharesRecord, { start: Float64Array; name: Uint32Array }];
     expect([inside.start[0], inside.name[0], inside.start.length]).toEqual([200, 50, 25]);
@@ -132,7 +132,7 @@ describe('tiles', () => {
       expect(share, `bin ${bin}`).toBeCloseTo(bin >= 200 && bin < 300 ? 0 : 0.25, 6);
     // From the coarse level on both lanes give the same shares.
     const [partShares, all] = [part, whole].map(
-      (lane) => recordsOf(lane, { ...at, level: 9 })[0] as SharesRecord,
+      (lane) => recordsOf(lane, { ...base, level: 9 })[0] as SharesRecord,
     );
     for (const [bin, share] of partShares!.classes[0]!.shares.entries())
       expect(share).toBeCloseTo(all!.classes[0]!.shares[bin]!, 6);

@@ -221,7 +221,9 @@ function sharesOf(
     const end = Math.min(bins, (lane.end[i]! - from) / binNs);
     const bin = Math.min(bins - 1, Math.floor(start));
     if (end <= bin + 1) shares[bin]! += Math.max(end - start, Number.EPSILON);
-    else for (let at = bin; at < end; at++) shares[at]! += Math.min(end, at + 1) - Math.max(start, at);
+    else
+      for (let index = bin; index < end; index++)
+        shares[index]! += Math.min(end, index + 1) - Math.max(start, index);
   }
   return byClass.flatMap((shares, kind) => (shares ? [{ class: kind, shares }] : []));
 }

@@ -23,9 +23,9 @@ export function placeOf(
 
 /**
  * Searches events with `text` in their name or label; times in ns since the start of the timeline.
- * @returns the number of matches, the first that starts after `at` and the last before it, both wrapping around the ends
+ * @returns the number of matches, the first that starts after `afterNs` and the last before it, both wrapping around the ends
  */
-export function search(timeline: Timeline, text: string, at: number): SearchResult {
+export function search(timeline: Timeline, text: string, afterNs: number): SearchResult {
   const wanted = text.toLowerCase();
   const nameNumbers = new Set<number>();
   for (const [number, name] of timeline.names.entries())
@@ -45,9 +45,9 @@ export function search(timeline: Timeline, text: string, at: number): SearchResu
         count++;
         const start = lane.start[index]! - timeline.from;
         const match = { lane: number, index, start, end: lane.end[index]! - timeline.from };
-        if (match.start > at && match.start < (matches.next?.start ?? Number.POSITIVE_INFINITY))
+        if (match.start > afterNs && match.start < (matches.next?.start ?? Number.POSITIVE_INFINITY))
           matches.next = match;
-        if (match.start < at && match.start > (matches.previous?.start ?? Number.NEGATIVE_INFINITY))
+        if (match.start < afterNs && match.start > (matches.previous?.start ?? Number.NEGATIVE_INFINITY))
           matches.previous = match;
         if (match.start < (matches.first?.start ?? Number.POSITIVE_INFINITY)) matches.first = match;
         if (match.start > (matches.last?.start ?? Number.NEGATIVE_INFINITY)) matches.last = match;

@@ -48,27 +48,27 @@ export function encodeRecords(records: readonly LaneRecord[]): Uint32Array<Array
   const words = new Uint32Array(records.reduce((sum, record) => sum + 4 + sizeOf(record), 0));
   const floats = new Float32Array(words.buffer);
   const bytes = new Uint8Array(words.buffer);
-  let at = 0;
+  let word = 0;
   for (const record of records) {
-    words[at] = record.lane;
-    words[at + 1] = kinds[record.kind];
-    words[at + 2] = record.kind === 'events' ? record.start.length : record.classes.length;
-    words[at + 3] = record.kind === 'events' ? record.first : 0;
-    at += 4;
+    words[word] = record.lane;
+    words[word + 1] = kinds[record.kind];
+    words[word + 2] = record.kind === 'events' ? record.start.length : record.classes.length;
+    words[word + 3] = record.kind === 'events' ? record.first : 0;
+    word += 4;
     if (record.kind === 'events') {
-      for (let i = 0; i < record.start.length; i++, at += wordsPerEvent) {
-        floats[at] = record.start[i]!;
-        floats[at + 1] = record.end[i]! - record.start[i]!;
-        words[at + 2] = record.class[i]! * 2 ** nameBits + record.name[i]!;
+      for (let i = 0; i < record.start.length; i++, word += wordsPerEvent) {
+        floats[word] = record.start[i]!;
+        floats[word + 1] = record.end[i]! - record.start[i]!;
+        words[word + 2] = record.class[i]! * 2 ** nameBits + record.name[i]!;
       }
     } else
       for (const shares of record.classes) {
-        words[at] = shares.class;
+        words[word] = shares.class;
         for (let bin = 0; bin < binsPerTile; bin++) {
           const share = shares.shares[bin]!;
-          bytes[4 * (at + 1) + bin] = share > 0 ? Math.min(full, Math.max(1, Math.round(share * full))) : 0;
+          bytes[4 * (word + 1) + bin] = share > 0 ? Math.min(full, Math.max(1, Math.round(share * full))) : 0;
         }
-        at += wordsPerClass;
+        word += wordsPerClass;
       }
   }
   return words;
@@ -82,26 +82,26 @@ export function decodeRecords(buffer: ArrayBuffer): LaneRecord[] {
   const floats = new Float32Array(buffer);
   const bytes = new Uint8Array(buffer);
   const records: LaneRecord[] = [];
-  for (let at = 0; at < words.length;) {
-    const [lane, kind, count, first] = [words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!];
-    at += 4;
+  for (let word = 0; word < words.length;) {
+    const [lane, kind, count, first] = [words[word]!, words[word + 1]!, words[word + 2]!, words[word + 3]!];
+    word += 4;
     if (kind === kinds.events) {
       const record: EventsRecord = { lane, kind: 'events', first, ...emptyEvents(count) };
-      for (let i = 0; i < count; i++, at += wordsPerEvent) {
-        record.start[i] = floats[at]!;
-        record.end[i] = floats[at]! + floats[at + 1]!;
-        record.class[i] = words[at + 2]! >>> nameBits;
-        record.name[i] = words[at + 2]! & (2 ** nameBits - 1);
+      for (let i = 0; i < count; i++, word += wordsPerEvent) {
+        record.start[i] = floats[word]!;
+        record.end[i] = floats[word]! + floats[word + 1]!;
+        record.class[i] = words[word + 2]! >>> nameBits;
+        record.name[i] = words[word + 2]! & (2 ** nameBits - 1);
       }
       records.push(record);
     } else {
       const classes: SharesRecord['classes'] = [];
-      for (let c = 0; c < count; c++, at += wordsPerClass) {
+      for (let c = 0; c < count; c++, word += wordsPerClass) {
         const shares = Float32Array.from(
-          bytes.subarray(4 * (at + 1), 4 * (at + 1) + binsPerTile),
+          bytes.subarray(4 * (word + 1), 4 * (word + 1) + binsPerTile),
           (byte) => byte / full,
         );
-        classes.push({ class: words[at]!, shares });
+        classes.push({ class: words[word]!, shares });
       }
       records.push({ lane, kind: 'shares', classes });
     }

@@ -152,7 +152,7 @@ async function readTracks(
   for (const [i, track] of tracks.entries()) {
     track.lanes = lanesOf(events[i]!);
     for (const { class: classes, length } of track.lanes)
-      for (let at = 0; at < length; at++) track.classes.add(classes[at]!);
+      for (let index = 0; index < length; index++) track.classes.add(classes[index]!);
   }
   return tracks;
 }
@@ -167,11 +167,11 @@ function pushParts(
   row: number,
   name: number,
 ): void {
-  let at = start;
+  let index = start;
   for (let kind = 0; kind < parts.length; kind++) {
     const dur = parts[kind]![row]!;
     if (!(dur > 0)) continue;
-    events.push(at, at + dur, kind, name);
-    at += dur;
+    events.push(index, index + dur, kind, name);
+    index += dur;
   }
 }

@@ -153,10 +153,10 @@ async function finding(
   const dur = rows.reduce((sum, row) => sum + row.dur_ms, 0);
   const pageable =
     rows.filter(({ memory }) => memory === 'pageable').reduce((sum, row) => sum + row.bytes, 0) > bytes / 2;
-  const at = (rate: number) => (bytes / rate) * 1e3;
+  const copyMs = (rate: number) => (bytes / rate) * 1e3;
   const pinned = pinnedRate(context);
-  const expected = Math.max(0, stake - Math.max(0, at(pinned) - compute));
-  const low = Math.max(0, stake - at(pinned / 2));
+  const expected = Math.max(0, stake - Math.max(0, copyMs(pinned) - compute));
+  const low = Math.max(0, stake - copyMs(pinned / 2));
   const { evidence } = await context.evidence<{
     memory: string;
     copies: number;

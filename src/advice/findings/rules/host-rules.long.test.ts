@@ -108,7 +108,7 @@ describe('long host gaps between two launches of a launch-bound step', () => {
     // As long as the device computes: 101 kernels of 3 µs.
     expect(ahead.gain!.expected_ms).toBeCloseTo((100 * 14 + 6 - 101 * 0.45) / 1e3 + 0.303, 6);
     expect(ahead.at_stake_ms).toBeGreaterThanOrEqual(ahead.gain!.expected_ms);
-    const wait: Part = { call: 'cudaStreamSynchronize', at: 2290, takes: 1 };
+    const wait: Part = { call: 'cudaStreamSynchronize', from: 2290, takes: 1 };
     const waiting = fired(await launchBound.find(await contextOf(prepared([wait]))));
     expect(waiting.gain!.expected_ms).toBeCloseTo((100 * 14 + 6 - 101 * 0.45 - 1) / 1e3, 6);
   });
@@ -142,7 +142,7 @@ describe('synchronization', () => {
         ...repeated(24, [bubble, { kernel: 70 }]),
         ...Array.from({ length: 24 }, (_, i): Part => ({
           call: 'cudaStreamSynchronize',
-          at: i * 100 + 20,
+          from: i * 100 + 20,
           takes: 60,
         })),
       ]),
@@ -163,7 +163,7 @@ describe('synchronization', () => {
       stepRows('decode', 4, () => [
         { idle: { synchronization: 6, host: 30, launch_overhead: 6, launch_latency: 8 } },
         { kernel: 5000 },
-        { call: 'cudaDeviceSynchronize', at: 60, takes: 4990 },
+        { call: 'cudaDeviceSynchronize', from: 60, takes: 4990 },
       ]),
     );
     expect(await firing(context)).toEqual([]);
@@ -275,7 +275,7 @@ describe('memory and copies', () => {
     const context = await contextOf(
       stepRows('prefill', 3, () => [
         ...repeated(4, [{ idle: { synchronization: 200, host: 20, launch_overhead: 6 } }, { kernel: 500 }]),
-        ...[0, 1, 2, 3].map((i): Part => ({ call: 'cudaFree', at: i * 726, takes: 190 })),
+        ...[0, 1, 2, 3].map((i): Part => ({ call: 'cudaFree', from: i * 726, takes: 190 })),
       ]),
     );
     // The calls last 4 × 190 µs; the device is idle for 4 × 226, of which 4 × 0.45 remain.
@@ -331,7 +331,7 @@ describe('memory and copies', () => {
 describe('a call that blocks', () => {
   const waiting = (idle: Record<string, number>, busy: number) =>
     stepRows('decode', 4, () => [
-      { call: 'cudaStreamSynchronize', at: 1, takes: 5000 },
+      { call: 'cudaStreamSynchronize', from: 1, takes: 5000 },
       { idle },
       { kernel: busy },
       { idle: { synchronization: 800 } },
@@ -352,13 +352,13 @@ describe('a call that blocks', () => {
 });
 
 describe('waits between the launches of a step', () => {
-  const kernel = (at: number): Part => ({ kernel: 3, more: { api_start_ns: at } });
+  const kernel = (startNs: number): Part => ({ kernel: 3, more: { api_start_ns: startNs } });
   const experts = (waits: number) =>
     stepRows('decode', 4, (step) =>
       Array.from({ length: 100 }, (_, launched): Part[] => {
-        const at = step * 1_700_000 + launched * 17_000;
-        const wait: Part = { call: 'cudaStreamSynchronize', at: launched * 17 + 1, takes: 3 };
-        return [...(launched % Math.floor(100 / waits) === 2 ? [wait] : []), launch, kernel(at)];
+        const startNs = step * 1_700_000 + launched * 17_000;
+        const wait: Part = { call: 'cudaStreamSynchronize', from: launched * 17 + 1, takes: 3 };
+        return [...(launched % Math.floor(100 / waits) === 2 ? [wait] : []), launch, kernel(startNs)];
       }).flat(),
     );
 
@@ -377,10 +377,10 @@ describe('waits between the launches of a step', () => {
     const steps = (compare: string) =>
       stepRows('decode', 4, (step) =>
         Array.from({ length: 60 }, (_, nth): Part[] => {
-          const at = nth * 17 + Math.floor(nth / 6) * 40;
+          const offset = nth * 17 + Math.floor(nth / 6) * 40;
           const name = ['a', 'a', 'a', 'a', compare, 'all'][nth % 6]!;
           const more = {
-            api_start_ns: (step * 1420 + at) * 1000,
+            api_start_ns: (step * 1420 + offset) * 1000,
             name,
             class: name === 'a' ? 'gemm' : 'elementwise',
           };
@@ -389,7 +389,7 @@ describe('waits between the launches of a step', () => {
             launch,
             { kernel: 3, more },
             ...(last
-              ? [{ idle: { host: 40 } }, { call: 'cudaStreamSynchronize', at: at + 6, takes: 3 }]
+              ? [{ idle: { host: 40 } }, { call: 'cudaStreamSynchronize', from: offset + 6, takes: 3 }]
               : []),
           ];
         }).flat(),

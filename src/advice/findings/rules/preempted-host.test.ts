@@ -15,9 +15,9 @@ const steps = (kernel: number, more: Row<'kernels'> = main): Part[] => [
 ];
 /** A sample every 50 ms; the thread waited for `percent` of each interval. */
 const waits = (percent: number, more: Row<'telemetry'> = {}, untilMs = 400): Row<'telemetry'>[] =>
-  Array.from({ length: untilMs / 50 + 1 }, (_, at) => ({
+  Array.from({ length: untilMs / 50 + 1 }, (_, index) => ({
     pid: 7,
-    t_ns: at * 50e6,
+    t_ns: index * 50e6,
     scope: 'thread7',
     metric: 'run_delay_percent',
     value: percent,

@@ -32,7 +32,7 @@ test('one prefill that allocates and frees nothing is a pool that grows; with a 
     const rows = stepRows('prefill', instances, () => [
       { idle: { synchronization: 200, host: 20, launch_overhead: 6 } },
       { kernel: 500 },
-      { call, at: 0, takes: 190 },
+      { call, from: 0, takes: 190 },
     ]);
     return (await allocatorChurn.find(await contextOf(rows))).outcome;
   };

@@ -36,7 +36,7 @@ export const vocabularySort = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const product = sequence.findLastIndex(({ class: opClass }) => opClass === 'gemm');
-    const first = sequence.findIndex(({ name }, at) => at > product && sorts.test(name));
+    const first = sequence.findIndex(({ name }, index) => index > product && sorts.test(name));
     if (product < 0 || first < 0) return 'nothing is sorted after the last product';
     const factor = carried(sequence, stage.compute_ms) / 1e6;
     const kernels = sequence.slice(first);

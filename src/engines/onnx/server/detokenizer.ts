@@ -35,10 +35,10 @@ export function detokenizer(tokenizer: TextTokenizer, stop: readonly string[]): 
     push(token) {
       tokens.push(token);
       heldBack += decoded();
-      const at = stop.map((text) => heldBack.indexOf(text)).filter((index) => index >= 0);
-      if (at.length > 0) {
+      const found = stop.map((text) => heldBack.indexOf(text)).filter((index) => index >= 0);
+      if (found.length > 0) {
         stopped = true;
-        heldBack = heldBack.slice(0, Math.min(...at));
+        heldBack = heldBack.slice(0, Math.min(...found));
         return '';
       }
       const ready = heldBack.slice(0, Math.max(0, heldBack.length - hold));

@@ -22,12 +22,13 @@ export function wordCodec(vocabSize: number): TextTokenizer {
   function token(text: string): number {
     if (text.length === 2 * digits) {
       let value = 0;
-      for (let at = 0; at < text.length; at += 2)
-        value = value * syllables.length + syllables.indexOf(text.slice(at, at + 2));
+      for (let i = 0; i < text.length; i += 2)
+        value = value * syllables.length + syllables.indexOf(text.slice(i, i + 2));
       if (value >= 0 && value < vocabSize && word(value) === text) return value;
     }
     let hash = 2166136261;
-    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 16777619) >>> 0;
+    for (let index = 0; index < text.length; index++)
+      hash = Math.imul(hash ^ text.charCodeAt(index), 16777619) >>> 0;
     return hash % vocabSize;
   }
   return {

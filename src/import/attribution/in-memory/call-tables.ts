@@ -41,8 +41,8 @@ export function callTables(calls: InMemoryEvents): Map<number, CallTable> {
     if (Number.isNaN(id)) continue;
     const table = tableOf[shape[i]!]!;
     const { dense } = table;
-    const at = id - table.minId;
-    if (dense.length > 0 && dense[at] === 0) dense[at] = i + 1;
+    const index = id - table.minId;
+    if (dense.length > 0 && dense[index] === 0) dense[index] = i + 1;
     else put(table, calls, id, i);
   }
   return tables;

@@ -14,8 +14,8 @@ export function gathered(index: Int32Array, values: Float64Array): InMemoryColum
       numbers(from, count) {
         const into = scratch(count);
         for (let i = 0; i < count; i++) {
-          const at = index[from + i]!;
-          into[i] = at < 0 ? Number.NaN : values[at]!;
+          const source = index[from + i]!;
+          into[i] = source < 0 ? Number.NaN : values[source]!;
         }
         return into;
       },

@@ -22,7 +22,7 @@ type C = Float64Array;
 export function gapColumns(input: GapsInput): InMemoryColumns {
   const { gaps, calls, kernels, copies } = input;
   const launchedOf = (row: number): LaunchedActivities => (gaps.activity[row]! < 0 ? copies : kernels);
-  const at = (row: number): number =>
+  const activityOf = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
   const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
   const tids = calls.shapes['tid'] ?? new Float64Array();
@@ -32,7 +32,7 @@ export function gapColumns(input: GapsInput): InMemoryColumns {
     for (let i = 0; i < count; i++) {
       const row = from + i;
       const { events, call, place } = launchedOf(row);
-      const activity = at(row);
+      const activity = activityOf(row);
       const launched = call[activity]!;
       dur[i] = events.start_ns[activity]! - start_ns[i]!;
       tid[i] = launched < 0 ? Number.NaN : tids[callShape[launched]!]!;
@@ -46,7 +46,7 @@ export function gapColumns(input: GapsInput): InMemoryColumns {
     const times = { start_ns, dur_ns: dur, called_ns: called, returned_ns: returned, waiting_ns, in_graph };
     splitGaps(count, times, input, parts, cause);
   });
-  const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, at);
+  const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, launchedOf, activityOf);
   const [dur_ns, tid, stage_id, correlation, cause, , , ...parts] = columnBuffers;
   return {
     start_ns: direct(gaps.idle_ns),
@@ -69,13 +69,13 @@ function shapeColumn(
   kernels: InMemoryEvents,
   copies: InMemoryEvents,
   launchedOf: (row: number) => LaunchedActivities,
-  at: (row: number) => number,
+  activityOf: (row: number) => number,
 ): InMemoryColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
   const shared = sameInAll(Float64Array.from(values));
   if (shared !== undefined) return shared;
   return computed((row) => {
     const { events } = launchedOf(row);
-    return events.shapes[name]![events.shape[at(row)]!]!;
+    return events.shapes[name]![events.shape[activityOf(row)]!]!;
   });
 }

@@ -64,13 +64,13 @@ async function* processes(
     for (let i = 0; i < rows; i++) if (processRows[shape[i]!]) count++;
     const { codes, launches } = launchCodes(shapes, names);
     // Loops: `from` with a function takes ten times as long, and these arrays have millions of rows.
-    const at = new Int32Array(count);
+    const order = new Int32Array(count);
     const code = new Int32Array(count);
     const startNs = new Float64Array(count);
     const durNs = new Float64Array(count);
     for (let i = 0, n = 0; i < rows; i++) {
       if (!processRows[shape[i]!]) continue;
-      at[n] = i;
+      order[n] = i;
       code[n] = codes[shape[i]!]!;
       startNs[n] = start[i]!;
       durNs[n++] = dur[i]!;
@@ -81,7 +81,7 @@ async function* processes(
       kernels: { rows: count, code, start_ns: startNs, dur_ns: durNs, launches },
       // oxlint-disable-next-line require-await
       async launches(wanted) {
-        const found = wanted.map((row) => callOf[at[row]!]!);
+        const found = wanted.map((row) => callOf[order[row]!]!);
         const callColumn = (value: (call: number) => number) =>
           Float64Array.from(found, (call) => (call < 0 ? Number.NaN : value(call)));
         return {

@@ -40,18 +40,18 @@ export function leaveOut(
   return out === null ? { events, call } : without(events, call, out);
 }
 
-/** Whether one of the rows from `from` on, all starting together with row `at`, is identical. */
+/** Whether one of the rows from `from` on, all starting together with row `row`, is identical. */
 function isRepeated(
   { dur_ns, shape, correlation, bytes }: InMemoryEvents,
-  at: number,
+  row: number,
   from: number,
 ): boolean {
-  for (let i = at - 1; i >= from; i--) {
+  for (let i = row - 1; i >= from; i--) {
     if (
-      dur_ns[i] === dur_ns[at] &&
-      shape[i] === shape[at] &&
-      Object.is(correlation[i], correlation[at]) &&
-      (bytes === null || Object.is(bytes[i], bytes[at]))
+      dur_ns[i] === dur_ns[row] &&
+      shape[i] === shape[row] &&
+      Object.is(correlation[i], correlation[row]) &&
+      (bytes === null || Object.is(bytes[i], bytes[row]))
     )
       return true;
   }

@@ -79,22 +79,22 @@ function addWork(
   const byWay = new Int32Array(attributions.length);
   let unstaged = 0;
   for (let i = 0; i < rows;) {
-    const at = place[i]!;
+    const stagePlace = place[i]!;
     const device = deviceOf[shape[i]!]!;
     const begin = i;
     let end = Number.NEGATIVE_INFINITY;
     let time = 0;
-    for (; i < rows && place[i] === at && deviceOf[shape[i]!] === device; i++) {
+    for (; i < rows && place[i] === stagePlace && deviceOf[shape[i]!] === device; i++) {
       const to = start[i]! + dur[i]!;
       if (to > end) end = to;
       time += dur[i]!;
     }
-    if (at === 0) {
+    if (stagePlace === 0) {
       unstaged += i - begin;
       continue;
     }
-    const stage = Math.floor(at / attributions.length);
-    byWay[at % attributions.length]! += i - begin;
+    const stage = Math.floor(stagePlace / attributions.length);
+    byWay[stagePlace % attributions.length]! += i - begin;
     // Rows are sorted by start.
     if (start[begin]! < first[stage]!) first[stage] = start[begin]!;
     if (end > last[stage]!) last[stage] = end;

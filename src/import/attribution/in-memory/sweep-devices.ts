@@ -171,9 +171,9 @@ function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
     return (isCopy ? copyGraphs : kernelGraphs)[shape[row]!] === 1 ? correlation[row]! : Number.NaN;
   };
   return (activity: number, before: number, fromNs: number, toNs: number): void => {
-    const at = gaps.count++;
-    activityOf[at] = activity;
-    idleOf[at] = fromNs;
+    const row = gaps.count++;
+    activityOf[row] = activity;
+    idleOf[row] = fromNs;
     const inGraph = graphs && graphOf(activity) === graphOf(before);
     const isKernel = activity >= 0;
     const call = isKernel ? kernels.call[activity]! : copies.call[-1 - activity]!;
@@ -183,8 +183,8 @@ function gapWriter({ calls, kernels, copies, waiting, samples, gaps }: Sweep) {
     const threadWaiting = call < 0 ? undefined : waiting[callShape[call]!];
     const waited = samples.take(inGraph, isKernel, begin, end, threadWaiting, fromNs, toNs);
     // Fresh arrays are zero, and a page that is never written takes no memory.
-    if (inGraph) inGraphOf[at] = 1;
-    if (waited > 0) waitingOf[at] = waited;
+    if (inGraph) inGraphOf[row] = 1;
+    if (waited > 0) waitingOf[row] = waited;
   };
 }
 

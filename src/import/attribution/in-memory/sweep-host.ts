@@ -80,15 +80,15 @@ export function sweepHostInMemory(
     const stage = openRange(opened, process, thread, range, labels[code]!);
     if (thread) topIs(number, stage);
     const { stageValues: own } = stages;
-    const at = stages.rows++;
-    stages.shape[at] = code;
-    own.parent_id[at] = stage.parent ? stage.parent.id : Number.NaN;
-    own.phase_id[at] = stage.phase ? stage.phase.id : Number.NaN;
-    own.step_index[at] = stage.step ?? Number.NaN;
-    own.iteration[at] = stage.iteration ?? Number.NaN;
-    own.start_ns[at] = startNs;
-    own.end_ns[at] = stage.endNs;
-    if (stage.warmup) own.warmup[at] = 1;
+    const stageRow = stages.rows++;
+    stages.shape[stageRow] = code;
+    own.parent_id[stageRow] = stage.parent ? stage.parent.id : Number.NaN;
+    own.phase_id[stageRow] = stage.phase ? stage.phase.id : Number.NaN;
+    own.step_index[stageRow] = stage.step ?? Number.NaN;
+    own.iteration[stageRow] = stage.iteration ?? Number.NaN;
+    own.start_ns[stageRow] = startNs;
+    own.end_ns[stageRow] = stage.endNs;
+    if (stage.warmup) own.warmup[stageRow] = 1;
   }
 
   const found: FoundStage = { stage: null, by: 0 };
