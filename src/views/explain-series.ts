@@ -8,7 +8,7 @@ import type {
   WaterfallBar,
   WaterfallKind,
 } from '../model/documents/explain.js';
-import { explainedBars, headlineTime, isProfiled } from '../model/headline-time.js';
+import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
 import { barColor } from '../vocabulary/colors.js';
 import { pointLabel } from '../vocabulary/bench.js';
 import { stageLabels } from '../vocabulary/stages.js';
@@ -123,12 +123,18 @@ export function leadingStages(
 /** Lines below the bars: the headline time, which the bars sum to, then the profiler overhead, ms. */
 export function timeLines(stage: StageWaterfall): { name: string; ms: number }[] {
   const { profiler } = explainedBars(stage.bars);
+  const ms = headlineTime(stage).value ?? 0;
+  const profiledMs = stage.measured_ms.value ?? 0;
+  const difference = profiler ?? {
+    label: 'slower than profiled',
+    ms: profiledMs - ms,
+  };
   return [
-    { name: 'measured', ms: headlineTime(stage).value ?? 0 },
-    ...(profiler
+    { name: 'measured', ms },
+    ...(profiler || isSlower(stage.clean_ms.value, profiledMs)
       ? [
-          { name: profiler.label, ms: profiler.ms },
-          { name: 'under the profiler', ms: stage.measured_ms.value ?? 0 },
+          { name: difference.label, ms: difference.ms },
+          { name: 'under the profiler', ms: profiledMs },
         ]
       : []),
   ];
