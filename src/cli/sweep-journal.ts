@@ -56,7 +56,7 @@ export function newJournal(requested: RequestedSweep, typed: SweepTyped, folder:
       name: typed.name ?? null,
       stamp,
       kind: requested.plan.kind,
-      status: 'running',
+      status: 'planned',
       started_at: new Date().toISOString(),
       ended_at: null,
       command: privacyOfCommand().command,

@@ -6,7 +6,7 @@ export interface ResultMetric {
   value: number;
   unit: string;
   n: number | null;
-  definition: string;
+  definition: string | null;
   source: string;
 }
 

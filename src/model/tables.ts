@@ -343,7 +343,7 @@ export const tables = {
       value: num('value'),
       unit: text('ms, s, tok/s, req/s, tokens, …'),
       n: int('how many values it sums up; null when the file does not say'),
-      definition: text('what was measured, in words'),
+      definition: text('what was measured, in words; null if neither the tool nor inferscope defines it'),
       source: text('field of the file, or recomputed from its requests'),
     },
   },

@@ -134,8 +134,8 @@ function fence(text: string): string {
 const list = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : [lines.join('\n')]);
 
 function tableText(table: Table, due: (block: { level?: Level }) => boolean): string[] {
-  const { columns, rows: shown, reasons } = explained({ ...table, rows: table.rows.filter(due) });
-  const why = list(reasons.map((reason) => `- ${plain(reason)}`));
+  const { columns, rows: shown, notes } = explained({ ...table, rows: table.rows.filter(due) });
+  const why = list(notes().map((note) => `- ${plain(note)}`));
   if (shown.length === 0) return why;
   return [
     `${words(table.title)}:`,

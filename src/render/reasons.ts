@@ -5,13 +5,24 @@ import { parts } from './value.js';
 interface Explained {
   columns: readonly Column[];
   rows: readonly Row[];
-  /** "– MFU, MBU: no roofline was measured", one per reason. */
-  reasons: string[];
+  /**
+   * What is below the table: "– MFU, MBU: no roofline was measured", one per reason, and the meanings of marks.
+   * @param dropped heads of columns that the medium has no room for
+   */
+  notes: (dropped?: readonly string[]) => string[];
 }
 
-/** A table as drawn: if requested, without columns that have no value, and with the reasons. */
-export function explained({ columns, rows, reasons }: Table): Explained {
-  if (!reasons || rows.length === 0) return { columns, rows, reasons: [] };
+/** A table as drawn: if requested, without columns that have no value; and the notes below it. */
+export function explained({ columns, rows, reasons, marks = [] }: Table): Explained {
+  const meanings = (dropped: readonly string[] = []): string[] =>
+    marks
+      .filter(({ mark }) =>
+        rows.some(({ cells }) =>
+          cells.some((cell, index) => !dropped.includes(columns[index]!.head) && hasMark(cell, mark)),
+        ),
+      )
+      .map(({ mark, meaning }) => `${mark} ${meaning}`);
+  if (!reasons || rows.length === 0) return { columns, rows, notes: meanings };
   const heads = new Map<string, Set<string>>();
   const isKeptColumn = columns.map(({ head }, index) => {
     const why = rows.map(({ cells }) => missingReason(cells[index]));
@@ -26,9 +37,18 @@ export function explained({ columns, rows, reasons }: Table): Explained {
   return {
     columns: keptColumns,
     rows: known ? rows.map((row) => ({ ...row, cells: row.cells.filter(isKept) })) : [],
-    reasons: [...heads].map(([reason, names]) => `${noValue}${nbsp}${few([...names])}: ${reason}`),
+    notes: (dropped = []) => [
+      ...[...heads].flatMap(([reason, names]) => {
+        const shown = [...names].filter((name) => !dropped.includes(name));
+        return shown.length === 0 ? [] : [`${noValue}${nbsp}${few(shown)}: ${reason}`];
+      }),
+      ...meanings(dropped),
+    ],
   };
 }
+
+const hasMark = (cell: Text, mark: string): boolean =>
+  parts(cell).some((part) => typeof part === 'string' && part.endsWith(mark));
 
 function few(names: readonly string[]): string {
   const between = names.some((name) => name.includes(',')) ? '; ' : ', ';

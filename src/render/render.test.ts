@@ -128,6 +128,35 @@ test('a table without any known value shows only its reasons', () => {
   expect(pageOfView(view([empty]), { clientScript: '' })).not.toContain('<table');
 });
 
+test('notes of a table concern only columns that are shown', () => {
+  const values = (mean: Row['cells'][number], deviation: Row['cells'][number]): Row => ({
+    cells: ['ttft', mean, deviation],
+  });
+  const marked = {
+    ...table,
+    columns: [
+      { id: 'metric', head: 'metric' },
+      { id: 'mean', head: 'mean', numeric: true },
+      { id: 'sd', head: 'standard deviation', numeric: true, drop: 0 },
+    ],
+    rows: [
+      values({ n: 1, unit: 'ms' }, [{ n: 2, unit: 'ms' }, ' ‡']),
+      values({ missing: 'x' }, { missing: 'y' }),
+    ],
+    marks: [
+      { mark: '‡', meaning: 'divided by n' },
+      { mark: '†', meaning: 'nearest rank' },
+    ],
+  } satisfies Block;
+  const below = (width: number) =>
+    terminalView(view([marked]), { width })
+      .split('\n')
+      .filter((line) => /^ {2}[–‡†]/.test(line));
+  expect(below(80)).toEqual(['  – mean: x', '  – standard deviation: y', '  ‡ divided by n']);
+  expect(below(30)).toEqual(['  – mean: x']);
+  expect(markdownView(view([marked]))).toContain('- ‡ divided by n');
+});
+
 test('a summary counts the notes that it leaves out', () => {
   const notes: Block = { t: 'notes', items: ['one', 'two', 'three'], brief: 2 };
   expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more$/);

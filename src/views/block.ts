@@ -46,6 +46,8 @@ export interface Table {
   filter?: boolean;
   /** Leaves out columns without any value, and lists why values are missing below the table, each reason once. */
   reasons?: boolean;
+  /** Marks at the end of cells; the meaning of each that is shown is below the table. */
+  marks?: readonly { mark: string; meaning: string }[];
 }
 
 /** `notes`: text after the bar, most important first; a narrow line drops the last ones. */

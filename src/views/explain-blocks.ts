@@ -3,7 +3,8 @@ import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/docum
 import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
 import { explainedBars, headlineTime, isProfiled, isSlower } from '../model/headline-time.js';
-import { barWords, countedIn } from '../vocabulary/bars.js';
+import { barWords } from '../vocabulary/bars.js';
+import { countOfBar, onCpu } from './finding-bars.js';
 import type { Bar, Bars, Block, Part, Row, Section, Text } from './block.js';
 import {
   briefBars,
@@ -119,21 +120,17 @@ function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { 
   };
 }
 
-/** Whether the stage's classes are operators on the CPU instead of kernels. */
-const onCpu = ({ source }: StageWaterfall): boolean => source === 'profile' || source === 'operators';
-
 /** Short notes after a bar: its largest part, or its number of kernels (on a CPU: operators), copies or gaps. */
 function notesOf(bar: ShownBar, cpu: boolean): Text[] {
   const [largest] = bar.parts;
   if (bar.ms < 0 && bar.note !== null) return [bar.note];
   const { head } = barParts(bar.id);
   if ((head === 'synchronization' || head === 'host') && largest) return [largest.label];
-  if (bar.count === null || bar.count === 0) return [];
-  const count = Math.max(1, Math.round(bar.count));
-  const [singular, several] = countedIn(bar.id, cpu);
+  const count = countOfBar(bar, cpu);
+  if (count === null || bar.count === null) return [];
   return [
-    { count, unit: count === 1 ? singular : several },
-    ...(bar.id === 'launch_overhead' && count > 1
+    count,
+    ...(bar.id === 'launch_overhead' && bar.count >= 1.5
       ? [[{ n: bar.ms / bar.count, unit: 'ms' as const }, ' each']]
       : []),
   ];

@@ -46,6 +46,15 @@ describe('explain in the terminal', () => {
     expect(text).toContain('included in it, or visible only after that change');
   });
 
+  test('a finding names the bars with its time, each as in the waterfall', () => {
+    const inBars = explainText(
+      testExplain({ findings: [testFinding({ bars: ['launch_overhead', 'host.program'] })] }),
+    )
+      .replaceAll(/\s+/g, ' ')
+      .match(/in bars: (.*?) cause:/)![1]!;
+    expect(inBars).toContain('launch call 42 % (924 gaps)');
+  });
+
   test('lines fit 80 columns, and names cannot control the terminal', () => {
     expect(widest(text)).toBeLessThanOrEqual(80);
     const hostile = `\u001b[2J${hostileText}`;

@@ -10,6 +10,7 @@ import { changeText, nothingFound, nothingRecorded } from '../vocabulary/explain
 import { gapParts, isBarOf } from '../model/bars.js';
 import { withheldWords } from '../model/withheld.js';
 import type { Block, Fact, FindingItem, Part, Text } from './block.js';
+import { barsOfFinding } from './finding-bars.js';
 import { largestBars, leadingStages, numberedQueries } from './explain-series.js';
 import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
@@ -67,7 +68,13 @@ export function findingBlocks(
           t: 'findings',
           brief: limit ?? briefFindings,
           items: shown.map((finding) =>
-            itemOf(finding, { titles, queries, session, place: places?.get(finding.id) }),
+            itemOf(finding, {
+              titles,
+              queries,
+              session,
+              place: places?.get(finding.id),
+              bars: timed ? barsOfFinding(finding, data.stages) : null,
+            }),
           ),
         },
     ...(ordersDiffer(shown)
@@ -191,9 +198,11 @@ interface Around {
   queries: readonly string[];
   session: string;
   place: { link: string; text: string } | undefined;
+  /** The bars with its time, if waterfalls are shown with it. */
+  bars: Text | null;
 }
 
-function itemOf(finding: Finding, { titles, queries, session, place }: Around): FindingItem {
+function itemOf(finding: Finding, { titles, queries, session, place, bars }: Around): FindingItem {
   const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
   return {
     id: anchor(id),
@@ -215,6 +224,7 @@ function itemOf(finding: Finding, { titles, queries, session, place }: Around): 
         name: 'evidence',
         text: [text, ...(sql === null ? [] : [` [sql${nbsp}${queries.indexOf(sql) + 1}]`])],
       })),
+      ...(bars === null ? [] : [{ name: 'in bars', text: bars } satisfies Fact]),
       { name: 'cause', text: cause },
       { name: 'change', text: changeText(change) },
       ...(change.example === null ? [] : [{ name: '', lines: change.example }]),

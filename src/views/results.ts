@@ -1,16 +1,20 @@
 import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
-import type { Block, Column, Row, Section, Text, View } from './block.js';
+import type { Block, Column, Row, Section, Table, Text, View } from './block.js';
 import { resultLatencySection } from './results-latency.js';
 import { ourStatistic, type Statistic, statisticIn, statistics } from './results-values.js';
 import { plural } from '../vocabulary/format.js';
 
 type Capture = BenchmarkResults['captures'][number];
 const marks = {
-  recomputed: '*',
-  step: '†',
-  population: '‡',
+  recomputed: {
+    mark: '*',
+    meaning:
+      'our definition, recomputed from the requests in the file; other rows are as the tool wrote them',
+  },
+  step: { mark: '†', meaning: 'nearest rank, not interpolated' },
+  population: { mark: '‡', meaning: 'divided by n, not n − 1' },
 } as const;
 
 /** Imported benchmark results: a table per load point; our metrics separate from the tool's own, each with its definition. */
@@ -71,13 +75,23 @@ const captureSection = (capture: Capture, index: number, all: readonly Capture[]
   level: 2,
   title: all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture),
   blocks: [
-    ...capture.points.flatMap((point): Block[] => [
+    ...capture.points.flatMap((point, at, points): Block[] => [
       { t: 'heading', text: pointTitle(point) },
-      pointTable(point),
+      pointTable(
+        point,
+        // Each meaning once, after the last table that has the mark.
+        Object.values(marks).filter(({ mark }) => points.findLastIndex((one) => hasMark(one, mark)) === at),
+      ),
     ]),
-    ...legend(capture.points.flatMap(({ metrics }) => metrics)),
   ],
 });
+
+const hasMark = ({ metrics }: BenchmarkPoint, mark: string): boolean =>
+  metrics.some(
+    ({ file, recomputed }) =>
+      (mark === marks.recomputed.mark && recomputed.length > 0) ||
+      [...file, ...recomputed].some(({ statistic }) => markOf(statistic) === mark),
+  );
 
 /** Metrics for comparing loads: only ours, each with its most common statistic. */
 const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
@@ -224,13 +238,13 @@ function pointTitle({ label, requests }: BenchmarkPoint): Text {
 }
 
 /** One row for the tool's values, and one for values recomputed from its requests, which a summary prefers. */
-function pointTable({ metrics }: BenchmarkPoint): Block {
+function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []): Block {
   const all = metrics.flatMap(({ file, recomputed }) => [...file, ...recomputed]);
   const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
   const row = (metric: BenchmarkMetric, list: readonly Statistic[], recomputed: boolean): Row => ({
     level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
     cells: [
-      recomputed ? `${metric.name} ${marks.recomputed}` : metric.name,
+      recomputed ? `${metric.name} ${marks.recomputed.mark}` : metric.name,
       metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
       ...columns.map(({ names }) => cell(list, names, metric.unit)),
       samples(list),
@@ -255,6 +269,7 @@ function pointTable({ metrics }: BenchmarkPoint): Block {
       ...(metric.file.length > 0 ? [row(metric, metric.file, false)] : []),
       ...(metric.recomputed.length > 0 ? [row(metric, metric.recomputed, true)] : []),
     ]),
+    marks: meanings,
   };
 }
 
@@ -275,26 +290,8 @@ function shown(found: Statistic | null, unit: string): Text {
 }
 
 function markOf(statistic: string): string | null {
-  if (statistic.endsWith('_step')) return marks.step;
-  return statistic === 'sd_population' ? marks.population : null;
-}
-
-function legend(metrics: readonly BenchmarkMetric[]): Block[] {
-  const used = new Set(
-    metrics
-      .flatMap(({ file, recomputed }) => [...file, ...recomputed])
-      .map(({ statistic }) => markOf(statistic)),
-  );
-  const items = [
-    ...(metrics.some(({ recomputed }) => recomputed.length > 0)
-      ? [
-          `${marks.recomputed} our definition, recomputed from the requests in the file; other rows are as the tool wrote them`,
-        ]
-      : []),
-    ...(used.has(marks.step) ? [`${marks.step} nearest rank, not interpolated`] : []),
-    ...(used.has(marks.population) ? [`${marks.population} divided by n, not n − 1`] : []),
-  ];
-  return items.length > 0 ? [{ t: 'notes', items }] : [];
+  if (statistic.endsWith('_step')) return marks.step.mark;
+  return statistic === 'sd_population' ? marks.population.mark : null;
 }
 
 /** Every definition once, those that differ from ours first; a summary shows only these. */
@@ -308,9 +305,12 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
       entries.set(key, entry);
     }
   }
-  const all = [...entries.values()].toSorted(
-    (a, b) => Number(a.metric.defined_as_ours) - Number(b.metric.defined_as_ours),
-  );
+  const all = [...entries.values()]
+    .filter(({ metric }) => metric.definition !== null)
+    .toSorted((a, b) => Number(a.metric.defined_as_ours) - Number(b.metric.defined_as_ours));
+  const undefinedNames = [...entries.values()]
+    .filter(({ metric }) => metric.definition === null)
+    .map(({ metric }) => metric.name);
   return {
     id: 'definitions',
     title: 'Definitions',
@@ -331,7 +331,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
           level: metric.defined_as_ours ? 3 : 2,
           cells: [
             metric.name,
-            metric.definition,
+            metric.definition ?? '',
             metric.defined_as_ours ? 'same definition' : { text: 'not comparable', tone: 'fault' },
             metric.unit,
             tool,
@@ -339,6 +339,14 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
           ],
         })),
       },
+      ...(undefinedNames.length > 0
+        ? [
+            {
+              t: 'text',
+              text: `Not defined in the file or here: ${undefinedNames.join(', ')}.`,
+            } satisfies Block,
+          ]
+        : []),
     ],
   };
 }

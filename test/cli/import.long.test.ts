@@ -42,8 +42,8 @@ test('an artifact folder of AIPerf is one load point with one waterfall, and one
   };
   const ran = inferscope(setup, ['import', folder('conc'), '--name', 'aiperf']);
   expect(ran.status, ran.stderr).toBe(0);
-  expect(ran.stdout.match(/request at profile/gi)).toHaveLength(2); // the row of the stage and its waterfall
-  expect(ran.stdout).toMatch(/^ {2}profile +10 +17\.9 +215 /m);
+  expect(ran.stdout.match(/request at concurrency 2/gi)).toHaveLength(2); // the row of the stage and its waterfall
+  expect(ran.stdout).toMatch(/^ {2}concurrency 2 +10 +17\.9 +215 /m);
   expect(inferscope(setup, ['import', folder('chunks'), '--name', 'chunks']).status).toBe(0);
   const compared = inferscope(setup, ['bench', 'compare', 'aiperf', 'chunks', '--json']);
   const { comparisons } = (JSON.parse(compared.stdout) as { data: { comparisons: { id: string }[] } }).data;

@@ -36,8 +36,16 @@ export async function resultParts(
      ORDER BY recomputed DESC, capture_id, point, name, statistic`,
   );
   const summaries = await summariesOf(captures, database);
+  // The summary names the load; the requests may not.
+  const labelsOf = new Map(
+    [...summaries].map(([summary, detailed]) => [
+      detailed,
+      found.find(({ capture_id }) => capture_id === summary)?.label,
+    ]),
+  );
   const rows = found.map((row) => ({
     ...row,
+    label: labelsOf.get(row.capture_id) ?? row.label,
     capture_id: summaries.get(row.capture_id) ?? row.capture_id,
   }));
   const labels = new Set(rows.map(({ label }) => label));

@@ -107,11 +107,12 @@ function mergeRuns(captures: Capture[]): void {
     }));
     const rest = point.metrics.filter(({ name }) => !merged.some((metric) => metric.name === name));
     detailed.tool = tool;
+    point.label = points[0]!.label;
     point.metrics = [...merged, ...rest].toSorted(inOrder);
   }
 }
 
-/** Matches by tool, label and mean latency, which are equal to the last digit. */
+/** Matches by tool and mean latency, which is equal to the last digit; the requests may not say at which load they were sent. */
 function isSummaryOf(summary: Capture, detailed: Capture): boolean {
   const [[point, ...morePoints], [other]] = [summary.points, detailed.points] as [
     BenchmarkPoint[],
@@ -120,13 +121,7 @@ function isSummaryOf(summary: Capture, detailed: Capture): boolean {
   if (!point || !other || morePoints.length > 0 || point.requests !== null) return false;
   const a = meanLatency(point);
   const b = meanLatency(other);
-  return (
-    summary.tool.name === detailed.tool.name &&
-    point.label === other.label &&
-    a !== null &&
-    b !== null &&
-    Math.abs(a - b) <= 1e-6 * a
-  );
+  return summary.tool.name === detailed.tool.name && a !== null && b !== null && Math.abs(a - b) <= 1e-6 * a;
 }
 
 /** ms; null if the point has no end-to-end latency. */

@@ -17,6 +17,16 @@ const pairs = [
 ] as const;
 
 describe('AIPerf 0.13.0', () => {
+  test.each([
+    ['conc', 'concurrency 2'],
+    ['errors', 'rate 8'],
+  ])('%s: the load is that of the measured phase; requests do not name it', async (run, load) => {
+    const labels = async (name: string) =>
+      new Set((await loaded(recorded(run, name))).metrics.map(({ label }) => label));
+    expect(await labels('_aiperf.json')).toEqual(new Set([load]));
+    expect(await labels('.jsonl')).toEqual(new Set(['unknown load']));
+  });
+
   test.each(['conc', 'errors', 'chunks'])(
     '%s: figures recomputed from its requests equal its summary',
     async (run) => {

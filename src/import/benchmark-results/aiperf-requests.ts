@@ -1,7 +1,7 @@
 import { otherCounts } from './aiperf-summary.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
 import { recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, failures, notStreamed, type ResultFile, warning } from './result-file.js';
+import { allFailed, failures, notStreamed, type ResultFile, unknownLoad, warning } from './result-file.js';
 import { parseLenient, textLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -57,9 +57,9 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
   const issues = otherCounts(usage.counted, usage.reported);
   const failed = timed.length - good.length;
   if (failed > 0) issues.push(failures('AIPerf', failed));
-  if (good.length === 0) issues.push(allFailed('AIPerf', 'profile'));
+  if (good.length === 0) issues.push(allFailed('AIPerf', unknownLoad));
   const streamed = good.some(({ ttft_ms }) => ttft_ms !== null);
-  if (good.length > 0 && !streamed) issues.push(notStreamed('profile'));
+  if (good.length > 0 && !streamed) issues.push(notStreamed('AIPerf'));
   if (streamed && chunked.length > 0) {
     const text = `In ${chunked.length} of ${good.length} requests a chunk held more or less than one token: ITL is unknown, TPOT is computed from token counts.`;
     issues.push(warning('chunk_is_not_token', text, chunked.length));
@@ -74,7 +74,7 @@ async function aiperfRequests(path: string, signal?: AbortSignal): Promise<Resul
     clock: { name: 'CLOCK_REALTIME, ns', resolution_ns: 1, error_bound_ns: 1000 },
     hardware: {},
     software: {},
-    points: [{ label: 'profile', metrics: list.metrics, requests: requestRows(requests), iterations: [] }],
+    points: [{ label: unknownLoad, metrics: list.metrics, requests: requestRows(requests), iterations: [] }],
     issues,
   };
 }

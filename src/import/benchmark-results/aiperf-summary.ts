@@ -10,7 +10,15 @@ import {
   toMs,
   realtimeNs,
 } from './metric-list.js';
-import { allFailed, failures, notStreamed, type ResultFile, unknownClock, warning } from './result-file.js';
+import {
+  allFailed,
+  failures,
+  notStreamed,
+  type ResultFile,
+  unknownClock,
+  unknownLoad,
+  warning,
+} from './result-file.js';
 import { readObject, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -47,6 +55,7 @@ const units: Record<string, string> = {
   'requests/sec': 'req/s',
   'tokens/sec': 'tok/s',
   'tokens/sec/user': 'tok/s/user',
+  count: '',
 };
 
 /** Unit in which a metric of AIPerf is stored. */
@@ -73,6 +82,7 @@ const savedStatistic = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const list = metricList('aiperf');
+  const label = loadOf(file);
   const streamed = objectOf(file['time_to_first_token']) !== null;
   for (const [name, value] of Object.entries(file)) {
     // These are zero for answers without streaming.
@@ -90,7 +100,7 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
     issues.push(failures('AIPerf', failed));
   }
   const measured = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
-  if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', 'profile'));
+  if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', label));
   if (!streamed && list.metrics.some(({ name }) => name === 'e2e')) issues.push(notStreamed('AIPerf'));
   if (file['was_cancelled'] === true) {
     issues.push(
@@ -107,7 +117,7 @@ function aiperfSummary(file: JsonObject, path: string): ResultFile {
     clock: unknownClock,
     hardware: {},
     software: { benchmark_model: modelOf(file) },
-    points: [{ label: 'profile', metrics: list.metrics, requests: [], iterations: [] }],
+    points: [{ label, metrics: list.metrics, requests: [], iterations: [] }],
     issues,
   };
 }
@@ -144,8 +154,7 @@ export function putMetric(
     const scaled = number === null ? null : number * factor;
     if (commonName && (!totals || key === 'avg')) list.ourMetric(commonName, statistic, scaled, details);
     else if (!commonName) {
-      const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
-      list.toolMetric(name, unitOf(unit), definition, statistic, scaled, details);
+      list.toolMetric(name, unitOf(unit), meanings[name] ?? null, statistic, scaled, details);
     }
   }
 }
@@ -162,6 +171,22 @@ function gpuTelemetry(file: JsonObject, list: MetricList): void {
         putMetric(list, `${id}.${name}`, objectOf(metric), deviation);
     }
   }
+}
+
+/** "concurrency 2", "rate 8": the load of the measured phase. */
+function loadOf(file: JsonObject): string {
+  const config = objectOf(file['input_config']);
+  const phases = Array.isArray(config?.['phases']) ? config['phases'].map(objectOf) : [];
+  const measured = phases.find((phase) => phase?.['kind'] === 'profiling');
+  // Before schema 1.4 (0.13) the load is in `loadgen`.
+  const load = measured ?? objectOf(config?.['loadgen']);
+  const rate = numberOf(load?.['rate']) ?? numberOf(load?.['request_rate']);
+  const concurrency = numberOf(load?.['concurrency']);
+  const parts = [
+    ...(rate === null ? [] : [`rate ${rate}`]),
+    ...(concurrency === null ? [] : [`concurrency ${concurrency}`]),
+  ];
+  return parts.join(', ') || unknownLoad;
 }
 
 function modelOf(file: JsonObject): string | null {

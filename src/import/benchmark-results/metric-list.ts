@@ -39,7 +39,7 @@ export interface MetricList {
   toolMetric(
     name: string,
     unit: string,
-    definition: string,
+    definition: string | null,
     statistic: string,
     value: unknown,
     details: Details,

@@ -24,6 +24,9 @@ export interface ResultFile {
   issues: Issue[];
 }
 
+/** Label of a file's only load if the file does not describe it. */
+export const unknownLoad = 'unknown load';
+
 export const unknownClock = { name: 'not recorded', resolution_ns: 1, error_bound_ns: null };
 
 export function warning(code: IssueCode, text: string, count?: number): Issue {

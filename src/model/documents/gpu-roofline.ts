@@ -148,7 +148,7 @@ export const gpuRooflineSchema = z.object({
   framework: z.string().describe('torch 2.11.0 (CUDA 13.0)'),
   driver: z.string().nullable(),
   measured_at: z.string(),
-  seconds: z.number(),
+  seconds: z.number().describe('Duration of the measurement, s.'),
   gpus: z.array(gpuRoofsSchema),
   collectives: collectivesSchema
     .nullable()

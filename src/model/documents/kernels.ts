@@ -63,7 +63,7 @@ export const kernelPlanSchema = z.object({
   protocol: z.object({
     runs: count,
     max_runs: count,
-    max_seconds: z.number(),
+    max_seconds: z.number().describe('Time limit of a case, s.'),
     narrow: z.number(),
     graph: z.enum(['auto', 'always', 'never']),
     check: z.boolean(),

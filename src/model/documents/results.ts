@@ -16,7 +16,10 @@ const resultStatisticSchema = z.object({
 const resultMetricSchema = z.object({
   name: z.string(),
   unit: z.string(),
-  definition: z.string(),
+  definition: z
+    .string()
+    .nullable()
+    .describe("Null for a tool's own metric that neither the file nor inferscope defines."),
   defined_as_ours: z.boolean().describe('True when it can be compared with ours of the same name.'),
   file: z.array(resultStatisticSchema).describe('As the file has them.'),
   recomputed: z

@@ -35,7 +35,7 @@ export const machineRooflineSchema = z.object({
   cpu_model: z.string(),
   threads: z.number().int(),
   measured_at: z.string(),
-  seconds: z.number(),
+  seconds: z.number().describe('Duration of the measurement, s.'),
   other_processes_cores: z
     .number()
     .nullable()

@@ -66,7 +66,7 @@ const sweepRunSchema = z.object({
     .describe('Main figures, units in their names; a benchmark of several points has an entry each.'),
   issues: z.array(issueSchema),
   expected: z.object({
-    seconds: z.number(),
+    seconds: z.number().describe('Expected duration, s.'),
     basis: z.string().describe('What the time rests on.'),
     memory_bytes: z
       .number()
@@ -82,7 +82,7 @@ const sweepSchema = z.object({
   name: z.string().nullable(),
   stamp: z.string().describe('UTC, as in the names of its files: 20261121-134502.'),
   kind: z.enum(['memory', 'grid']),
-  status: z.enum(['running', 'complete', 'interrupted']),
+  status: z.enum(['planned', 'running', 'complete', 'interrupted']).describe('planned: a dry run.'),
   started_at: z.string(),
   ended_at: z.string().nullable(),
   command: z.array(z.string()).describe('As typed.'),

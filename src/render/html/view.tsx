@@ -368,11 +368,12 @@ function hiddenColumns(columns: Table['columns']): Set<Table['columns'][number]>
 
 /** A table, sortable if it has several rows. */
 const TableBlock: FC<{ table: Table }> = ({ table }) => {
-  const { columns, rows, reasons } = explained(table);
+  const { columns, rows, notes } = explained(table);
+  const below = notes();
   const hidden = hiddenColumns(columns);
   return (
     <>
-      {(rows.length > 0 || reasons.length === 0) && (
+      {(rows.length > 0 || below.length === 0) && (
         <DataTable
           caption={plainText(table.title)}
           columns={columns.map((column) => ({
@@ -388,10 +389,10 @@ const TableBlock: FC<{ table: Table }> = ({ table }) => {
           {...(table.filter ? { filter: true } : {})}
         />
       )}
-      {reasons.length > 0 && (
+      {below.length > 0 && (
         <ul class="notes">
-          {reasons.map((reason) => (
-            <li>{reason}</li>
+          {below.map((note) => (
+            <li>{note}</li>
           ))}
         </ul>
       )}

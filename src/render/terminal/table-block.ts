@@ -3,7 +3,7 @@ import { explained } from '../reasons.js';
 import { type Detail, shownAt } from './less.js';
 import { moreLine } from './notes.js';
 import { painted } from './painted.js';
-import { textTable } from './table.js';
+import { fittedTable } from './table.js';
 import { hanging, inert } from './text.js';
 
 /** Maximum rows of a table in a summary with little room. */
@@ -19,7 +19,7 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
   const {
     columns,
     rows: shown,
-    reasons,
+    notes,
   } = explained({
     ...table,
     rows: firstRows(
@@ -27,9 +27,10 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
       level < 1 ? (level < 0 ? summaryRows / 2 : summaryRows) : level < 2 ? brief : undefined,
     ),
   });
-  const why = level < 1 ? [] : reasons.flatMap((reason) => hanging('  ', inert(reason), width));
-  if (shown.length === 0) return why;
-  const text = textTable(
+  const notesWithout = (dropped: readonly string[]) =>
+    level < 1 ? [] : notes(dropped).flatMap((note) => hanging('  ', inert(note), width));
+  if (shown.length === 0) return notesWithout([]);
+  const { text, dropped } = fittedTable(
     columns.map(({ head, numeric, wraps, lines, drop }) => ({
       head: inert(head),
       align: numeric ? ('right' as const) : ('left' as const),
@@ -40,5 +41,5 @@ export function tableLines(table: Table, width: number, level: Detail): string[]
     shown.map(({ cells }) => cells.map(painted)),
     { width, named: level > 0 },
   );
-  return [...text.split('\n'), ...moreLine(levelRows.length - shown.length), ...why];
+  return [...text.split('\n'), ...moreLine(levelRows.length - shown.length), ...notesWithout(dropped)];
 }

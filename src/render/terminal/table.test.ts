@@ -38,6 +38,18 @@ describe('textTable', () => {
     );
   });
 
+  it('folds names that only differ in their middle', () => {
+    const names = ['aiperf.active_decode_throughput_per_user', 'aiperf.active_decode_concurrency_per_user'];
+    const text = textTable(
+      [{ head: 'metric', flexible: true }, { head: 'mean' }],
+      names.map((name) => [name, '1.25']),
+      { width: 28 },
+    );
+    const lines = text.split('\n').slice(1);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(28);
+    expect(lines.map((line) => line.replace('1.25', '').trim()).join('')).toBe(names.join(''));
+  });
+
   it('exceeds the width if nothing can be dropped', () => {
     expect(textTable([{ head: 'name' }], [['a long cell']], { width: 5 })).toBe('  name\n  a long cell');
   });

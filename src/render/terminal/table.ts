@@ -41,19 +41,33 @@ function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] 
 
 const longestWord = (text: string): number => Math.max(...text.split(/\s+/).map(textWidth));
 
-/** Whether different cells start alike, so that they would be equal after cutting their ends. */
-function alike(cells: readonly string[], room: number): boolean {
-  const whole = new Set(cells);
-  return (
-    new Set([...whole].map((cell) => (cell.length > room ? cell.slice(0, room - 1) : cell))).size < whole.size
-  );
-}
+type Cut = (cell: string, room: number) => string;
 
-/** A name cut in the middle, since names of one family differ at their ends. Colored cells are not cut here. */
-const cutInside = (cell: string, room: number): string =>
-  cell.length <= room || cell.includes('\u001b')
+const isWhole = (cell: string, room: number): boolean => cell.length <= room || cell.includes('\u001b');
+
+const cutEnd: Cut = (cell, room) => (isWhole(cell, room) ? cell : `${cell.slice(0, room - 1)}…`);
+
+const cutInside: Cut = (cell, room) =>
+  isWhole(cell, room)
     ? cell
     : `${cell.slice(0, Math.ceil((room - 1) / 2))}…${cell.slice(cell.length - Math.floor((room - 1) / 2))}`;
+
+/** A name on several lines, broken after a separator if there is one. */
+const folded: Cut = (cell, room) => {
+  if (isWhole(cell, room)) return cell;
+  const separator = /.*[\s._/:-]/s.exec(cell.slice(0, room))?.[0].length ?? 0;
+  const first = separator > room / 2 ? separator : room;
+  return `${cell.slice(0, first).trimEnd()}\n${folded(cell.slice(first), room)}`;
+};
+
+/**
+ * The shortest form in which different cells stay different: names of one family differ at their ends, and some only in the
+ * middle. Colored cells are left alone.
+ */
+const cutOf = (cells: readonly string[], room: number): Cut =>
+  [cutEnd, cutInside].find(
+    (cut) => new Set(cells.map((cell) => cut(cell, room))).size === new Set(cells).size,
+  ) ?? folded;
 
 interface Room {
   width?: number;
@@ -68,11 +82,15 @@ interface Room {
  * A borderless table with columns two spaces apart, at most `width` wide as long as columns can be dropped (they are named below) and the
  * flexible one can be cut. Cells may contain color codes. Without heads there is no head line.
  */
-export function textTable(
+export const textTable = (columns: TextColumn[], rows: string[][], room: Room = {}): string =>
+  fittedTable(columns, rows, room).text;
+
+/** `textTable` and the heads of the columns that it dropped. */
+export function fittedTable(
   columns: TextColumn[],
   rows: string[][],
   { width = 80, indent = 2, named = true, leftOut = [] }: Room = {},
-): string {
+): { text: string; dropped: readonly string[] } {
   const headed = columns.some(({ head }) => head !== '');
   const lines = headed
     ? [columns.map(({ head }) => head), ...rows.map((row) => [...row])]
@@ -91,7 +109,7 @@ export function textTable(
   const fewer = total - spare > width ? narrower(columns) : undefined;
   if (fewer) {
     const cells = rows.map((row) => row.toSpliced(fewer.gone, 1));
-    return textTable(fewer.columns, cells, {
+    return fittedTable(fewer.columns, cells, {
       width,
       indent,
       named,
@@ -109,15 +127,13 @@ export function textTable(
   if (flexibleWidth !== undefined && total > width) {
     const room = Math.max(8, flexibleWidth - (total - width));
     widths[flexible] = room;
-    const cut = columns[flexible]!.lines
-      ? (cell: string) => wrap(cell, room).join('\n')
-      : alike(
-            rows.map((row) => row[flexible] ?? ''),
-            room,
-          )
-        ? (cell: string) => cutInside(cell, room)
-        : null;
-    if (cut) for (const line of lines) line[flexible] = cut(line[flexible] ?? '');
+    const cut: Cut = columns[flexible]!.lines
+      ? (cell) => wrap(cell, room).join('\n')
+      : cutOf(
+          rows.map((row) => row[flexible] ?? ''),
+          room,
+        );
+    for (const line of lines) line[flexible] = cut(line[flexible] ?? '', room);
   }
   const table = new Table({
     colWidths: widths,
@@ -127,7 +143,7 @@ export function textTable(
   });
   table.push(...lines);
   const margin = ' '.repeat(indent);
-  return [
+  const text = [
     ...withPlainSpaces(table.toString())
       .split('\n')
       .map((line) => `${margin}${line}`.trimEnd()),
@@ -135,4 +151,5 @@ export function textTable(
       ? hanging(margin, `(no room at ${width} columns: ${leftOut.join(', ')})`, width)
       : []),
   ].join('\n');
+  return { text, dropped: leftOut };
 }

@@ -5,6 +5,8 @@ import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, minShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
+import { classLabel } from '../../../vocabulary/op-classes.js';
+import { listed } from '../../../vocabulary/sentence.js';
 import { instanceWord, count, everyInstance, ms, part, plural } from '../words.js';
 
 /** Norms, activations and additions run as chains of kernels; each reads and writes whole tensors. */
@@ -63,7 +65,7 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Unfused elementwise operations: ${count(n)} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
+    title: `Unfused operations: ${count(n)} ${listed(classesOf(chains))} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyInstance(kind)}`,
     at_stake_ms: saved,
     cause: `Between its products, ${instanceWord(kind)} runs chains of elementwise kernels and norms for ${ms(time)}. Each kernel reads and writes the whole tensor; one fused kernel per chain would do so once.`,
     change: framework ? engines[framework] : program,
@@ -79,6 +81,14 @@ async function finding(
     evidence: [evidence],
     check: checkAgain,
   };
+}
+
+/** Labels of the classes of the kernels in chains, longest first. */
+function classesOf(chains: readonly Chain[]): string[] {
+  const times = new Map<string, number>();
+  for (const { class: opClass, dur_ns } of chains.flatMap(({ kernels }) => kernels))
+    times.set(opClass, (times.get(opClass) ?? 0) + dur_ns);
+  return [...times].toSorted(([, a], [, b]) => b - a).map(([opClass]) => classLabel(opClass));
 }
 
 const program: FoundDraft['change'] = {
