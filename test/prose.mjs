@@ -28,7 +28,7 @@ const allowed = [
   ['cli/validate-read.ts', 'source'], // A path.
   ['engines/onnx/decoder.ts', 'bad_alloc'], // ONNX Runtime's error.
   ['engines/vllm/place-model.ts', 'source'], // A path or hub id.
-  ['engines/vllm/root-cause.ts', 'says.test(why)'], // vLLM's error.
+  ['engines/vllm/root-cause.ts', 'pattern.test(why)'], // vLLM's error.
   ['import/ncu/details-metrics.ts', ''], // Labels and sections of ncu.
   ['import/ncu/ncu-csv.ts', "includes('Kernel Name')"], // Columns of ncu.
   ['import/ncu/nvtx-path.ts', "'<default domain>'"], // ncu's word.

@@ -68,10 +68,10 @@ export async function ask(options: AskOptions): Promise<AskResult> {
   const allQueries = [...(before?.queries ?? []), ...openingQueries, ...record.queries];
   const names = (await Promise.all(options.context.sessions.map(programNames))).flat();
   const known = evidenceOf(allQueries, question, [...new Set([...names, ...names.map(redact.text)])]);
-  const whole = result.text.trim();
-  const shown = whole.slice(0, budget.limits.answerCharacters);
-  if (shown.length < whole.length)
-    options.onNote?.(`the answer was cut from ${whole.length} to ${shown.length} characters`);
+  const answerText = result.text.trim();
+  const shown = answerText.slice(0, budget.limits.answerCharacters);
+  if (shown.length < answerText.length)
+    options.onNote?.(`the answer was cut from ${answerText.length} to ${shown.length} characters`);
   const { text, claims } = checkClaims(shown, known, question, new Set(allQueries.map(({ id }) => id)));
   signal.throwIfAborted();
   return {

@@ -123,9 +123,9 @@ function serverMessage(body: string | undefined): string | null {
   if (!body) return null;
   try {
     const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
-    const stated =
+    const reported =
       typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error;
-    const text = [stated, message].find((candidate) => typeof candidate === 'string');
+    const text = [reported, message].find((candidate) => typeof candidate === 'string');
     if (typeof text === 'string') return text.slice(0, 400);
   } catch {
     // Not JSON: an error page of a proxy.

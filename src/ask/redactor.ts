@@ -62,8 +62,8 @@ export function redactor(around: Surroundings, allowed: ReadonlySet<AllowedData>
       text = text
         .replace(fileUrl, '[path]')
         .replace(windowsPath, '[path]')
-        .replace(posixPath, (whole, home: string, path: string) =>
-          home === '~' || isFile(path, around.operatorRoots) ? shortened(path) : whole,
+        .replace(posixPath, (match, home: string, path: string) =>
+          home === '~' || isFile(path, around.operatorRoots) ? shortened(path) : match,
         );
     }
     if (!allowed.has('hosts')) {

@@ -55,14 +55,14 @@ const asciiDigits = (text: string): string =>
   });
 
 function digitsOf(match: RegExpExecArray): Omit<WrittenNumber, 'text'> {
-  const [whole, sign, integer, fraction = '', exponent = '', thousands, unit] = match;
+  const [matched, sign, integer, fraction = '', exponent = '', thousands, unit] = match;
   const factor = thousands === undefined ? 1 : (short[thousands] ?? 1e6);
   const digits = `${integer!.replaceAll(/[^\d]/g, '')}${fraction}${exponent}`;
   const value = Number(digits) * factor * (sign === '-' || sign === '−' ? -1 : 1);
   const last = 10 ** (Number(exponent.slice(1) || 0) - Math.max(0, fraction.length - 1)) * factor;
   return {
     start: match.index,
-    end: match.index + whole.length,
+    end: match.index + matched.length,
     value,
     unit: unit === undefined ? null : isCount(match) ? billions : unitOf(unit.replaceAll(/[\s\u00a0]/g, ' ')),
     rounding: 0.5 * last,
@@ -72,10 +72,10 @@ function digitsOf(match: RegExpExecArray): Omit<WrittenNumber, 'text'> {
 const billions: Unit = { dimension: 'plain', scale: 1e9 };
 
 /** "1.1B parameters", "an 8B model" are counts and not bytes. */
-const isCount = ({ 0: whole, index, input }: RegExpExecArray): boolean =>
-  whole.endsWith('B') &&
-  /^\d*(?:\.\d+)?\s?B$/.test(whole) &&
-  /^[\s-]*(?:param|weight|model|token)/i.test(input.slice(index + whole.length));
+const isCount = ({ 0: match, index, input }: RegExpExecArray): boolean =>
+  match.endsWith('B') &&
+  /^\d*(?:\.\d+)?\s?B$/.test(match) &&
+  /^[\s-]*(?:param|weight|model|token)/i.test(input.slice(index + match.length));
 
 const small =
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(

@@ -119,11 +119,11 @@ export function otherLoad(all: HostSample[]): OtherLoad {
   }
   const first = samples[0];
   const last = samples.at(-1);
-  const long = first && last && last.tNs - first.tNs >= otherWindowNs / 2;
-  if (!long) return { windows, mean: null, max: null };
-  const whole = between(first, last);
-  if (windows.length === 0) windows.push(whole);
-  return { windows, mean: whole.others, max: Math.max(...windows.map((window) => window.others)) };
+  const isLong = first && last && last.tNs - first.tNs >= otherWindowNs / 2;
+  if (!isLong) return { windows, mean: null, max: null };
+  const overall = between(first, last);
+  if (windows.length === 0) windows.push(overall);
+  return { windows, mean: overall.others, max: Math.max(...windows.map((window) => window.others)) };
 }
 
 /** Memory of the tree at each sample, and the kernel's peak of each process once. */

@@ -24,7 +24,7 @@ export function bind(library: LibraryHandle, names: string[], parameters: string
 /** Signatures as in nvml.h of CUDA 13 (API version 13); the comment on each line is the driver version that added it. */
 export function bindDeviceCalls(library: LibraryHandle) {
   const one = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *']);
-  const typed = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
+  const callOf = (...names: string[]) => bind(library, names, ['uintptr_t', 'int', 'void *']);
   const text = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *', 'uint32_t']);
   const pair = (...names: string[]) => bind(library, names, ['uintptr_t', 'void *', 'void *']);
   return {
@@ -36,20 +36,20 @@ export function bindDeviceCalls(library: LibraryHandle) {
     memoryV1: one('nvmlDeviceGetMemoryInfo'),
     powerLimit: one('nvmlDeviceGetEnforcedPowerLimit'), // the effective limit, of all that apply
     powerDefaultLimit: one('nvmlDeviceGetPowerManagementDefaultLimit'),
-    maxClock: typed('nvmlDeviceGetMaxClockInfo'),
+    maxClock: callOf('nvmlDeviceGetMaxClockInfo'),
     mig: pair('nvmlDeviceGetMigMode'), // 450
     migCount: one('nvmlDeviceGetMaxMigDeviceCount'), // 450
-    migHandle: typed('nvmlDeviceGetMigDeviceHandleByIndex'), // 450
+    migHandle: callOf('nvmlDeviceGetMigDeviceHandleByIndex'), // 450
     power: one('nvmlDeviceGetPowerUsage'),
     energy: one('nvmlDeviceGetTotalEnergyConsumption'), // Volta and newer
-    fields: typed('nvmlDeviceGetFieldValues'),
-    clock: typed('nvmlDeviceGetClockInfo'),
+    fields: callOf('nvmlDeviceGetFieldValues'),
+    clock: callOf('nvmlDeviceGetClockInfo'),
     utilization: one('nvmlDeviceGetUtilizationRates'),
-    temperature: typed('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still available
+    temperature: callOf('nvmlDeviceGetTemperature'), // deprecated in CUDA 13, still available
     temperatureV: one('nvmlDeviceGetTemperatureV'), // 570
     throttle: one('nvmlDeviceGetCurrentClocksEventReasons', 'nvmlDeviceGetCurrentClocksThrottleReasons'), // 535, older
     processes: pair('nvmlDeviceGetComputeRunningProcesses_v3', 'nvmlDeviceGetComputeRunningProcesses_v2'), // 510, 450
-    pcieThroughput: typed('nvmlDeviceGetPcieThroughput'), // takes 20 ms
+    pcieThroughput: callOf('nvmlDeviceGetPcieThroughput'), // takes 20 ms
     pcieGen: one('nvmlDeviceGetCurrPcieLinkGeneration'),
     pcieWidth: one('nvmlDeviceGetCurrPcieLinkWidth'),
     fan: one('nvmlDeviceGetFanSpeed'), // not supported by boards cooled by the chassis

@@ -15,9 +15,9 @@ export function passOnRecord(path: string, from = 0, env: NodeJS.ProcessEnv = pr
   try {
     const bytes = Buffer.alloc(Math.max(0, fstatSync(file).size - from));
     const read = readSync(file, bytes, 0, bytes.length, from);
-    const whole = bytes.subarray(0, bytes.subarray(0, read).lastIndexOf(10) + 1);
-    if (whole.length > 0) appendFileSync(outer, whole);
-    return from + whole.length;
+    const lines = bytes.subarray(0, bytes.subarray(0, read).lastIndexOf(10) + 1);
+    if (lines.length > 0) appendFileSync(outer, lines);
+    return from + lines.length;
   } finally {
     closeSync(file);
   }

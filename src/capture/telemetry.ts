@@ -96,8 +96,8 @@ export function startHostSampler(options: HostSamplerOptions): HostSampler {
       take();
       reader.close();
       const part = otherLoad(samples);
-      const whole = drained ? otherLoad([firstAlive, lastAlive].filter((sample) => sample !== null)) : part;
-      const others = { ...whole, max: whole.mean === null ? null : Math.max(othersMax, part.max ?? 0) };
+      const overall = drained ? otherLoad([firstAlive, lastAlive].filter((sample) => sample !== null)) : part;
+      const others = { ...overall, max: overall.mean === null ? null : Math.max(othersMax, part.max ?? 0) };
       const costUs = { mean: costSumNs / count / 1000, max: costMaxNs / 1000 };
       const missedSamples = ticks.missed();
       const about = { missedSamples, costUs, periodNs, others, pid: options.pid, samples: count };

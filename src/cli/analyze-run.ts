@@ -24,9 +24,9 @@ export interface AnalyzeOptions {
 }
 
 /** `inferscope analyze` */
-export async function analyzeCommand(selector: string, typed: AnalyzeOptions): Promise<void> {
-  const { question = '', ...rest } = typed;
-  const options: AnalyzeOptions = question.trim() === '' ? rest : typed;
+export async function analyzeCommand(selector: string, requested: AnalyzeOptions): Promise<void> {
+  const { question = '', ...rest } = requested;
+  const options: AnalyzeOptions = question.trim() === '' ? rest : requested;
   const settings = await configuredModel(options.model);
   const { openSession } = await import('../session/open.js');
   const session = await openSession(selector);

@@ -72,11 +72,11 @@ export async function attachRooflineFile(
   if (issues) return issues;
   const name = hardware['gpu_name'];
   const measured = [...new Set(file.roofline.roofline.gpus.map((gpu) => gpu.name))].join(', ');
-  const says =
+  const words =
     typeof name === 'string'
       ? `the capture was made on ${name}. Measure that GPU: inferscope roofline --json > roofline.json on its machine.`
       : 'the capture names no GPU, so no roofs can be used. Import it together with a capture that names its GPU (nsys, PyTorch profiler, nvidia-smi).';
-  const text = `--roofline ${basename(file.path)} was not used: it was measured on ${measured}, and ${says}`;
+  const text = `--roofline ${basename(file.path)} was not used: it was measured on ${measured}, and ${words}`;
   return [{ code: 'roofline_not_used', severity: 'warning', text }];
 }
 

@@ -1,18 +1,20 @@
 import type { BenchPart } from '../model/bench.js';
 import { openSession } from '../session/open.js';
-import type { BenchTyped } from './bench-typed.js';
+import type { BenchOptions } from './bench-typed.js';
 import { measuring } from './progress.js';
 import { resultsFolder, writeResults } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 
 /** Runs a bench subcommand that uses an engine. Sets the exit code. */
-export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
+export async function benchCommand(verb: BenchPart | 'suite', options: BenchOptions): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
-  const folder = resultsFolder(typed.output);
-  const saved = await measuring(typed, (signal, progress) => runBenchSession(verb, typed, signal, progress));
+  const folder = resultsFolder(options.output);
+  const saved = await measuring(options, (signal, progress) =>
+    runBenchSession(verb, options, signal, progress),
+  );
   const { analyzeBench } = await import('../facts/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
   const document = await analyzeBench(await openSession(saved.id));
   const results = () => writeResults(folder, benchFiles(document));
-  await showMeasured(saved, { kind: 'bench', document }, typed, { results });
+  await showMeasured(saved, { kind: 'bench', document }, options, { results });
 }

@@ -3,7 +3,7 @@ import type { BenchPlan } from '../model/documents/bench.js';
 import type { Workload } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import type { PreparedBench } from './bench-prepare.js';
-import type { BenchTyped } from './bench-typed.js';
+import type { BenchOptions } from './bench-typed.js';
 import { formatPercent } from '../vocabulary/format.js';
 import { lengthWords } from '../vocabulary/workload.js';
 
@@ -12,7 +12,7 @@ const greedy = 'greedy, end token ignored: every sequence has its full length';
 /** Facts known only during the run. */
 export function planOf(
   { parts, variants }: Pick<PreparedBench, 'parts' | 'variants'>,
-  { launches, runs, seed }: Pick<BenchTyped, 'launches' | 'runs' | 'seed'>,
+  { launches, runs, seed }: Pick<BenchOptions, 'launches' | 'runs' | 'seed'>,
 ): BenchPlan {
   const { min, max, within } = benchWarmup;
   const watched = `each point, until two repeats in a row are within ${formatPercent(within)} of each other; ${min} to ${max} repeats`;

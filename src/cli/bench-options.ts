@@ -4,7 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { engineName } from './bench-engines.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import type { BenchTyped } from './bench-typed.js';
+import type { BenchOptions } from './bench-typed.js';
 
 interface VerbHelp {
   /** Whether the command sweeps the size, and its default. */
@@ -89,8 +89,8 @@ export function benchOptions(command: Command, verb: BenchPart | 'suite', help: 
     .option('--json', 'print one inferscope/bench document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText('after', examples(...help.examples))
-    .action(async (typed: BenchTyped) => {
+    .action(async (options: BenchOptions) => {
       const { benchCommand } = await import('./bench-command.js');
-      await benchCommand(verb, typed);
+      await benchCommand(verb, options);
     });
 }

@@ -7,7 +7,7 @@ import { InferscopeError } from '../model/errors.js';
 import { engineModel, loadEngine, type EngineContext } from './bench-engines.js';
 import { pointsOf } from './bench-points.js';
 import { expandVariants } from './bench-variants.js';
-import type { BenchTyped } from './bench-typed.js';
+import type { BenchOptions } from './bench-typed.js';
 
 export interface PreparedBench {
   request: Omit<EngineRequest, 'engineArgs'>;
@@ -22,28 +22,28 @@ export interface PreparedBench {
  */
 export async function prepareBench(
   verb: BenchPart | 'suite',
-  typed: BenchTyped,
+  options: BenchOptions,
   context: EngineContext,
 ): Promise<PreparedBench> {
-  const variants = expandVariants(typed.engineArg ?? []);
-  const points = pointsOf(verb, typed);
-  if (typed.engine !== 'openai' && typed.url !== undefined) {
+  const variants = expandVariants(options.engineArg ?? []);
+  const points = pointsOf(verb, options);
+  if (options.engine !== 'openai' && options.url !== undefined) {
     throw new InferscopeError('E_USAGE', {
-      what: `--url goes with --engine openai, not with --engine ${typed.engine}`,
+      what: `--url goes with --engine openai, not with --engine ${options.engine}`,
       why: 'The other engines load the model themselves.',
-      fix: `Type for example: inferscope bench ${verb} --engine openai --url ${typed.url}`,
+      fix: `Type for example: inferscope bench ${verb} --engine openai --url ${options.url}`,
     });
   }
   const request = {
-    model: typed.model ?? engineModel(typed.engine) ?? '',
-    weights: typed.weights ?? null,
-    dtype: typed.dtype === undefined ? null : parseDType(typed.dtype),
-    device: typed.device ?? null,
-    threads: typed.threads ?? null,
-    url: typed.url ?? null,
-    python: typed.python ?? null,
+    model: options.model ?? engineModel(options.engine) ?? '',
+    weights: options.weights ?? null,
+    dtype: options.dtype === undefined ? null : parseDType(options.dtype),
+    device: options.device ?? null,
+    threads: options.threads ?? null,
+    url: options.url ?? null,
+    python: options.python ?? null,
   };
-  const engine = await loadEngine(typed.engine, context);
+  const engine = await loadEngine(options.engine, context);
   const plans: VariantPlan[] = [];
   for (const variant of variants) {
     const prepared = await engine.prepare({ ...request, points, engineArgs: variant.engine_args });

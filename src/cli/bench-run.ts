@@ -16,7 +16,7 @@ import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifes
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
-import type { BenchTyped } from './bench-typed.js';
+import type { BenchOptions } from './bench-typed.js';
 import { formatMs, plural } from '../vocabulary/format.js';
 
 interface KeptBench {
@@ -33,47 +33,47 @@ const host = 'localhost';
  */
 export async function runBenchSession(
   verb: BenchPart | 'suite',
-  typed: BenchTyped,
+  options: BenchOptions,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptBench> {
   const home = ensureWritable();
-  const prepared = await prepareBench(verb, typed, {
+  const prepared = await prepareBench(verb, options, {
     cacheDir: home.cache,
-    seed: typed.seed,
+    seed: options.seed,
     onProgress: (step, detail) => {
       if (signal.aborted) throw stoppedEarly();
       progress.update(step, detail);
     },
   });
-  progress.done(titleOf(prepared, null), plannedWords(prepared, typed));
+  progress.done(titleOf(prepared, null), plannedWords(prepared, options));
   const plan = {
     label: labelOf(prepared),
     kind: 'bench',
-    name: typed.name ?? null,
-    tags: typed.tag,
+    name: options.name ?? null,
+    tags: options.tag,
     doing: 'save the benchmark',
   };
   const saved = await recordSession(plan, async (recording) => {
-    const roofline = await rooflineFor(prepared, typed, home.cache, signal, progress);
+    const roofline = await rooflineFor(prepared, options, home.cache, signal, progress);
     const capture = await runBench({
       variants: prepared.variants,
-      launches: typed.launches,
-      repeats: typed.runs,
+      launches: options.launches,
+      repeats: options.runs,
       model: prepared.request.model,
       dtype: prepared.request.dtype,
       device: prepared.request.device,
-      seed: typed.seed,
-      device_work: typed.deviceWork,
+      seed: options.seed,
+      device_work: options.deviceWork,
       scratch: recording.scratch,
       host,
       signal,
-      onProgress: (event) => showEvent(progress, event, prepared, typed),
+      onProgress: (event) => showEvent(progress, event, prepared, options),
       onRows: recording.append,
     });
     progress.done('measured', measuredWords(capture));
     progress.update('saving the session');
-    const recorded = await benchRecorded(recording, { prepared, typed, capture, roofline });
+    const recorded = await benchRecorded(recording, { prepared, options: options, capture, roofline });
     return { ...recorded, result: { interrupted: capture.stopped } };
   });
   progress.done('session saved', saved.id);
@@ -82,14 +82,14 @@ export async function runBenchSession(
 
 interface Measured {
   prepared: PreparedBench;
-  typed: BenchTyped;
+  options: BenchOptions;
   capture: BenchCapture;
   roofline: CachedRoofline | null;
 }
 
 async function benchRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
   const { files, redact } = recording;
-  const { prepared, typed, capture, roofline } = measured;
+  const { prepared, options: typed, capture, roofline } = measured;
   const imported = await importBench(recording, capture);
   if (roofline) await keepRoofline(files, roofline, imported);
   await recording.keepJson('bench-plan', redactJson(planOf(prepared, typed), redact));
@@ -120,9 +120,9 @@ function engineIssues({ variants, points }: PreparedBench): Issue[] {
   return variants[0]!.prepared.issues?.(points) ?? [];
 }
 
-function plannedWords(prepared: PreparedBench, typed: BenchTyped): string {
+function plannedWords(prepared: PreparedBench, options: BenchOptions): string {
   const { variants } = prepared;
-  const { launches, repeats } = planOf(prepared, typed).protocol;
+  const { launches, repeats } = planOf(prepared, options).protocol;
   const prefix = variants.length > 1 ? `${variants.length} variants × ` : '';
   return `${prefix}${plural(launches, 'launch', 'launches')} × ${plural(repeats, 'repeat')}`;
 }
@@ -135,7 +135,7 @@ function measuredWords({ executions }: BenchCapture): string {
 
 async function rooflineFor(
   { variants }: PreparedBench,
-  { freshRoofline }: BenchTyped,
+  { freshRoofline }: BenchOptions,
   cacheDir: string,
   signal: AbortSignal,
   progress: Progress,
@@ -156,7 +156,7 @@ function showEvent(
   progress: Progress,
   { variant, launch, progress: event, leftS }: BenchEvent,
   { variants, points }: PreparedBench,
-  { launches }: BenchTyped,
+  { launches }: BenchOptions,
 ): void {
   const prefix = variants.length > 1 ? `${variant.label} · ` : '';
   const timeLeft = leftWords(leftS);

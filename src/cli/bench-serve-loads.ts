@@ -104,12 +104,12 @@ export async function loadSequence(options: LoadOptions, slo: boolean): Promise<
         fix: 'Use --concurrency 1 --sweep, or --rate 1 --sweep.',
       });
     }
-    const whole = options.rate === undefined;
+    const users = options.rate === undefined;
     const from = options.rate?.[0] ?? options.concurrency?.[0] ?? 1;
     const next: LoadSequence['next'] = (measured) => {
-      const level = nextLevel(measured, { from, max: options.sweepMax, whole, slo });
+      const level = nextLevel(measured, { from, max: options.sweepMax, integers: users, slo });
       if (level === null) return null;
-      return whole ? closed(level, options) : rateLoad(level);
+      return users ? closed(level, options) : rateLoad(level);
     };
     return { next, listed: [] };
   }

@@ -7,7 +7,7 @@ import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 
-interface Typed extends Omit<ServingCommandOptions, 'slo'> {
+interface ServeBenchOptions extends Omit<ServingCommandOptions, 'slo'> {
   slo?: string;
   sloShare: number;
   csv?: string;
@@ -15,15 +15,15 @@ interface Typed extends Omit<ServingCommandOptions, 'slo'> {
 }
 
 /** `1,8,32`, `1 8 32` or repeated: positive numbers. */
-function levels(flag: string, whole: boolean) {
+function levels(flag: string, integers: boolean) {
   return (text: string, before: number[] = []): number[] => [
     ...before,
     ...text.split(/[\s,]+/).map((part) => {
       const value = Number(part);
-      if (value > 0 && Number.isFinite(value) && (!whole || Number.isInteger(value))) return value;
+      if (value > 0 && Number.isFinite(value) && (!integers || Number.isInteger(value))) return value;
       throw new InferscopeError('E_USAGE', {
         what: `${flag} ${text} cannot be read at "${part}"`,
-        why: whole ? 'It is a list of whole numbers above 0.' : 'It is a list of numbers above 0.',
+        why: integers ? 'It is a list of whole numbers above 0.' : 'It is a list of numbers above 0.',
         fix: `Type for example: ${flag} 1,4,16`,
       });
     }),
@@ -162,26 +162,26 @@ export function defineServe(command: Command): void {
         ],
       ),
     )
-    .action(async (url: string | undefined, typed: Typed) => {
+    .action(async (url: string | undefined, options: ServeBenchOptions) => {
       if (url === undefined)
         throw new InferscopeError('E_USAGE', {
           what: 'bench serve needs the URL of a server',
           why: 'It sends requests to an OpenAI-compatible server that runs already.',
           fix: 'Type for example: inferscope bench serve http://127.0.0.1:8000/v1\nTo start a server to try: inferscope serve',
         });
-      const slo = typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
+      const slo = options.slo === undefined ? null : parseSlo(options.slo, options.sloShare);
       const { measuring } = await import('./progress.js');
       const { runServing } = await import('./bench-serve-run.js');
-      const { document, interrupted } = await measuring(typed, (signal, progress) =>
-        runServing(url, { ...typed, slo }, signal, progress),
+      const { document, interrupted } = await measuring(options, (signal, progress) =>
+        runServing(url, { ...options, slo }, signal, progress),
       );
-      if (typed.csv !== undefined) {
+      if (options.csv !== undefined) {
         const { servingCsv } = await import('../export/serving-csv.js');
-        servingCsv(document.data, typed.csv);
+        servingCsv(document.data, options.csv);
       }
       const { id } = document.data.session;
       const { showMeasured } = await import('./show-measured.js');
-      await showMeasured({ id, interrupted }, { kind: 'serving', document }, typed);
+      await showMeasured({ id, interrupted }, { kind: 'serving', document }, options);
       if (!interrupted && document.data.points.every(({ requests }) => requests.ok === 0))
         process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
     });

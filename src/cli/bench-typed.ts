@@ -1,7 +1,7 @@
 import type { EngineName } from '../model/engine.js';
 
 /** Options as typed. */
-export interface BenchTyped {
+export interface BenchOptions {
   engine: EngineName;
   model?: string;
   weights?: 'random' | 'trained';

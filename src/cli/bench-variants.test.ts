@@ -3,7 +3,7 @@ import { InferscopeError } from '../model/errors.js';
 import { sizeList } from './bench-options.js';
 import { expandVariants } from './bench-variants.js';
 
-const labels = (...typed: string[]) => expandVariants(typed).map(({ label }) => label);
+const labels = (...texts: string[]) => expandVariants(texts).map(({ label }) => label);
 
 function refusal(work: () => unknown): string {
   try {

@@ -16,9 +16,9 @@ const maxVariants = 64;
  * what differs. A value in JSON brackets is one value, with its commas.
  * @throws E_USAGE for an argument without `=`, a key typed twice, an empty value
  */
-export function expandVariants(typed: readonly string[]): Variant[] {
+export function expandVariants(texts: readonly string[]): Variant[] {
   const keys = new Map<string, string[]>();
-  for (const text of typed) {
+  for (const text of texts) {
     const index = text.indexOf('=');
     const key = text.slice(0, index).trim();
     const values = index > 0 ? valuesOf(text.slice(index + 1)) : [];

@@ -15,15 +15,15 @@ const gib = 2 ** 30;
  * name means the common variant (H100: SXM), which is printed.
  * @throws E_USAGE for an unknown or ambiguous name
  */
-export function findGpu(typed: string): KnownGpu {
-  const size = /^(\d+(?:\.\d+)?)\s*(GB|GiB)$/i.exec(typed.trim());
+export function findGpu(name: string): KnownGpu {
+  const size = /^(\d+(?:\.\d+)?)\s*(GB|GiB)$/i.exec(name.trim());
   if (size) {
     const unit = size[2]!.toLowerCase() === 'gib' ? gib : 1e9;
     return { name: null, totalBytes: Math.round(Number(size[1]) * unit), source: 'as given' };
   }
-  const found = findGpuSheet(typed);
-  if (Array.isArray(found)) throw found.length > 0 ? ambiguous(typed, found) : unknown(typed);
-  const chosen = chosenGpuWords(typed, found);
+  const found = findGpuSheet(name);
+  if (Array.isArray(found)) throw found.length > 0 ? ambiguous(name, found) : unknown(name);
+  const chosen = chosenGpuWords(name, found);
   if (chosen !== null) notify(`--gpu ${chosen}`);
   return roomOf(found.sheet, found.name);
 }
@@ -41,23 +41,23 @@ function roomOf(sheet: GpuSheet, name: string): KnownGpu {
   };
 }
 
-function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeError {
+function ambiguous(name: string, candidates: readonly GpuSheet[]): InferscopeError {
   const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${formatSetting(memoryGb, 'GB')})`);
   return new InferscopeError('E_USAGE', {
-    what: `--gpu ${typed} matches several GPUs`,
+    what: `--gpu ${name} matches several GPUs`,
     why: `Candidates: ${names.join(', ')}.`,
     fix: `Type for example: --gpu "${candidates[0]!.names[0]}"`,
   });
 }
 
-function unknown(typed: string): InferscopeError {
+function unknown(name: string): InferscopeError {
   const names = gpuSheets.flatMap(({ names: [name] }) =>
     name === undefined ? [] : [name.replace(/^(NVIDIA|AMD|Tesla) /, '')],
   );
-  const suggestion = nearest(typed, names);
+  const suggestion = nearest(name, names);
   return new InferscopeError('E_USAGE', {
-    what: `unknown GPU "${typed}"`,
-    why: `It is none of the ${names.length} known GPUs: ${nearestNames(names, typed)}.`,
+    what: `unknown GPU "${name}"`,
+    why: `It is none of the ${names.length} known GPUs: ${nearestNames(names, name)}.`,
     fix: `Give its memory instead, e.g. --gpu 24GiB${suggestion === null ? '' : ` (nearest name: "${suggestion}")`}.`,
   });
 }

@@ -81,7 +81,7 @@ export function define(command: Command): void {
         ['inferscope estimate --gpu A10G --fits', 'list the models that fit this GPU, without downloads'],
       ),
     )
-    .action((typed: Typed) => run(typed, command));
+    .action((options: Typed) => run(options, command));
 }
 
 /** Name of this machine's first GPU; null if no driver reports one. */
@@ -114,14 +114,14 @@ function refuseLeftOut(command: Command, { engine, fits, layers }: Typed): void 
     });
 }
 
-async function run(typed: Typed, command: Command): Promise<void> {
-  refuseLeftOut(command, typed);
-  const { json, fits, layers, gpu, model } = typed;
+async function run(commandOptions: Typed, command: Command): Promise<void> {
+  refuseLeftOut(command, commandOptions);
+  const { json, fits, layers, gpu, model } = commandOptions;
   const options = {
-    ...typed,
-    batchSize: typed.batchSize ?? [1],
-    inputLen: typed.inputLen ?? [layers ? 128 : 512],
-    outputLen: typed.outputLen ?? [128],
+    ...commandOptions,
+    batchSize: commandOptions.batchSize ?? [1],
+    inputLen: commandOptions.inputLen ?? [layers ? 128 : 512],
+    outputLen: commandOptions.outputLen ?? [128],
   };
   if (fits) {
     const name = gpu ?? (await ownGpu());

@@ -23,7 +23,7 @@ const variable = 'INFERSCOPE_IMPORT_APART';
  * Replaces `export/*.parquet` as expanded by a shell by the one nsys folder of the files, and an artifact folder of AIPerf by its files.
  */
 export function wholeCaptures(paths: readonly string[]): string[] {
-  const whole = paths.flatMap((path) => {
+  const expanded = paths.flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats?.isDirectory()) {
       const files = aiperfFiles(path);
@@ -33,7 +33,7 @@ export function wholeCaptures(paths: readonly string[]): string[] {
     const part = extname(path) === '.parquet' && existsSync(join(folder, 'StringIds.parquet'));
     return part && stats?.isFile() ? [folder] : [path];
   });
-  return [...new Set(whole)];
+  return [...new Set(expanded)];
 }
 
 /**

@@ -5,9 +5,9 @@ import { type ContextOptions, defineContext, keepContext, readContext } from './
 import { examples } from './examples.js';
 import { abortable, interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
-import { checkSbatch, onOption, sbatchOption, type SlurmTyped } from './slurm-options.js';
+import { checkSbatch, onOption, sbatchOption, type SlurmOptions } from './slurm-options.js';
 
-interface ImportCommandOptions extends ContextOptions, SlurmTyped {
+interface ImportCommandOptions extends ContextOptions, SlurmOptions {
   session?: string;
   name?: string;
   tag: string[];
@@ -97,8 +97,8 @@ export function define(command: Command): void {
       const paths = wholeCaptures(files.map((file) => resolve(file)));
       if (await importApart(paths)) return;
       // Model and roofline are part of a new session; other options are saved as its context.
-      const { model: _, roofline: _roofs, ...stated } = options;
-      const context = await readContext(stated);
+      const { model: _, roofline: _roofs, ...importOptions } = options;
+      const context = await readContext(importOptions);
       const { runImport } = await import('./import-run.js');
       const id = await interruptible((signal) => runImport(paths, options, signal));
       await keepContext(id, context);
@@ -116,11 +116,11 @@ async function importOfRanks(files: readonly string[], options: ImportCommandOpt
       fix: 'Leave out --session.',
     });
   checkSbatch(options.on, { '--sbatch': options.sbatch, '--sbatch-merge': options.sbatchMerge });
-  const { model: _, roofline: _roofs, session: _session, ...stated } = options;
-  const context = await readContext(stated);
+  const { model: _, roofline: _roofs, session: _session, ...importOptions } = options;
+  const context = await readContext(importOptions);
   const { importRanks } = await import('./ranks/import-ranks.js');
-  const { session: _none, ...typed } = options;
-  const id = await abortable((signal) => importRanks(files, typed, signal));
+  const { session: _none, ...rankOptions } = options;
+  const id = await abortable((signal) => importRanks(files, rankOptions, signal));
   await keepContext(id, context);
   const { showSession } = await import('./session-summary.js');
   await showSession(id, options);

@@ -9,7 +9,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
 import { findModel } from '../engines/model-files/find-model.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 
 export interface ChosenCases {
   cases: KernelCase[];
@@ -24,22 +24,22 @@ export interface ChosenCases {
  */
 export async function chooseCases(
   names: readonly KernelName[],
-  typed: KernelsTyped,
+  options: KernelsOptions,
   on: { gpu: boolean; dtypes: readonly string[] },
 ): Promise<ChosenCases> {
-  if (typed.fromModel !== undefined) return modelOperations(typed.fromModel, names, typed, on);
-  if (typed.contextLen) {
+  if (options.fromModel !== undefined) return modelOperations(options.fromModel, names, options, on);
+  if (options.contextLen) {
     throw usage('--context-len needs --from-model', 'Named kernels take --seq-len.', '--seq-len 512,4096');
   }
   const usual = usualSizes[on.gpu ? 'gpu' : 'cpu'];
   const { cases, points } = sweepCases(
     names.length > 0 ? [...new Set(names)] : kernelNames,
     {
-      batchSizes: typed.batchSize ?? [usual.batchSize],
-      seqLens: typed.seqLen ?? [usual.seqLen],
-      hiddenSizes: typed.hiddenSize ?? [usual.hiddenSize],
+      batchSizes: options.batchSize ?? [usual.batchSize],
+      seqLens: options.seqLen ?? [usual.seqLen],
+      hiddenSizes: options.hiddenSize ?? [usual.hiddenSize],
       dtypes: on.dtypes,
-      backends: typed.backend ?? [null],
+      backends: options.backend ?? [null],
     },
     usual.vocab,
   );
@@ -56,7 +56,7 @@ export async function chooseCases(
 async function modelOperations(
   spec: string,
   names: readonly KernelName[],
-  typed: KernelsTyped,
+  options: KernelsOptions,
   { gpu, dtypes }: { gpu: boolean; dtypes: readonly string[] },
 ): Promise<ChosenCases> {
   if (names.length > 0)
@@ -66,8 +66,8 @@ async function modelOperations(
       'inferscope kernels --from-model llama-3.1-8b',
     );
   for (const [flag, value] of [
-    ['--seq-len', typed.seqLen],
-    ['--hidden-size', typed.hiddenSize],
+    ['--seq-len', options.seqLen],
+    ['--hidden-size', options.hiddenSize],
   ] as const)
     if (value)
       throw usage(
@@ -83,14 +83,14 @@ async function modelOperations(
     );
   const { name, config } = await findModel(spec);
   const architecture = readArchitecture(config);
-  const dtype = typed.dtype ? dtypes[0]! : ((gpu ? declaredDType(config) : null) ?? dtypes[0]!);
+  const dtype = options.dtype ? dtypes[0]! : ((gpu ? declaredDType(config) : null) ?? dtypes[0]!);
   if (dtype === 'tfloat32')
     throw usage(
       '--from-model does not support tfloat32',
       'It is a multiplication mode for float32, not a storage dtype.',
       '--dtype float32',
     );
-  const backends = typed.backend ?? [null];
+  const backends = options.backend ?? [null];
   // One backend for all attention of the model; several would give several sums.
   if (backends.length > 1)
     throw usage(
@@ -99,8 +99,8 @@ async function modelOperations(
       '--backend flash',
     );
   const { steps, cases } = modelCases(architecture, storageOf(dtype as DType, config), {
-    batchSizes: typed.batchSize ?? [1],
-    contextLens: typed.contextLen ?? [128],
+    batchSizes: options.batchSize ?? [1],
+    contextLens: options.contextLen ?? [128],
     backend: backends[0]!,
   });
   return {

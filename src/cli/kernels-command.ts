@@ -2,21 +2,21 @@ import process from 'node:process';
 import { exitCodeOf } from '../model/errors.js';
 import type { KernelName } from '../model/kernels.js';
 import { openSession } from '../session/open.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 import { measuring } from './progress.js';
 import { resultsFolder, writeResults } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
 
 /** Measures, saves, analyses and prints. Sets the exit code. */
-export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {
+export async function kernelsCommand(names: readonly KernelName[], options: KernelsOptions): Promise<void> {
   const { runKernels } = await import('./kernels-run.js');
-  const folder = resultsFolder(typed.output);
-  const saved = await measuring(typed, (signal, progress) => runKernels(names, typed, signal, progress));
+  const folder = resultsFolder(options.output);
+  const saved = await measuring(options, (signal, progress) => runKernels(names, options, signal, progress));
   const { analyzeKernels } = await import('../facts/kernels/kernels.js');
   const { kernelFiles } = await import('../export/kernel-files.js');
   const document = await analyzeKernels(await openSession(saved.id));
   const results = () => writeResults(folder, kernelFiles(document));
-  await showMeasured(saved, { kind: 'kernels', document }, typed, { results });
+  await showMeasured(saved, { kind: 'kernels', document }, options, { results });
   if (saved.interrupted) return;
   const { cases } = document.data;
   if (cases.some(({ outcome }) => outcome === 'wrong')) process.exitCode = exitCodeOf.E_CHECK_FAILED;

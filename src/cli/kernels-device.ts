@@ -7,7 +7,7 @@ import { gpuSheet } from '../hardware/gpu-peaks.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { KernelRunner } from '../model/kernels.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 export interface ChosenDevice {
@@ -26,15 +26,15 @@ export interface ChosenDevice {
  * Chooses the engine that runs the kernels. Default: PyTorch if it finds a GPU, else the embedded engine on the CPU.
  * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE
  */
-export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {
-  const { runner, issues } = await chooseRunner(typed);
+export async function chooseDevice(options: KernelsOptions): Promise<ChosenDevice> {
+  const { runner, issues } = await chooseRunner(options);
   const onGpu = runner.device !== 'cpu';
   const index = Number(/:(\d+)$/.exec(runner.device)?.[1] ?? 0);
   const gpuName = onGpu ? ((runner as TorchRunner).gpus[index] ?? null) : null;
   const gpu = onGpu ? await gpuFacts(index) : null;
-  const dtypes = typed.dtype ?? [usualDType(gpuName, onGpu)];
+  const dtypes = options.dtype ?? [usualDType(gpuName, onGpu)];
   checkDTypes(dtypes, runner, gpuName);
-  if (typed.backend && runner.name === 'onnxruntime') throw noBackends();
+  if (options.backend && runner.name === 'onnxruntime') throw noBackends();
   return {
     runner,
     threads: runner.name === 'onnxruntime' ? (runner as OnnxRunner).threads : null,
@@ -46,8 +46,8 @@ export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {
   };
 }
 
-async function chooseRunner(typed: KernelsTyped): Promise<{ runner: KernelRunner; issues: Issue[] }> {
-  const { engine, device = null, python = null, threads = null } = typed;
+async function chooseRunner(options: KernelsOptions): Promise<{ runner: KernelRunner; issues: Issue[] }> {
+  const { engine, device = null, python = null, threads = null } = options;
   const embedded = (text: string | null) =>
     onnxRunner({ threads }).then((runner): { runner: KernelRunner; issues: Issue[] } => ({
       runner,

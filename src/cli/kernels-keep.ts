@@ -83,7 +83,7 @@ export async function kernelsRecorded(
 }
 
 function planOf(
-  { typed, device, chosen, capture }: MeasuredKernels,
+  { options: typed, device, chosen, capture }: MeasuredKernels,
   threads: number | null,
 ): Omit<KernelPlan, 'traces'> {
   const { runs, max_runs, max_seconds, narrow, graph, check, seed } = orderOf([], device, typed);

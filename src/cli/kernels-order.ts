@@ -2,11 +2,11 @@ import type { KernelCapture } from '../capture/kernels/capture.js';
 import type { KernelCase, KernelOrder } from '../model/kernels.js';
 import type { ChosenCases } from './kernels-cases.js';
 import type { ChosenDevice } from './kernels-device.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 
 /** The request and its resolved cases. */
 export interface MeasuredKernels {
-  typed: KernelsTyped;
+  options: KernelsOptions;
   device: ChosenDevice;
   chosen: ChosenCases;
   capture: KernelCapture;
@@ -22,7 +22,7 @@ const tracedRuns = 3;
 export function orderOf(
   cases: readonly KernelCase[],
   { runner }: ChosenDevice,
-  typed: KernelsTyped,
+  options: KernelsOptions,
   traceFolder: string | null = null,
 ): KernelOrder {
   return {
@@ -30,13 +30,13 @@ export function orderOf(
     execution_id: executionId,
     device: runner.device,
     cases: [...cases],
-    runs: typed.runs,
-    max_runs: 10 * typed.runs,
-    max_seconds: typed.maxSeconds,
+    runs: options.runs,
+    max_runs: 10 * options.runs,
+    max_seconds: options.maxSeconds,
     narrow,
-    graph: typed.graph ? 'auto' : 'never',
-    check: typed.check,
-    seed: typed.seed,
+    graph: options.graph ? 'auto' : 'never',
+    check: options.check,
+    seed: options.seed,
     trace: traceFolder === null ? null : { folder: traceFolder, runs: tracedRuns },
   };
 }

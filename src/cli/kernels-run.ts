@@ -16,7 +16,7 @@ import { traceFolder } from './kernels-traces.js';
 import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
 import { kernelsRecorded } from './kernels-keep.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 import { formatBytes } from '../vocabulary/format.js';
 
 interface KeptKernels {
@@ -31,14 +31,14 @@ interface KeptKernels {
  */
 export async function runKernels(
   names: readonly KernelName[],
-  typed: KernelsTyped,
+  options: KernelsOptions,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptKernels> {
   ensureWritable();
   progress.update('finding a device');
-  const device = await chooseDevice(typed);
-  const chosen = await chooseCases(names, typed, {
+  const device = await chooseDevice(options);
+  const chosen = await chooseCases(names, options, {
     gpu: device.runner.device !== 'cpu',
     dtypes: device.dtypes,
   });
@@ -48,12 +48,12 @@ export async function runKernels(
   const plan = {
     label: about === null ? 'kernels' : `kernels-${about}`,
     kind: 'kernels',
-    name: typed.name ?? null,
-    tags: typed.tag,
+    name: options.name ?? null,
+    tags: options.tag,
     doing: 'save the measurement',
   };
   const saved = await recordSession(plan, async (recording) => {
-    const request = { typed, device, chosen };
+    const request = { options, device, chosen };
     const capture = await measure(recording, fits, refused, request, signal, progress);
     progress.update('saving the session');
     const recorded = await kernelsRecorded(recording, { ...request, capture }, titleOf(chosen, device));
@@ -67,7 +67,7 @@ async function measure(
   recording: Recording,
   fits: readonly KernelCase[],
   refused: readonly TooLargeCase[],
-  { typed, device }: Omit<MeasuredKernels, 'capture'>,
+  { options: typed, device }: Omit<MeasuredKernels, 'capture'>,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KernelCapture> {

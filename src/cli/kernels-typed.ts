@@ -1,5 +1,5 @@
 /** Options as typed. */
-export interface KernelsTyped {
+export interface KernelsOptions {
   fromModel?: string;
   batchSize?: number[];
   seqLen?: number[];

@@ -4,7 +4,7 @@ import { examples } from './examples.js';
 import { backendList, dtypeList, kernelName, positiveSeconds } from './kernels-parse.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { KernelName } from '../model/kernels.js';
-import type { KernelsTyped } from './kernels-typed.js';
+import type { KernelsOptions } from './kernels-typed.js';
 
 export function define(command: Command): void {
   const sizes = (flag: string, what: string) =>
@@ -75,8 +75,8 @@ export function define(command: Command): void {
         ],
       ),
     )
-    .action(async (names: KernelName[], typed: KernelsTyped) => {
+    .action(async (names: KernelName[], options: KernelsOptions) => {
       const { kernelsCommand } = await import('./kernels-command.js');
-      await kernelsCommand(names, typed);
+      await kernelsCommand(names, options);
     });
 }

@@ -17,7 +17,7 @@ async function main(argv: string[]): Promise<number> {
   const ownArguments = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const [first, second] = ownArguments.filter((word) => !word.startsWith('-'));
   // `help run` shows what `run --help` does, so it needs that command's definition.
-  const typed = first === 'help' ? second : first;
+  const commandName = first === 'help' ? second : first;
   const json = ownArguments.includes('--json');
   const program = new Command('inferscope')
     .description(
@@ -41,7 +41,7 @@ async function main(argv: string[]): Promise<number> {
       .description(entry.summary)
       .helpGroup(`${entry.group}:`);
     if (entry.alias) command.alias(entry.alias);
-    if (typed === entry.name || (entry.alias && typed === entry.alias)) {
+    if (commandName === entry.name || (entry.alias && commandName === entry.alias)) {
       const { define } = await entry.load();
       define(command);
       applyToAll(command);
@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       return reportError(
-        usageError(error, { typed, usageOf: typedCommand(program, ownArguments), commands }),
+        usageError(error, { commandName, usageOf: typedCommand(program, ownArguments), commands }),
         json,
       );
     }

@@ -1,25 +1,25 @@
 import { relative } from 'node:path';
 import process from 'node:process';
 import { openSession } from '../session/open.js';
-import type { MemoryTyped } from './memory-options.js';
+import type { MemoryOptions } from './memory-options.js';
 import { defaultProfilePath, ensureFile, freePath, writeProfile } from './memory-output.js';
 import { reportError } from './output.js';
 import { measuring } from './progress.js';
 import { showMeasured } from './show-measured.js';
 
 /** Runs `inferscope memory`. Sets the exit code; a run that stopped early has the code of its cause and a partial profile. */
-export async function memoryCommand(typed: MemoryTyped): Promise<void> {
+export async function memoryCommand(options: MemoryOptions): Promise<void> {
   const { runMemorySession } = await import('./memory-run.js');
   const requestedPath =
-    typed.output ?? (typed.model === undefined ? null : defaultProfilePath(typed.model, new Date()));
+    options.output ?? (options.model === undefined ? null : defaultProfilePath(options.model, new Date()));
   if (requestedPath !== null) ensureFile(requestedPath);
-  const saved = await measuring(typed, (signal, progress) => runMemorySession(typed, signal, progress));
+  const saved = await measuring(options, (signal, progress) => runMemorySession(options, signal, progress));
   const { analyzeMemory } = await import('../facts/memory-profile/memory.js');
   const document = await analyzeMemory(await openSession(saved.id));
   const { profile } = document.data;
-  const output = typed.output ?? freePath(requestedPath!);
+  const output = options.output ?? freePath(requestedPath!);
   await writeProfile(output, profile);
   const results = () => `profile: ${relative(process.cwd(), output) || output}`;
-  await showMeasured(saved, { kind: 'memory', document }, typed, { printed: profile, results });
+  await showMeasured(saved, { kind: 'memory', document }, options, { printed: profile, results });
   if (!saved.interrupted && saved.failure) process.exitCode = reportError(saved.failure, false);
 }

@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
 import { examples } from './examples.js';
-import { configurationOf, configurationOptions, type ConfigurationTyped } from './profile-configuration.js';
-import { showView, type Shown } from './show-view.js';
+import { configurationOf, configurationOptions, type ConfigurationOptions } from './profile-configuration.js';
+import { showView, type ViewOptions } from './show-view.js';
 
-type CompareOptions = ConfigurationTyped & Shown;
+type CompareOptions = ConfigurationOptions & ViewOptions;
 
 /** Adds `memory compare` to the command `memory`. */
 export function defineCompare(command: Command): void {

@@ -2,7 +2,7 @@ import { openGpus } from '../capture/telemetry-gpus.js';
 import { findPython, pythonCandidates } from '../engines/transformers/interpreter.js';
 import type { Issue } from '../model/document.js';
 import type { EngineName } from '../model/engine.js';
-import type { MemoryTyped } from './memory-options.js';
+import type { MemoryOptions } from './memory-options.js';
 
 interface ChosenEngine {
   engine: EngineName;
@@ -17,7 +17,7 @@ export async function chooseMemoryEngine({
   python,
   device,
   tensorParallelSize,
-}: Pick<MemoryTyped, 'python' | 'device' | 'tensorParallelSize'>): Promise<ChosenEngine> {
+}: Pick<MemoryOptions, 'python' | 'device' | 'tensorParallelSize'>): Promise<ChosenEngine> {
   const needsEngine = device !== undefined || tensorParallelSize > 1 || python !== undefined;
   const { gpus } = await openGpus();
   gpus?.close();

@@ -7,7 +7,7 @@ import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 
 /** Options as typed. */
-export interface MemoryTyped extends ModelTyped {
+export interface MemoryOptions extends ModelOptions {
   model?: string;
   inputLen?: number;
   outputLen?: number;
@@ -104,7 +104,7 @@ export function memoryOptions(command: Command): Command {
 }
 
 /** Options of `memory` and `sweep`: how the model is stored, and dimensions that override config.json. */
-export interface ModelTyped {
+export interface ModelOptions {
   quantization?: string;
   kvCacheDtype?: string;
   gpuMemoryUtilization?: number;

@@ -2,20 +2,20 @@ import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import type { EngineName } from '../model/engine.js';
-import { memoryOptions, parameterCount, type MemoryTyped } from './memory-options.js';
+import { memoryOptions, parameterCount, type MemoryOptions } from './memory-options.js';
 import { stampOf } from '../model/result-names.js';
 import { defaultProfilePath } from './memory-output.js';
 import { engineRequest, memoryRequest } from './memory-request.js';
 
 const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
 
-function typed(...args: string[]): MemoryTyped {
+function options(...args: string[]): MemoryOptions {
   const command = memoryOptions(new Command().exitOverride().configureOutput({ writeErr: () => {} }));
-  return command.parse(args, { from: 'user' }).opts<MemoryTyped>();
+  return command.parse(args, { from: 'user' }).opts<MemoryOptions>();
 }
 
 function requested(engine: EngineName | null, ...args: string[]) {
-  const all = typed(...shape, ...args);
+  const all = options(...shape, ...args);
   return engineRequest(all, memoryRequest(all), engine);
 }
 
@@ -71,8 +71,8 @@ test('the embedded engine uses its default dtype without --dtype', () => {
 });
 
 test('weights: load is an alias of trained', () => {
-  expect(typed('--weights', 'load').weights).toBe('trained');
-  expect(refused(() => typed('--weights', 'some')).what).toContain('--weights some');
+  expect(options('--weights', 'load').weights).toBe('trained');
+  expect(refused(() => options('--weights', 'some')).what).toContain('--weights some');
 });
 
 test.each<[EngineName | null, string[], string, string]>([

@@ -4,7 +4,7 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { MemoryPlan } from '../model/memory-plan.js';
 import { expandVariants } from './bench-variants.js';
-import { memoryDefaults, type MemoryTyped } from './memory-options.js';
+import { memoryDefaults, type MemoryOptions } from './memory-options.js';
 
 export interface MemoryRequest {
   model: string;
@@ -13,11 +13,11 @@ export interface MemoryRequest {
 }
 
 /** @throws E_USAGE for missing or conflicting options */
-export function memoryRequest(typed: MemoryTyped): MemoryRequest {
+export function memoryRequest(options: MemoryOptions): MemoryRequest {
   for (const [flag, value] of [
-    ['--model', typed.model],
-    ['--input-len', typed.inputLen],
-    ['--output-len', typed.outputLen],
+    ['--model', options.model],
+    ['--input-len', options.inputLen],
+    ['--output-len', options.outputLen],
   ] as const) {
     if (value !== undefined) continue;
     throw new InferscopeError('E_USAGE', {
@@ -26,14 +26,14 @@ export function memoryRequest(typed: MemoryTyped): MemoryRequest {
       fix: 'Type for example: inferscope memory --model llama-24m --input-len 512 --output-len 512 --batch-size 8',
     });
   }
-  if (typed.container !== undefined && typed.url !== undefined) {
+  if (options.container !== undefined && options.url !== undefined) {
     throw new InferscopeError('E_USAGE', {
       what: '--container and --url are mutually exclusive',
       why: 'The engine runs in one place.',
       fix: 'Use one of them.',
     });
   }
-  const { inputLen, outputLen, maxModelLen } = typed;
+  const { inputLen, outputLen, maxModelLen } = options;
   if (maxModelLen !== undefined && inputLen! + outputLen! > maxModelLen) {
     throw new InferscopeError('E_LENGTHS', {
       what: `--input-len ${inputLen!} and --output-len ${outputLen!} exceed --max-model-len ${maxModelLen}`,
@@ -42,26 +42,26 @@ export function memoryRequest(typed: MemoryTyped): MemoryRequest {
     });
   }
   return {
-    model: typed.model!,
+    model: options.model!,
     config: {
-      model: typed.model!,
+      model: options.model!,
       input_len: inputLen!,
       output_len: outputLen!,
-      batch_size: typed.batchSize,
-      dtype: typed.dtype === undefined ? memoryDefaults.dtype : parseDType(typed.dtype),
-      quantization: typed.quantization ?? null,
-      kv_cache_dtype: typed.kvCacheDtype ?? null,
-      tensor_parallel_size: typed.tensorParallelSize,
-      gpu_memory_utilization: typed.gpuMemoryUtilization ?? memoryDefaults.gpuMemoryUtilization,
+      batch_size: options.batchSize,
+      dtype: options.dtype === undefined ? memoryDefaults.dtype : parseDType(options.dtype),
+      quantization: options.quantization ?? null,
+      kv_cache_dtype: options.kvCacheDtype ?? null,
+      tensor_parallel_size: options.tensorParallelSize,
+      gpu_memory_utilization: options.gpuMemoryUtilization ?? memoryDefaults.gpuMemoryUtilization,
       max_model_len: maxModelLen ?? null,
     },
     given: {
-      num_parameters: typed.modelParams ?? null,
-      num_layers: typed.numLayers ?? null,
-      num_heads: typed.numHeads ?? null,
-      num_kv_heads: typed.numKvHeads ?? null,
-      head_dim: typed.headDim ?? null,
-      hidden_size: typed.hiddenSize ?? null,
+      num_parameters: options.modelParams ?? null,
+      num_layers: options.numLayers ?? null,
+      num_heads: options.numHeads ?? null,
+      num_kv_heads: options.numKvHeads ?? null,
+      head_dim: options.headDim ?? null,
+      hidden_size: options.hiddenSize ?? null,
     },
   };
 }
@@ -73,12 +73,12 @@ export function memoryRequest(typed: MemoryTyped): MemoryRequest {
  * @throws E_USAGE
  */
 export function engineRequest(
-  typed: MemoryTyped,
+  options: MemoryOptions,
   { model, config }: MemoryRequest,
   engine: EngineName | null,
 ): { request: EngineRequest; config: MemoryPlan['config']; issues: Issue[] } {
   const issues: Issue[] = [];
-  const [variant, ...more] = expandVariants(typed.engineArg ?? []);
+  const [variant, ...more] = expandVariants(options.engineArg ?? []);
   if (more.length > 0) {
     throw new InferscopeError('E_USAGE', {
       what: `these engine arguments give ${more.length + 1} variants`,
@@ -106,7 +106,7 @@ export function engineRequest(
       config.kv_cache_dtype,
       'transformers stores the KV cache in the dtype of the model',
     );
-    ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
+    ignored('--gpu-memory-utilization', options.gpuMemoryUtilization);
   } else if (engine === 'onnx') {
     refuse(
       '--tensor-parallel-size',
@@ -115,8 +115,8 @@ export function engineRequest(
     );
     refuse('--quantization', config.quantization, 'the embedded engine quantizes with --dtype int4');
     refuse('--kv-cache-dtype', config.kv_cache_dtype, 'the embedded engine stores the KV cache in float32');
-    ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
-    if (typed.dtype === undefined) {
+    ignored('--gpu-memory-utilization', options.gpuMemoryUtilization);
+    if (options.dtype === undefined) {
       dtype = null;
       issues.push({
         code: 'dtype_of_engine',
@@ -125,11 +125,11 @@ export function engineRequest(
       });
     }
   }
-  const untyped = typed.url !== undefined ? null : engine === 'onnx' ? 'float32' : config.dtype;
+  const untyped = options.url !== undefined ? null : engine === 'onnx' ? 'float32' : config.dtype;
   return {
     config: {
       ...config,
-      dtype: engineArgs['dtype'] ?? (typed.dtype === undefined ? untyped : config.dtype),
+      dtype: engineArgs['dtype'] ?? (options.dtype === undefined ? untyped : config.dtype),
       quantization: engineArgs['quantization'] ?? config.quantization,
       kv_cache_dtype: engineArgs['kv_cache_dtype'] ?? config.kv_cache_dtype,
       tensor_parallel_size: numberIn('tensor_parallel_size') ?? ranks,
@@ -138,13 +138,13 @@ export function engineRequest(
     },
     request: {
       model,
-      weights: typed.weights ?? null,
+      weights: options.weights ?? null,
       dtype,
-      device: typed.device ?? null,
-      threads: typed.threads ?? null,
+      device: options.device ?? null,
+      threads: options.threads ?? null,
       engineArgs,
-      url: typed.url ?? null,
-      python: typed.python ?? null,
+      url: options.url ?? null,
+      python: options.python ?? null,
     },
     issues,
   };

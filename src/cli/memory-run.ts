@@ -15,7 +15,7 @@ import { planOf, workloadOf } from './bench-manifest.js';
 import { chooseMemoryEngine } from './memory-engine.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { importMemory } from './memory-import.js';
-import type { MemoryTyped } from './memory-options.js';
+import type { MemoryOptions } from './memory-options.js';
 import { engineRequest, memoryRequest, type MemoryRequest } from './memory-request.js';
 import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
@@ -38,32 +38,32 @@ const host = 'localhost';
  * out of memory or times out is saved as a partial session.
  */
 export async function runMemorySession(
-  typed: MemoryTyped,
+  options: MemoryOptions,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptMemory> {
-  const typedFor = memoryRequest(typed);
+  const typedFor = memoryRequest(options);
   const home = ensureWritable();
   const point = benchPoint(
     ['latency'],
-    typed.batchSize,
+    options.batchSize,
     typedFor.config.input_len,
     typedFor.config.output_len,
   );
-  const elsewhere = typed.container !== undefined || typed.url !== undefined;
+  const elsewhere = options.container !== undefined || options.url !== undefined;
   progress.update('finding the engine');
   const { engine, issues: chosen } =
-    typed.engine || elsewhere
-      ? { engine: typed.engine ?? null, issues: [] }
-      : await chooseMemoryEngine(typed);
-  const { request, config, issues: engineIssues } = engineRequest(typed, typedFor, engine);
+    options.engine || elsewhere
+      ? { engine: options.engine ?? null, issues: [] }
+      : await chooseMemoryEngine(options);
+  const { request, config, issues: engineIssues } = engineRequest(options, typedFor, engine);
   const profileRequest = { ...typedFor, config };
   const issues = [...chosen, ...engineIssues];
   const plan = {
     label: `memory-${config.model}`,
     kind: 'memory',
-    name: typed.name ?? null,
-    tags: typed.tag,
+    name: options.name ?? null,
+    tags: options.tag,
     doing: 'save the memory profile',
   };
   let target: MemoryTarget | null = null;
@@ -71,15 +71,15 @@ export async function runMemorySession(
     target = await openTarget({
       engine,
       request: { ...request, points: [point] },
-      container: typed.container ?? null,
-      url: typed.url ?? null,
+      container: options.container ?? null,
+      url: options.url ?? null,
       scratch: recording.scratch,
       signal,
       onProgress: (step, detail) => progress.update(step, detail),
       loadEngine: (name) =>
         loadEngine(name, {
           cacheDir: home.cache,
-          seed: typed.seed,
+          seed: options.seed,
           onProgress: (step, detail) => progress.update(step, detail),
         }),
     });
@@ -92,10 +92,10 @@ export async function runMemorySession(
       dtype: request.dtype,
       device: request.device,
       engineArgs: request.engineArgs,
-      seed: typed.seed,
-      runs: typed.runs,
-      snapshot: typed.snapshot === true,
-      timeoutS: typed.timeout ?? null,
+      seed: options.seed,
+      runs: options.runs,
+      snapshot: options.snapshot === true,
+      timeoutS: options.timeout ?? null,
       scratch: recording.scratch,
       host,
       originNs: recording.originNs,
@@ -106,7 +106,7 @@ export async function runMemorySession(
     const modelConfig = target.prepared.workload.model ? null : await configOf(profileRequest.model);
     progress.update('saving the session');
     const recorded = await memoryRecorded(recording, {
-      typed,
+      options: options,
       profileRequest,
       request,
       point,
@@ -133,7 +133,7 @@ async function configOf(model: string): Promise<Record<string, unknown> | null> 
 }
 
 interface Measured {
-  typed: MemoryTyped;
+  options: MemoryOptions;
   profileRequest: MemoryRequest;
   request: EngineRequest;
   point: BenchPoint;
@@ -145,7 +145,7 @@ interface Measured {
 
 async function memoryRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
   const { redact } = recording;
-  const { typed, request, point, target, run, issues } = measured;
+  const { options: typed, request, point, target, run, issues } = measured;
   const imported = await importMemory(recording, run, target);
   const prepared = {
     request,
@@ -171,7 +171,7 @@ async function memoryRecorded(recording: Recording, measured: Measured): Promise
 }
 
 function planFor(measured: Measured): MemoryPlan {
-  const { typed, profileRequest, target, run } = measured;
+  const { options: typed, profileRequest, target, run } = measured;
   return {
     v: 1,
     execution_id: run.bench.executions[0]!.variant.execution_id,

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { defineCompare } from './memory-compare.js';
-import { memoryOptions, type MemoryTyped } from './memory-options.js';
+import { memoryOptions, type MemoryOptions } from './memory-options.js';
 
 export function define(command: Command): void {
   defineCompare(command);
-  memoryOptions(command).action(async (typed: MemoryTyped) => {
+  memoryOptions(command).action(async (options: MemoryOptions) => {
     const { memoryCommand } = await import('./memory-command.js');
-    await memoryCommand(typed);
+    await memoryCommand(options);
   });
 }

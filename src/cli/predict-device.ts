@@ -19,7 +19,7 @@ import type { DType } from '../model/dtype.js';
 import { parseJson } from '../model/parse-json.js';
 import { hasSubject } from '../model/subjects.js';
 
-export interface PredictTyped {
+export interface PredictOptions {
   model?: string;
   gpu?: string;
   batchSize?: number[];
@@ -49,18 +49,18 @@ interface DeviceRooflines {
  * @throws E_USAGE for an unknown GPU
  */
 export async function predictDevice(
-  typed: PredictTyped,
+  options: PredictOptions,
   session: Session | null,
   tables: readonly Session[],
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
-  const typedRoofs = typed.roofline === undefined ? null : await readRoofs(typed.roofline);
+  const typedRoofs = options.roofline === undefined ? null : await readRoofs(options.roofline);
   const sessions = [session, ...tables].filter((one) => one !== null);
   const wantsCpu =
-    typed.gpu === undefined &&
-    (typed.threads !== undefined ||
+    options.gpu === undefined &&
+    (options.threads !== undefined ||
       typedRoofs?.gpu === null ||
       sessions[0]?.manifest.workload?.device === 'cpu');
-  if (wantsCpu) return cpu(typed, typedRoofs?.cpu ?? (await firstOf(sessions, storedRoofline)));
+  if (wantsCpu) return cpu(options, typedRoofs?.cpu ?? (await firstOf(sessions, storedRoofline)));
   const known = [
     typedRoofs?.gpu ?? null,
     ...(await Promise.all(sessions.map(storedGpuRoofline))),
@@ -68,11 +68,11 @@ export async function predictDevice(
   ];
   const gpu = known.find((roofline) => roofline !== null) ?? null;
   const name =
-    (typed.gpu === undefined ? undefined : reportedName(typed.gpu, gpu)) ??
+    (options.gpu === undefined ? undefined : reportedName(options.gpu, gpu)) ??
     typedRoofs?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((found) => found !== null) ??
     gpu?.gpus[0]?.name;
-  if (name === undefined) return cpu(typed, null);
+  if (name === undefined) return cpu(options, null);
   const measured =
     known.find((roofline) => roofline !== null && hasGpu(roofline, name)) ?? (await measuredElsewhere(name));
   return { roofs: roofsOfGpu(name, measured), issues: [] };
@@ -82,8 +82,8 @@ export async function predictDevice(
  * Expands a short name ("H200") to the driver's name. An ambiguous name means the common variant, which is printed; a
  * name without data sheet is unchanged.
  */
-export function reportedName(typed: string, measured: GpuRoofline | null = null): string {
-  const typedName = typed.trim();
+export function reportedName(name: string, measured: GpuRoofline | null = null): string {
+  const typedName = name.trim();
   if (measured?.gpus.some(({ name }) => name === typedName)) return typedName;
   const found = findGpuSheet(typedName);
   if (Array.isArray(found)) return typedName;
@@ -127,7 +127,7 @@ async function cachedHere(): Promise<GpuRoofline | null> {
 
 /** Takes about twenty seconds if no roofline of this CPU is cached. */
 async function cpu(
-  typed: PredictTyped,
+  options: PredictOptions,
   roofline: MachineRoofline | null,
 ): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
   if (roofline) return { roofs: roofsOfCpu(roofline), issues: [] };
@@ -136,9 +136,9 @@ async function cpu(
   const { defaultThreads } = await import('../engines/onnx/decoder.js');
   const { detectCpu } = await import('../hardware/cpu.js');
   const home = ensureWritable();
-  const measured = await measuring(typed, (signal, progress) =>
+  const measured = await measuring(options, (signal, progress) =>
     machineRoofs(progress, {
-      threads: typed.threads ?? defaultThreads(detectCpu().usableCores),
+      threads: options.threads ?? defaultThreads(detectCpu().usableCores),
       cacheDir: home.cache,
       fresh: false,
       signal,

@@ -16,20 +16,20 @@ import { asStorageFailure } from '../vocabulary/storage-failure.js';
 import { findModel } from '../engines/model-files/find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
 import { predictCsv } from '../export/predict-csv.js';
-import { predictDevice, type PredictTyped } from './predict-device.js';
+import { predictDevice, type PredictOptions } from './predict-device.js';
 
 /** Predicts and prints the result, next to measured times if a session is given. */
-export async function runPredict(typed: PredictTyped): Promise<void> {
-  const prediction = await predicted(typed);
-  if (typed.csv !== undefined) {
-    const path = typed.csv;
+export async function runPredict(options: PredictOptions): Promise<void> {
+  const prediction = await predicted(options);
+  if (options.csv !== undefined) {
+    const path = options.csv;
     try {
       writeWhole(path, predictCsv(prediction.data));
     } catch (error) {
       throw asStorageFailure(error, { path, doing: 'write the CSV' });
     }
   }
-  if (typed.json) printDocument(prediction);
+  if (options.json) printDocument(prediction);
   else {
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
@@ -43,22 +43,23 @@ const predictable = withRows('stages or measured kernels', 'stages', 'iterations
  * Builds the result of `inferscope predict`.
  * @throws E_USAGE without a model or a known device, E_DTYPE, E_LENGTHS
  */
-export async function predicted(typed: PredictTyped): Promise<Document<PredictResult>> {
+export async function predicted(options: PredictOptions): Promise<Document<PredictResult>> {
   const session =
-    typed.session === undefined ? null : await openSession(typed.session, undefined, predictable);
+    options.session === undefined ? null : await openSession(options.session, undefined, predictable);
   const tables: Session[] = [];
-  for (const selector of typed.kernels) tables.push(await openSession(selector, undefined, measuredKernels));
-  const typedModel = typed.model === undefined ? null : await findModel(typed.model);
+  for (const selector of options.kernels)
+    tables.push(await openSession(selector, undefined, measuredKernels));
+  const typedModel = options.model === undefined ? null : await findModel(options.model);
   // Comes first: an unknown model fails before a roofline is measured.
   if (!typedModel && session === null) throw noModel();
-  const { roofs, issues: deviceIssues } = await predictDevice(typed, session, tables);
+  const { roofs, issues: deviceIssues } = await predictDevice(options, session, tables);
   const model = typedModel
     ? {
         name: typedModel.name,
-        ...configModel(typedModel.config, typed.dtype ?? sessionDType(session), roofs),
+        ...configModel(typedModel.config, options.dtype ?? sessionDType(session), roofs),
       }
-    : sessionModel(session!, typed.dtype);
-  const { issues, ...made } = await predictDocument(model, roofs, typed, { session, tables });
+    : sessionModel(session!, options.dtype);
+  const { issues, ...made } = await predictDocument(model, roofs, options, { session, tables });
   return { ...made, issues: [...deviceIssues, ...issues] };
 }
 

@@ -4,7 +4,7 @@ import { parseDType } from '../model/dtype.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import type { PredictTyped } from './predict-device.js';
+import type { PredictOptions } from './predict-device.js';
 import { refuseUnused } from './unused-options.js';
 
 export function define(command: Command): void {
@@ -70,13 +70,13 @@ export function define(command: Command): void {
         ],
       ),
     )
-    .action(async (typed: PredictTyped) => {
-      if (typed.gpu !== undefined)
+    .action(async (options: PredictOptions) => {
+      if (options.gpu !== undefined)
         refuseUnused(command, ['threads'], {
           why: 'It applies to a CPU, and --gpu predicts a GPU.',
           fix: 'Remove --gpu to predict this CPU.',
         });
       const { runPredict } = await import('./predict-run.js');
-      await runPredict(typed);
+      await runPredict(options);
     });
 }

@@ -8,7 +8,7 @@ import { shareOf } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 
 /** Options as typed: configuration that a memory profile of another tool does not state. */
-export interface ConfigurationTyped {
+export interface ConfigurationOptions {
   model?: string;
   engine?: string;
   inputLen?: number;
@@ -58,10 +58,10 @@ export interface Configuration {
 }
 
 /** @throws E_MODEL_NOT_FOUND and other errors of findModel */
-export async function configurationOf(typed: ConfigurationTyped): Promise<Configuration> {
-  const model = typed.model === undefined ? null : await findModel(typed.model);
+export async function configurationOf(options: ConfigurationOptions): Promise<Configuration> {
+  const model = options.model === undefined ? null : await findModel(options.model);
   const values = new Map<string, unknown>(
-    configurationKeys.flatMap((key) => (typed[key] === undefined ? [] : [[key, typed[key]]])),
+    configurationKeys.flatMap((key) => (options[key] === undefined ? [] : [[key, options[key]]])),
   );
   const unused = new Set(values.keys());
   const set = (into: Fields, name: string, key: string, value: unknown) => {
@@ -77,7 +77,7 @@ export async function configurationOf(typed: ConfigurationTyped): Promise<Config
       const config = child(child(profile, 'metadata'), 'config');
       for (const key of configurationKeys)
         if (key !== 'model' && key !== 'engine') set(config, snake(key), key, values.get(key));
-      set(child(profile, 'engine_metadata'), 'engine_type', 'engine', typed.engine);
+      set(child(profile, 'engine_metadata'), 'engine_type', 'engine', options.engine);
       if (model) fillModel(profile, model, set);
       return profile;
     },
@@ -105,7 +105,7 @@ const configurationKeys = [
   'tensorParallelSize',
   'gpuMemoryUtilization',
   'maxModelLen',
-] as const satisfies (keyof ConfigurationTyped)[];
+] as const satisfies (keyof ConfigurationOptions)[];
 
 function fillModel(
   profile: Fields,

@@ -8,7 +8,7 @@ import { openInBrowser } from './open-in-browser.js';
 import { print, printDocument, warn } from './output.js';
 import { runProfile, type ProfileCommandOptions } from './profile-run.js';
 
-interface Typed extends ProfileCommandOptions {
+interface ProfileOptions extends ProfileCommandOptions {
   json?: boolean;
   open?: boolean;
 }
@@ -50,7 +50,7 @@ export function define(command: Command): void {
         ],
       ),
     )
-    .action(async (options: Typed) => {
+    .action(async (options: ProfileOptions) => {
       const { document, explain, reportPath, interrupted } = await interruptible((signal) =>
         runProfile(options, signal),
       );

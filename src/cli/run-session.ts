@@ -65,11 +65,11 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rejects options of an evaluator that is not selected. */
-function refuseOthersOptions(typed: Command, evaluators: readonly string[]): void {
+function refuseOthersOptions(command: Command, evaluators: readonly string[]): void {
   const running = evaluators.length === 0 ? 'none' : evaluators.join(',');
   for (const [evaluator, names] of Object.entries(optionsOf))
     if (!evaluators.includes(evaluator))
-      refuseUnused(typed, names, {
+      refuseUnused(command, names, {
         why: `It is an option of the evaluator ${evaluator}; this command runs: ${running}.`,
         fix: `Add it: --evaluator ${[...evaluators.filter((name) => name !== 'none'), evaluator].join(',')}`,
       });
@@ -79,7 +79,7 @@ function refuseOthersOptions(typed: Command, evaluators: readonly string[]): voi
 export async function runCommand(
   command: string[],
   options: RunCommandOptions,
-  typed: Command,
+  invoked: Command,
 ): Promise<void> {
   const chosenEvaluators = parseEvaluators(options.evaluator);
   const chosen =
@@ -88,7 +88,7 @@ export async function runCommand(
       : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     notify(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
-  refuseOthersOptions(typed, chosen.evaluators);
+  refuseOthersOptions(invoked, chosen.evaluators);
   const context = await readContext(options);
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const job = options.ranks ? jobOfLauncher(options.job) : null;
@@ -104,7 +104,7 @@ export async function runCommand(
   }
   // A launcher stops all ranks if one fails, so a failure of inferscope itself must not stop the others.
   const exitCode =
-    job !== null && typed.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
+    job !== null && invoked.getOptionValueSource('exitCode') !== 'cli' ? 'child' : options.exitCode;
   await conclude(saved, { id, place: id === null ? job!.folder : `Session ${id}` }, { ...options, exitCode });
 }
 

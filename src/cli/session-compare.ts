@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
-import { showView, type Shown } from './show-view.js';
+import { showView, type ViewOptions } from './show-view.js';
 import { print } from './output.js';
 
-interface CompareOptions extends Shown {
+interface CompareOptions extends ViewOptions {
   ai?: boolean;
 }
 

@@ -1,10 +1,10 @@
 import { document, type Document } from '../model/document.js';
-import type { SessionShown } from '../model/documents/session.js';
+import type { SessionDetails } from '../model/documents/session.js';
 import { keptFiles, totalBytes } from '../session/manifest-file.js';
 import type { Session } from '../session/open.js';
 
 /** The document of `session show`, and of commands with a session that has no summary. */
-export function sessionShowDocument(session: Session): Document<SessionShown> {
+export function sessionShowDocument(session: Session): Document<SessionDetails> {
   const { folder, toolVersion: written_by, manifest, user, userIssue } = session;
   const bytes = totalBytes(keptFiles(manifest));
   const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };

@@ -1,7 +1,7 @@
 import type { Level, View } from '../views/block.js';
 import { print, printDocument, notify, terminalWidth } from './output.js';
 
-export interface Shown {
+export interface ViewOptions {
   format: 'text' | 'md' | 'json';
   json?: boolean;
   html?: string;
@@ -11,7 +11,11 @@ export interface Shown {
  * Prints a view in the requested format, and writes the HTML page if requested.
  * @throws E_USAGE, E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function showView(view: View, { format, json, html }: Shown, level: Level = 2): Promise<void> {
+export async function showView(
+  view: View,
+  { format, json, html }: ViewOptions,
+  level: Level = 2,
+): Promise<void> {
   if (html !== undefined) {
     const { writePage } = await import('./report-file.js');
     const { pageOfView } = await import('../render/html/view.js');

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { shellWords } from '../model/shell.js';
 
-export interface SlurmTyped {
+export interface SlurmOptions {
   on: 'local' | 'slurm';
   sbatch?: string;
 }
@@ -15,8 +15,11 @@ export const sbatchOption = (): Option =>
   new Option('--sbatch <options>', "with --on slurm: options of sbatch, e.g. '--partition=cpu --mem=4G'");
 
 /** @throws E_USAGE for options of jobs that are not submitted, and for unclosed quotes */
-export function checkSbatch(on: SlurmTyped['on'], typed: Readonly<Record<string, string | undefined>>): void {
-  for (const [name, value] of Object.entries(typed)) {
+export function checkSbatch(
+  on: SlurmOptions['on'],
+  options: Readonly<Record<string, string | undefined>>,
+): void {
+  for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
     if (on !== 'slurm')
       throw new InferscopeError('E_USAGE', {

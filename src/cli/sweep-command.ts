@@ -25,55 +25,55 @@ import type { LoadableCommand } from './completion.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './interrupt.js';
 import { checkSbatch } from './slurm-options.js';
-import type { SweepTyped } from './sweep-plan.js';
+import type { SweepOptions } from './sweep-plan.js';
 
 /** Plans, runs or resumes a sweep, and writes its files. Sets the exit code. */
 export async function sweepCommand(
   command: readonly string[],
-  typed: SweepTyped,
+  options: SweepOptions,
   program: { sweep: Command; commands: readonly LoadableCommand[] },
 ): Promise<void> {
-  if (typed.init !== undefined) {
-    await writeTemplate(typed.init === true ? 'models.yaml' : typed.init);
+  if (options.init !== undefined) {
+    await writeTemplate(options.init === true ? 'models.yaml' : options.init);
     return;
   }
-  checkSbatch(typed.on, { '--sbatch': typed.sbatch });
-  if (typed.jobs !== undefined && typed.on !== 'slurm')
+  checkSbatch(options.on, { '--sbatch': options.sbatch });
+  if (options.jobs !== undefined && options.on !== 'slurm')
     throw new InferscopeError('E_USAGE', {
       what: '--jobs needs --on slurm',
       why: 'Runs at the same time on one machine would disturb each other.',
       fix: 'Leave out --jobs, or add --on slurm.',
     });
   const { requestedSweep } = await import('./sweep-plan.js');
-  const requested = requestedSweep(command, typed);
-  if (requested === null && typed.resume === undefined) throw nothingToRun();
+  const requested = requestedSweep(command, options);
+  if (requested === null && options.resume === undefined) throw nothingToRun();
   if (requested?.plan.kind === 'grid') {
     const { checkCommandOptions } = await import('./sweep-command-options.js');
     await checkCommandOptions(requested.plan.runs, program);
   }
-  const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
+  const folder = options.dryRun ? resolve(options.output) : resultsFolder(options.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { noGpus, watchGpus } = await import('../capture/sweep/preflight.js');
   const { stillQueued } = await import('../capture/sweep/execute-on-slurm.js');
   const journal =
-    typed.resume === undefined
-      ? newJournal(requested!, typed, folder)
-      : resumedJournal(requested, typed, folder);
+    options.resume === undefined
+      ? newJournal(requested!, options, folder)
+      : resumedJournal(requested, options, folder);
   refuseRunning(journal, await stillQueued(journal.sweep.runs));
   // GPUs of this machine say nothing about those of the Slurm nodes.
-  const gpus = typed.on === 'slurm' ? noGpus : await watchGpus();
+  const gpus = options.on === 'slurm' ? noGpus : await watchGpus();
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
     const issues = await expectRuns(
       journal.sweep.runs.filter(isLeft),
       requested?.dimensions ?? new Map(),
-      await knownOf(journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
+      await knownOf(journal, gpus, timesBefore(journal.folder), options.dryRun === true),
     );
-    if (typed.dryRun) await showPlan(journal, issues, typed);
+    if (options.dryRun) await showPlan(journal, issues, options);
     else {
-      if (!typed.quiet) for (const { text } of issues) warn(text);
-      await carryOut(journal, gpus, issues, typed);
+      if (!options.quiet) for (const { text } of issues) warn(text);
+      await carryOut(journal, gpus, issues, options);
     }
   } finally {
     gpus.close();
@@ -140,7 +140,7 @@ const secretsOf = ({ runs }: SweepResult): string[] => [
   ]),
 ];
 
-async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepTyped): Promise<void> {
+async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepOptions): Promise<void> {
   if (json) {
     printDocument(documentOf(sweep, issues));
     return;
@@ -151,14 +151,19 @@ async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepType
   print(terminalView(sweepPlanView(documentOf(sweep, issues), program), { width: terminalWidth() }));
 }
 
-async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed: SweepTyped): Promise<void> {
+async function carryOut(
+  journal: Journal,
+  gpus: GpuWatch,
+  issues: Issue[],
+  options: SweepOptions,
+): Promise<void> {
   const { runSweep } = await import('../capture/sweep/run-sweep.js');
   const { sweepProgress } = await import('./sweep-progress.js');
   const { writeSweepFiles } = await import('./sweep-files.js');
   const { claimFolder } = await import('../capture/sweep/claim.js');
   const release = claimFolder(journal.folder);
-  const progress = sweepProgress(journal.sweep, typed);
-  const executor = await executorOf(journal, typed, progress.onQueue);
+  const progress = sweepProgress(journal.sweep, options);
+  const executor = await executorOf(journal, options, progress.onQueue);
   const secrets = secretsOf(journal.sweep);
   let obstacle: SweepFailure | null;
   try {
@@ -181,20 +186,20 @@ async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed
   }
   const sweepDocument = documentOf(journal.sweep, issues);
   const files = await writeSweepFiles(journal, sweepDocument);
-  if (typed.json) printDocument(sweepDocument);
+  if (options.json) printDocument(sweepDocument);
   else {
     const { terminalView } = await import('../render/terminal/view.js');
     const { viewOf } = await import('../views/registry.js');
     print(terminalView(await viewOf({ kind: 'sweep', document: sweepDocument }), { width: terminalWidth() }));
   }
-  if (!typed.quiet) for (const path of files) notify(relative(process.cwd(), path));
-  finish(journal, obstacle, typed);
+  if (!options.quiet) for (const path of files) notify(relative(process.cwd(), path));
+  finish(journal, obstacle, options);
 }
 
 /** Where runs execute, and how many at a time: on Slurm the scheduler decides. */
 async function executorOf(
   { folder, sweep }: Journal,
-  { on, sbatch = '', jobs }: SweepTyped,
+  { on, sbatch = '', jobs }: SweepOptions,
   onQueue: (queued: QueuedJobs | null) => void,
 ): Promise<{ execute: ExecuteRun; lanes: number }> {
   if (on !== 'slurm') {
@@ -212,8 +217,8 @@ async function executorOf(
 }
 
 /** Prints how to continue and sets the exit code: 3 runs could not start on this machine, 130 stopped, 4 a configuration failed. */
-function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, typed: SweepTyped): void {
-  const { on, sbatch } = typed;
+function finish({ path, sweep }: Journal, obstacle: SweepFailure | null, options: SweepOptions): void {
+  const { on, sbatch } = options;
   const place = on === 'slurm' ? ['--on', on, ...(sbatch === undefined ? [] : ['--sbatch', sbatch])] : [];
   const resume = shellCommand(['inferscope', 'sweep', '--resume', relative(process.cwd(), path), ...place]);
   const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));

@@ -16,7 +16,7 @@ import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { privacyOfCommand } from '../record/privacy.js';
 import { warn } from './output.js';
-import type { RequestedSweep, SweepTyped } from './sweep-plan.js';
+import type { RequestedSweep, SweepOptions } from './sweep-plan.js';
 
 const usualTimeoutS = 3600;
 const usualRetries = 1;
@@ -44,7 +44,7 @@ function readable(path: string): Journal | null {
 const shown = (folder: string): string => relative(process.cwd(), folder) || '.';
 
 /** A new sweep. */
-export function newJournal(requested: RequestedSweep, typed: SweepTyped, folder: string): Journal {
+export function newJournal(requested: RequestedSweep, options: SweepOptions, folder: string): Journal {
   const stamp = freeStamp(folder);
   const runs = requested.plan.runs.map((run, index) =>
     pendingRun(run, { number: index + 1, stamp, folder: shown(folder) }),
@@ -53,7 +53,7 @@ export function newJournal(requested: RequestedSweep, typed: SweepTyped, folder:
     path: journalPath(folder, stamp),
     folder,
     sweep: {
-      name: typed.name ?? null,
+      name: options.name ?? null,
       stamp,
       kind: requested.plan.kind,
       status: 'planned',
@@ -64,9 +64,9 @@ export function newJournal(requested: RequestedSweep, typed: SweepTyped, folder:
       varied: requested.plan.varied,
       config: requested.config,
       protocol: {
-        timeout_s: (typed.timeout ?? requested.timeoutMs ?? usualTimeoutS * 1000) / 1000,
-        retries: typed.retries ?? requested.retries ?? usualRetries,
-        min_free_bytes: typed.minFreeDisk ?? usualFreeBytes,
+        timeout_s: (options.timeout ?? requested.timeoutMs ?? usualTimeoutS * 1000) / 1000,
+        retries: options.retries ?? requested.retries ?? usualRetries,
+        min_free_bytes: options.minFreeDisk ?? usualFreeBytes,
       },
       process: null,
       runs,
@@ -87,18 +87,22 @@ function freeStamp(folder: string): string {
  * Changes since then are reported on stderr.
  * @throws E_USAGE when there is none, E_RECORD_FILE
  */
-export function resumedJournal(requested: RequestedSweep | null, typed: SweepTyped, folder: string): Journal {
+export function resumedJournal(
+  requested: RequestedSweep | null,
+  options: SweepOptions,
+  folder: string,
+): Journal {
   const journal =
-    typeof typed.resume === 'string'
-      ? readJournal(typed.resume)
-      : newestOf(requested, folder, typed.retryFailed === true);
+    typeof options.resume === 'string'
+      ? readJournal(options.resume)
+      : newestOf(requested, folder, options.retryFailed === true);
   const { sweep } = journal;
-  if (typed.retryFailed)
+  if (options.retryFailed)
     for (const run of sweep.runs) if (run.failure) Object.assign(run, { outcome: 'pending', failure: null });
   if (existsSync(sweep.working_directory)) process.chdir(sweep.working_directory);
-  if (typed.timeout !== undefined) sweep.protocol.timeout_s = typed.timeout / 1000;
-  if (typed.retries !== undefined) sweep.protocol.retries = typed.retries;
-  if (typed.minFreeDisk !== undefined) sweep.protocol.min_free_bytes = typed.minFreeDisk;
+  if (options.timeout !== undefined) sweep.protocol.timeout_s = options.timeout / 1000;
+  if (options.retries !== undefined) sweep.protocol.retries = options.retries;
+  if (options.minFreeDisk !== undefined) sweep.protocol.min_free_bytes = options.minFreeDisk;
   if (requested === null) warnOfChange(journal);
   else {
     const merged = mergePlan(journal, requested.plan, shown(journal.folder));

@@ -1,4 +1,4 @@
-import type { SlurmTyped } from './slurm-options.js';
+import type { SlurmOptions } from './slurm-options.js';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -18,11 +18,11 @@ import { InferscopeError } from '../model/errors.js';
 import { checkGrid } from '../model/grid.js';
 import { readText } from './config.js';
 import { durationMs } from './durations.js';
-import { parameterCount, type ModelTyped } from './memory-options.js';
+import { parameterCount, type ModelOptions } from './memory-options.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
 /** Options as typed. */
-export interface SweepTyped extends ModelTyped, SlurmTyped {
+export interface SweepOptions extends ModelOptions, SlurmOptions {
   jobs?: number;
   config?: string;
   init?: string | true;
@@ -71,30 +71,30 @@ const pathFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
  * Runs of a file, a grid, or flags. Null without any of them (`--resume` alone).
  * @throws E_USAGE, E_CONFIG_FILE with line and column
  */
-export function requestedSweep(command: readonly string[], typed: SweepTyped): RequestedSweep | null {
+export function requestedSweep(command: readonly string[], options: SweepOptions): RequestedSweep | null {
   requireDashes(command);
-  const flags = pathFlags.filter((name) => typed[name] !== undefined);
-  if (typed.config !== undefined) {
-    if (flags.length > 0 || command.length > 0 || typed.grid.length > 0)
+  const flags = pathFlags.filter((name) => options[name] !== undefined);
+  if (options.config !== undefined) {
+    if (flags.length > 0 || command.length > 0 || options.grid.length > 0)
       throw usage(
         '--config conflicts with other options',
         'The file names models, lengths and batch sizes, or a command and its grid.',
         'Remove --config, or move the other options into the file.',
       );
-    return fromFile(typed.config, typed);
+    return fromFile(options.config, options);
   }
   const none = { config: null, dimensions: new Map<string, ModelEntry>(), timeoutMs: null, retries: null };
-  if (command.length > 0 || typed.grid.length > 0) {
+  if (command.length > 0 || options.grid.length > 0) {
     if (flags.length > 0)
       throw usage(
         `--${flags[0]!.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} does not work with --grid`,
         'The command after -- has its own flags.',
         'Make it an axis (--grid batch-size=1,8), or put it after --.',
       );
-    return { ...none, plan: gridPlan(command, typed.grid.map(parseAxis)) };
+    return { ...none, plan: gridPlan(command, options.grid.map(parseAxis)) };
   }
   if (flags.length === 0) return null;
-  return { ...none, ...memorySweep(entriesOf(typed), targetsOf(typed, {})) };
+  return { ...none, ...memorySweep(entriesOf(options), targetsOf(options, {})) };
 }
 
 function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
@@ -145,8 +145,8 @@ function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof
 }
 
 /** Every combination of models, dtypes and ranks is an entry, as in a file. */
-function entriesOf(typed: SweepTyped): ModelEntry[] {
-  const missing = pathFlags.filter((name) => typed[name] === undefined && name !== 'batchSize');
+function entriesOf(options: SweepOptions): ModelEntry[] {
+  const missing = pathFlags.filter((name) => options[name] === undefined && name !== 'batchSize');
   if (missing.length > 0)
     throw usage(
       `a memory sweep needs ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
@@ -154,21 +154,21 @@ function entriesOf(typed: SweepTyped): ModelEntry[] {
       'Type for example: inferscope sweep --model M --input-len 512 --output-len 128 --batch-size 1 8 16',
     );
   const rest = {
-    input_lengths: typed.inputLen!,
-    output_lengths: typed.outputLen!,
-    batch_sizes: typed.batchSize ?? [1],
-    quantization: typed.quantization,
-    kv_cache_dtype: typed.kvCacheDtype,
-    model_params: typed.modelParams,
-    num_layers: typed.numLayers,
-    num_heads: typed.numHeads,
-    num_kv_heads: typed.numKvHeads,
-    head_dim: typed.headDim,
-    hidden_size: typed.hiddenSize,
-    gpu_memory_utilization: typed.gpuMemoryUtilization,
-    max_model_len: typed.maxModelLen,
+    input_lengths: options.inputLen!,
+    output_lengths: options.outputLen!,
+    batch_sizes: options.batchSize ?? [1],
+    quantization: options.quantization,
+    kv_cache_dtype: options.kvCacheDtype,
+    model_params: options.modelParams,
+    num_layers: options.numLayers,
+    num_heads: options.numHeads,
+    num_kv_heads: options.numKvHeads,
+    head_dim: options.headDim,
+    hidden_size: options.hiddenSize,
+    gpu_memory_utilization: options.gpuMemoryUtilization,
+    max_model_len: options.maxModelLen,
   };
-  const { model, dtype, tensorParallelSize } = typed;
+  const { model, dtype, tensorParallelSize } = options;
   checkGrid(
     {
       '--model': model!.length,
@@ -193,9 +193,10 @@ function entriesOf(typed: SweepTyped): ModelEntry[] {
 }
 
 /** Flags override the file. */
-function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
-  const url = typed.url ?? config.url ?? null;
-  const mode = typed.container !== undefined ? 'container' : (config.mode ?? (url === null ? 'host' : 'url'));
+function targetsOf(options: SweepOptions, config: SweepConfig): MemoryTargets {
+  const url = options.url ?? config.url ?? null;
+  const mode =
+    options.container !== undefined ? 'container' : (config.mode ?? (url === null ? 'host' : 'url'));
   if (mode === 'url' && url === null)
     throw usage(
       'mode: url needs url:',
@@ -204,17 +205,17 @@ function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
     );
   return {
     mode,
-    container: typeof typed.container === 'string' ? typed.container : null,
+    container: typeof options.container === 'string' ? options.container : null,
     url,
-    engine: typed.engine ?? config.engine ?? null,
-    engineArgs: typed.engineArg ?? config.engine_args ?? [],
-    device: typed.device ?? config.device ?? null,
-    weights: typed.weights ?? config.weights ?? null,
-    python: typed.python ?? config.python ?? null,
+    engine: options.engine ?? config.engine ?? null,
+    engineArgs: options.engineArg ?? config.engine_args ?? [],
+    device: options.device ?? config.device ?? null,
+    weights: options.weights ?? config.weights ?? null,
+    python: options.python ?? config.python ?? null,
   };
 }
 
-function fromFile(path: string, typed: SweepTyped): RequestedSweep {
+function fromFile(path: string, options: SweepOptions): RequestedSweep {
   if (!existsSync(path))
     throw new InferscopeError('E_CONFIG_FILE', {
       what: `${path} does not exist`,
@@ -247,7 +248,7 @@ function fromFile(path: string, typed: SweepTyped): RequestedSweep {
   if (config.models) {
     const refuse = (entry: number, what: string, fix: string) =>
       configFault(path, file.where(['models', entry]), what, fix);
-    const targets = targetsOf(typed, config);
+    const targets = targetsOf(options, config);
     return { ...shared, ...memorySweep(config.models, targets, refuse) };
   }
   if (config.command === undefined || config.grid === undefined)

@@ -10,7 +10,7 @@ import { figureValue, seconds, shownFiguresOf } from '../views/sweep-columns.js'
 import { figureLabel, outcomeLabels } from '../vocabulary/sweep.js';
 import { notify } from './output.js';
 import { startProgress } from './progress.js';
-import type { SweepTyped } from './sweep-plan.js';
+import type { SweepOptions } from './sweep-plan.js';
 import { formatDuration } from '../vocabulary/format.js';
 
 interface SweepProgress {
@@ -23,7 +23,7 @@ interface SweepProgress {
 /** One line per run on stderr: what is running with the estimated time left, then its result. */
 export function sweepProgress(
   sweep: SweepResult,
-  { quiet = false, on }: Pick<SweepTyped, 'quiet' | 'on'>,
+  { quiet = false, on }: Pick<SweepOptions, 'quiet' | 'on'>,
 ): SweepProgress {
   const progress = startProgress(quiet);
   let ticking: NodeJS.Timeout | null = null;

@@ -7,7 +7,7 @@ import { byteSize, wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
 import { onOption, sbatchOption } from './slurm-options.js';
 import type { LoadableCommand } from './completion.js';
-import type { SweepTyped } from './sweep-plan.js';
+import type { SweepOptions } from './sweep-plan.js';
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
 const sizes = (flag: string, what: string) =>
@@ -83,9 +83,9 @@ export const defineSweep =
           ],
         ),
       )
-      .action(async (command: string[], typed: SweepTyped, sweep: Command) => {
+      .action(async (command: string[], options: SweepOptions, sweep: Command) => {
         const { sweepCommand } = await import('./sweep-command.js');
-        await sweepCommand(command, typed, { sweep, commands });
+        await sweepCommand(command, options, { sweep, commands });
       });
   };
 

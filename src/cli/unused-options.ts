@@ -11,10 +11,10 @@ export function refuseUnused(
   names: readonly string[],
   { why, fix }: { why: string; fix: string },
 ): void {
-  const typed = command.options
+  const usedFlags = command.options
     .filter((option) => names.includes(option.attributeName()))
     .filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
     .map(({ long }) => long);
-  if (typed.length === 0) return;
-  throw new InferscopeError('E_USAGE', { what: `${typed.join(', ')} has no effect here`, why, fix });
+  if (usedFlags.length === 0) return;
+  throw new InferscopeError('E_USAGE', { what: `${usedFlags.join(', ')} has no effect here`, why, fix });
 }

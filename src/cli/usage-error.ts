@@ -17,16 +17,19 @@ const parentsOf = new Map<string, readonly string[]>([
 /** Maximum number of options that an error message lists. */
 const mostListed = 8;
 
-interface Typed {
+interface TypedCommand {
   /** The typed command word, if any. */
-  typed: string | undefined;
+  commandName: string | undefined;
   /** The matching command or subcommand. */
   usageOf: Command | undefined;
   commands: readonly { name: string; alias?: string }[];
 }
 
 /** Converts commander's failures to our three parts; help and version are not failures. */
-export function usageError(error: CommanderError, { typed, usageOf, commands }: Typed): InferscopeError {
+export function usageError(
+  error: CommanderError,
+  { commandName: typed, usageOf, commands }: TypedCommand,
+): InferscopeError {
   const known = commands.find(({ name, alias }) => typed !== undefined && [name, alias].includes(typed));
   if (!known) return notKnown(error, typed, commands);
   if (error.code === 'commander.help') {
@@ -86,18 +89,18 @@ function whyOf({ code, message }: CommanderError, usageLine: string, command: Co
 
 function notKnown(
   error: CommanderError,
-  typed: string | undefined,
-  commands: Typed['commands'],
+  commandName: string | undefined,
+  commands: TypedCommand['commands'],
 ): InferscopeError {
   const all = 'See inferscope --help.';
   const [what, suggestion] = messageParts(error);
-  if (typed === undefined)
+  if (commandName === undefined)
     return usage(what, suggestion ?? 'Only --help and -V, --version are allowed before a command.', all);
-  const parents = parentsOf.get(typed);
-  const unknown = `unknown command '${typed}'`;
+  const parents = parentsOf.get(commandName);
+  const unknown = `unknown command '${commandName}'`;
   if (!parents)
     return usage(unknown, suggestion ?? `It is one of: ${commands.map(({ name }) => name).join(', ')}.`, all);
-  const lines = parents.map((parent) => `inferscope ${parent} ${typed}`);
+  const lines = parents.map((parent) => `inferscope ${parent} ${commandName}`);
   return usage(unknown, `It is a subcommand of ${parents.join(', ')}.`, `Type: ${lines.join(', or ')}`);
 }
 

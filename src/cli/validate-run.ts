@@ -14,7 +14,7 @@ import { terminalView } from '../render/terminal/view.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { viewOf } from '../views/registry.js';
-import { configurationOf, type ConfigurationTyped } from './profile-configuration.js';
+import { configurationOf, type ConfigurationOptions } from './profile-configuration.js';
 import { writePage } from './report-file.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
@@ -32,7 +32,7 @@ interface ReportFiles {
  */
 export async function validate(
   paths: readonly string[],
-  options: { tolerance: number; name?: string } & ConfigurationTyped,
+  options: { tolerance: number; name?: string } & ConfigurationOptions,
 ): Promise<Document<Validation>> {
   const { profiles, ignored } = await readProfiles(paths, await configurationOf(options));
   const data: Validation = {

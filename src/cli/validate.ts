@@ -4,9 +4,9 @@ import type { Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, notify, terminalWidth } from './output.js';
-import { configurationOptions, type ConfigurationTyped } from './profile-configuration.js';
+import { configurationOptions, type ConfigurationOptions } from './profile-configuration.js';
 
-interface Typed extends ConfigurationTyped {
+interface ValidateOptions extends ConfigurationOptions {
   tolerance: number;
   history?: boolean;
   output: string;
@@ -46,21 +46,21 @@ export function define(command: Command): void {
     .action(run);
 }
 
-async function run(profiles: string[], typed: Typed): Promise<void> {
+async function run(profiles: string[], options: ValidateOptions): Promise<void> {
   const { validate, validationHistory, writeTexts } = await import('./validate-run.js');
   const { viewOf } = await import('../views/registry.js');
   const { terminalView } = await import('../render/terminal/view.js');
   const how = { width: terminalWidth() };
-  if (typed.history) {
+  if (options.history) {
     if (profiles.length > 0) throw both(profiles);
     const made = await validationHistory();
-    if (typed.json) printDocument(made);
+    if (options.json) printDocument(made);
     else print(terminalView(await viewOf({ kind: 'validate-history', document: made }), how));
     return;
   }
-  const document = await validate(profiles, typed);
-  const files = await writeTexts(document, new Date(), typed.output);
-  if (typed.json) printDocument(document);
+  const document = await validate(profiles, options);
+  const files = await writeTexts(document, new Date(), options.output);
+  if (options.json) printDocument(document);
   else print(terminalView(await viewOf({ kind: 'validate', document }), how));
   // One path per line, so it can be copied.
   notify(['', `session saved: ${document.data.session!.id}`, ...Object.values(files)].join('\n  '));

@@ -307,12 +307,12 @@ function argumentsOf(row: IntervalRow, columns: string[]): string {
   for (const column of columns) {
     const value = row[column];
     if (value === null || value === undefined || (column === 'name' && value === row._name)) continue;
-    args[column] = typed(String(value), types[column]?.type);
+    args[column] = valueOfType(String(value), types[column]?.type);
   }
   return JSON.stringify(args);
 }
 
-function typed(text: string, type: string | undefined): unknown {
+function valueOfType(text: string, type: string | undefined): unknown {
   if (type === 'BOOLEAN') return text === 'true';
   if (type === undefined || type === 'VARCHAR') return text;
   const value = Number(text);

@@ -108,17 +108,17 @@ function classRows(
       };
       if (necessary.length === 0) return { ...row, ...nothingNecessary };
       const { flops, bytes_total: bytes } = totalsOf(necessary);
-      const whole = limitOf(necessary, roofs);
+      const bound = limitOf(necessary, roofs);
       return {
         ...row,
         necessary_flops: flops,
         necessary_bytes: bytes,
         necessary_ms:
-          whole && 1e3 * necessary.reduce((sum, op) => sum + (limitOf([op], roofs)?.roofline_s ?? 0), 0),
+          bound && 1e3 * necessary.reduce((sum, op) => sum + (limitOf([op], roofs)?.roofline_s ?? 0), 0),
         intensity_flop_per_byte: bytes > 0 ? flops / bytes : null,
         achieved_flops_per_s: flops > 0 ? (flops / ms) * 1e3 : null,
         achieved_bytes_per_s: (bytes / ms) * 1e3,
-        bound: whole && whole.bound,
+        bound: bound && bound.bound,
       };
     })
     .sort((a, b) => b.ms - a.ms);

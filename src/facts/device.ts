@@ -48,17 +48,17 @@ function nameOf({ hardware, workload }: Facts, ordinal?: number | null): string 
   // A server may run on another machine: this machine's facts do not apply.
   if (ordinal === undefined && device === 'server') return text(workload?.engine.options['gpu']);
   if (ordinal === undefined && device === 'cpu') return null;
-  const stated = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
+  const gpuOption = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
   const ordinalGiven = ordinal ?? ordinalOf(device);
   const first = ordinal === undefined || (ordinal ?? 0) === 0 ? text(hardware['gpu0_name']) : null;
-  return stated ?? text(factOf(hardware, ordinalGiven, 'name')) ?? first;
+  return gpuOption ?? text(factOf(hardware, ordinalGiven, 'name')) ?? first;
 }
 
 const text = (fact: unknown): string | null => (typeof fact === 'string' ? fact : null);
 
 function smCount(hardware: ManifestData['hardware'], device: number | null, gpu: string | null): Figure {
-  const stated = factOf(hardware, device, 'sm_count');
-  if (typeof stated === 'number') return figure(stated, 'SMs', 'the capture');
+  const recordedCount = factOf(hardware, device, 'sm_count');
+  if (typeof recordedCount === 'number') return figure(recordedCount, 'SMs', 'the capture');
   const sheet = gpu === null ? null : gpuSheet(gpu);
   return sheet
     ? figure(sheet.smCount, 'SMs', sheet.source.document)

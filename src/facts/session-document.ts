@@ -1,4 +1,4 @@
-import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
+import type { DocumentOf, AnyDocument } from '../model/documents/by-kind.js';
 import type { Document } from '../model/document.js';
 import { leadOf, type Subject } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
@@ -15,7 +15,7 @@ type SessionKind =
   | 'serving'
   | 'validate';
 /** A session's main document. */
-export type AnalyzedSession = Shown<SessionKind>;
+export type AnalyzedSession = AnyDocument<SessionKind>;
 type Analyze = (session: Session) => Promise<AnalyzedSession>;
 
 const by =

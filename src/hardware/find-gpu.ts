@@ -20,10 +20,10 @@ const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'r
  * several products is the common form, or any of them if their memory is equal.
  * @returns the candidates if none is the common form; empty for an unknown name
  */
-export function findGpuSheet(typed: string): FoundGpu | GpuSheet[] {
-  const exact = gpuSheet(typed);
-  if (exact) return { sheet: exact, name: typed.trim(), others: [] };
-  const typedWords = words(typed);
+export function findGpuSheet(name: string): FoundGpu | GpuSheet[] {
+  const exact = gpuSheet(name);
+  if (exact) return { sheet: exact, name: name.trim(), others: [] };
+  const typedWords = words(name);
   const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), typedWords)));
   const sameLength = found.filter((sheet) =>
     sheet.names.some((name) => words(name).length === typedWords.length),
@@ -43,8 +43,8 @@ export function findGpuSheet(typed: string): FoundGpu | GpuSheet[] {
 }
 
 /** "H100: NVIDIA H100 80GB HBM3 (not NVIDIA H100 PCIe, …)"; null if the name is unambiguous. */
-export function chosenGpuWords(typed: string, { name, others }: FoundGpu): string | null {
-  return others.length === 0 ? null : `${typed.trim()}: ${name} (not ${others.join(', ')})`;
+export function chosenGpuWords(requested: string, { name, others }: FoundGpu): string | null {
+  return others.length === 0 ? null : `${requested.trim()}: ${name} (not ${others.join(', ')})`;
 }
 
 function words(name: string): string[] {

@@ -125,9 +125,9 @@ function projected<B>(
     return { untilReturn: [turnedQuery], untilCached: [turnedKey, value] };
   }
   // The remaining dimensions of each head are concatenated after the rotated ones.
-  const whole = memory.malloc(queryBytes);
+  const joinedQuery = memory.malloc(queryBytes);
   return {
-    untilReturn: [whole, turnedQuery, query, turnedKey, key],
+    untilReturn: [joinedQuery, turnedQuery, query, turnedKey, key],
     untilCached: [memory.malloc(kvBytes), value],
   };
 }
@@ -244,7 +244,7 @@ function latent<B>(
   memory.free(float);
   const cached = grown(forward, layer, before);
   memory.free(nope);
-  const whole = memory.malloc(queryBytes);
+  const joinedQuery = memory.malloc(queryBytes);
   const length = sequences * keysOf(forward, layer);
   const expanded = memory.malloc(length * heads * (attention.nopeDim + attention.valueDim) * b);
   const keys = memory.malloc(length * heads * (attention.nopeDim + attention.ropeDim) * b);
@@ -258,6 +258,6 @@ function latent<B>(
     forOutput: length * heads * attention.valueDim * b,
   });
   const output = memory.malloc(tokens * a.hiddenSize * b);
-  freeAll(memory, [core.attended, query, turned, joint, whole, keys, expanded]);
+  freeAll(memory, [core.attended, query, turned, joint, joinedQuery, keys, expanded]);
   return { output, cached, weights: core.weights };
 }

@@ -23,7 +23,14 @@ const rowSplit = new Set([
   'shared_down_proj',
 ]);
 /** Small matrices that are replicated on every device: the latent projections of MLA, the gate of a shared expert. */
-const whole = new Set(['q_a_proj', 'kv_a_proj', 'shared_expert_gate', 'router', 'project_in', 'project_out']);
+const unsplit = new Set([
+  'q_a_proj',
+  'kv_a_proj',
+  'shared_expert_gate',
+  'router',
+  'project_in',
+  'project_out',
+]);
 
 /**
  * Total number of devices. Expert groups larger than the tensor group run attention on several replicas (vLLM's data
@@ -109,7 +116,7 @@ function vocabularyShard(t: Tensor, tensor: number, engine: MemoryEngine): Tenso
 function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
   // States and their convolution are split with their channels and heads.
   if (t.name === 'conv' || t.name === 'scan_parameters') return split(t, tensor);
-  if (t.kind === 'vector' || t.component === 'projection' || whole.has(t.name)) return t;
+  if (t.kind === 'vector' || t.component === 'projection' || unsplit.has(t.name)) return t;
   if (t.component === 'experts') {
     // An expert group smaller than the tensor group splits each expert over the remaining factor.
     const within = expert === 1 ? tensor : Math.max(1, tensor / expert);

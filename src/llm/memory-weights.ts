@@ -15,7 +15,7 @@ export function weightParts(
   const rotary = engine === 'vllm' ? (rotaryTableBytes(a) ?? 0) : 0;
   const also = rotary > 0 ? ' + rotary table' : '';
   const single = group.length === 1;
-  const whole = headerWeights && !single ? weightBytes(a, storage).total : 0;
+  const fileBytes = headerWeights && !single ? weightBytes(a, storage).total : 0;
   // Devices of one pipeline rank share their list of tensors, and its sum.
   const parts = new Map<Device['tensors'], Part>();
   return group.map(({ tensors }) => {
@@ -26,7 +26,7 @@ export function weightParts(
       .reduce((sum, bytes) => sum + bytes, 0);
     const part: Part = headerWeights
       ? {
-          bytes: (single ? headerWeights.bytes : headerWeights.bytes * (computedBytes / whole)) + rotary,
+          bytes: (single ? headerWeights.bytes : headerWeights.bytes * (computedBytes / fileBytes)) + rotary,
           formula: `${headerWeights.source}${single ? '' : ', in proportion to the shards'}${also}`,
           confidence: single ? 'high' : 'medium',
         }

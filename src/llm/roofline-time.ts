@@ -20,8 +20,8 @@ export function rooflineTime(
   peaks: PeakFlops,
   bandwidthBytesPerS: number | null,
 ): RooflineTime | MissingFigure {
-  const whole = boundOf(totalWork(ops), peaks, bandwidthBytesPerS);
-  if ('reason' in whole) return whole;
+  const bound = boundOf(totalWork(ops), peaks, bandwidthBytesPerS);
+  if ('reason' in bound) return bound;
   const byClass = new Map<OpClass, number>();
   let one_by_one_s = 0;
   for (const op of ops) {
@@ -31,7 +31,7 @@ export function rooflineTime(
     byClass.set(op.class, (byClass.get(op.class) ?? 0) + opBound.roofline_s);
   }
   return {
-    ...whole,
+    ...bound,
     one_by_one_s,
     by_class: [...byClass].map(([opClass, seconds]) => ({ class: opClass, seconds })),
   };

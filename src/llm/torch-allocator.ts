@@ -96,22 +96,22 @@ export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
     },
     free(block) {
       allocated -= block.size;
-      let whole = block;
+      let merged = block;
       const { before, after } = block;
       if (before && !before.used) {
         withdraw(before);
-        before.size += whole.size;
-        before.after = whole.after;
-        if (whole.after) whole.after.before = before;
-        whole = before;
+        before.size += merged.size;
+        before.after = merged.after;
+        if (merged.after) merged.after.before = before;
+        merged = before;
       }
       if (after && !after.used) {
         withdraw(after);
-        whole.size += after.size;
-        whole.after = after.after;
-        if (after.after) after.after.before = whole;
+        merged.size += after.size;
+        merged.after = after.after;
+        if (after.after) after.after.before = merged;
       }
-      offer(whole);
+      offer(merged);
     },
     reserved: () => reserved,
     allocated: () => allocated,

@@ -45,8 +45,8 @@ export function clientVerdict(
   const lag = quantile(0.99);
   const reasons: string[] = [];
   // Starting up keeps a loop busy for a moment, so shorter runs do not count.
-  const long = threads.some(({ seconds }) => seconds > 0.3);
-  if (long && busy > clientLimits.event_loop_utilization)
+  const hasLong = threads.some(({ seconds }) => seconds > 0.3);
+  if (hasLong && busy > clientLimits.event_loop_utilization)
     reasons.push(`its event loop was busy ${formatPercent(busy)} of the time`);
   // Late but idle: it waited for a core.
   const starved = busy < 0.5 ? ' (other programs had the cores)' : '';

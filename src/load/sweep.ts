@@ -21,7 +21,7 @@ const maxPoints = 16;
  */
 export function nextLevel(
   points: readonly SweepPoint[],
-  sweep: { from: number; max: number; whole: boolean; slo: boolean },
+  sweep: { from: number; max: number; integers: boolean; slo: boolean },
 ): number | null {
   const last = points.at(-1);
   if (!last) return sweep.from;
@@ -36,8 +36,8 @@ export function nextLevel(
   const low = Math.max(0, ...met.filter((level) => level < high));
   const halvings = points.length - 1 - points.findIndex((point) => point.meets_slo === false);
   if (halvings >= bisections) return null;
-  const middle = sweep.whole ? Math.floor((low + high) / 2) : Number(((low + high) / 2).toPrecision(3));
-  return middle <= low || middle >= high || (sweep.whole && middle < 1) ? null : middle;
+  const middle = sweep.integers ? Math.floor((low + high) / 2) : Number(((low + high) / 2).toPrecision(3));
+  return middle <= low || middle >= high || (sweep.integers && middle < 1) ? null : middle;
 }
 
 function isSaturated(points: readonly SweepPoint[]): boolean {

@@ -59,9 +59,9 @@ function azure(lines: string[], name: string): TracedRequest[] {
 /** A number of seconds, or a date with up to seven digits in its fraction (.NET ticks). */
 function seconds(cell: string): number | null {
   if (cell.trim() !== '' && Number.isFinite(Number(cell))) return Number(cell);
-  const [, whole, fraction] = /^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?/.exec(cell.trim()) ?? [];
-  if (whole === undefined) return null;
-  const timeMs = Date.parse(`${whole.replace(' ', 'T')}Z`);
+  const [, wholeSeconds, fraction] = /^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?/.exec(cell.trim()) ?? [];
+  if (wholeSeconds === undefined) return null;
+  const timeMs = Date.parse(`${wholeSeconds.replace(' ', 'T')}Z`);
   return Number.isNaN(timeMs) ? null : timeMs / 1000 + Number(`0${fraction ?? ''}`);
 }
 

@@ -39,7 +39,7 @@ test('reads rank, size and start from each launcher', () => {
     localRank: 0,
     allHere: false,
     job: '1955069953',
-    typed: ['mpirun', '-n', '2'],
+    command: ['mpirun', '-n', '2'],
   });
   const mpich = { PMI_RANK: '1', PMI_SIZE: '2', MPI_LOCALRANKID: '1' };
   expect(launchedRank({ ...mpich, MPI_LOCALNRANKS: '2' })).toMatchObject({

@@ -10,11 +10,11 @@ export interface LaunchedRank {
   /** Name of the start, equal for all its ranks and different for another start; null if the launcher has none. */
   job: string | null;
   /** The launcher's command line, if it cannot be read from a process; null if several launchers set these variables. */
-  typed: string[] | null;
+  command: string[] | null;
 }
 
 interface Launcher {
-  typed?: (worldSize: number) => string[];
+  command?: (worldSize: number) => string[];
   rank: string;
   size: string;
   local: string;
@@ -39,7 +39,7 @@ const launchers: readonly Launcher[] = [
     size: 'OMPI_COMM_WORLD_SIZE',
     local: 'OMPI_COMM_WORLD_LOCAL_RANK',
     job: ['PMIX_NAMESPACE'],
-    typed: (size) => ['mpirun', '-n', `${size}`],
+    command: (size) => ['mpirun', '-n', `${size}`],
   },
   {
     rank: 'SLURM_PROCID',
@@ -47,7 +47,7 @@ const launchers: readonly Launcher[] = [
     local: 'SLURM_LOCALID',
     job: ['SLURM_JOB_ID', 'SLURM_STEP_ID'],
     needs: 'SLURM_STEP_ID',
-    typed: (size) => ['srun', `--ntasks=${size}`],
+    command: (size) => ['srun', `--ntasks=${size}`],
   },
   // MPICH, Intel MPI.
   {
@@ -56,7 +56,7 @@ const launchers: readonly Launcher[] = [
     local: 'MPI_LOCALRANKID',
     localSize: 'MPI_LOCALNRANKS',
     job: ['PMI_JOBID'],
-    typed: (size) => ['mpiexec', '-n', `${size}`],
+    command: (size) => ['mpiexec', '-n', `${size}`],
   },
 ];
 
@@ -66,7 +66,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
     const value = env[name];
     return value !== undefined && /^\d{1,7}$/.test(value) ? Number(value) : null;
   };
-  for (const { rank: name, size, local, localSize, job, needs, typed } of launchers) {
+  for (const { rank: name, size, local, localSize, job, needs, command: typed } of launchers) {
     const rank = numberOf(name);
     if (rank === null || (needs !== undefined && env[needs] === undefined)) continue;
     const worldSize = numberOf(size);
@@ -76,7 +76,7 @@ export function launchedRank(env: Readonly<Record<string, string | undefined>>):
       localRank: numberOf(local),
       allHere: localSize !== undefined && worldSize !== null && numberOf(localSize) === worldSize,
       job: env[job[0]!] === undefined ? null : job.flatMap((variable) => env[variable] ?? []).join('-'),
-      typed: typed === undefined || worldSize === null ? null : typed(worldSize),
+      command: typed === undefined || worldSize === null ? null : typed(worldSize),
     };
   }
   return null;

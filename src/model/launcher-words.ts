@@ -54,12 +54,12 @@ export function launcherWords(
 ): string[] {
   const launched = launchedRank(env);
   if (launched === null) return [];
-  let typed = launched.typed ?? [];
+  let launcher = launched.command ?? [];
   for (let above = read(process.ppid); above !== null; above = read(above.parent)) {
     const before = wordsBefore(above.words, commandWords);
-    if (before.length > 0) typed = before;
+    if (before.length > 0) launcher = before;
   }
-  return typed;
+  return launcher;
 }
 
 /** The words of a command line before the program that takes these last words, without interpreters of scripts. */

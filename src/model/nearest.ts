@@ -10,8 +10,8 @@ export function nearest(word: string, names: readonly string[]): string | null {
 }
 
 /** Up to `most` names for an error message: those nearest to the typed word, else the first; "…" if there are more. */
-export function nearestNames(names: readonly string[], typed: string, most = 6): string {
-  const word = typed.toLowerCase();
+export function nearestNames(names: readonly string[], name: string, most = 6): string {
+  const word = name.toLowerCase();
   const near = names.filter((name) => name.startsWith(word.slice(0, 4)));
   const shown = (
     near.length > 0 ? near.toSorted((a, b) => distance(word, a) - distance(word, b)) : names

@@ -78,14 +78,14 @@ export async function exportSession(
   const path = resolve(options.output ?? `${session.id}${archiveSuffix}`);
   if (!options.overwrite && existsSync(path)) throw exists(path);
   requireIntact(await verifySession(session));
-  const whole = readManifest(session.folder, session.id);
+  const manifest = readManifest(session.folder, session.id);
   const isRaw = ({ kind }: Artifact) => rawReportKinds.has(kind);
-  const raw_reports = whole.data.artifacts.filter(isRaw).map((artifact) => artifact.path);
+  const raw_reports = manifest.data.artifacts.filter(isRaw).map((artifact) => artifact.path);
   const without = raw_reports.length > 0 && !options.raw;
   const artifacts = without
-    ? whole.data.artifacts.filter((artifact) => !isRaw(artifact))
-    : whole.data.artifacts;
-  const files = archivedFiles(session, { ...whole.data, artifacts }, options.derived ?? false);
+    ? manifest.data.artifacts.filter((artifact) => !isRaw(artifact))
+    : manifest.data.artifacts;
+  const files = archivedFiles(session, { ...manifest.data, artifacts }, options.derived ?? false);
   makeFolder(dirname(resolve(path)));
   removeAbandoned(dirname(path), partPrefix);
   const partial = join(dirname(path), scratchName(partPrefix));
@@ -94,9 +94,9 @@ export async function exportSession(
     if (staging) {
       await writeManifest(
         staging.path,
-        { ...whole.data, artifacts },
-        [...whole.issues, leftOut(raw_reports)],
-        whole.toolVersion,
+        { ...manifest.data, artifacts },
+        [...manifest.issues, leftOut(raw_reports)],
+        manifest.toolVersion,
       );
       await stage(session.folder, staging.path, files);
     }

@@ -118,8 +118,8 @@ async function swap(
   }
   let swapped = false;
   try {
-    const stated = (await readFile(join(aside, manifestHashName), 'utf8')).slice(0, 64);
-    if (stated !== base.sha256) return false;
+    const recordedHash = (await readFile(join(aside, manifestHashName), 'utf8')).slice(0, 64);
+    if (recordedHash !== base.sha256) return false;
     await carryOver(aside, temporary);
     swapped = await publish(temporary, home, base.id);
     return swapped;

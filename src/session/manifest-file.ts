@@ -88,10 +88,10 @@ export function readManifest(folder: string, id: string): ManifestFile {
  * state subjects that are unknown here.
  */
 function knownSubjects(data: ManifestData): ManifestData['subjects'] {
-  const stated: unknown = data.subjects ?? [];
-  if (!Array.isArray(stated)) return stated as never;
+  const recordedSubjects: unknown = data.subjects ?? [];
+  if (!Array.isArray(recordedSubjects)) return recordedSubjects as never;
   const derived = subjectsOf(data);
-  return subjects.filter((subject) => stated.includes(subject) || derived.includes(subject));
+  return subjects.filter((subject) => recordedSubjects.includes(subject) || derived.includes(subject));
 }
 
 /** @returns false for a text that is not a session schema @throws E_SESSION_NEWER */

@@ -33,11 +33,11 @@ export async function* scan(
         names.forEach((name, c) => {
           columns[name] = doubles(chunk, c);
         });
-        const whole = columns[names[0]!]![chunk.rowCount - 1] === end;
-        const rows = whole ? chunk.rowCount - 1 : chunk.rowCount;
+        const isLast = columns[names[0]!]![chunk.rowCount - 1] === end;
+        const rows = isLast ? chunk.rowCount - 1 : chunk.rowCount;
         rowsRead += rows;
         if (rows > 0) yield { rows, columns };
-        if (whole) return;
+        if (isLast) return;
       }
       await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
       throw new Error(`the rows of a statement ended before its last: ${sql}`);

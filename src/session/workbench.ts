@@ -63,11 +63,11 @@ export function createWorkbench(
     written: Promise<{ rows: number; digest: Digest }>,
     file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
   ): void {
-    const whole = (async () => {
+    const kept = (async () => {
       stagedFiles.push({ ...file, ...(await written) });
     })();
-    whole.catch(() => {});
-    writing.push(whole);
+    kept.catch(() => {});
+    writing.push(kept);
   }
   /** Closing a connection during its statement hangs DuckDB, so wait for it even if another statement fails. */
   async function untilDone<T>(statement: Promise<T>): Promise<T> {

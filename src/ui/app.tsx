@@ -192,8 +192,8 @@ export function uiApp({ homes, host, token, first, report: log }: UiOptions): Ho
   return app;
 }
 
-/** @param typed operation and bytes of the selected collective; '' selects the one with the most total time */
-async function ranks(openSession: OpenSession, typed: string): Promise<Section[]> {
+/** @param query operation and bytes of the selected collective; '' selects the one with the most total time */
+async function ranks(openSession: OpenSession, query: string): Promise<Section[]> {
   const { session } = openSession;
   // NCCL logs number ranks within each communicator, so rows of several communicators must not be mixed.
   if (!hasRows(session.manifest, 'collectives') || !isJob(session.manifest)) return [noRanks];
@@ -202,7 +202,7 @@ async function ranks(openSession: OpenSession, typed: string): Promise<Section[]
     once(openSession, 'collectives', () => read(session, collectiveKinds)),
   ]);
   const keyOf = ({ operation, bytes }: CollectiveKind): string => `${operation} ${bytes}`;
-  const chosen = kinds.find((kind) => keyOf(kind) === typed) ?? kinds[0];
+  const chosen = kinds.find((kind) => keyOf(kind) === query) ?? kinds[0];
   if (!chosen) return [noRanks];
   const waits = await once(openSession, `collective ${keyOf(chosen)}`, () =>
     read(session, (database) => callsByRank(database, chosen)),
@@ -239,8 +239,8 @@ async function ranks(openSession: OpenSession, typed: string): Promise<Section[]
 }
 
 /** Any other text than "slowest" or a step number selects the median step. */
-const choiceOf = (typed: string): StepChoice =>
-  typed === 'slowest' ? typed : /^[1-9]\d{0,6}$/.test(typed) ? Number(typed) : 'median';
+const choiceOf = (query: string): StepChoice =>
+  query === 'slowest' ? query : /^[1-9]\d{0,6}$/.test(query) ? Number(query) : 'median';
 
 /** A compared session with the selected step of each kind; no steps without kernels. */
 async function sideOf(openSession: OpenSession, index: number, choice: StepChoice): Promise<Side> {
@@ -300,11 +300,11 @@ const explained = (openSession: OpenSession) =>
     }
   });
 
-async function overview(openSession: OpenSession, typed: string | undefined): Promise<string> {
+async function overview(openSession: OpenSession, query: string | undefined): Promise<string> {
   const { session } = openSession;
   const { analyzed, explain, places } = await explained(openSession);
   const path = sessionPath(openSession.key);
-  const chosen = (typed ?? '').split(',').filter((change) => change !== '');
+  const chosen = (query ?? '').split(',').filter((change) => change !== '');
   const offered = offeredFor(session, explain?.data);
   const hasSwitches = offered.length > 0 || chosen.length > 0;
   const navigation = (

@@ -13,7 +13,7 @@ export interface Origin {
 
 interface IcicleProps {
   /** Caption. */
-  says: string;
+  label: string;
   origins: readonly Origin[];
   total: number;
   /** Noun for the counted events, singular and plural. */
@@ -41,7 +41,7 @@ const across = (start: number, width: number): string =>
   `left: calc(${start} * 100%); width: calc(${width} * 100%)`;
 
 /** Icicle chart: each level is below its caller, each part as wide as its time. */
-export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, labelOf = String }) => {
+export const Icicle: FC<IcicleProps> = ({ label, origins, total, noun, linkTo, labelOf = String }) => {
   const depths = Math.max(0, ...origins.map(({ path }) => path.length));
   const levels: Part[][] = Array.from({ length: depths }, () => []);
   const place = (parts: readonly Origin[], depth: number, x: number): void => {
@@ -85,9 +85,9 @@ export const Icicle: FC<IcicleProps> = ({ says, origins, total, noun, linkTo, la
   return (
     <>
       <p class="spread">
-        {says}. Parts below {formatPercent(narrowest)} are left blank.
+        {label}. Parts below {formatPercent(narrowest)} are left blank.
       </p>
-      <div class="icicle" role="group" aria-label={says} style={`height: calc(1.5rem * ${depths})`}>
+      <div class="icicle" role="group" aria-label={label} style={`height: calc(1.5rem * ${depths})`}>
         {levels.flatMap((parts, depth) =>
           parts.map(({ label, title, x, ns, fill, name }) => {
             const box = {

@@ -9,7 +9,7 @@ import type { ShownPart } from './chosen-events.js';
 import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
-export interface KernelsShown {
+export interface KernelsPageData {
   session: SessionNamed;
   shown: ShownPart;
   kernels: readonly NamedKernel[];
@@ -22,7 +22,7 @@ export interface KernelsShown {
 
 /** Kernels by name, and how their time splits. */
 export const kernelsPage = (
-  { session, shown, kernels, origins, roofline, counted }: KernelsShown,
+  { session, shown, kernels, origins, roofline, counted }: KernelsPageData,
   state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -56,7 +56,7 @@ export const kernelsPage = (
     charts: (linkTo) => counted(linkTo),
     lead: (linkTo) => (
       <Icicle
-        says={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}
+        label={`Kernel time by ${levels.slice(0, -1).join(', ')} and ${levels.at(-1)}`}
         noun={['launch', 'launches']}
         total={kernels.reduce((sum, { total_ns }) => sum + total_ns, 0)}
         origins={origins.map((origin) => ({

@@ -8,7 +8,7 @@ import { Icicle } from './icicle.js';
 import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
-export interface OperatorsShown {
+export interface OperatorsPageData {
   session: SessionNamed;
   shown: ShownPart;
   operators: readonly NamedOperator[];
@@ -17,7 +17,7 @@ export interface OperatorsShown {
 
 /** Operators by name: host time with and without callees, and launched kernels. */
 export const operatorsPage = (
-  { session, shown, operators, origins }: OperatorsShown,
+  { session, shown, operators, origins }: OperatorsPageData,
   state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -54,7 +54,7 @@ export const operatorsPage = (
     timed: { value: ({ self_ns }) => self_ns, what: 'own time' },
     lead: (linkTo) => (
       <Icicle
-        says={`Own time by stage${layered ? ', layer' : ''} and operator`}
+        label={`Own time by stage${layered ? ', layer' : ''} and operator`}
         noun={['call', 'calls']}
         total={operators.reduce((sum, { self_ns }) => sum + self_ns, 0)}
         origins={origins.map((origin) => ({

@@ -25,8 +25,8 @@ function forPage(document: Document<BenchResult>): Document<BenchResult> {
 }
 
 /** An engine benchmark: how fast, up to which batch, at which lengths, and what limits it. */
-export function benchView(whole: Document<BenchResult>): View {
-  const document = forPage(whole);
+export function benchView(result: Document<BenchResult>): View {
+  const document = forPage(result);
   const { data, issues } = document;
   return {
     command: 'bench',

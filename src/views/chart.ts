@@ -82,7 +82,7 @@ export interface WaterfallChart {
   form: 'waterfall';
   unit: string;
   bars: readonly WaterfallBar[];
-  total?: { name?: string; value: number; meaning: string; whole: string };
+  total?: { name?: string; value: number; meaning: string; shareOf: string };
   /** Half width of the total's interval, which limits the digits of all bars. */
   half?: number | null;
   /** Value of the full width, for charts next to each other; these also keep bars too small to see. */

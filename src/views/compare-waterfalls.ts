@@ -152,7 +152,7 @@ function sideChart(waterfall: Compared, index: number, known: string): Waterfall
     total: {
       ...measuredTotal(waterfall.times_ms[index]?.value ?? 0, waterfall.profiled),
       name: known,
-      whole: `the ${known} time`,
+      shareOf: `the ${known} time`,
     },
     half: widestHalf(waterfall),
   };
@@ -176,7 +176,7 @@ function differenceChart(waterfall: Compared, { short, known }: Sides): Waterfal
         meaning: label,
       })),
     ],
-    total: { name: short[1]!, value: to, meaning: known[1]!, whole: `the ${known[1]!} time` },
+    total: { name: short[1]!, value: to, meaning: known[1]!, shareOf: `the ${known[1]!} time` },
     half: widestHalf(waterfall),
   };
 }

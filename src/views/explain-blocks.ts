@@ -19,10 +19,10 @@ import {
   waterfallChart,
 } from './explain-series.js';
 import { whatIfBars } from './what-if-bars.js';
-import { barPlace, findingBlocks, type Places, type Shown } from './findings.js';
+import { barPlace, findingBlocks, type Places, type FindingOptions } from './findings.js';
 
 /** Waterfall and findings, for the explain page and the top of other pages. */
-export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Section[] {
+export function explanationBlocks(data: ExplainResult, shown: FindingOptions = {}): Section[] {
   const waterfall = waterfallBlocks(data, shown);
   return [
     ...(waterfall.length > 0
@@ -32,7 +32,10 @@ export function explanationBlocks(data: ExplainResult, shown: Shown = {}): Secti
   ];
 }
 
-function waterfallBlocks(data: ExplainResult, { allStages = false, places, whatIf }: Shown): Block[] {
+function waterfallBlocks(
+  data: ExplainResult,
+  { allStages = false, places, whatIf }: FindingOptions,
+): Block[] {
   // The headline states why there are no stages.
   if (data.stages.length === 0 && data.without_waterfall.length <= 1) return [];
   const { full, brief } = allStages ? { full: data.stages, brief: [] } : leadingStages(data);

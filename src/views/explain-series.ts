@@ -195,5 +195,5 @@ export const drawnBar = (id: string, name: string, value: number) => ({
 export const measuredTotal = (value: number, profiled: boolean) => ({
   value,
   meaning: profiled ? 'a mean instance, under the profiler' : 'a mean instance',
-  whole: 'the measured time',
+  shareOf: 'the measured time',
 });

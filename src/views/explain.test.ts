@@ -6,10 +6,10 @@ import { terminalView } from '../render/terminal/view.js';
 import { textWidth } from '../render/terminal/text.js';
 import { testExplain, testFinding } from './test-explain.js';
 import { hostileText } from './test-profile.js';
-import type { Shown } from './findings.js';
+import type { FindingOptions } from './findings.js';
 import { explainView } from './explain.js';
 
-const explainText = (explain: Document<ExplainResult>, shown: Shown = {}): string =>
+const explainText = (explain: Document<ExplainResult>, shown: FindingOptions = {}): string =>
   terminalView(explainView(explain, shown), { width: 80, level: 2 });
 const explainMarkdown = (explain: Document<ExplainResult>): string => markdownView(explainView(explain));
 

@@ -3,12 +3,12 @@ import type { ExplainResult } from '../model/documents/explain.js';
 import { explanationBlocks } from './explain-blocks.js';
 import { modelFacts } from './model-facts.js';
 import { identityWords } from '../vocabulary/workload.js';
-import type { Shown } from './findings.js';
+import type { FindingOptions } from './findings.js';
 import { stageRows, unknownRooflines } from './stage-rows.js';
 import type { Block, Section, View } from './block.js';
 
 /** The view of `explain`: key sentences, waterfalls, findings, next commands. */
-export function explainView(document: Document<ExplainResult>, shown: Shown = {}): View {
+export function explainView(document: Document<ExplainResult>, shown: FindingOptions = {}): View {
   const { data, issues } = document;
   return {
     command: 'explain',
@@ -38,7 +38,7 @@ const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
 export function withExplanation(
   view: View,
   explain: Document<ExplainResult> | null,
-  { places, whatIf }: Pick<Shown, 'places' | 'whatIf'> = {},
+  { places, whatIf }: Pick<FindingOptions, 'places' | 'whatIf'> = {},
 ): View {
   if (!explain) return view;
   const { data } = explain;

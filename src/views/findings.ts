@@ -15,7 +15,7 @@ import { largestBars, leadingStages, numberedQueries } from './explain-series.js
 import { formatWithin, formatWithRange, nbsp } from '../vocabulary/format.js';
 import { perInstance, stageLabels } from '../vocabulary/stages.js';
 
-export interface Shown {
+export interface FindingOptions {
   /** Show every stage bar by bar; otherwise only the leading ones, the others as one line each. */
   allStages?: boolean;
   /** Maximum findings. */
@@ -51,7 +51,7 @@ const briefFindings = 3;
 
 export function findingBlocks(
   data: ExplainResult,
-  { limit, verbose = false, tables = false, timed = true, places }: Shown,
+  { limit, verbose = false, tables = false, timed = true, places }: FindingOptions,
 ): Block[] {
   const { findings: found } = data;
   const queries = numberedQueries(data.findings);

@@ -34,8 +34,8 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
 }
 
 const unknown: Text = { missing: 'parts were not measured' };
-const share = (part: number | null, whole: number | null): Text =>
-  part === null || whole === null ? unknown : { n: part / whole, unit: 'ratio' };
+const share = (part: number | null, total: number | null): Text =>
+  part === null || total === null ? unknown : { n: part / total, unit: 'ratio' };
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
 
 const stepTable = (steps: readonly KernelStep[]): Table => ({

@@ -193,7 +193,7 @@ function componentSection(profile: MemoryProfile): Section {
           total: {
             value: total / 1e9,
             meaning: 'the run’s own memory at its peak',
-            whole: 'measured',
+            shareOf: 'measured',
           },
         }),
       },

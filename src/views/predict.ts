@@ -198,12 +198,12 @@ const nameOf = ({ phase, batch_size, context_len }: PredictStage): string =>
 /** Largest parts first. */
 function residuals(rows: readonly Compared[]): Block[] {
   const items = rows.flatMap(({ stage, measured: { ms, residual } }) => {
-    const whole = ms.value;
+    const totalMs = ms.value;
     const parts =
-      whole === null
+      totalMs === null
         ? []
         : residual
-            .filter((part) => Math.abs(part.ms) > whole * smallPart)
+            .filter((part) => Math.abs(part.ms) > totalMs * smallPart)
             .toSorted((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
     if (parts.length === 0) return [];
     const text = parts.flatMap((part, index): (string | Value)[] => [

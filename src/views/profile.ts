@@ -41,8 +41,8 @@ function forPage(document: Document<ProfileResult>): Document<ProfileResult> {
 }
 
 /** A run of the embedded engine: stages against this machine's rooflines, operators, memory, the host. */
-export function profileView(whole: Document<ProfileResult>, places?: Places): View {
-  const document = forPage(whole);
+export function profileView(profileDocument: Document<ProfileResult>, places?: Places): View {
+  const document = forPage(profileDocument);
   const { data, issues } = document;
   const identity = identityWords(data.workload);
   return {

@@ -1,4 +1,4 @@
-import type { DocumentOf, Shown } from '../model/documents/by-kind.js';
+import type { DocumentOf, AnyDocument } from '../model/documents/by-kind.js';
 import type { View } from './block.js';
 import type { Places } from './findings.js';
 
@@ -25,7 +25,7 @@ const views = {
 
 /** The view of a document. @param places of points of its rooflines */
 export async function viewOf(
-  { kind, document, session }: Shown<keyof typeof views>,
+  { kind, document, session }: AnyDocument<keyof typeof views>,
   places?: Places,
 ): Promise<View> {
   const view = (await views[kind]()) as (document: unknown, places?: Places) => View;

@@ -74,16 +74,16 @@ const captureSection = (capture: Capture, index: number, all: readonly Capture[]
   id: `capture-${index + 1}`,
   level: 2,
   title: all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture),
-  blocks: [
-    ...capture.points.flatMap((point, at, points): Block[] => [
-      { t: 'heading', text: pointTitle(point) },
-      pointTable(
-        point,
-        // Each meaning once, after the last table that has the mark.
-        Object.values(marks).filter(({ mark }) => points.findLastIndex((one) => hasMark(one, mark)) === at),
+  blocks: capture.points.flatMap((point, position, points): Block[] => [
+    { t: 'heading', text: pointTitle(point) },
+    pointTable(
+      point,
+      // Each meaning once, after the last table that has the mark.
+      Object.values(marks).filter(
+        ({ mark }) => points.findLastIndex((other) => hasMark(other, mark)) === position,
       ),
-    ]),
-  ],
+    ),
+  ]),
 });
 
 const hasMark = ({ metrics }: BenchmarkPoint, mark: string): boolean =>

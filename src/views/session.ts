@@ -1,5 +1,5 @@
 import type { Document } from '../model/document.js';
-import type { ListedSession, SessionShown, SessionsVerified } from '../model/documents/session.js';
+import type { ListedSession, SessionDetails, SessionsVerified } from '../model/documents/session.js';
 import { shellCommand } from '../model/shell.js';
 import { subjectList } from '../vocabulary/subjects.js';
 import { modelFacts } from './model-facts.js';
@@ -49,7 +49,7 @@ function leadOf({ status, headline, title, broken }: ListedSession): Text {
 }
 
 /** Contents of a session; its document has everything. */
-export function sessionShowView(document: Document<SessionShown>): View {
+export function sessionShowView(document: Document<SessionDetails>): View {
   const { manifest, user, folder, written_by, bytes: size, import_issues } = document.data;
   const imported = manifest.kind === 'import';
   const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
@@ -91,7 +91,7 @@ export function sessionShowView(document: Document<SessionShown>): View {
   };
 }
 
-function contents({ manifest }: SessionShown): Section[] {
+function contents({ manifest }: SessionDetails): Section[] {
   const sum = (files: readonly { rows: number; bytes: number }[], key: 'rows' | 'bytes') =>
     files.reduce((total, file) => total + file[key], 0);
   const purposeOf = (id: string) =>

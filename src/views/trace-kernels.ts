@@ -173,7 +173,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
 }
 
 export function copiesSection({ copies }: TraceResult): Section {
-  const whole = copies.filter(({ phase }) => phase === null);
+  const totals = copies.filter(({ phase }) => phase === null);
   return {
     id: 'copies',
     title: 'Copies',
@@ -182,7 +182,7 @@ export function copiesSection({ copies }: TraceResult): Section {
       copies.length === 0
         ? [{ t: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
         : [
-            copyTable('Whole capture; exposed: time without overlap', whole),
+            copyTable('Whole capture; exposed: time without overlap', totals),
             {
               t: 'fold',
               level: 3,

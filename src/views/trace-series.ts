@@ -17,13 +17,13 @@ interface PhasePart {
 
 /** Compute, exposed communication and copies, then idle time by cause; they sum to the headline time of a mean instance. */
 export function phaseParts(phase: TracePhase): PhasePart[] {
-  const whole = phaseTime(phase).ms;
+  const phaseMs = phaseTime(phase).ms;
   const idle = new Map(phase.idle_by_cause.map(({ id, ns }) => [id, ns]));
   const part = (id: string, name: string, ns: number): PhasePart => ({
     id,
     name,
     ms: ns / 1e6,
-    share: whole > 0 ? ns / 1e6 / whole : 0,
+    share: phaseMs > 0 ? ns / 1e6 / phaseMs : 0,
   });
   return [
     part('compute', 'compute kernels', phase.compute_ns),

@@ -54,8 +54,8 @@ const labelsOf = ({ stages }: ExplainResult, { kind }: Stage): ReadonlyMap<strin
 function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[] {
   const { before_ms: before, after_ms: after, graded_on, graded_why } = stage;
   const from = before.value ?? 0;
-  const whole = Math.max(from, after.value ?? 0);
-  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * whole);
+  const total = Math.max(from, after.value ?? 0);
+  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * total);
   return [
     {
       t: 'heading',

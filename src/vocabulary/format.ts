@@ -90,8 +90,8 @@ function decimalsFor(value: number, digits: number): number {
 }
 
 function fixed(value: number, decimals: number): string {
-  const [whole = '', fraction] = Math.abs(value).toFixed(decimals).split('.');
-  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, nbsp);
+  const [integer = '', fraction] = Math.abs(value).toFixed(decimals).split('.');
+  const grouped = integer.replaceAll(/\B(?=(?:\d{3})+$)/g, nbsp);
   const text = fraction === undefined ? grouped : `${grouped}.${fraction}`;
   return value < 0 && /[1-9]/.test(text) ? `${minus}${text}` : text;
 }
@@ -105,8 +105,8 @@ export function formatNumber(value: number, digits = 3): string {
 
 /** A count, which may be a mean: 12, 3 720, 8.3. */
 export function formatCount(count: number): string {
-  const whole = Math.abs(count) >= 100 || Math.abs(count - Math.round(count)) < 0.05;
-  return fixed(count, whole ? 0 : 1);
+  const isRound = Math.abs(count) >= 100 || Math.abs(count - Math.round(count)) < 0.05;
+  return fixed(count, isRound ? 0 : 1);
 }
 
 /** "1 kernel", "2 kernels", "0.9 stretches" for a mean. */
@@ -259,8 +259,8 @@ export function formatPercent(share: number): string {
 }
 
 /** A part of a whole; <0.1 % for a small part, 0 for none or what rounding left. */
-export function formatPart(part: number, whole: number): string {
-  const share = whole > 0 ? part / whole : 0;
+export function formatPart(part: number, total: number): string {
+  const share = total > 0 ? part / total : 0;
   return share > 1e-12 && share < 0.000_95 ? '<0.1 %' : formatPercent(share);
 }
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { axisHeight, laneHeight, layoutOf } from '../../src/ui/client/rows.js';
-import type { Counter, TimelineShown } from '../../src/ui/timeline/shown.js';
+import type { Counter, TimelineData } from '../../src/ui/timeline/shown.js';
 import { inferscope } from '../cli/profile-cli.js';
 import { fixture, UiPages } from './ui-pages.js';
 import { timelineReady as ready } from './ui-server.js';
@@ -58,7 +58,7 @@ async function shownAt(start: number | null, end: number | null) {
   const api = `/s/${ui.idOf(name)}/api`;
   const read = <T>(part: string): Promise<T> =>
     page.evaluate<T>(`fetch('${api}/${part}?execution=${execution}').then((answer) => answer.json())`);
-  const shown = await read<TimelineShown>('timeline');
+  const shown = await read<TimelineData>('timeline');
   const { lanes } = layoutOf(shown, await read<Counter[]>('counters'), new Set());
   const colors = await page.evaluate<Rgb[]>(`(() => {
     const rgb = (color) => {

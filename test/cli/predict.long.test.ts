@@ -80,45 +80,45 @@ test.each([
     what: 'a GPU of which nothing is known',
     args: ['--gpu', 'H9000'],
     code: 'E_USAGE',
-    says: 'inferscope roofline',
+    contains: 'inferscope roofline',
   },
   {
     what: 'a dtype without a peak',
     args: ['--gpu', 'NVIDIA A10', '--dtype', 'fp8'],
     code: 'E_DTYPE',
-    says: 'float8',
+    contains: 'float8',
   },
   {
     what: 'more tokens than the model takes',
     args: ['--gpu', 'NVIDIA A10', '--context-len', '2040'],
     code: 'E_LENGTHS',
-    says: 'exceed the context of tinyllama-1.1b',
+    contains: 'exceed the context of tinyllama-1.1b',
   },
   {
     what: 'a batch of none',
     args: ['--gpu', 'NVIDIA A10', '--batch-size', '0'],
     code: 'E_LENGTHS',
-    says: '--batch-size',
+    contains: '--batch-size',
   },
   {
     what: 'an unknown fusion',
     args: ['--gpu', 'NVIDIA A10', '--fusion', 'max'],
     code: 'E_USAGE',
-    says: 'standard',
+    contains: 'standard',
   },
   {
     what: 'a roofline that is none',
     args: ['--roofline', 'notes.json'],
     code: 'E_USAGE',
-    says: 'roofline --json',
+    contains: 'roofline --json',
   },
   {
     what: 'kernels of no session',
     args: ['--gpu', 'NVIDIA A10', '--kernels', 'none'],
     code: 'E_SESSION_NOT_FOUND',
-    says: 'none',
+    contains: 'none',
   },
-])('$what', ({ args, code, says }) => {
+])('$what', ({ args, code, contains: says }) => {
   writeFileSync(join(setup.scratch, 'notes.json'), '{"data":{}}');
   const { status, stdout, stderr } = inferscope(setup, [
     'predict',

@@ -63,8 +63,8 @@ test('a missing program, and one that is not executable', () => {
 });
 
 test('a program that ran out of memory reports that first, not that nothing was recorded', () => {
-  const says = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
-  const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${says}" >&2; exit 1`];
+  const message = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
+  const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${message}" >&2; exit 1`];
   const { status, stderr } = inferscope(setup, words);
   expect(status).toBe(4);
   expect(stderr).toContain('ran out of GPU memory (E_OUT_OF_MEMORY)');

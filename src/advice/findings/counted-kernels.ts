@@ -65,9 +65,9 @@ export async function savingsByStage(
     for (const { phase, class: className, ns } of await phaseTimes(context, kernel, namesOf(kernel.name))) {
       placed = true;
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
-      const whole = waterfall && headlineTime(waterfall).value;
-      if (!waterfall || !whole) continue;
-      const phaseSaving = savings.get(phase) ?? nothing(phase, whole);
+      const stageMs = waterfall && headlineTime(waterfall).value;
+      if (!waterfall || !stageMs) continue;
+      const phaseSaving = savings.get(phase) ?? nothing(phase, stageMs);
       savings.set(phase, phaseSaving);
       phaseSaving.classes.add(className);
       add(phaseSaving, kernel, ns / 1e6 / waterfall.instances);

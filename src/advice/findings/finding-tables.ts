@@ -47,20 +47,20 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   const [unmarked] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM windows WHERE kind = 'outside'",
   );
-  const whole = (unmarked?.n ?? 0) > 0;
+  const isUnmarked = (unmarked?.n ?? 0) > 0;
   await scope.need('kernel_cells', 'window_idle', 'instances');
   const [cells] = await database.query<{ unplaced: number; graphs: number }>(
     "SELECT count_if(step_kind IS NULL) AS unplaced, count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
   );
   await database.query(
-    `CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole, (cells?.unplaced ?? 0) > 0)}`,
+    `CREATE TEMP TABLE finding_kernels AS ${kernelsSql(isUnmarked, (cells?.unplaced ?? 0) > 0)}`,
   );
   await database.query(
     `CREATE TEMP TABLE finding_graphs AS ${inWindows(
       `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
        WHERE ${(cells?.graphs ?? 0) > 0 ? "graph_node IS NOT NULL OR class = 'graph'" : 'false'} GROUP BY pid, correlation`,
       'count(*) AS graph_launches',
-      whole,
+      isUnmarked,
       'kind',
     )}`,
   );
@@ -70,22 +70,22 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
               bytes, dur_ns, exclusive_ns FROM own_copies WHERE kind IS NOT NULL`,
       `direction, memory, count(*)::DOUBLE AS n, sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns,
        sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns`,
-      whole,
+      isUnmarked,
       'direction, memory',
     )}`,
   );
   const calls = await callNames(scope);
-  await makeWaits(scope, whole, calls);
+  await makeWaits(scope, isUnmarked, calls);
   await makeWaitCosts(scope);
-  await makeLongHosts(scope, whole, calls);
+  await makeLongHosts(scope, isUnmarked, calls);
 }
 
 /** Kernels by the step that launched them, other kernels by time; exclusive time, so that the sum equals the bars. */
-function kernelsSql(whole: boolean, withUnplaced: boolean): string {
+function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
   const cellKernels = (kind: string) =>
     `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
-     FROM kernel_cells ${whole ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
-  if (whole) return cellKernels("'outside'");
+     FROM kernel_cells ${unmarked ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
+  if (unmarked) return cellKernels("'outside'");
   if (!withUnplaced) return cellKernels('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
@@ -100,16 +100,25 @@ function kernelsSql(whole: boolean, withUnplaced: boolean): string {
  * Host events by the step range in which they start, on the host clock, independent of the windows' clock. A step's range
  * ends at the start of the next one.
  */
-function inWindows(events: string, columns: string, whole: boolean, grouped: string | null = null): string {
+function inWindows(
+  events: string,
+  columns: string,
+  unmarked: boolean,
+  grouped: string | null = null,
+): string {
   const by = grouped === null ? '' : ` GROUP BY kind, ${grouped}`;
-  if (whole) {
+  if (unmarked) {
     return `SELECT 'outside' AS kind, ${grouped === null ? '0 AS window_id, ' : ''}${columns} FROM (SELECT *, 'outside' AS kind FROM (${events}))${by}`;
   }
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${level})
     SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
 }
 
-async function makeWaits({ database }: TraceScope, whole: boolean, names: readonly string[]): Promise<void> {
+async function makeWaits(
+  { database }: TraceScope,
+  unmarked: boolean,
+  names: readonly string[],
+): Promise<void> {
   const listed = names.flatMap((name) => {
     const cause = Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
     return cause === undefined ? [] : [{ name, cause }];
@@ -127,7 +136,7 @@ async function makeWaits({ database }: TraceScope, whole: boolean, names: readon
        FROM own_copies WHERE api_start_ns IS NOT NULL
          AND ((kind = 'DtoH' AND dst_kind = 'pageable') OR (kind = 'HtoD' AND src_kind = 'pageable'))`,
       'cause, name, start_ns, dur_ns, tid, op_id, direction, bytes, correlation',
-      whole,
+      unmarked,
     )}`,
   );
   await onlyLaunching(database);
@@ -234,14 +243,14 @@ const inList = (names: readonly string[]): string =>
 /** Long parts of gaps in which the host was in no API call, clipped to the window. */
 async function makeLongHosts(
   { database }: TraceScope,
-  whole: boolean,
+  unmarked: boolean,
   names: readonly string[],
 ): Promise<void> {
   const loads = names.filter((name) => new RegExp(moduleLoads).test(name));
   const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid,
       CASE WHEN o.begin_ns < start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 THEN o.name END AS operator
     FROM own_gaps g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id WHERE host_ns > ${longHostNs}`;
-  const clipped = whole
+  const clipped = unmarked
     ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid, operator FROM (${gaps})`
     : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid, g.operator
        FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;

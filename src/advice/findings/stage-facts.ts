@@ -193,9 +193,9 @@ export function withHostParts<F extends HostParts>(
   facts: F,
   parts: Pick<HostParts, 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms' | 'synchronization_ms'>,
 ): F {
-  const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
-  const removedMs = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
-  const remainingShare = long > 0 && removedMs > 0 ? Math.max(0, 1 - removedMs / long) : 1;
+  const longHostMs = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
+  const removedMs = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - longHostMs);
+  const remainingShare = longHostMs > 0 && removedMs > 0 ? Math.max(0, 1 - removedMs / longHostMs) : 1;
   return {
     ...facts,
     ...parts,

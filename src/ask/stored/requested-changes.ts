@@ -53,8 +53,8 @@ function numbersBy(patterns: readonly RegExp[], text: string): number[] {
 
 const readings: readonly Reading[] = [
   (text, { batchSize }) => {
-    const stated = numbersBy(batchPatterns, text);
-    if (stated.length > 0) return stated.map((size) => `batch-size=${size}`);
+    const numbers = numbersBy(batchPatterns, text);
+    if (numbers.length > 0) return numbers.map((size) => `batch-size=${size}`);
     if (!/\bbatch/i.test(text)) return [];
     const times = /\b(?:doubl\w*|twice|2x|2 ×)\b/i.test(text)
       ? 2
@@ -66,8 +66,8 @@ const readings: readonly Reading[] = [
     return times === null ? [] : [`batch-size=${(batchSize ?? 1) * times}`];
   },
   (text, { contextLen }) => {
-    const stated = numbersBy(contextPatterns, text);
-    if (stated.length > 0) return stated.map((tokens) => `context-len=${tokens}`);
+    const numbers = numbersBy(contextPatterns, text);
+    if (numbers.length > 0) return numbers.map((tokens) => `context-len=${tokens}`);
     const grows = /\b(?:doubl\w*|twice|longer)\b.*\b(?:context|prompt|sequence)/i.test(text);
     return grows && contextLen !== null ? [`context-len=${2 * contextLen}`] : [];
   },

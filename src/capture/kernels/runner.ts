@@ -48,9 +48,9 @@ export async function torchRunner(options: {
   };
 }
 
-function chooseDevice(typed: string | null, gpus: readonly string[], python: PythonEnvironment): string {
-  if (typed === null) return gpus.length > 0 ? 'cuda:0' : 'cpu';
-  const device = typed
+function chooseDevice(requested: string | null, gpus: readonly string[], python: PythonEnvironment): string {
+  if (requested === null) return gpus.length > 0 ? 'cuda:0' : 'cpu';
+  const device = requested
     .trim()
     .toLowerCase()
     .replace(/^(gpu|rocm|hip)(?=:|$)/, 'cuda');
@@ -59,8 +59,8 @@ function chooseDevice(typed: string | null, gpus: readonly string[], python: Pyt
   if (index && Number(index[1] ?? 0) < gpus.length) return `cuda:${index[1] ?? 0}`;
   throw new InferscopeError(index ? 'E_ENGINE_MISSING' : 'E_USAGE', {
     what: index
-      ? `--device ${typed}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
-      : `no device ${typed}`,
+      ? `--device ${requested}, and torch ${python.packages['torch']} finds ${plural(gpus.length, 'GPU')}`
+      : `no device ${requested}`,
     why: index
       ? `Checked with torch of ${python.command}; CUDA_VISIBLE_DEVICES, the driver or a CPU build may hide a GPU.`
       : 'Valid: cpu, cuda or cuda:N (N counts from 0; AMD GPUs are also called cuda).',

@@ -44,22 +44,22 @@ const answerSchema = z.object({
 
 /**
  * The Python in a container that has the engine; if none was requested, vLLM if installed, else transformers.
- * @param typed a path in the container
+ * @param requested a path in the container
  * @throws E_ENGINE_MISSING listing what was found; E_USAGE for an engine that runs on the host only; docker's own failures
  */
 export async function containerPython(
   container: string,
   engine: EngineName | null,
-  typed: string | null,
+  requested: string | null,
 ): Promise<ContainerPython> {
   const requestedEngines = wantedEngines(engine);
   const tried: string[] = [];
   const pythons: Omit<ContainerPython, 'engine'>[] = [];
-  for (const command of typed === null ? usual : [typed]) {
+  for (const command of requested === null ? usual : [requested]) {
     const answer = await docker(['exec', container, command, '-B', '-c', question]);
     if (answer.exitCode !== 0) {
       if (answer.startError === null && !answer.timedOut && lacksProgram(answer)) {
-        if (typed !== null) tried.push(`${command} does not exist`);
+        if (requested !== null) tried.push(`${command} does not exist`);
         continue;
       }
       throw dockerFailure(answer, container, ['exec']);

@@ -82,15 +82,15 @@ export function neighborGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLi
   const { dtype, m, n, k } = best;
   const scaled = (share: number) => ({
     dtype,
-    m: whole(m * share),
-    n: whole(n * share),
-    k: whole(k * share),
+    m: multiple(m * share),
+    n: multiple(n * share),
+    k: multiple(k * share),
   });
   const found = [
     scaled(0.75),
     scaled(1.5),
-    { dtype, m, n, k: whole(k / 2) },
-    { dtype, m, n, k: whole(k * 2) },
+    { dtype, m, n, k: multiple(k / 2) },
+    { dtype, m, n, k: multiple(k * 2) },
     wholeWaves(best, limits.smCount),
   ].filter((gemm) => gemm !== null);
   const known = new Set(tried.map(sizeKey));
@@ -102,7 +102,7 @@ export function neighborGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLi
 }
 
 const sizeKey = ({ dtype, m, n, k }: Gemm) => `${dtype} ${m} ${n} ${k}`;
-const whole = (size: number) => Math.max(step, Math.round(size / step) * step);
+const multiple = (size: number) => Math.max(step, Math.round(size / step) * step);
 
 /** The height nearest to m at which (m/128)·(n/256) is a multiple of the SMs; null if it differs by a quarter or more. */
 function wholeWaves({ dtype, m, n, k }: Gemm, smCount: number | null): Gemm | null {

@@ -250,7 +250,7 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<EndedRun>]
 ];
 
 describe('known failures', () => {
-  test.each(cases)('%s → %s', (id, code, says, change) => {
+  test.each(cases)('%s → %s', (id, code, pattern, change) => {
     const facts = ended(change);
     const first = failurePatterns.find(
       ({ anyExit, matches }) => (anyExit || facts.exit_code !== 0) && matches(facts),
@@ -259,7 +259,7 @@ describe('known failures', () => {
     const failure = recognizeFailure(facts)!;
     expect(failure.code).toBe(code);
     const { what, why, fix } = failure.parts;
-    expect([what, why, fix].join('\n')).toMatch(says);
+    expect([what, why, fix].join('\n')).toMatch(pattern);
     for (const part of [what, why, fix]) expect(part.length).toBeGreaterThan(10);
     expect([what, why, fix].join()).not.toMatch(/undefined|null/);
   });

@@ -22,7 +22,7 @@ export async function hotKernels(nsysPath: string, report: string): Promise<Kern
  */
 export function chooseKernels(stats: string): KernelChoice | null {
   const stages = new Map<string, Map<string, number>>();
-  const whole = new Map<string, number>();
+  const totals = new Map<string, number>();
   let header: string[] = [];
   for (const line of stats.split('\n')) {
     const fields = csvFields(line.trim());
@@ -41,14 +41,14 @@ export function chooseKernels(stats: string): KernelChoice | null {
       if (!kind) continue;
       if (!stages.has(kind)) stages.set(kind, new Map());
       add(stages.get(kind)!, name, ns);
-    } else add(whole, name, ns);
+    } else add(totals, name, ns);
   }
   if (stages.size > 0) {
     const names = new Set([...stages.values()].flatMap((times) => hottest(times)));
     return { names: [...names], source: `by nsys, of ${[...stages.keys()].sort().join(', ')}` };
   }
-  return whole.size > 0
-    ? { names: hottest(whole, 2 * namesPerStage), source: 'by nsys, of the whole run' }
+  return totals.size > 0
+    ? { names: hottest(totals, 2 * namesPerStage), source: 'by nsys, of the whole run' }
     : null;
 }
 

@@ -6,7 +6,7 @@ interface Message {
   /** Start of a message, anywhere in a line: it can interrupt a program that streams tokens. */
   start: string;
   /** The complete message, sticky. */
-  whole: RegExp;
+  pattern: RegExp;
   /** Required continuation, since a program may print the same words. */
   next?: string;
   /** End after `start`: if reached without a match, the text belongs to the program. Default: a line end. */
@@ -15,24 +15,24 @@ interface Message {
 
 /** As printed by nsys 2025.3; the report is always called nsys.nsys-rep. */
 const nsysMessages: Message[] = [
-  { start: 'Collecting data...\n', whole: /Collecting data\.\.\.\n/y, next: "Generating '/" },
-  { start: 'Processing events...\n', whole: /Processing events\.\.\.\n/y, next: "Generating '/" },
-  { start: "Generating '/", whole: /Generating '\/[^'\n]*nsys-report-\w+\.qdstrm'\n/y },
-  { start: '\r[1/1] [', whole: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, over: /[\r\n]/ },
-  { start: 'Generated:\n', whole: /Generated:\n\s+\/[^\n]*\/nsys\.nsys-rep\n/y },
-  { start: 'Capture range ', whole: /Capture range (?:started|ended) in the application\.\n/y },
+  { start: 'Collecting data...\n', pattern: /Collecting data\.\.\.\n/y, next: "Generating '/" },
+  { start: 'Processing events...\n', pattern: /Processing events\.\.\.\n/y, next: "Generating '/" },
+  { start: "Generating '/", pattern: /Generating '\/[^'\n]*nsys-report-\w+\.qdstrm'\n/y },
+  { start: '\r[1/1] [', pattern: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, over: /[\r\n]/ },
+  { start: 'Generated:\n', pattern: /Generated:\n\s+\/[^\n]*\/nsys\.nsys-rep\n/y },
+  { start: 'Capture range ', pattern: /Capture range (?:started|ended) in the application\.\n/y },
 ];
 
 /** As printed by ncu 2025.3. Its errors (==ERROR==) are shown. */
 const ncuMessages: Message[] = [
   {
     start: '==PROF== ',
-    whole:
+    pattern:
       /==PROF== (?:(?:Dis)?[Cc]onnected (?:to|from) process \d+[^\n]*|Profiling "[^\n]*": 0%\.*50%\.*100% - \d+ pass(?:es)?|Report: [^\n]*\/ncu\.ncu-rep)\n/y,
   },
   {
     start: '==WARNING== ',
-    whole:
+    pattern:
       /==WARNING== (?:Note: Running with unmodified GPU clocks|Unable to access the following|No kernels were profiled)[^\n]*\n/y,
   },
 ];
@@ -41,12 +41,12 @@ const ncuMessages: Message[] = [
 const torchMessages: Message[] = [
   {
     start: 'ERROR:20',
-    whole:
+    pattern:
       /ERROR:20[\d-]+ [\d:]+ \d+:\d+ DeviceProperties\.cpp:\d+\] gpuGetDeviceCount failed with code \d+\n/y,
   },
   {
     start: 'USDT:20',
-    whole: /USDT:20[\d-]+ [\d:]+ \d+:\d+ SyncActivityProfilerHandler\.cpp:\d+\] profiler_(?:start|stop)\n/y,
+    pattern: /USDT:20[\d-]+ [\d:]+ \d+:\d+ SyncActivityProfilerHandler\.cpp:\d+\] profiler_(?:start|stop)\n/y,
   },
 ];
 
@@ -128,9 +128,9 @@ function earliest(
 }
 
 /** Length of the message that `text` starts with: 0 if it is not a message, null if more bytes are needed. */
-function lengthOf({ start, whole, next, over }: Message, text: string, final: boolean): number | null {
-  whole.lastIndex = 0;
-  const matchedText = whole.exec(text)?.[0];
+function lengthOf({ start, pattern, next, over }: Message, text: string, final: boolean): number | null {
+  pattern.lastIndex = 0;
+  const matchedText = pattern.exec(text)?.[0];
   if (matchedText === undefined) {
     const decided = final || text.length > longest || (over ?? /\n/).test(text.slice(start.length));
     return decided ? 0 : null;

@@ -58,9 +58,9 @@ export function teeOutput(
     pending += decoder.write(chunk);
     // Progress bars end their lines with a carriage return.
     const cut = Math.max(pending.lastIndexOf('\n'), pending.lastIndexOf('\r')) + 1;
-    const whole = cut === 0 && pending.length > longestLine ? pending.length : cut;
-    keep(pending.slice(0, whole));
-    pending = pending.slice(whole);
+    const length = cut === 0 && pending.length > longestLine ? pending.length : cut;
+    keep(pending.slice(0, length));
+    pending = pending.slice(length);
   });
   const closed = new Promise<void>((resolve) => source.once('close', resolve));
 

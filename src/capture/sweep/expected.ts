@@ -94,8 +94,8 @@ async function architectureOf(
       head_dim: entry.head_dim,
       hidden_size: entry.hidden_size,
     };
-    const typed = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null);
-    return readArchitecture({ ...config, ...Object.fromEntries(typed) });
+    const given = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null);
+    return readArchitecture({ ...config, ...Object.fromEntries(given) });
   } catch (error) {
     return messageOf(error);
   }
@@ -203,7 +203,7 @@ export function secondsLeft(
   const took = done.reduce((sum, run) => sum + run.duration_s!, 0);
   const factor = expected > 0 ? took / expected : 1;
   return runs.filter(isLeft).reduce((sum, run) => {
-    const whole = run.expected.seconds * factor;
-    return sum + (run === now.run ? Math.max(0, whole - now.seconds) : whole);
+    const expectedS = run.expected.seconds * factor;
+    return sum + (run === now.run ? Math.max(0, expectedS - now.seconds) : expectedS);
   }, 0);
 }

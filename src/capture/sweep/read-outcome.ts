@@ -49,8 +49,8 @@ export function readOutcome(
     base.session_id = profile.metadata.session_id;
     base.issues = profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue }));
   }
-  const whole = profilePath === null || profile?.metadata.status === 'measured';
-  if (end.exit_code === 0 && whole) return { ...base, outcome: 'measured', failure: null };
+  const isComplete = profilePath === null || profile?.metadata.status === 'measured';
+  if (end.exit_code === 0 && isComplete) return { ...base, outcome: 'measured', failure: null };
   const isSaved = profile !== null;
   if (stopped && end.exit_code === exitCodeOf.E_INTERRUPTED)
     return { ...base, outcome: 'interrupted', failure: null };
@@ -89,9 +89,9 @@ function failureOf(
   const words = `${end.stdoutTail}\n${end.stderrTail}`;
   const reported =
     printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
-  const stated = reported ?? spokenError(end.stderrTail);
-  if (stated) {
-    const { code, what, why, fix } = stated;
+  const failure = reported ?? spokenError(end.stderrTail);
+  if (failure) {
+    const { code, what, why, fix } = failure;
     return { code, what, why, fix, infrastructure: infrastructureFault(code, words) !== null };
   }
   const [issue] = profile?.metadata.issues ?? [];

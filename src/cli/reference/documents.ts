@@ -34,16 +34,16 @@ export function documentsPage(): Page {
 
 function documentPart(name: (typeof publishedNames)[number]): string {
   const { schema: type, where } = published[name];
-  const whole = z.toJSONSchema(type, { io: 'input' }) as Schema;
-  const variants = whole.oneOf ?? whole.anyOf;
-  const data = whole.properties?.['data'] ?? whole;
-  const read = new Reader(whole.$defs ?? {});
+  const fullSchema = z.toJSONSchema(type, { io: 'input' }) as Schema;
+  const variants = fullSchema.oneOf ?? fullSchema.anyOf;
+  const data = fullSchema.properties?.['data'] ?? fullSchema;
+  const read = new Reader(fullSchema.$defs ?? {});
   const rows = variants
     ? variants.flatMap((variant) =>
         read.fields(variant, `${String(variant.properties?.['type']?.const)}: `, depths - 1),
       )
     : read.fields(data, '', depths);
-  const schema = whole.properties?.['schema']?.pattern?.replaceAll(/[\^$\\]/g, '').replace('.d+', '.x');
+  const schema = fullSchema.properties?.['schema']?.pattern?.replaceAll(/[\^$\\]/g, '').replace('.d+', '.x');
   const id = schema === undefined ? '' : `${code(schema)}. `;
   return `## ${code(name)}\n\n${id}Where: ${where}.\n\n${table(['field', 'type', 'unit', 'meaning'], rows)}`;
 }

@@ -226,12 +226,12 @@ function classRows(sides: readonly Side[]): CompareResult['classes'] {
       if (!recorded(side, phase)) return null;
       const { kernels } = side;
       const sameKernels = kernels.filter((kernel) => keyed(kernel) === key);
-      const whole = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
+      const phaseMs = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
       const ms = sameKernels.reduce((sum, kernel) => sum + kernel.ms, 0);
       return {
         ms,
         count: sameKernels.reduce((sum, { count }) => sum + count, 0),
-        share: whole > 0 ? ms / whole : 0,
+        share: phaseMs > 0 ? ms / phaseMs : 0,
       };
     });
     return { phase, class: opClass, values, changes: changesOf(values) };

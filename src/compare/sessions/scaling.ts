@@ -10,8 +10,8 @@ import type { Side } from './side.js';
 /** Ranks of the job, as its files state, else those that ran kernels; null without kernels. */
 export async function ranksOf(session: Session, database: SessionDatabase): Promise<number | null> {
   const stored = await artifactJson(session, 'ranks', 'the files and clocks of the ranks');
-  const stated = stored === null ? null : rankFilesSchema.parse(stored).world_size;
-  if (stated !== null) return stated;
+  const recorded = stored === null ? null : rankFilesSchema.parse(stored).world_size;
+  if (recorded !== null) return recorded;
   const [row] = await database.query<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernels)',
   );

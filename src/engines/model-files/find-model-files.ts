@@ -30,8 +30,8 @@ async function safetensorsTensors(path: string): Promise<FileTensor[]> {
     const header = Buffer.alloc(length);
     await file.read(header, 0, length, 8);
     const tensors = parseSafetensorsHeader(header, path);
-    const whole = 8 + length + tensors.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (whole > size) throw cutShort(path, size, whole);
+    const fileBytes = 8 + length + tensors.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (fileBytes > size) throw cutShort(path, size, fileBytes);
     return tensors;
   } finally {
     await file.close();

@@ -32,7 +32,7 @@ export function int32(name: string, shape: number[], value: number): HostArray {
   return { name, shape, type: 'int32', data: new Int32Array(sizeOf(shape)).fill(value) };
 }
 
-export function whole(name: string, values: readonly number[]): HostArray {
+export function integers(name: string, values: readonly number[]): HostArray {
   return { name, shape: [values.length], type: 'int64', data: BigInt64Array.from(values, BigInt) };
 }
 

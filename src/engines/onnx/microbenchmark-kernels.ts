@@ -1,6 +1,6 @@
 import { convSide } from '../../llm/kernel-work.js';
 import type { KernelName } from '../../model/kernels.js';
-import { floats, type HostArray, ids, int32, whole } from './microbenchmark-arrays.js';
+import { floats, type HostArray, ids, int32, integers } from './microbenchmark-arrays.js';
 import * as reference from './microbenchmark-reference.js';
 import type { OnnxNode, OnnxValue } from './onnx-file.js';
 
@@ -119,7 +119,7 @@ const builders: Record<KernelName, Build> = {
   rope: (prefix, size) => {
     const [tokens, heads, dim] = [size('tokens'), size('heads') + size('kv_heads'), size('head_dim')];
     const x = floats(`${prefix}x`, [1, tokens, heads * dim]);
-    const positions = whole(
+    const positions = integers(
       `${prefix}p`,
       Array.from({ length: tokens }, (_, i) => i),
     );
@@ -259,7 +259,7 @@ function lstm(prefix: string, size: (name: string) => number): KernelNodes {
       b: floats(`${prefix}b${layer}`, [1, 8 * hidden], 0.1),
     };
   });
-  const axes = whole(`${prefix}axes`, [1]);
+  const axes = integers(`${prefix}axes`, [1]);
   const output = value(`${prefix}y`, [seq, batch, hidden]);
   let input = x.name;
   for (const [layer, { w, r, b }] of weights.entries()) {

@@ -10,10 +10,10 @@ interface ServedModel {
 
 /**
  * Expands http://host:8000 to http://host:8000/v1, and cuts an endpoint's URL to its base.
- * @param typed text before the URL in the user's input, for errors
+ * @param option text before the URL in the user's input, for errors
  * @throws E_USAGE
  */
-export function baseOf(text: string, typed: string): string {
+export function baseOf(text: string, option: string): string {
   let url: URL | null = null;
   try {
     url = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
@@ -24,7 +24,7 @@ export function baseOf(text: string, typed: string): string {
     throw new InferscopeError('E_USAGE', {
       what: `${text} is not a server URL`,
       why: 'It must be http:// or https:// with a host, and usually ends in /v1.',
-      fix: `Type for example: ${typed} http://127.0.0.1:8000/v1`,
+      fix: `Type for example: ${option} http://127.0.0.1:8000/v1`,
     });
   }
   const path = url.pathname.replace(/\/(?:chat\/)?completions\/?$/, '').replace(/\/+$/, '');

@@ -38,7 +38,7 @@ function validationOf(lines: readonly string[]): string | null {
 
 /** Whether an error message means that the engine ran out of memory. */
 export const isOutOfMemory = (words: string): boolean =>
-  remedies.some(({ says, code }) => code === 'E_OUT_OF_MEMORY' && says.test(words));
+  remedies.some(({ pattern, code }) => code === 'E_OUT_OF_MEMORY' && pattern.test(words));
 
 /** Adds to a failed launch the cause from its log, and what to type for known causes. */
 export function withRootCause(failure: unknown, log: string | null): unknown {
@@ -48,7 +48,7 @@ export function withRootCause(failure: unknown, log: string | null): unknown {
   // Errors raised in the front end are not in its log.
   const why =
     cause === null || !consequence.test(reported) ? reported : `${cause.name}: ${cause.text}`.slice(0, 500);
-  const known = remedies.find(({ says }) => says.test(why));
+  const known = remedies.find(({ pattern }) => pattern.test(why));
   if (why === reported && !known) return failure;
   return new InferscopeError(
     known?.code ?? failure.code,
@@ -59,34 +59,35 @@ export function withRootCause(failure: unknown, log: string | null): unknown {
 
 const unexplained = new Set<ErrorCode>(['E_WORKLOAD_FAILED', 'E_OUT_OF_MEMORY']);
 
-const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
+const remedies: { pattern: RegExp; code: ErrorCode; fix: string }[] = [
   {
-    says: /max_model_len \(\d+\) is greater than the derived max_model_len/,
+    pattern: /max_model_len \(\d+\) is greater than the derived max_model_len/,
     code: 'E_LENGTHS',
     fix: 'Lower --max-model-len (or --engine-arg max_model_len) to the length that the model supports.',
   },
   {
-    says: /max seq len \(\d+\)|larger than the maximum number of tokens that can be stored in KV cache/,
+    pattern: /max seq len \(\d+\)|larger than the maximum number of tokens that can be stored in KV cache/,
     code: 'E_OUT_OF_MEMORY',
     fix: 'Lower --engine-arg max_model_len, or give the KV cache more memory: a higher --engine-arg gpu_memory_utilization; on a CPU --engine-arg kv_cache_memory_bytes=… or VLLM_CPU_KVCACHE_SPACE=<GiB>.',
   },
   {
-    says: /less than desired (?:GPU|CPU) memory utilization|allocation is less than requested memory for kv/,
+    pattern:
+      /less than desired (?:GPU|CPU) memory utilization|allocation is less than requested memory for kv/,
     code: 'E_OUT_OF_MEMORY',
     fix: 'Lower --engine-arg gpu_memory_utilization (on a CPU it is a share of main memory; VLLM_CPU_KVCACHE_SPACE=<GiB> sets the cache instead), or end other programs that use this memory.',
   },
   {
-    says: /No available memory for the cache blocks|out of memory/i,
+    pattern: /No available memory for the cache blocks|out of memory/i,
     code: 'E_OUT_OF_MEMORY',
     fix: 'Raise --engine-arg gpu_memory_utilization, or choose a smaller model, --dtype or --max-model-len; inferscope estimate --fits shows which fit.',
   },
   {
-    says: /device kernel image is invalid|no kernel image is available/,
+    pattern: /device kernel image is invalid|no kernel image is available/,
     code: 'E_WORKLOAD_FAILED',
     fix: 'This build of vLLM has no kernel for this GPU with these dtypes: leave --quantization and --kv-cache-dtype out, or install a build for the GPU.',
   },
   {
-    says: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
+    pattern: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
     code: 'E_MODEL_ARCHITECTURE',
     fix: 'Use --engine transformers, or a version of vLLM that supports this architecture.',
   },

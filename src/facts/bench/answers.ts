@@ -173,14 +173,14 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
   }
   const [fixed = 0, slope = 0, square = 0] = coefficients;
   const largest = points.at(-1)!.x;
-  const [half, whole] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];
+  const [half, full] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];
   figures['fixed_ms'] = figure(fixed, 'ms', 'fit: coefficient 0');
   figures['per_token_ms'] = figure(slope + 2 * square * largest, 'ms', `fit: slope at ${largest}`);
-  figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
+  figures['doubling_by_fit'] = figure(full / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
   const curve = square === 0 ? '' : `, growing with the length (AICc supports the quadratic term)`;
   const lowerBound = coefficients_ci95?.[0]?.[0] ?? fixed;
   const base = lowerBound > 0 ? `${formatMs(fixed)} is fixed` : 'no fixed part can be distinguished from 0';
-  return `${by} ${base} and 100 more ${things} cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(whole - half)} more, ${formatFactor(whole / half)}.`;
+  return `${by} ${base} and 100 more ${things} cost ${formatMs(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${formatCount(largest / 2)} → ${largest} costs ${formatMs(full - half)} more, ${formatFactor(full / half)}.`;
 }
 
 function regimesAnswer(point: BenchPointResult): BenchAnswer {

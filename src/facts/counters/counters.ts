@@ -81,12 +81,12 @@ function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCount
 
 /** Total shared memory, or its parts: driver, static and dynamic. */
 function sharedMemory(metrics: Metrics) {
-  const whole = metricFigure(metrics, 'launch__shared_mem_per_block', 'B');
-  if (whole.value !== null) return whole;
+  const perBlock = metricFigure(metrics, 'launch__shared_mem_per_block', 'B');
+  if (perBlock.value !== null) return perBlock;
   const parts = ['driver', 'static', 'dynamic'].map((part) =>
     metrics.get(`launch__shared_mem_per_block_${part}`),
   );
-  if (parts.some((part) => part === undefined)) return whole;
+  if (parts.some((part) => part === undefined)) return perBlock;
   const sum = parts.reduce((total, part) => total + part!.value, 0);
   return figure(sum, 'B', 'launch__shared_mem_per_block_{driver,static,dynamic}');
 }

@@ -26,6 +26,6 @@ export function stageNames(
   paths: readonly string[],
   stageOf: (path: string) => string | null,
 ): string | null {
-  const stated = [...new Set(paths.map(stageOf).filter((stage) => stage !== null))].sort();
-  return stated.length === 0 ? null : stated.join(' and ');
+  const stages = [...new Set(paths.map(stageOf).filter((stage) => stage !== null))].sort();
+  return stages.length === 0 ? null : stages.join(' and ');
 }

@@ -33,15 +33,15 @@ function states(metrics: Metrics, pattern: RegExp): { reason: string; value: num
   });
 }
 
-function largest(list: { reason: string; value: number }[], whole: number, inCycles: boolean): Stall[] {
-  if (whole <= 0) return [];
+function largest(list: { reason: string; value: number }[], total: number, inCycles: boolean): Stall[] {
+  if (total <= 0) return [];
   return list
     .filter(({ reason, value }) => reason !== 'selected' && value > 0)
     .sort((x, y) => y.value - x.value)
     .slice(0, shown)
     .map(({ reason, value }) => ({
       reason,
-      share: value / whole,
+      share: value / total,
       cycles: inCycles ? value : null,
       meaning: meanings[reason] ?? 'see the Nsight Compute profiling guide, warp states',
     }));

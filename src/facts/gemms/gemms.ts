@@ -68,9 +68,9 @@ interface Device {
 }
 
 async function deviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
-  const { name: gpu, smCount: stated } = deviceOf(session.manifest);
+  const { name: gpu, smCount: recordedSms } = deviceOf(session.manifest);
   const roofs = gpuRoofs(gpu, await storedGpuRoofline(session));
-  if (stated.value !== null) return { gpu, roofs, smCount: stated };
+  if (recordedSms.value !== null) return { gpu, roofs, smCount: recordedSms };
   const [row] = await database.query<{ n: number | null }>(
     `SELECT max(value) AS n FROM counters WHERE metric IN ('launch__sm_count', 'device__attribute_multiprocessor_count')`,
   );

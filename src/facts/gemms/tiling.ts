@@ -54,7 +54,7 @@ function over(
 
 /** Number of parts that K is split into, from the log's algorithm; unknown for a kernel named …splitK…. */
 export function splitsOf(algoOrKernel: string | null): number | null {
-  const stated = /\b(?:num)?splitsk=(\d+)/i.exec(algoOrKernel ?? '')?.[1];
-  if (stated !== undefined) return Math.max(1, Number(stated));
+  const splits = /\b(?:num)?splitsk=(\d+)/i.exec(algoOrKernel ?? '')?.[1];
+  if (splits !== undefined) return Math.max(1, Number(splits));
   return /split_?k/i.test(algoOrKernel ?? '') ? null : 1;
 }

@@ -54,12 +54,12 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
     const { names, flag } = fields[name];
     const recorded = names.map((field) => config[field]).find((value) => typeof value === 'number');
     const configured = typeof recorded === 'number' ? recorded : null;
-    const typed = given[name];
-    if (typed !== null && configured !== null && typed !== configured)
-      issues.push(disagreement(`${flag} ${typed}`, `${names[0]} ${configured}`));
-    if (typed !== null) sources[name] = 'flag';
+    const option = given[name];
+    if (option !== null && configured !== null && option !== configured)
+      issues.push(disagreement(`${flag} ${option}`, `${names[0]} ${configured}`));
+    if (option !== null) sources[name] = 'flag';
     else if (configured !== null) sources[name] = from;
-    return typed ?? configured;
+    return option ?? configured;
   };
   const layers = dimension('num_layers');
   const heads = dimension('num_heads');
@@ -108,30 +108,30 @@ function parametersOf(
 ): number | null {
   const parameterCount =
     workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
-  const { num_parameters: typed } = given;
+  const { num_parameters: option } = given;
   // A typed count like 7B is rounded, so only larger differences contradict it.
-  if (typed !== null && parameterCount !== null && Math.abs(typed - parameterCount) > 0.1 * parameterCount)
-    issues.push(disagreement(`--model-params ${typed}`, `${parameterCount} parameters by its dimensions`));
-  if (typed !== null) sources['num_parameters'] = 'flag';
+  if (option !== null && parameterCount !== null && Math.abs(option - parameterCount) > 0.1 * parameterCount)
+    issues.push(disagreement(`--model-params ${option}`, `${parameterCount} parameters by its dimensions`));
+  if (option !== null) sources['num_parameters'] = 'flag';
   else if (parameterCount !== null)
     sources['num_parameters'] = `counted from ${config_source === 'preset' ? 'preset' : 'config'}`;
-  return typed ?? parameterCount;
+  return option ?? parameterCount;
 }
 
-function disagreement(typed: string, configured: string): Issue {
-  const text = `${typed} contradicts the model's config (${configured}): the typed value is used.`;
+function disagreement(given: string, configured: string): Issue {
+  const text = `${given} contradicts the model's config (${configured}): the typed value is used.`;
   return { code: 'dimension_disagrees', severity: 'warning', text };
 }
 
 function architectureOf(config: Record<string, unknown>, dimensions: GivenDimensions): Architecture | null {
-  const typed: Record<string, unknown> = {};
+  const given: Record<string, unknown> = {};
   for (const [name, { names }] of Object.entries(fields)) {
     const value = dimensions[name as Dimension];
     if (value === null) continue;
-    typed[names.find((field) => field in config) ?? names[0]!] = value;
+    given[names.find((field) => field in config) ?? names[0]!] = value;
   }
   try {
-    return readArchitecture({ ...config, ...typed });
+    return readArchitecture({ ...config, ...given });
   } catch (error) {
     if (error instanceof InferscopeError) return null;
     throw error;

@@ -50,11 +50,11 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     }
   }
   if (peak.total_bytes === null || baseline.total_bytes === null) return null;
-  const whole = { shared, listed: false, newcomers };
+  const deviceFlags = { shared, listed: false, newcomers };
   if (server)
-    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, all processes`, ...whole };
+    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, all processes`, ...deviceFlags };
   const bytes = peak.total_bytes - baseline.total_bytes;
-  return { bytes, source: `${peak.source}: peak − baseline`, ...whole };
+  return { bytes, source: `${peak.source}: peak − baseline`, ...deviceFlags };
 }
 
 interface Foreign {

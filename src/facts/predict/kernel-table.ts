@@ -99,15 +99,15 @@ export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; byte
   const parameter = (name: string) => kernel.params[name] ?? 0;
   const b = bytesPerElement[kernel.dtype as keyof typeof bytesPerElement];
   if (b === undefined) return null;
-  const whole = { kernels: 1, bytes: kernel.bytes };
+  const copy = { kernels: 1, bytes: kernel.bytes };
   switch (kernel.kernel) {
     case 'swiglu':
       return kernel.cpu
-        ? whole
+        ? copy
         : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('intermediate') * b };
     case 'rope':
       return kernel.cpu
-        ? whole
+        ? copy
         : {
             kernels: 10,
             bytes:
@@ -119,12 +119,12 @@ export function elementwiseForm(kernel: MeasuredKernel): { kernels: number; byte
           };
     case 'rmsnorm':
       return kernel.cpu || parameter('residual') === 0
-        ? whole
+        ? copy
         : { kernels: 2, bytes: 5 * parameter('tokens') * parameter('hidden') * b };
     case 'layernorm-gelu':
-      return kernel.cpu ? whole : { kernels: 2, bytes: 4 * parameter('tokens') * parameter('hidden') * b };
+      return kernel.cpu ? copy : { kernels: 2, bytes: 4 * parameter('tokens') * parameter('hidden') * b };
     case 'softmax':
-      return whole;
+      return copy;
     default:
       return null;
   }

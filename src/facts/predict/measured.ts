@@ -40,12 +40,12 @@ interface TypedShape {
  * The measured stages of a benchmark, profile or trace session.
  * @throws E_USAGE for a session without stages
  */
-export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
+export async function measuredStages(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
   const { manifest } = session;
   const found = hasSubject(manifest, 'bench')
     ? await timesOfBench(session)
     : hasSubject(manifest, 'timeline')
-      ? await timesOfTrace(session, typed)
+      ? await timesOfTrace(session, requested)
       : await timesOfRecords(session);
   if (found.length > 0) return found;
   throw new InferscopeError('E_USAGE', {
@@ -140,14 +140,14 @@ async function timesOfRecords(session: Session): Promise<MeasuredStageTime[]> {
   }
 }
 
-async function timesOfTrace(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
+async function timesOfTrace(session: Session, requested: TypedShape): Promise<MeasuredStageTime[]> {
   const { analyzeCaptures } = await import('../captures.js');
   const { trace } = await analyzeCaptures(session);
   const { workload } = session.manifest;
-  const batchSize = typed.batchSize ?? workload?.batch_size ?? null;
-  const inputLen = typed.inputLen ?? workload?.input_len ?? null;
+  const batchSize = requested.batchSize ?? workload?.batch_size ?? null;
+  const inputLen = requested.inputLen ?? workload?.input_len ?? null;
   if (!trace || batchSize === null || inputLen === null) return [];
-  const outputLen = typed.outputLen ?? workload?.output_len ?? 2;
+  const outputLen = requested.outputLen ?? workload?.output_len ?? 2;
   const { data } = trace;
   return data.phases.flatMap(({ kind, ...phase }) => {
     if (kind !== 'prefill' && kind !== 'decode') return [];

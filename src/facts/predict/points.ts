@@ -19,7 +19,7 @@ const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
  * shape. Without typed options the prediction launches and fuses kernels as the measured engine does.
  */
 export function pointsOf(
-  typed: TypedPoints,
+  requested: TypedPoints,
   measured: readonly MeasuredStageTime[],
   otherwise: { launch: Launch; fusion: Fusion },
 ): PredictPoint[] {
@@ -31,36 +31,36 @@ export function pointsOf(
     return known;
   };
   const isRequested = (time: MeasuredStageTime): boolean =>
-    (typed.batchSizes?.includes(time.batchSize) ?? true) &&
-    (typed.contextLens?.includes(time.inputLen) ?? true) &&
-    (typed.outputLen === null || typed.outputLen === time.outputLen);
+    (requested.batchSizes?.includes(time.batchSize) ?? true) &&
+    (requested.contextLens?.includes(time.inputLen) ?? true) &&
+    (requested.outputLen === null || requested.outputLen === time.outputLen);
   for (const time of measured.filter(isRequested)) {
     pointFor({
       batchSize: time.batchSize,
       contextLen: time.inputLen,
       outputLen: time.outputLen,
-      launch: typed.launch ?? time.launch,
-      fusion: typed.fusion ?? time.fusion,
+      launch: requested.launch ?? time.launch,
+      fusion: requested.fusion ?? time.fusion,
     }).measured.push(time);
   }
   const has = (batch: number, context: number) =>
     [...points.values()].some((point) => point.batchSize === batch && point.contextLen === context);
-  const sizesTyped = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
+  const sizesTyped = requested.batchSizes !== null || requested.contextLens !== null || points.size === 0;
   if (sizesTyped) {
     const sizes = {
-      '--batch-size': typed.batchSizes?.length ?? 1,
-      '--context-len': typed.contextLens?.length ?? 1,
+      '--batch-size': requested.batchSizes?.length ?? 1,
+      '--context-len': requested.contextLens?.length ?? 1,
     };
     checkGrid(sizes, 'points', 1000);
-    for (const batchSize of typed.batchSizes ?? [usual.batchSize]) {
-      for (const contextLen of typed.contextLens ?? [usual.contextLen]) {
+    for (const batchSize of requested.batchSizes ?? [usual.batchSize]) {
+      for (const contextLen of requested.contextLens ?? [usual.contextLen]) {
         if (has(batchSize, contextLen)) continue;
         pointFor({
           batchSize,
           contextLen,
-          outputLen: typed.outputLen ?? usual.outputLen,
-          launch: typed.launch ?? otherwise.launch,
-          fusion: typed.fusion ?? otherwise.fusion,
+          outputLen: requested.outputLen ?? usual.outputLen,
+          launch: requested.launch ?? otherwise.launch,
+          fusion: requested.fusion ?? otherwise.fusion,
         });
       }
     }

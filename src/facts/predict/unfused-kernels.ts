@@ -18,20 +18,20 @@ export function unfusedKernels(
   model: StageModel,
   plan: StagePlan,
 ): StageKernel[] {
-  const whole = fusedKernel(op, layer, model, plan);
+  const fused = fusedKernel(op, layer, model, plan);
   const { attention } = layer;
-  if (op.name === 'embedding') return [whole, ...positionTables(op, layer, model, plan)];
-  if (op.gemm) return products(whole, layer, model);
+  if (op.name === 'embedding') return [fused, ...positionTables(op, layer, model, plan)];
+  if (op.gemm) return products(fused, layer, model);
   if (op.class === 'norm') return norm(op, model, plan);
-  if (op.name === 'rotary' && attention.kind === 'grouped') return rotation(whole, attention, model, plan);
+  if (op.name === 'rotary' && attention.kind === 'grouped') return rotation(fused, attention, model, plan);
   if (op.class === 'attention' && attention.kind === 'grouped')
-    return cacheAndAttention(whole, attention, model, plan);
+    return cacheAndAttention(fused, attention, model, plan);
   if (op.name === 'swiglu' && layer.mlp.kind === 'dense') {
     // silu(gate), times up: as the table's case does it.
     const params = { tokens: tokensOf(plan), intermediate: layer.mlp.intermediateSize };
-    return [{ ...whole, kernel: 'swiglu', params, bytes: 5 * op.bytes.activations_out, launches: 2 }];
+    return [{ ...fused, kernel: 'swiglu', params, bytes: 5 * op.bytes.activations_out, launches: 2 }];
   }
-  return [whole];
+  return [fused];
 }
 
 /** Elementwise kernels that each move these bytes. */
@@ -55,19 +55,19 @@ function moves(
 }
 
 /** Q, K and V, and gate and up are separate products. */
-function products(whole: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
-  const { m = 0, n = 0, k = 0, batch } = whole.params;
-  const parts = batch !== undefined || oneMatrix.has(architecture.family) ? [n] : partsOf(whole.op, n, layer);
-  if (parts.length === 1) return [whole];
+function products(fused: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
+  const { m = 0, n = 0, k = 0, batch } = fused.params;
+  const parts = batch !== undefined || oneMatrix.has(architecture.family) ? [n] : partsOf(fused.op, n, layer);
+  if (parts.length === 1) return [fused];
   const inputs = parts.reduce((sum, part) => sum + part, 0);
   // Bytes of weights and outputs scale with n; each product reads the whole input.
-  const element = bytesPerElement[whole.dtype as keyof typeof bytesPerElement];
+  const element = bytesPerElement[fused.dtype as keyof typeof bytesPerElement];
   const inputBytes = m * k * element;
   return parts.map((part) => ({
-    ...whole,
+    ...fused,
     params: { m, n: part, k },
-    flops: (whole.flops * part) / inputs,
-    bytes: inputBytes + ((whole.bytes - inputBytes) * part) / inputs,
+    flops: (fused.flops * part) / inputs,
+    bytes: inputBytes + ((fused.bytes - inputBytes) * part) / inputs,
   }));
 }
 
@@ -118,14 +118,14 @@ const headDimOf = (layer: Layer | undefined): number =>
 
 /** For Q and for K: × cos, negate half, concatenate, × sin, add, as in the table's case. */
 function rotation(
-  whole: StageKernel,
+  fused: StageKernel,
   { headCount: heads, kvHeadCount: kv_heads, rotaryDim: head_dim }: GroupedAttention,
   { storage }: StageModel,
   plan: StagePlan,
 ): StageKernel[] {
   const tokens = tokensOf(plan);
   const bytes = 10 * tokens * (heads + kv_heads) * head_dim * bytesPerElement[storage.activations];
-  return [{ ...whole, kernel: 'rope', params: { tokens, heads, kv_heads, head_dim }, bytes, launches: 10 }];
+  return [{ ...fused, kernel: 'rope', params: { tokens, heads, kv_heads, head_dim }, bytes, launches: 10 }];
 }
 
 const tokensOf = ({ shape }: StagePlan): number => shape.batchSize * shape.newTokens;
@@ -138,7 +138,7 @@ const staticCacheKernels = 7;
  * mask cannot share heads, keys and values are first repeated for every query head over the reserved length.
  */
 function cacheAndAttention(
-  whole: StageKernel,
+  fused: StageKernel,
   attention: GroupedAttention,
   { storage }: StageModel,
   { shape, reserved }: StagePlan,
@@ -150,12 +150,12 @@ function cacheAndAttention(
   const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
   if (reserved === null) {
     const cacheBytes = batchSize * (contextTokens + newTokens) * tokenBytes;
-    return [...moves(op, [2 * cacheBytes, 2 * cacheBytes]), whole];
+    return [...moves(op, [2 * cacheBytes, 2 * cacheBytes]), fused];
   }
   const written = batchSize * newTokens * tokenBytes;
   const small = Array.from({ length: staticCacheKernels }, () => 0);
   const writes = moves(op, [2 * written, 2 * written, ...small]);
-  if (shape.phase === 'prefill') return [...writes, whole];
+  if (shape.phase === 'prefill') return [...writes, fused];
   const keys = batchSize * reserved;
   const repeat =
     heads === kvHeads
@@ -166,7 +166,7 @@ function cacheAndAttention(
     ...writes,
     ...moves(op, repeat, 'strided', { name: 'repeat_kv' }),
     {
-      ...whole,
+      ...fused,
       params: {
         batch: batchSize,
         heads,

@@ -242,7 +242,7 @@ test('operators: self time, device time, allocator calls, verdict and call path'
     op_id: number,
     name: string,
     from: number,
-    long: number,
+    durationUs: number,
     self: number,
     more: Row<'ops'> = {},
   ) => ({
@@ -251,7 +251,7 @@ test('operators: self time, device time, allocator calls, verdict and call path'
     op_type: 'cpu_op',
     stage_id: 1,
     start_ns: from * us,
-    dur_ns: long * us,
+    dur_ns: durationUs * us,
     self_dur_ns: self * us,
     input_shapes: '[[1,8]]',
     ...more,

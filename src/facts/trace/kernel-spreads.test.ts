@@ -3,8 +3,8 @@ import { kernel, sessionOf, stage, us } from './test-hand.js';
 import { analyzeTrace } from './trace.js';
 
 /** A kernel launched `before` µs before its start, by a call of 5 µs. */
-const early = (stageId: number, from: number, long: number, before: number, name: string) =>
-  kernel(stageId, from, long, { name, short_name: name, api_start_ns: (from - before) * us });
+const early = (stageId: number, from: number, durationUs: number, before: number, name: string) =>
+  kernel(stageId, from, durationUs, { name, short_name: name, api_start_ns: (from - before) * us });
 
 test('times of launched kernels equal the hand calculation, also on a separate connection', async () => {
   const session = await sessionOf({

@@ -267,8 +267,8 @@ test('a kernel that runs for most of the capture fills the bins it covers', asyn
 });
 
 test('a name with launches of several classes shows the class with the most time, in table and comparison', async () => {
-  const kernelOf = (from: number, long: number, className: string) =>
-    kernel(null, from, long, { class: className });
+  const kernelOf = (from: number, durationUs: number, className: string) =>
+    kernel(null, from, durationUs, { class: className });
   const rows = [
     kernelOf(0, 100, 'gemm'),
     kernelOf(200, 100, 'gemm'),

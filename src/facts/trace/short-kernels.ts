@@ -20,7 +20,7 @@ export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
      FROM kernel_cells GROUP BY phase`,
   );
   const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
-  const whole = {
+  const all = {
     phase: null,
     kernels: sum((row) => row.kernels),
     short: sum((row) => row.short),
@@ -30,7 +30,7 @@ export async function shortKernels(scope: TraceScope): Promise<ShortKernels> {
   const sorted = rows.toSorted((a, b) => phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase));
   return {
     threshold_ns: shortKernelNs,
-    phases: [whole, ...sorted].map((row) => ({
+    phases: [all, ...sorted].map((row) => ({
       kind: row.phase,
       kernels: row.kernels,
       short: row.short,

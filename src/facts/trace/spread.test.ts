@@ -36,9 +36,9 @@ test('stores durations under 2.1 s in 32 bits and longer ones in 64, with the sa
     },
     times: 1,
   });
-  const long = await spreadOfValues('5000000000, 7000000000');
-  expect(long.spread).toMatchObject({ median_ns: 6e9, max_ns: 7e9, sd_ns: Math.sqrt(2) * 1e9 });
-  expect(long.times).toBe(2);
+  const spread = await spreadOfValues('5000000000, 7000000000');
+  expect(spread.spread).toMatchObject({ median_ns: 6e9, max_ns: 7e9, sd_ns: Math.sqrt(2) * 1e9 });
+  expect(spread.times).toBe(2);
   expect((await spreadOfValues('-5, 2147483648')).spread).toMatchObject({
     median_ns: 1073741821.5,
     min_ns: -5,

@@ -57,13 +57,13 @@ let correlation = 0;
 export const kernel = (
   stage_id: number | null,
   from: number,
-  long: number,
+  durationUs: number,
   more: Row<'kernels'> = {},
 ): Row<'kernels'> => ({
   stage_id,
   start_ns: from * us,
-  dur_ns: long * us,
-  exclusive_ns: long * us,
+  dur_ns: durationUs * us,
+  exclusive_ns: durationUs * us,
   stream: 1,
   context: 1,
   name: 'k',
@@ -78,7 +78,7 @@ export const kernel = (
 
 /** An idle interval with the durations of its parts, µs. */
 export const gap = (from: number, parts: Record<string, number>): Row<'gaps'> => {
-  const columns = Object.entries(parts).map(([part, long]) => [`${part}_ns`, long * us]);
-  const dur = Object.values(parts).reduce((sum, long) => sum + long, 0);
+  const columns = Object.entries(parts).map(([part, durationUs]) => [`${part}_ns`, durationUs * us]);
+  const dur = Object.values(parts).reduce((sum, durationUs) => sum + durationUs, 0);
   return { start_ns: from * us, dur_ns: dur * us, cause: 'host', ...Object.fromEntries(columns) };
 };

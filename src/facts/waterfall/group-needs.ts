@@ -25,7 +25,7 @@ export function necessaryOfParts(
   model: WorkloadModel,
   peaks: Peaks,
 ): Necessary | MissingFigure {
-  const whole: Necessary = {
+  const total: Necessary = {
     rooflineMs: 0,
     byClass: new Map(),
     bound: 'memory',
@@ -38,14 +38,14 @@ export function necessaryOfParts(
     const stepNeed = meanNecessary(kindSteps, model, peaks);
     if ('reason' in stepNeed) return stepNeed;
     const times = kindSteps.length / instances;
-    whole.rooflineMs += stepNeed.rooflineMs * times;
+    total.rooflineMs += stepNeed.rooflineMs * times;
     if (stepNeed.bound === 'compute') computeMs += stepNeed.rooflineMs * times;
     for (const [opClass, value] of stepNeed.byClass) {
       // A model's pass does not include sampling, but if it ran on the device each step needs it once.
-      whole.byClass.set(opClass, (whole.byClass.get(opClass) ?? 0) + value * times);
+      total.byClass.set(opClass, (total.byClass.get(opClass) ?? 0) + value * times);
     }
   }
-  return { ...whole, bound: computeMs > whole.rooflineMs / 2 ? 'compute' : 'memory' };
+  return { ...total, bound: computeMs > total.rooflineMs / 2 ? 'compute' : 'memory' };
 }
 
 /**

@@ -23,8 +23,8 @@ export async function recordedOf(scope: TraceScope, unmarked: boolean): Promise<
   const { database } = scope;
   await scope.need('windows', 'spans');
   const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
-  const whole = unmarked || (gaps?.n ?? 0) <= gapsCounted;
-  const [until] = whole
+  const isComplete = unmarked || (gaps?.n ?? 0) <= gapsCounted;
+  const [until] = isComplete
     ? []
     : await database.query<{ ns: number }>(
         `SELECT max(end_ns) AS ns FROM (SELECT end_ns, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth FROM windows WHERE kind IN ('decode', 'mixed'))

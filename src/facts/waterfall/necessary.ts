@@ -53,14 +53,14 @@ export function necessaryOf(
   if ('reason' in flops) return flops;
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
   const withSampling = [...ops, samplingOp(architecture, shape, storage)];
-  const whole = rooflineTime(ops, flops, peaks.bandwidth.value);
+  const total = rooflineTime(ops, flops, peaks.bandwidth.value);
   const all = rooflineTime(withSampling, flops, peaks.bandwidth.value);
-  if ('reason' in whole) return whole;
+  if ('reason' in total) return total;
   if ('reason' in all) return all;
   return {
-    rooflineMs: whole.roofline_s * 1e3,
+    rooflineMs: total.roofline_s * 1e3,
     byClass: new Map(all.by_class.map((row) => [row.class, row.seconds * 1e3])),
-    bound: whole.bound,
+    bound: total.bound,
     tokens: shape.batchSize * shape.newTokens,
   };
 }

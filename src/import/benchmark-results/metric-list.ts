@@ -107,8 +107,8 @@ export function objectOf(value: unknown): JsonObject | null {
 
 /** A wall clock, from µs to ns since 1970; null for an impossible time (1e308). */
 export function realtimeNs(us: number): bigint | null {
-  const whole = Math.round(us);
-  return Number.isSafeInteger(whole) ? BigInt(whole) * 1000n : null;
+  const rounded = Math.round(us);
+  return Number.isSafeInteger(rounded) ? BigInt(rounded) * 1000n : null;
 }
 
 /** Factor from a unit that tools write to ms; null when it is not a time unit. */

@@ -41,9 +41,9 @@ const latencyDefinitions: Record<string, string> = {
   forward: 'one forward pass of the batch',
 };
 
-function optimum(whole: JsonObject, path: string): ResultFile {
-  const report = objectOf(whole['report']) ?? whole;
-  const config = objectOf(whole['config']);
+function optimum(result: JsonObject, path: string): ResultFile {
+  const report = objectOf(result['report']) ?? result;
+  const config = objectOf(result['config']);
   const environment = objectOf(config?.['environment']);
   const backend = objectOf(config?.['backend']);
   const issues: Issue[] = [];

@@ -47,13 +47,13 @@ export async function readText(path: string): Promise<string> {
 }
 
 export function objectsOf(text: string, path: string): JsonObject[] {
-  let whole: unknown;
+  let parsed: unknown;
   try {
-    whole = parseLenient(text);
+    parsed = parseLenient(text);
   } catch (error) {
     return linesOf(text, path, error);
   }
-  const found = (Array.isArray(whole) ? whole : [whole]).map(objectOf);
+  const found = (Array.isArray(parsed) ? parsed : [parsed]).map(objectOf);
   if (found.length === 0 || found.some((object) => object === null))
     throw unreadable(path, 'It contains no JSON objects.');
   return found as JsonObject[];

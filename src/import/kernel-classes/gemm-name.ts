@@ -25,8 +25,8 @@ export function gemmName(name: string): GemmName {
 function tile(name: string): string | null {
   const generated = generatedGemm.exec(name);
   if (generated) return /_t(\d+x\d+x\d+)/.exec(name)?.[1] ?? null;
-  const whole = /(?:_MT|tilesize|cutlass3x_\w*?gemm_\w*?_)(\d+x\d+x\d+)/.exec(name);
-  if (whole) return whole[1]!;
+  const tileMatch = /(?:_MT|tilesize|cutlass3x_\w*?gemm_\w*?_)(\d+x\d+x\d+)/.exec(name);
+  if (tileMatch) return tileMatch[1]!;
   const shape = /Shape<(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>/.exec(name);
   const gemmShape = shape ?? /GemmShape<(?:\(int\))?(\d+), (?:\(int\))?(\d+), (?:\(int\))?(\d+)>/.exec(name);
   if (gemmShape) return gemmShape.slice(1, 4).join('x');

@@ -36,22 +36,23 @@ export async function keepCollectives(
   );
   const groupNames = groups.map(({ code, text: list }) => {
     const ranks = list.replaceAll('"', '').split(',');
-    const whole = ranks.every((rank) => /^\d+$/.test(rank));
+    const areNumbers = ranks.every((rank) => /^\d+$/.test(rank));
     // torch shortens long lists, which then stay unchanged.
-    const short = whole ? rankRanges(ranks.map(Number)) : ranks.join(',');
+    const short = areNumbers ? rankRanges(ranks.map(Number)) : ranks.join(',');
     return `WHEN ${code} THEN '${short.replaceAll("'", "''")}'`;
   });
   const groupRanks =
     groupNames.length === 0 ? "''" : `coalesce(CASE c.group_ranks ${groupNames.join(' ')} END, '')`;
   const text = (column: string) => `(SELECT text FROM trace_names WHERE code = c."${column}")`;
-  const whole = (column: string) => `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
+  const asInteger = (column: string) =>
+    `CASE WHEN NOT isnan("${column}") THEN CAST("${column}" AS BIGINT) END`;
   await workbench.run(recordedCallsSql);
   await workbench.run(
     `INSERT INTO recorded_calls BY NAME WITH named AS (
-       SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${whole('device')} AS device,
+       SELECT CAST(start_ns AS BIGINT) AS start_ns, CAST(dur_ns AS BIGINT) AS dur_ns, ${asInteger('device')} AS device,
          ${text('name')} AS name, coalesce(${text('group')}, '') AS group_name, ${groupRanks} AS group_ranks,
          ${text('group_text')} AS group_text, ${text('dtype')} AS dtype,
-         ${whole('group_size')} AS ranks, ${whole('sent')} AS sent, ${whole('received')} AS received, ${whole('sequence')} AS sequence, ${whole('peer')} AS peer
+         ${asInteger('group_size')} AS ranks, ${asInteger('sent')} AS sent, ${asInteger('received')} AS received, ${asInteger('sequence')} AS sequence, ${asInteger('peer')} AS peer
        FROM kineto_collectives c),
      calls AS (
        SELECT *, CASE ${cases.join(' ')} ELSE name END AS operation, ${elementBytes} AS element,

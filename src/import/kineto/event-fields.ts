@@ -284,12 +284,12 @@ function micros(b: Uint8Array, from: number, to: number): number {
   let p = from;
   const negative = b[p] === 0x2d;
   if (negative) p++;
-  let whole = 0;
+  let integer = 0;
   const digits = p;
   for (; p < to; p++) {
     const d = b[p]! - 48;
     if (d < 0 || d > 9) break;
-    whole = whole * 10 + d;
+    integer = integer * 10 + d;
   }
   if (p === digits) return none;
   let ns = 0;
@@ -311,7 +311,7 @@ function micros(b: Uint8Array, from: number, to: number): number {
     return us;
   }
   fraction = negative ? -ns : ns;
-  return negative ? -whole : whole;
+  return negative ? -integer : integer;
 }
 
 /** As `number`; numbers with more digits become Infinity, so that they can be counted. */
@@ -343,7 +343,7 @@ function number(b: Uint8Array, from: number, to: number): number {
   }
   const next = p < to ? b[p]! : 0;
   // A text ("PyTorch Profiler"), true or null: not a number.
-  const whole = next === 0 || next === quote || next === 0x2e || next <= 0x20 || next === closeBracket;
-  if (p === digits || !whole || value > Number.MAX_SAFE_INTEGER) return none;
+  const isComplete = next === 0 || next === quote || next === 0x2e || next <= 0x20 || next === closeBracket;
+  if (p === digits || !isComplete || value > Number.MAX_SAFE_INTEGER) return none;
   return negative ? -value : value;
 }

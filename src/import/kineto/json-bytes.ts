@@ -96,12 +96,12 @@ export function decodeString(text: string, repaired: () => void): string {
   } catch {
     repaired();
     return inner
-      .replaceAll(/\\(u[0-9a-fA-F]{4}|[^])/g, (whole, escape: string) => unescape(whole, escape))
+      .replaceAll(/\\(u[0-9a-fA-F]{4}|[^])/g, (escaped, escape: string) => unescape(escaped, escape))
       .replaceAll('\0', '\u2400');
   }
 }
 
-function unescape(whole: string, escape: string): string {
+function unescape(escaped: string, escape: string): string {
   if (escape.length === 5) return String.fromCharCode(parseInt(escape.slice(1), 16));
   const known: Record<string, string> = {
     n: '\n',
@@ -113,5 +113,5 @@ function unescape(whole: string, escape: string): string {
     '/': '/',
     '\\': '\\',
   };
-  return known[escape] ?? whole;
+  return known[escape] ?? escaped;
 }

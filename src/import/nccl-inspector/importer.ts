@@ -56,11 +56,11 @@ export const ncclInspectorImporter = {
     const sessionNs = (us: number | null) => (us === null || zeroUs === null ? null : (us - zeroUs) * 1000);
     for (const [index, file] of logs.entries()) {
       const before = losses.rows;
-      for await (const { text, complete: whole } of logLines(file, context.signal)) {
+      for await (const { text, complete: isComplete } of logLines(file, context.signal)) {
         if (text?.trim() === '') continue;
         const record: InspectorRecord | SkipReason = text === null ? 'unreadable' : recordOf(text);
         if (typeof record === 'string') {
-          losses[record === 'unreadable' && !whole ? 'cutOff' : record]++;
+          losses[record === 'unreadable' && !isComplete ? 'cutOff' : record]++;
           continue;
         }
         const { row, writtenUs, startUs, version } = record;

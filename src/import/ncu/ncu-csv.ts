@@ -145,7 +145,7 @@ function field(page: Page, fields: string[], name: string): string {
   return column === undefined ? '' : (fields[column] ?? '');
 }
 
-function whole(text: string): number | null {
+function integer(text: string): number | null {
   return /^[\d,]+$/.test(text) ? Number(text.replaceAll(',', '')) : null;
 }
 
@@ -197,11 +197,11 @@ function rowKeys(page: Page, fields: string[], launch: Launch, context: ImportCo
     execution_id: context.execution_id,
     capture_id: context.capture_id,
     host: context.host,
-    pid: whole(field(page, fields, 'Process ID')),
+    pid: integer(field(page, fields, 'Process ID')),
     rank: 0,
     tid: nvtxThread(pushPop),
-    device: whole(field(page, fields, 'Device')),
-    context: whole(field(page, fields, 'Context')),
+    device: integer(field(page, fields, 'Device')),
+    context: integer(field(page, fields, 'Context')),
     kernel_name: field(page, fields, 'Kernel Name'),
     launch_ordinal: launch.ordinal,
     nvtx_path: nvtxPath(pushPop, field(page, fields, startEndColumn)),
@@ -219,8 +219,8 @@ function launchMetrics(
   const addMetric = (metric: string, value: number | null | undefined, unit: string | null = null) => {
     if (value !== null && value !== undefined && !page.index.has(metric)) put(metric, value, unit);
   };
-  addMetric('ncu__id', whole(fields[0]!));
-  addMetric('launch__stream_id', whole(field(page, fields, 'Stream')));
+  addMetric('ncu__id', integer(fields[0]!));
+  addMetric('launch__stream_id', integer(field(page, fields, 'Stream')));
   const dimensions = (column: string) => field(page, fields, column).match(/\d+/g)?.map(Number) ?? [];
   const grid = dimensions('Grid Size');
   const block = dimensions('Block Size');
@@ -229,8 +229,8 @@ function launchMetrics(
     addMetric(`launch__block_dim_${axis}`, block[i], 'block');
   }
   const [major, minor] = field(page, fields, 'CC').split('.');
-  addMetric('device__attribute_compute_capability_major', whole(major ?? ''));
-  addMetric('device__attribute_compute_capability_minor', whole(minor ?? ''));
+  addMetric('device__attribute_compute_capability_major', integer(major ?? ''));
+  addMetric('device__attribute_compute_capability_minor', integer(minor ?? ''));
 }
 
 function issues({ count: launches, repeated }: Launches, rules: number): Issue[] {

@@ -132,8 +132,13 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
               throw damaged(file.path, `A row of ${spec.table} extends beyond the end of page ${pages[p]}.`);
             parse(bytes, view, begin, begin + length);
           } else {
-            const whole = Buffer.from(readCell(file, page, cell).payload);
-            parse(whole, new DataView(whole.buffer, whole.byteOffset, whole.byteLength), 0, whole.length);
+            const payload = Buffer.from(readCell(file, page, cell).payload);
+            parse(
+              payload,
+              new DataView(payload.buffer, payload.byteOffset, payload.byteLength),
+              0,
+              payload.length,
+            );
           }
           if (rowid >= 0) row[rowid] = id;
           if (shapeWidth > 0) codes[r] = shapes.code(row);

@@ -17,7 +17,7 @@ export type CapturesResult = { [K in CaptureKind]: Documents[K] | null } & {
 export type DocumentOf = Documents & { captures: CapturesResult };
 
 /** A kind with its document. */
-export type Shown<Kind extends keyof DocumentOf = keyof DocumentOf> = {
+export type AnyDocument<Kind extends keyof DocumentOf = keyof DocumentOf> = {
   [K in Kind]: {
     kind: K;
     document: DocumentOf[K];

@@ -159,5 +159,5 @@ export const sqlSchemaDocumentSchema = documentSchema(
 );
 
 export type ListedSession = z.infer<typeof listedSessionSchema>;
-export type SessionShown = z.infer<typeof sessionShowDocumentSchema>['data'];
+export type SessionDetails = z.infer<typeof sessionShowDocumentSchema>['data'];
 export type SessionsVerified = z.infer<typeof sessionVerifyDocumentSchema>['data'];

@@ -26,11 +26,11 @@ const rowTotals = ({ rows, series }: BarsChart): number[] =>
 
 export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
   const { kind, unit, axis, rows, series } = chart;
-  const whole = rowTotals(chart);
-  const top = Math.max(0, ...whole);
+  const totals = rowTotals(chart);
+  const top = Math.max(0, ...totals);
   const shown = (value: number | null | undefined, row: number): number | null => {
     if (kind === 'stacked') return value ?? 0;
-    const total = kind === 'shares' ? whole[row] : series[0]?.values[row];
+    const total = kind === 'shares' ? totals[row] : series[0]?.values[row];
     return typeof value === 'number' && total ? value / total : kind === 'shares' ? 0 : null;
   };
   const text = (value: number | null) =>
@@ -90,7 +90,7 @@ export function barsOption(chart: BarsChart, frame: Place): EChartsOption {
               formatQuantity(value, unit),
               kind === 'multiples'
                 ? text(shown(value, row))
-                : `${formatPercent(value / whole[row]!)} of ${formatQuantity(whole[row]!, unit)}`,
+                : `${formatPercent(value / totals[row]!)} of ${formatQuantity(totals[row]!, unit)}`,
             );
           },
         },

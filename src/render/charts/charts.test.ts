@@ -220,7 +220,7 @@ it('a waterfall: each bar starts where the previous one ended, invisible ones ar
     form: 'waterfall',
     unit: 'ms',
     bars: [bar(5), bar(0), bar(-2)],
-    total: { value: 3, meaning: '', whole: 'all' },
+    total: { value: 3, meaning: '', shareOf: 'all' },
   });
   expect(rows.map(({ from, value }) => [from, value])).toEqual([
     [0, 5],

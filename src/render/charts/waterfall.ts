@@ -76,7 +76,7 @@ export function waterfallOption(chart: WaterfallChart, frame: Place): EChartsOpt
           ...[
             meaning,
             text,
-            isTotal || !total ? '' : `${formatPercent(value / total.value)} of ${total.whole}`,
+            isTotal || !total ? '' : `${formatPercent(value / total.value)} of ${total.shareOf}`,
             confidence ? `confidence: ${confidence}` : '',
             link === undefined ? '' : 'a click shows it in the timeline',
           ].filter(Boolean),

@@ -17,7 +17,7 @@ export function findingLines(
     ...titleLines(item, index + 1, width),
     ...(level > 1
       ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
-      : briefFinding(item, { first: index === 0, typed: level > -2 }, width)),
+      : briefFinding(item, { first: index === 0, showsExample: level > -2 }, width)),
     ...(level > 1 ? draw(item.blocks) : []),
   ]);
 }
@@ -39,13 +39,15 @@ function titleLines(
 /** Below a title in a summary: the expected gain, and for the first finding the change and an example. */
 function briefFinding(
   { change, expected, example }: FindingItem,
-  { first, typed: hasRoom }: { first: boolean; typed: boolean },
+  { first, showsExample }: { first: boolean; showsExample: boolean },
   width: number,
 ): string[] {
-  const typed = hasRoom ? (example?.split('\n') ?? []) : [];
+  const commandLines = showsExample ? (example?.split('\n') ?? []) : [];
   return [
     ...(first ? hanging('     ', inert(change), width) : []),
-    ...(first && typed.length === 1 && textWidth(typed[0]!) + 5 <= width ? [`     ${inert(typed[0]!)}`] : []),
+    ...(first && commandLines.length === 1 && textWidth(commandLines[0]!) + 5 <= width
+      ? [`     ${inert(commandLines[0]!)}`]
+      : []),
     ...hanging('     ', inert(plainText(expected)), width).filter((text) => text.trim() !== ''),
   ];
 }

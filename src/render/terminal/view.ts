@@ -31,13 +31,13 @@ const summaryLines = 28;
 /** A view as text of at most `width` columns; colors carry no extra information. */
 export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
   const fits = (text: string) => text.split('\n').length <= summaryLines;
-  const whole = viewText(view, { width, level, explain });
-  if (explain === null || level > 1 || fits(whole)) return whole;
+  const allText = viewText(view, { width, level, explain });
+  if (explain === null || level > 1 || fits(allText)) return allText;
   const [requested, others] = [true, false].map((isRequested) =>
     view.sections.filter((section) => (section.requested ?? false) === isRequested),
   ) as [Section[], Section[]];
   let remaining: DetailedView | null = { view: { ...view, sections: others }, level: 0 };
-  let text = whole;
+  let text = allText;
   for (; remaining !== null && !fits(text); remaining = shorter(remaining))
     text = viewText(remaining.view, { width, explain, level: remaining.level });
   const table = viewLines(

@@ -5,14 +5,14 @@ async function answered(path: string, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(path, signal ? { signal } : {});
   if (response.ok) return response;
   const text = await response.text();
-  let says = text;
+  let message = text;
   try {
     const { what, why, fix } = JSON.parse(text) as Record<string, string>;
-    says = [what, why, fix].join(' ');
+    message = [what, why, fix].join(' ');
   } catch {
     // The response is not JSON of our server: keep its text as it is.
   }
-  throw new ServerError(says);
+  throw new ServerError(message);
 }
 
 export async function json<T>(path: string): Promise<T> {

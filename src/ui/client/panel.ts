@@ -31,7 +31,7 @@ export function eventPanel(
   for (const { name, text, meaning } of details.facts)
     facts.append(element('dt', { title: meaning }, name), element('dd', {}, text));
   const launch = details.launch;
-  const button = element('button', { type: 'button' }, launch?.says ?? '');
+  const button = element('button', { type: 'button' }, launch?.text ?? '');
   button.addEventListener('click', follow);
   return [
     element('h2', {}, details.title),

@@ -1,4 +1,4 @@
-import type { Counter, TimelineShown, TrackShown } from '../timeline/shown.js';
+import type { Counter, TimelineData, TrackData } from '../timeline/shown.js';
 
 /** Height of the time axis above the rows, px. */
 export const axisHeight = 22;
@@ -12,7 +12,7 @@ export interface LaneRow {
   lane: number;
   /** Distance from the top of the picture, px. */
   top: number;
-  track: TrackShown;
+  track: TrackData;
   first: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Layout {
  * @param closed keys of collapsed groups
  */
 export function layoutOf(
-  { tracks, tables }: TimelineShown,
+  { tracks, tables }: TimelineData,
   counters: readonly Counter[],
   closed: ReadonlySet<string>,
 ): Layout {
@@ -52,7 +52,7 @@ export function layoutOf(
     layout.height += headHeight;
     return !isClosed;
   };
-  const lanesOf = (rowTracks: readonly TrackShown[]): number =>
+  const lanesOf = (rowTracks: readonly TrackData[]): number =>
     rowTracks.reduce((sum, { lanes }) => sum + lanes, 0);
   const ranks = [...new Set(tracks.map(({ rank }) => rank ?? 0))].sort((a, b) => a - b);
   for (const rank of ranks) {
@@ -83,9 +83,9 @@ export const headAt = ({ heads }: Layout, y: number): Head | undefined =>
   heads.find(({ top }) => y >= top && y < top + headHeight);
 
 /** Groups of tracks: stages first, since they name what runs below them; then devices, then threads. */
-function groupsOf(tracks: readonly TrackShown[]): { label: string; tracks: TrackShown[] }[] {
-  const groups = new Map<string, TrackShown[]>();
-  const rankOf = ({ table, device }: TrackShown): string =>
+function groupsOf(tracks: readonly TrackData[]): { label: string; tracks: TrackData[] }[] {
+  const groups = new Map<string, TrackData[]>();
+  const rankOf = ({ table, device }: TrackData): string =>
     table === 'stages' ? 'Stages' : device === null ? 'Host' : `GPU ${device}`;
   for (const track of tracks) groups.set(rankOf(track), [...(groups.get(rankOf(track)) ?? []), track]);
   const order = (label: string): number => (label === 'Stages' ? 0 : label === 'Host' ? 2 : 1);

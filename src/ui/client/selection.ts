@@ -5,7 +5,7 @@ import type {
   SelectedEvents,
   Selection,
   Span,
-  TimelineShown,
+  TimelineData,
 } from '../timeline/shown.js';
 import { safeText } from '../../render/safe-text.js';
 import { byId, element } from './panel.js';
@@ -14,9 +14,9 @@ import type { TimelineSource } from './source.js';
 /** Which events of a selection are listed, as stored in the URL. */
 type Listed = Pick<EventsRequest, 'group' | 'name' | 'sort' | 'page'>;
 
-interface Shown {
+interface PanelSource {
   source: TimelineSource;
-  timeline: () => Pick<TimelineShown, 'tracks' | 'classes'>;
+  timeline: () => Pick<TimelineData, 'tracks' | 'classes'>;
   /** Goes to an event of the list. */
   follow: (place: Place) => void;
   /** Called after another list is shown. */
@@ -40,7 +40,7 @@ export class SelectionPanel {
   private span: Span | null = null;
   private listed: Listed | null = null;
 
-  constructor(private readonly shown: Shown) {}
+  constructor(private readonly shown: PanelSource) {}
 
   /**
    * @param query URL parameters that name the list
@@ -196,7 +196,7 @@ export class SelectionPanel {
 function classTable(
   label: string,
   classes: Selection['groups'][number]['classes'],
-  looks: TimelineShown['classes'][string],
+  looks: TimelineData['classes'][string],
 ): HTMLElement {
   const body = element('tbody');
   for (const { id, text, share } of classes) {

@@ -40,11 +40,11 @@ export function drawShares(
     while (rest > tiny) {
       const inRow = filled - Math.floor(filled + tiny);
       if (inRow < tiny && rest >= 1) {
-        const whole = Math.floor(rest);
-        filled += whole;
-        rest -= whole;
+        const wholePixels = Math.floor(rest);
+        filled += wholePixels;
+        rest -= wholePixels;
         canvas.fillStyle = colors[kind]!;
-        canvas.fillRect(left, top + rows - Math.round(filled), width, whole);
+        canvas.fillRect(left, top + rows - Math.round(filled), width, wholePixels);
         continue;
       }
       const part = Math.min(rest, 1 - inRow);

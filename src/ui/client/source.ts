@@ -7,7 +7,7 @@ import type {
   Selection,
   SelectedEvents,
   Steps,
-  TimelineShown,
+  TimelineData,
 } from '../timeline/shown.js';
 import { decodeRecords, type LaneRecord } from '../timeline/tile-format.js';
 import { bytes, json } from './fetched.js';
@@ -15,7 +15,7 @@ import { bytes, json } from './fetched.js';
 /** Where a page gets its timeline data: a server or the exported file itself. Times are ns after the start of the timeline. */
 export interface TimelineSource {
   /** @param labels number of labels that the page has already */
-  timeline(labels: number): Promise<TimelineShown>;
+  timeline(labels: number): Promise<TimelineData>;
   counters(): Promise<Counter[]>;
   steps(): Promise<Steps[]>;
   tile(level: number, tile: number): Promise<LaneRecord[]>;

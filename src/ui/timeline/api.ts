@@ -39,8 +39,8 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   });
   api.get('/tiles', async (context) => {
     const { timeline } = await sessionOf(context);
-    const level = whole(context.req.query('level'), 0, 50);
-    const tile = whole(context.req.query('tile'), -1e12, 1e12);
+    const level = integerIn(context.req.query('level'), 0, 50);
+    const tile = integerIn(context.req.query('tile'), -1e12, 1e12);
     const lanes = lanesIn(timeline);
     const request = { zero: timeline.from, tile, level, most: eventsPerLane(lanes.length) };
     const records = lanes.flatMap(({ lane }, number) => recordsOf(lane, { ...request, number }));
@@ -53,8 +53,8 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   api.get('/event', async (context) => {
     const { timeline, session } = await sessionOf(context);
     const place = {
-      lane: whole(context.req.query('lane'), 0, 1e9),
-      index: whole(context.req.query('index'), 0, 1e12),
+      lane: integerIn(context.req.query('lane'), 0, 1e9),
+      index: integerIn(context.req.query('index'), 0, 1e12),
     };
     const database = await session.connect();
     try {
@@ -79,7 +79,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
         group: parameter('group') ?? '',
         name: parameter('name') ?? null,
         sort: parameter('sort') === 'start' ? 'start' : 'time',
-        page: whole(parameter('page'), 1, 1e9),
+        page: integerIn(parameter('page'), 1, 1e9),
       }),
     );
   });
@@ -118,7 +118,7 @@ export function timelineApi(opened: OpenSessions, note: Note): Hono {
   return api;
 }
 
-function whole(text: string | undefined, min: number, max: number): number {
+function integerIn(text: string | undefined, min: number, max: number): number {
   const value = Number(text);
   if (text === undefined || !Number.isInteger(value) || value < min || value > max)
     throw wrong(`${text} is not a number that a timeline has`);

@@ -134,9 +134,9 @@ async function launchOf(
   );
 }
 
-const launched = (timeline: Timeline, place: Place, start: number, end: number, says: string) => ({
+const launched = (timeline: Timeline, place: Place, start: number, end: number, text: string) => ({
   place,
   start: start - timeline.from,
   end: end - timeline.from,
-  says,
+  text,
 });

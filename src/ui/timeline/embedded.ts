@@ -1,11 +1,11 @@
 import type { EventRows, Row } from './details.js';
 import { Lane, type Shares } from './lane.js';
-import type { Counter, Span, Steps, TimelineShown } from './shown.js';
+import type { Counter, Span, Steps, TimelineData } from './shown.js';
 import type { Timeline, Track, TrackTable } from './timeline.js';
 
 /** A timeline as an exported file stores it: what a server would send, the lanes, and the table rows of some events. */
 export interface EmbeddedTimeline {
-  shown: TimelineShown;
+  shown: TimelineData;
   /** Full names, for the search. */
   names: string[];
   counters: Counter[];
@@ -135,10 +135,10 @@ function writeColumn(
     const value = row[name] as Value;
     if (!numbers.has(value)) numbers.set(value, numbers.size);
   }
-  const whole = [...numbers.keys()].every(
+  const areIntegers = [...numbers.keys()].every(
     (value) => typeof value === 'number' && Number.isSafeInteger(value),
   );
-  if (whole && numbers.size > fewValues) {
+  if (areIntegers && numbers.size > fewValues) {
     let before = 0;
     for (const row of rows) {
       const value = row[name] as number;

@@ -3,7 +3,7 @@ import { idleCauseLabel, idleCauses } from '../../vocabulary/idle-causes.js';
 import { classLabel } from '../../vocabulary/op-classes.js';
 import { stageLabels } from '../../vocabulary/stages.js';
 import { cssColor } from '../../render/palette.js';
-import type { TimelineShown } from './shown.js';
+import type { TimelineData } from './shown.js';
 import { trackTables, type Timeline, type Track, type TrackTable } from './timeline.js';
 import { trackClasses } from './tracks.js';
 
@@ -11,7 +11,7 @@ import { trackClasses } from './tracks.js';
  * What a page needs to draw a timeline, except its tiles.
  * @param known number of labels that the page has already
  */
-export function showTimeline(timeline: Timeline, known: number): TimelineShown {
+export function showTimeline(timeline: Timeline, known: number): TimelineData {
   let lane = 0;
   const tracks = timeline.tracks.map((track) => {
     const first = lane;

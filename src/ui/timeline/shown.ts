@@ -1,5 +1,5 @@
 /** What the server sends to a timeline page. Times in ns; those of events are relative to `zero`. */
-export interface TimelineShown {
+export interface TimelineData {
   /** Start of the first event, ns since the session's start. */
   zero: number;
   span: number;
@@ -8,12 +8,12 @@ export interface TimelineShown {
   /** From top to bottom of the page. */
   tables: string[];
   classes: Record<string, { id: string; label: string; color: string }[]>;
-  tracks: TrackShown[];
+  tracks: TrackData[];
   /** Labels of names that the page does not have yet. */
   labels: string[];
 }
 
-export interface TrackShown {
+export interface TrackData {
   table: string;
   label: string;
   rank: number | null;
@@ -57,7 +57,7 @@ export interface EventDetails {
   /** The page with all events of this name; null if there is none. */
   named: { page: 'kernels' | 'operators'; name: string } | null;
   /** The API call that launched the event, or what it launched. */
-  launch: { place: Place; start: number; end: number; says: string } | null;
+  launch: { place: Place; start: number; end: number; text: string } | null;
 }
 
 /** Events in a selected time range, summed by class and by name; only the part of an event inside the range counts. */

@@ -52,8 +52,8 @@ export const kvCacheConcat = stageRule(
     const onlyCats = copies.every(({ cat, grows }) => cat && !grows);
     if (appending !== true && (stage.kind === 'outside' || (appending === false && onlyCats)))
       return `${shown}; there is no sign that they append a token to a cache`;
-    const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
-    if (!long && !copies.some(({ grows }) => grows)) {
+    const isLong = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
+    if (!isLong && !copies.some(({ grows }) => grows)) {
       return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
     }
     return finding(context, stage, copies);

@@ -139,8 +139,8 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
     return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeak) };
   }
   // A last wave that fills few SMs lowers every mean: while its blocks run, the kernel is busier than the mean.
-  const whole = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
-  if (busiest * whole >= latencyPercent) return null;
+  const waveFactor = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
+  if (busiest * waveFactor >= latencyPercent) return null;
   // Tensor-core kernels hide latency with prefetching copies, not warps: one block per SM is their design. If the counter was not
   // collected, the kernel may be one of them.
   if ((kernel.tensor_pipe.value ?? tensorPercent) >= tensorPercent) return null;

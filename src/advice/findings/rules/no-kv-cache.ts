@@ -103,8 +103,8 @@ type RowsOf = 'steps' | 'products' | 'norms';
 
 /** Recorded sizes come first, but a program may count only the new tokens, while kernels show all computed rows. */
 async function judge(context: FindingContext, stage: Stage): Promise<FoundDraft | string> {
-  const stated = context.scope ? await judgeBy('steps', context, stage) : 'no sizes';
-  if (typeof stated !== 'string') return stated;
+  const bySteps = context.scope ? await judgeBy('steps', context, stage) : 'no sizes';
+  if (typeof bySteps !== 'string') return bySteps;
   return judgeBy(context.has('ops') ? 'products' : 'norms', context, stage);
 }
 

@@ -124,25 +124,25 @@ async function judgeSampling(context: FindingContext, prefill: StageFacts): Prom
     ([longest]) =>
       `products of the longest sampling: ${ms(longest?.products_ms ?? 0)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}`,
   );
-  const whole = samplings.filter(
+  const allTokens = samplings.filter(
     ({ products_ms: productsMs }) =>
       productsMs >= minAllRowsShare * all && productsMs <= maxAllRowsFactor * all,
   );
   const neededMs = (productsMs: number): number => Math.max(needed, (productsMs * shape.batchSize) / rows);
   const mean = (group: readonly Sampling[], value: (row: Sampling) => number): number =>
     group.reduce((sum, row) => sum + value(row), 0) / samplings.length;
-  const gain = mean(whole, ({ busy_ms: busy }) => Math.max(0, busy - neededMs(busy)));
+  const gain = mean(allTokens, ({ busy_ms: busy }) => Math.max(0, busy - neededMs(busy)));
   const wall = mean(samplings, (row) => row.wall_ms);
-  if (whole.length === 0 || gain < minShare * wall) return null;
+  if (allTokens.length === 0 || gain < minShare * wall) return null;
   return draftOf(context, {
     stage: 'sampling',
     wall,
-    logits: mean(whole, ({ busy_ms: busy }) => busy),
+    logits: mean(allTokens, ({ busy_ms: busy }) => busy),
     gain,
     run_ms: gain * samplings.length,
     rows,
     needed: shape.batchSize,
-    cause: `Sampling after a prefill computes products for ${ms(whole[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
+    cause: `Sampling after a prefill computes products for ${ms(allTokens[0]!.products_ms)}; logits of ${plural(rows, 'token')} need ${ms(all)}, of ${plural(shape.batchSize, 'token')} ${ms(needed)}: logits are computed for every prompt token, and its probabilities from them.`,
     confidence: 'medium',
     evidence,
   });
