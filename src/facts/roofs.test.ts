@@ -50,8 +50,11 @@ test('MFU divides by the data sheet, roof_share by the measured peak, and each s
   });
   expect(roofs.roofFlops('bfloat16')).toMatchObject({
     value: 800e12,
-    source: 'measured on NVIDIA H200, 2026-11-21 (torch 2.11.0+cu130), GEMM 8192×8192×8192',
+    source:
+      'measured on NVIDIA H200, 2026-11-21 (torch 2.11.0+cu130), GEMM 8192×8192×8192 with throttled clocks',
   });
+  expect(roofs.wasThrottled('bfloat16')).toBe(true);
+  expect(roofs.wasThrottled('float8')).toBe(false);
   expect(roofs.mbuBandwidth).toMatchObject({ value: 4.8e12 });
   expect(roofs.roofBandwidth).toMatchObject({ value: 4e12 });
   // float8 was not measured, so the data sheet's value is used and labeled.

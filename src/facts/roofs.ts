@@ -80,6 +80,8 @@ export interface GpuRoofs {
   /** Denominator of roof_share: the measured peak; the data sheet's if nothing was measured. */
   roofFlops(dtype: PeakDType): Figure;
   roofBandwidth: Figure;
+  /** Whether clocks were throttled while `roofFlops` was measured: it is a sustained value, which short work can exceed. */
+  wasThrottled(dtype: PeakDType): boolean;
   /** Whether both `roofFlops` and `roofBandwidth` were measured: one of a data sheet makes the roof the sheet's. */
   roofsAreMeasured(dtype: PeakDType): boolean;
   /** Read bandwidth of the L2, measured only. */
@@ -134,9 +136,12 @@ export function gpuRoofs(
     devices === 1 || single.value === null
       ? single
       : mapFigure(single, single.unit, `${single.source}, × ${devices}`, (value) => value * devices);
+  const measuredPeak = (dtype: PeakDType) => measured?.compute.find((entry) => entry.dtype === dtype);
+  const wasThrottled = (dtype: PeakDType): boolean => (measuredPeak(dtype)?.throttled_by ?? []).length > 0;
   const measuredFlops = (dtype: PeakDType): Figure => {
-    const peak = measured?.compute.find((entry) => entry.dtype === dtype);
-    return toFigure(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
+    const peak = measuredPeak(dtype);
+    const clocks = wasThrottled(dtype) ? ' with throttled clocks' : '';
+    return toFigure(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}${clocks}` : '');
   };
   const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));
   const pinned = (measured?.host_links ?? [])
@@ -151,6 +156,7 @@ export function gpuRoofs(
     mbuBandwidth: together(firstOf(sheetBandwidth, measuredBandwidth)),
     roofFlops: (dtype) => together(firstOf(measuredFlops(dtype), sheetFlops(dtype))),
     roofBandwidth: together(firstOf(measuredBandwidth, sheetBandwidth)),
+    wasThrottled,
     roofsAreMeasured: (dtype) => measuredFlops(dtype).value !== null && measuredBandwidth.value !== null,
     l2Bandwidth: together(toFigure(measured?.l2?.bytes_per_s, 'B/s')),
     l2Bytes: measured?.l2_bytes ?? null,

@@ -60,12 +60,15 @@ export function noteOf(
     raw,
     parts,
     need,
+    throttledPeak,
   }: {
     sums: GroupSums;
     /** Parts that still contain profiler overhead. */
     raw: readonly Part[];
     parts: readonly Part[];
     need: Necessary | CopyNeed | null;
+    /** Whether clocks were throttled while the peak of the model's dtype was measured. */
+    throttledPeak: boolean;
   },
 ): string | null {
   const { head, tail } = barParts(id);
@@ -91,6 +94,8 @@ export function noteOf(
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
     if (measured === 0) return 'no kernel of this class: its work is in kernels of other classes (fused)';
+    if (throttledPeak)
+      return 'faster than its roofline limit: clocks were throttled when the peak was measured';
     return 'faster than its roofline limit: data came from a cache, or model, dtype, sizes or peaks do not match the run';
   }
   if (head === 'unattributed')

@@ -28,12 +28,15 @@ export interface Necessary {
 export interface Peaks {
   flops: (dtype: DType) => Figure;
   bandwidth: Figure;
+  /** Whether clocks were throttled while the peak was measured. */
+  wasThrottled?: (dtype: DType) => boolean;
 }
 
 /** Measured peaks, else the data sheet's. */
 export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
   flops: roofs.roofFlops,
   bandwidth: roofs.roofBandwidth,
+  wasThrottled: roofs.wasThrottled,
 });
 
 /** Maximum number of prefill shapes computed individually; with more, all use the mean shape. */

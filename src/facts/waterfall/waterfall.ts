@@ -153,6 +153,8 @@ async function waterfallOf(
   const sums = { ...recorded, mean };
   const necessary = needOf(sums, context);
   const need = 'reason' in necessary ? null : necessary;
+  const { model, peaks } = context;
+  const throttledPeak = 'storage' in model && (peaks.wasThrottled?.(model.storage.activations) ?? false);
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
   const split = context.waitShares.get(group.kind);
   const raw = withWaits(splitOf(mean, need), split);
@@ -179,7 +181,7 @@ async function waterfallOf(
           mean: recorded.mean,
         }),
       }),
-      note: noteOf(id, ms, { sums, raw, parts, need }),
+      note: noteOf(id, ms, { sums, raw, parts, need, throttledPeak }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
       ...byCounters(id, { counters: context.counters, key: group.key, mean, ms }),
     };
