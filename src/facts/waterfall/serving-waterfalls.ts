@@ -158,16 +158,13 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
 }
 
 interface Means {
-  label: string;
   e2e: number;
   ttft: number;
 }
 
 /** Whether two points are of one run, as when a tool writes its summary and its requests to two files. Times in ms. */
 const sameMeans = (a: Means, b: Means): boolean =>
-  a.label === b.label &&
-  Math.abs(a.e2e - b.e2e) <= 1e-6 * a.e2e &&
-  Math.abs(a.ttft - b.ttft) <= 1e-6 * a.ttft;
+  Math.abs(a.e2e - b.e2e) <= 1e-6 * a.e2e && Math.abs(a.ttft - b.ttft) <= 1e-6 * a.ttft;
 
 /**
  * Waterfalls of another tool's results: a mean request from the file's mean latencies if defined as ours, else
@@ -188,8 +185,9 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
   }>(
     `SELECT capture_id, execution_id, point, label, name, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft')
-     ORDER BY capture_id, point, name`,
+     ORDER BY recomputed, capture_id, point, name`,
   );
+  // Summaries come first, because requests may not say at which load they were sent.
   const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
   const pointsFound: Means[] = [];
   return keys.flatMap((key) => {
@@ -201,7 +199,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     if (!pair) return [];
     const [e2e, ttft] = pair as [(typeof pointRows)[number], (typeof pointRows)[number]];
     const ms = ({ value, unit }: (typeof pointRows)[number]) => (unit === 's' ? value * 1e3 : value);
-    const means = { label: e2e.label, e2e: ms(e2e), ttft: ms(ttft) };
+    const means = { e2e: ms(e2e), ttft: ms(ttft) };
     if (pointsFound.some((other) => sameMeans(other, means))) return [];
     pointsFound.push(means);
     const signed = (name: string, sign: string) =>
