@@ -88,7 +88,7 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
   await makeFindingTables(scope);
   const windows = await meanWindows(database);
   const rows = withHeadlineTime(waterfalls, windows)
-    .map((row, i) => asClean(row, windows[i]!))
+    .map((row, i) => rowAsClean(row, windows[i]!))
     .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const stepRows = rows.filter(({ kind }) => steps.has(kind));
   return (stepRows.length > 0 ? stepRows : rows).map((row) => ({
@@ -107,7 +107,7 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
 const addedPerLaunchMs = 0.007;
 
 /** @param row with the headline time; @param window the same as recorded */
-function asClean(row: Row, window: Row): Row {
+function rowAsClean(row: Row, window: Row): Row {
   const busyMs = window.compute_ms + window.comm_ms + window.copy_ms;
   const slower = slowdown({ busy: busyMs, idle: window.wall_ms - busyMs }, row.wall_ms);
   const scaled = scaledRow(row, slower);

@@ -16,15 +16,15 @@ const sheet = (value: number, unit: string) => figure(value, unit, 'a data sheet
 
 /** An H200 with round figures: 800 TFLOP/s bfloat16, 50 float32, 4 TB/s. */
 export function handGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
-  const peak = (dtype: string, flops_per_s: number, share: number) => ({
+  const peak = (dtype: string, flops_per_s: number, sheetPeak: number) => ({
     ...measurement(`gemm-${dtype}-8192x8192x8192`, (2 * 8192 ** 3 * 1e9) / flops_per_s),
     dtype,
     flops_per_s,
     m: 8192,
     n: 8192,
     k: 8192,
-    sheet: sheet(share, 'FLOP/s'),
-    of_sheet: figure(flops_per_s / share, 'ratio', 'measured / a data sheet (2024)'),
+    sheet: sheet(sheetPeak, 'FLOP/s'),
+    of_sheet: figure(flops_per_s / sheetPeak, 'ratio', 'measured / a data sheet (2024)'),
     ridge_flop_per_byte: flops_per_s / 4e12,
   });
   const pattern = (name: 'copy' | 'read', bytes_per_s: number) => ({
