@@ -307,7 +307,7 @@ it.each([
 it('the table of models lists every model with its memory in each format, within 80 columns', () => {
   const made = estimateFits(findGpu('A10G'), options({}));
   const view = estimateFitsView(made);
-  const table = view.lead.find((block) => block.t === 'table')!;
+  const table = view.lead.find((block) => block.type === 'table')!;
   const { models } = made.data;
   expect(table.rows).toHaveLength(models.length);
   const index = models.findIndex(({ formats }) => formats[0]!.fits);

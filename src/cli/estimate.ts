@@ -18,7 +18,10 @@ export interface EstimateRequest extends EstimateOptions {
   gpu?: string;
 }
 
-interface Typed extends Omit<EstimateRequest, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
+interface EstimateCommandOptions extends Omit<
+  EstimateRequest,
+  'model' | 'batchSize' | 'inputLen' | 'outputLen'
+> {
   model?: string;
   batchSize?: number[];
   inputLen?: number[];
@@ -81,7 +84,7 @@ export function define(command: Command): void {
         ['inferscope estimate --gpu A10G --fits', 'list the models that fit this GPU, without downloads'],
       ),
     )
-    .action((options: Typed) => run(options, command));
+    .action((options: EstimateCommandOptions) => run(options, command));
 }
 
 /** Name of this machine's first GPU; null if no driver reports one. */
@@ -94,7 +97,7 @@ async function ownGpu(): Promise<string | null> {
 }
 
 /** Rejects options that the engine or the output mode ignores. */
-function refuseLeftOut(command: Command, { engine, fits, layers }: Typed): void {
+function refuseLeftOut(command: Command, { engine, fits, layers }: EstimateCommandOptions): void {
   if (engine !== 'vllm')
     refuseUnused(command, ['gpuMemoryUtilization', 'maxModelLen'], {
       why: `Only vLLM has this option; the estimate is for ${engine}.`,
@@ -114,7 +117,7 @@ function refuseLeftOut(command: Command, { engine, fits, layers }: Typed): void 
     });
 }
 
-async function run(commandOptions: Typed, command: Command): Promise<void> {
+async function run(commandOptions: EstimateCommandOptions, command: Command): Promise<void> {
   refuseLeftOut(command, commandOptions);
   const { json, fits, layers, gpu, model } = commandOptions;
   const options = {

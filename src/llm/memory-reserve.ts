@@ -61,7 +61,7 @@ export function reservedBytes(
  */
 function loadWeights(torch: TorchAllocator, a: Architecture, device: Device, request: ResolvedRequest): void {
   const { storage, loading, parallel } = request;
-  const sizes = device.tensors.flatMap((t) => allocationsOf(t, storage));
+  const sizes = device.tensors.flatMap((tensor) => allocationsOf(tensor, storage));
   if (parallel.tensor > 1) torch.free(torch.malloc(sizes.reduce((sum, bytes) => sum + bytes, 0)));
   for (const bytes of sizes) torch.malloc(bytes);
   const embedding = device.tensors.find(({ name }) => name === 'embed_tokens');

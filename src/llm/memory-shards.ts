@@ -59,7 +59,9 @@ export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEn
     first += count;
     const tensors = [
       ...outside(a, pipelineRank, pipeline, tensor, engine),
-      ...layers.flatMap((layer) => layerTensors(a, layer).map((t) => layerShard(t, layer, parallel))),
+      ...layers.flatMap((layer) =>
+        layerTensors(a, layer).map((weight) => layerShard(weight, layer, parallel)),
+      ),
     ];
     const place = { pipelineRank, layers, kinds: distinct(layers), tensors };
     return Array.from({ length: each }, (_, rank) => ({ gpu: pipelineRank * each + rank, ...place }));
@@ -95,7 +97,7 @@ function outside(
   const last = rank === pipeline - 1;
   const list = modelTensors(a)
     .filter(({ name }) => (name.startsWith('embed_') || name === 'project_in' ? first : last))
-    .map((t) => vocabularyShard(t, tensor, engine));
+    .map((weight) => vocabularyShard(weight, tensor, engine));
   if (a.tiedEmbeddings && last && !first) {
     list.push(vocabularyShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
   } else if (a.tiedEmbeddings && last && lmHead(a).bias > 0) {
@@ -105,35 +107,36 @@ function outside(
   return list;
 }
 
-function vocabularyShard(t: Tensor, tensor: number, engine: MemoryEngine): Tensor {
-  const overVocabulary = t.name === 'embed_tokens' || t.name === 'lm_head';
-  if (!overVocabulary) return t;
-  const rows = engine === 'vllm' ? Math.ceil(t.rows / 64) * 64 : t.rows;
-  const split = engine === 'vllm' || t.name === 'lm_head' ? tensor : 1;
-  return { ...t, rows: Math.ceil(rows / split), bias: Math.ceil(t.bias / split) };
+function vocabularyShard(weight: Tensor, tensor: number, engine: MemoryEngine): Tensor {
+  const overVocabulary = weight.name === 'embed_tokens' || weight.name === 'lm_head';
+  if (!overVocabulary) return weight;
+  const rows = engine === 'vllm' ? Math.ceil(weight.rows / 64) * 64 : weight.rows;
+  const split = engine === 'vllm' || weight.name === 'lm_head' ? tensor : 1;
+  return { ...weight, rows: Math.ceil(rows / split), bias: Math.ceil(weight.bias / split) };
 }
 
-function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
+function layerShard(weight: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
   // States and their convolution are split with their channels and heads.
-  if (t.name === 'conv' || t.name === 'scan_parameters') return split(t, tensor);
-  if (t.kind === 'vector' || t.component === 'projection' || unsplit.has(t.name)) return t;
-  if (t.component === 'experts') {
+  if (weight.name === 'conv' || weight.name === 'scan_parameters') return split(weight, tensor);
+  if (weight.kind === 'vector' || weight.component === 'projection' || unsplit.has(weight.name))
+    return weight;
+  if (weight.component === 'experts') {
     // An expert group smaller than the tensor group splits each expert over the remaining factor.
     const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
-    const perDevice = { ...t, count: t.count / expert, active: t.active / expert };
+    const perDevice = { ...weight, count: weight.count / expert, active: weight.active / expert };
     return split(perDevice, within);
   }
-  if ((t.name === 'k_proj' || t.name === 'v_proj') && layer.attention.kind === 'grouped') {
+  if ((weight.name === 'k_proj' || weight.name === 'v_proj') && layer.attention.kind === 'grouped') {
     const { kvHeadCount } = layer.attention;
-    return split(t, Math.min(tensor, kvHeadCount));
+    return split(weight, Math.min(tensor, kvHeadCount));
   }
-  return split(t, tensor);
+  return split(weight, tensor);
 }
 
-function split(t: Tensor, by: number): Tensor {
-  return rowSplit.has(t.name)
-    ? { ...t, columns: Math.ceil(t.columns / by) }
-    : { ...t, rows: Math.ceil(t.rows / by), bias: Math.ceil(t.bias / by) };
+function split(tensor: Tensor, by: number): Tensor {
+  return rowSplit.has(tensor.name)
+    ? { ...tensor, columns: Math.ceil(tensor.columns / by) }
+    : { ...tensor, rows: Math.ceil(tensor.rows / by), bias: Math.ceil(tensor.bias / by) };
 }
 
 function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelism): void {

@@ -63,15 +63,16 @@ function matricesOf(
   { weights, loadedIn }: Pick<Storage, 'weights' | 'loadedIn'>,
 ): Matrix[] {
   const matrices = new Map<string, Matrix>();
-  tensors.forEach((t, index) => {
-    if (t.kind === 'vector') return;
-    const name = fused[t.name];
-    const key = name === undefined || t.layer === null ? String(index) : `${t.layer} ${name}`;
-    const online = loadedIn !== undefined && isQuantizable(t, weights) && onlineSchemes.has(weights.name);
-    const elements = t.rows * t.columns * t.count;
+  tensors.forEach((tensor, index) => {
+    if (tensor.kind === 'vector') return;
+    const name = fused[tensor.name];
+    const key = name === undefined || tensor.layer === null ? String(index) : `${tensor.layer} ${name}`;
+    const online =
+      loadedIn !== undefined && isQuantizable(tensor, weights) && onlineSchemes.has(weights.name);
+    const elements = tensor.rows * tensor.columns * tensor.count;
     const { bytes, before } = matrices.get(key) ?? { bytes: 0, before: online ? 0 : null };
     matrices.set(key, {
-      bytes: bytes + elements * formatOf(t, weights).bytesPerWeight,
+      bytes: bytes + elements * formatOf(tensor, weights).bytesPerWeight,
       before:
         before === null || loadedIn === undefined ? null : before + elements * bytesPerElement[loadedIn],
     });

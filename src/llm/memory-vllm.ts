@@ -92,12 +92,12 @@ export function nonTorchKind({
 
 /** Weights as loaded, including the allocator's rounding. */
 function loadedWeights(device: Device, { storage, engineVersion }: ResolvedRequest, matrices: Part): Part {
-  const rest = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
-  return rest === 0
+  const roundingBytes = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
+  return roundingBytes === 0
     ? matrices
     : {
         ...matrices,
-        bytes: matrices.bytes + rest,
+        bytes: matrices.bytes + roundingBytes,
         formula: `${matrices.formula} + segments rounded up to 2 MiB`,
       };
 }

@@ -22,7 +22,7 @@ export function weightParts(
     const known = parts.get(tensors);
     if (known) return known;
     const computedBytes = tensors
-      .map((t) => tensorBytes(t, storage.weights) * t.count)
+      .map((tensor) => tensorBytes(tensor, storage.weights) * tensor.count)
       .reduce((sum, bytes) => sum + bytes, 0);
     const part: Part = headerWeights
       ? {
@@ -41,8 +41,8 @@ export function weightParts(
 }
 
 /** A matrix and its bias are separate tensors; transformers stores all experts of a layer in one. */
-export function allocationsOf(t: Tensor, { weights }: Pick<Storage, 'weights'>): number[] {
-  const bias = t.bias * bytesPerElement[weights.rest];
-  const matrix = tensorBytes({ ...t, bias: 0 }, weights) * t.count;
-  return bias > 0 ? [matrix, bias * t.count] : [matrix];
+export function allocationsOf(tensor: Tensor, { weights }: Pick<Storage, 'weights'>): number[] {
+  const bias = tensor.bias * bytesPerElement[weights.rest];
+  const matrix = tensorBytes({ ...tensor, bias: 0 }, weights) * tensor.count;
+  return bias > 0 ? [matrix, bias * tensor.count] : [matrix];
 }

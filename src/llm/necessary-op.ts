@@ -96,29 +96,44 @@ export function linearOp(stage: Stage, name: string, tensors: Tensor[], rows: nu
   const first = tensors[0];
   if (!first) throw new Error(`${name}: a linear operation needs a tensor`);
   const k = first.columns;
-  const n = sum(tensors, (t) => t.rows);
+  const n = sum(tensors, (tensor) => tensor.rows);
   return operation(stage, name, 'gemm', first.layer, rows * k, rows * n, {
     dtype: linearDType(stage, first),
     flops: 2 * rows * n * k,
-    weights: sum(tensors, (t) => tensorBytes(t, stage.storage.weights)),
+    weights: sum(tensors, (tensor) => tensorBytes(tensor, stage.storage.weights)),
     parameters: sum(tensors, parametersOf),
     gemm: { m: rows, n, k, batch: 1 },
   });
 }
 
 /** dtype of a linear layer's computation: the weight format's for quantized layers, else that of the activations. */
-export function linearDType({ storage }: Stage, t: Tensor): DType {
+export function linearDType({ storage }: Stage, tensor: Tensor): DType {
   const quantized =
-    isQuantizable(t, storage.weights) || (t.component === 'lm_head' && storage.weights.lmHead.scale !== null);
+    isQuantizable(tensor, storage.weights) ||
+    (tensor.component === 'lm_head' && storage.weights.lmHead.scale !== null);
   return (quantized ? storage.weights.compute : null) ?? storage.activations;
 }
 
 /** A norm over `rows` vectors, fused with the neighboring additions: `reads` and `writes` count vectors per row. */
-export function normOp(stage: Stage, t: Tensor, rows: number, reads: number, writes: number): NecessaryOp {
-  return operation(stage, t.name, 'norm', t.layer, rows * reads * t.rows, rows * writes * t.rows, {
-    weights: tensorBytes(t, stage.storage.weights),
-    parameters: parametersOf(t),
-  });
+export function normOp(
+  stage: Stage,
+  tensor: Tensor,
+  rows: number,
+  reads: number,
+  writes: number,
+): NecessaryOp {
+  return operation(
+    stage,
+    tensor.name,
+    'norm',
+    tensor.layer,
+    rows * reads * tensor.rows,
+    rows * writes * tensor.rows,
+    {
+      weights: tensorBytes(tensor, stage.storage.weights),
+      parameters: parametersOf(tensor),
+    },
+  );
 }
 
 export function sum<T>(items: readonly T[], valueOf: (item: T) => number): number {

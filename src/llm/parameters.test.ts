@@ -98,7 +98,7 @@ describe('countParameters', () => {
     expect(sum).toBe(count.total);
     const layers = count.per_layer.reduce((a, l) => a + l.total, 0);
     const a = presetArchitecture(id);
-    const outside = modelTensors(a).reduce((n, t) => n + t.rows * t.columns + t.bias, 0);
+    const outside = modelTensors(a).reduce((n, tensor) => n + tensor.rows * tensor.columns + tensor.bias, 0);
     expect(layers + outside).toBe(count.total);
   });
 });

@@ -34,12 +34,12 @@ export function countParameters(a: Architecture): ParameterCount {
   let total = 0;
   let active = 0;
   let active_matmul = 0;
-  for (const t of allTensors(a)) {
-    const size = parametersOf(t);
-    by_component[t.component] += size * t.count;
-    total += size * t.count;
-    active += size * t.active;
-    if (t.kind === 'linear') active_matmul += t.rows * t.columns * t.active;
+  for (const tensor of allTensors(a)) {
+    const size = parametersOf(tensor);
+    by_component[tensor.component] += size * tensor.count;
+    total += size * tensor.count;
+    active += size * tensor.active;
+    if (tensor.kind === 'linear') active_matmul += tensor.rows * tensor.columns * tensor.active;
   }
   if (a.tiedEmbeddings) {
     const tied = lmHead(a);
@@ -58,11 +58,11 @@ export function countParameters(a: Architecture): ParameterCount {
     by_component,
     per_layer: a.layers.map((layer) => {
       const row: LayerParameters = { layer: layer.index, total: 0, active: 0, by_component: {} };
-      for (const t of layerTensors(a, layer)) {
-        const size = parametersOf(t);
-        row.total += size * t.count;
-        row.active += size * t.active;
-        row.by_component[t.component] = (row.by_component[t.component] ?? 0) + size * t.count;
+      for (const tensor of layerTensors(a, layer)) {
+        const size = parametersOf(tensor);
+        row.total += size * tensor.count;
+        row.active += size * tensor.active;
+        row.by_component[tensor.component] = (row.by_component[tensor.component] ?? 0) + size * tensor.count;
       }
       return row;
     }),

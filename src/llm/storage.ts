@@ -73,10 +73,10 @@ export function averageBytesPerWeight({ bytesPerWeight, scale }: BlockFormat): n
 }
 
 /** The storage of a matrix under a format. */
-export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
-  if (t.component === 'lm_head') return weights.lmHead;
-  if (t.component === 'embedding') return weights.embedding;
-  return isQuantizable(t, weights) ? weights.linear : unquantized(weights.rest);
+export function formatOf(tensor: Tensor, weights: WeightFormat): BlockFormat {
+  if (tensor.component === 'lm_head') return weights.lmHead;
+  if (tensor.component === 'embedding') return weights.embedding;
+  return isQuantizable(tensor, weights) ? weights.linear : unquantized(weights.rest);
 }
 
 /**
@@ -84,17 +84,21 @@ export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
  * excludes.
  */
 export function isQuantizable(
-  t: Tensor,
+  tensor: Tensor,
   { unquantizedComponents = [] }: Pick<WeightFormat, 'unquantizedComponents'>,
 ): boolean {
-  if (unquantizedComponents.includes(t.component)) return false;
-  const inLayer = t.component === 'attention' || t.component === 'mlp' || t.component === 'experts';
-  return t.kind === 'linear' && (inLayer || (t.component === 'shared_experts' && t.rows > 1));
+  if (unquantizedComponents.includes(tensor.component)) return false;
+  const inLayer =
+    tensor.component === 'attention' || tensor.component === 'mlp' || tensor.component === 'experts';
+  return tensor.kind === 'linear' && (inLayer || (tensor.component === 'shared_experts' && tensor.rows > 1));
 }
 
 /** Bytes of one copy of a tensor, its bias included. */
-export function tensorBytes(t: Tensor, weights: WeightFormat): number {
-  return matrixBytes(formatOf(t, weights), t.rows, t.columns) + t.bias * bytesPerElement[weights.rest];
+export function tensorBytes(tensor: Tensor, weights: WeightFormat): number {
+  return (
+    matrixBytes(formatOf(tensor, weights), tensor.rows, tensor.columns) +
+    tensor.bias * bytesPerElement[weights.rest]
+  );
 }
 
 interface WeightBytes {
@@ -115,12 +119,12 @@ interface WeightBytes {
 export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>): WeightBytes {
   const { weights } = storage;
   const sum: WeightBytes = { linear: 0, embedding: 0, lm_head: 0, rest: 0, total: 0 };
-  for (const t of allTensors(a)) {
-    const bytes = tensorBytes(t, weights) * t.count;
+  for (const tensor of allTensors(a)) {
+    const bytes = tensorBytes(tensor, weights) * tensor.count;
     sum.total += bytes;
-    if (t.component === 'embedding') sum.embedding += bytes;
-    else if (t.component === 'lm_head') sum.lm_head += bytes;
-    else if (isQuantizable(t, weights)) sum.linear += bytes;
+    if (tensor.component === 'embedding') sum.embedding += bytes;
+    else if (tensor.component === 'lm_head') sum.lm_head += bytes;
+    else if (isQuantizable(tensor, weights)) sum.linear += bytes;
     else sum.rest += bytes;
   }
   if (a.tiedEmbeddings) {

@@ -57,8 +57,8 @@ function embedding(component: Component, name: string, rows: number, columns: nu
 }
 
 /** Parameters in one copy of a tensor, bias included. */
-export function parametersOf(t: Tensor): number {
-  return t.rows * t.columns + t.bias;
+export function parametersOf(tensor: Tensor): number {
+  return tensor.rows * tensor.columns + tensor.bias;
 }
 
 /** Weights outside the decoder layers, in order of use. A tied lm_head is the embedding and is not listed. */

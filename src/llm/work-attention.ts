@@ -34,8 +34,8 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
     const norms = [tensor('q_norm'), ...(sharedKv ? [] : [tensor('k_norm')])];
     ops.push(
       operation(stage, 'qk_norm', 'norm', layer, heads, heads, {
-        weights: norms.reduce((n, t) => n + tensorBytes(t, storage.weights), 0),
-        parameters: norms.reduce((n, t) => n + parametersOf(t), 0),
+        weights: norms.reduce((n, weight) => n + tensorBytes(weight, storage.weights), 0),
+        parameters: norms.reduce((n, weight) => n + parametersOf(weight), 0),
       }),
     );
   }
@@ -123,11 +123,11 @@ function latentOps(stage: Stage, layer: number, attention: LatentAttention, tens
   return [...ops, ...form(stage, layer, attention, tensor('kv_b_proj'))];
 }
 
-function latentNorm(stage: Stage, t: Tensor, width: number): NecessaryOp {
+function latentNorm(stage: Stage, tensor: Tensor, width: number): NecessaryOp {
   const elements = stage.tokens * width;
-  return operation(stage, t.name, 'norm', t.layer, elements, elements, {
-    weights: tensorBytes(t, stage.storage.weights),
-    parameters: parametersOf(t),
+  return operation(stage, tensor.name, 'norm', tensor.layer, elements, elements, {
+    weights: tensorBytes(tensor, stage.storage.weights),
+    parameters: parametersOf(tensor),
   });
 }
 

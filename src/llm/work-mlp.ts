@@ -42,12 +42,12 @@ function moeOps(stage: Stage, layer: number, mlp: MoeMlp, tensor: Named): Necess
   // Each token is read once, however many experts it goes to; each expert's weights once, if any token goes to it.
   const expertOp = (name: string, tensors: Tensor[], inElements: number): NecessaryOp => {
     const columns = tensors[0]?.columns ?? 0;
-    const rows = sum(tensors, (t) => t.rows);
+    const rows = sum(tensors, (weight) => weight.rows);
     return operation(stage, name, 'gemm', layer, inElements, routed * rows, {
       dtype: tensors[0] ? linearDType(stage, tensors[0]) : storage.activations,
       flops: 2 * routed * rows * columns,
-      weights: distinct * sum(tensors, (t) => tensorBytes(t, storage.weights)),
-      parameters: sum(tensors, (t) => t.count * parametersOf(t)),
+      weights: distinct * sum(tensors, (weight) => tensorBytes(weight, storage.weights)),
+      parameters: sum(tensors, (weight) => weight.count * parametersOf(weight)),
       gemm: { m: routed / distinct, n: rows, k: columns, batch: distinct },
     });
   };

@@ -38,7 +38,7 @@ function stageOf(a: Architecture, shape: StageShape, storage: Storage): Stage {
 type Lookup = (name: string) => Tensor;
 
 function lookup(tensors: Tensor[]): Lookup {
-  const byName = new Map(tensors.map((t) => [t.name, t]));
+  const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
   return (name) => {
     const found = byName.get(name);
     if (!found) throw new Error(`no tensor ${name} in ${[...byName.keys()].join(', ')}`);
@@ -63,7 +63,7 @@ function inputOps(stage: Stage): NecessaryOp[] {
   const tensor = tensorsOf(a, null);
   const table = tensor('embed_tokens');
   // Only looked-up rows are read: one per token, and one per position (shared by all sequences).
-  const rowBytes = (t: Tensor): number => tensorBytes({ ...t, rows: 1 }, storage.weights);
+  const rowBytes = (weight: Tensor): number => tensorBytes({ ...weight, rows: 1 }, storage.weights);
   const projected = a.embeddingDim !== a.hiddenSize;
   const positions = a.positionRows > 0 ? tensor('embed_positions') : null;
   const ops = [
@@ -88,7 +88,7 @@ function extraOps(
     if (kind === 'linear') return linearOp(stage, name, [tensor(name)], tokens);
     const isTable = kind === 'embedding';
     const width = isTable ? columns : rows;
-    const t = tensor(name);
+    const weight = tensor(name);
     return operation(
       stage,
       name,
@@ -98,9 +98,9 @@ function extraOps(
       tokens * width,
       {
         weights: isTable
-          ? tokens * tensorBytes({ ...t, rows: 1 }, storage.weights)
-          : tensorBytes(t, storage.weights),
-        parameters: parametersOf(t),
+          ? tokens * tensorBytes({ ...weight, rows: 1 }, storage.weights)
+          : tensorBytes(weight, storage.weights),
+        parameters: parametersOf(weight),
       },
     );
   });

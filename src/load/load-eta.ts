@@ -43,9 +43,9 @@ export function startLoadEta(nowMs: () => number = () => performance.now()): Loa
         requestS = ((nowMs() - beganMs) / 1000 / done) * Math.min(current.users, current.requests);
     },
     leftS(after) {
-      const rest =
+      const currentS =
         current === null ? 0 : bounded(current, current.requests - done, (nowMs() - beganMs) / 1000);
-      const sum = after.reduce((total, load) => total + bounded(load, load.requests, 0), rest);
+      const sum = after.reduce((total, load) => total + bounded(load, load.requests, 0), currentS);
       return Number.isFinite(sum) ? sum : null;
     },
   };

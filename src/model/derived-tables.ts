@@ -49,11 +49,11 @@ const earlier = flag("launched before the range started: another stage's work");
 const copyKind = text('htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory');
 const group = text('kind of stage, or the name of a range of the program');
 
-const derivedTable = (table: TableName, source: string): Table => ({
+const ofRank = (table: TableName, source: string): Table => ({
   doc: `\`${table}\` of ${source}.`,
   columns: tables[table].columns,
 });
-const focus = (table: TableName, source: string): Table => ({
+const withPhase = (table: TableName, source: string): Table => ({
   doc: `\`${table}\` of ${source}, each with its phase.`,
   columns: { ...tables[table].columns, ...phase },
 });
@@ -74,24 +74,24 @@ const tableOf = {
     doc: 'place_of without what lies in no phase.',
     columns: { stage_id: big('stage'), kind: phase.phase, phase_id: phase.phase_id, step_id: phase.step_id },
   },
-  own_kernels: derivedTable('kernels', device),
-  own_copies: derivedTable('copies', device),
-  own_gaps: derivedTable('gaps', device),
-  own_api: derivedTable('api_calls', rank),
-  own_ops: derivedTable('ops', rank),
-  focus_kernels: focus('kernels', device),
-  focus_copies: focus('copies', device),
+  rank_kernels: ofRank('kernels', device),
+  rank_copies: ofRank('copies', device),
+  rank_gaps: ofRank('gaps', device),
+  rank_api: ofRank('api_calls', rank),
+  rank_ops: ofRank('ops', rank),
+  phase_kernels: withPhase('kernels', device),
+  phase_copies: withPhase('copies', device),
   step_kernels: steps('kernels', 'by its launch, else by its start'),
   step_copies: steps('copies', 'by its call'),
-  focus_gaps: focus('gaps', device),
-  focus_api: focus('api_calls', rank),
-  focus_ops: focus('ops', rank),
-  focus_stages: {
+  phase_gaps: withPhase('gaps', device),
+  phase_api: withPhase('api_calls', rank),
+  phase_ops: withPhase('ops', rank),
+  phase_stages: {
     doc: '`stages` of the rank, each with its phase.',
     columns: { ...tables.stages.columns, phase: phase.phase, step_id: phase.step_id },
   },
   instances: {
-    doc: 'One row an instance of a phase, with its ends by the host and by the device.',
+    doc: 'One row per instance of a phase, with its ends by the host and by the device.',
     columns: {
       stage_id: big('of the phase'),
       kind: phase.phase,

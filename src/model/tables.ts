@@ -254,7 +254,7 @@ export const tables = {
     },
   },
   iterations: {
-    doc: 'One row a repeat of the workload (one request or one batch).',
+    doc: 'One row per repeat of the workload (one request or one batch).',
     columns: {
       ...runKeys,
       iteration: int('from 0, over all launches of the execution'),

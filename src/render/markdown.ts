@@ -27,7 +27,7 @@ function blockText(
   due: (one: { level?: Level }) => boolean,
   blocks: (list: readonly Block[]) => string[],
 ): string[] {
-  switch (block.t) {
+  switch (block.type) {
     case 'headline':
       return [
         ...(block.sentences.length > 0 ? [block.sentences.map(plain).join(' ')] : []),
@@ -61,7 +61,7 @@ function blockText(
       return tableText(block, due);
     case 'chart':
       return blocks([
-        ...(block.title === undefined ? [] : [{ t: 'heading' as const, text: block.title }]),
+        ...(block.title === undefined ? [] : [{ type: 'heading' as const, text: block.title }]),
         block.behind,
       ]);
     case 'notes':

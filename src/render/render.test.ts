@@ -17,7 +17,7 @@ const view = (blocks: Block[], data: unknown = {}): View => ({
 });
 
 const table: Table = {
-  t: 'table',
+  type: 'table',
   title: 'stages',
   reasons: true,
   columns: [
@@ -63,7 +63,12 @@ test('a page hides only as many columns of a wide table as necessary, the least 
     head: `head${index}`,
     ...(index > 4 && { drop: 9 - index }),
   }));
-  const wide: Table = { t: 'table', title: 'wide', columns, rows: [{ cells: columns.map(({ id }) => id) }] };
+  const wide: Table = {
+    type: 'table',
+    title: 'wide',
+    columns,
+    rows: [{ cells: columns.map(({ id }) => id) }],
+  };
   const html = pageOfView(view([wide]), { clientScript: '' });
   const hidden = [...html.matchAll(/<th[^>]*class="detail"[^>]*>(\w+)/g)].map(([, head]) => head);
   expect(hidden).toEqual(['head7', 'head8']);
@@ -75,7 +80,7 @@ test('Markdown: a name from a file cannot start a line, end an HTML block or end
   const name = 'k_0<img>\n\n# heading\n```\n\u202e\u2066\u001b`';
   const blocks: Block[] = [
     {
-      t: 'findings',
+      type: 'findings',
       brief: 1,
       items: [
         {
@@ -93,8 +98,8 @@ test('Markdown: a name from a file cannot start a line, end an HTML block or end
         },
       ],
     },
-    { t: 'fold', title: name, blocks: [{ t: 'text', text: [name, { code: name }] }] },
-    { t: 'commands', items: [{ command: name, why: name }] },
+    { type: 'fold', title: name, blocks: [{ type: 'text', text: [name, { code: name }] }] },
+    { type: 'commands', items: [{ command: name, why: name }] },
   ];
   const text = markdownView(view(blocks));
   expect(text).not.toMatch(/^(# heading|```)/m);
@@ -107,10 +112,10 @@ const chart: Chart = { form: 'bars', kind: 'shares', unit: 'ms', rows: [], serie
 
 test('only pages with charts contain the script that draws', () => {
   const scripts = { clientScript: 'draws()', readingScript: 'reads()' };
-  const block: Block = { t: 'chart', chart, label: 'rate', behind: table };
+  const block: Block = { type: 'chart', chart, label: 'rate', behind: table };
   const drawn = pageOfView(view([block]), scripts);
   expect([drawn.includes('draws()'), drawn.includes('reads()')]).toEqual([true, false]);
-  const read = pageOfView(view([table, { t: 'text', text: ' data-chart="x"' }]), scripts);
+  const read = pageOfView(view([table, { type: 'text', text: ' data-chart="x"' }]), scripts);
   expect([read.includes('draws()'), read.includes('reads()')]).toEqual([false, true]);
 });
 
@@ -158,20 +163,20 @@ test('notes of a table concern only columns that are shown', () => {
 });
 
 test('a summary counts the notes that it leaves out', () => {
-  const notes: Block = { t: 'notes', items: ['one', 'two', 'three'], brief: 2 };
+  const notes: Block = { type: 'notes', items: ['one', 'two', 'three'], brief: 2 };
   expect(terminalView(view([notes]), { width: 80 })).toMatch(/two\n {2}… and 1 more$/);
   expect(terminalView(view([notes]), { width: 80, level: 2 })).toContain('three');
 });
 
 test('charts of half the width are laid out in pairs', () => {
   const half: Block = {
-    t: 'chart',
+    type: 'chart',
     chart,
     label: 'rate',
     half: true,
     behind: table,
   };
-  const html = pageOfView(view([half, half, { t: 'text', text: 'between' }, half]), {
+  const html = pageOfView(view([half, half, { type: 'text', text: 'between' }, half]), {
     clientScript: '',
   });
   expect(html.match(/<div class="two">/g)).toHaveLength(1);
@@ -180,7 +185,7 @@ test('charts of half the width are laid out in pairs', () => {
 
 test('bars of a waterfall fit 40 columns: gaps, bars and notes are dropped before names and numbers', () => {
   const bars: Block = {
-    t: 'bars',
+    type: 'bars',
     title: 'Decode step',
     sides: [
       {

@@ -47,7 +47,7 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
   if (!offered.includes(choice)) offered.push(choice);
   const lead: Block[] = [
     {
-      t: 'text',
+      type: 'text',
       text: [
         'Step: ',
         ...offered.flatMap((stepChoice, index): Text[] => [
@@ -60,11 +60,13 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
       ].flat(),
     },
     {
-      t: 'text',
+      type: 'text',
       text: `Times here are under the profiler${clean ? '; those of the waterfalls are without it' : ''}.`,
     },
     ...(kinds.length === 0
-      ? ([{ t: 'missing', what: 'No such step.', why: 'Not all sessions have as many.' }] satisfies Block[])
+      ? ([
+          { type: 'missing', what: 'No such step.', why: 'Not all sessions have as many.' },
+        ] satisfies Block[])
       : []),
   ];
   const blocks = kinds.flatMap((kind): Block[] => {
@@ -79,12 +81,12 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
     ]);
     return [
       {
-        t: 'chart',
+        type: 'chart',
         title: phaseLabel(kind),
         label: `${nameOf(choice)} ${phaseLabel(kind)} of each session on one axis`,
         chart: chartOf(withStep),
         behind: {
-          t: 'table',
+          type: 'table',
           title: 'The steps of the chart',
           columns: [
             { id: 'side', head: 'session' },
@@ -104,11 +106,11 @@ export function alignedSteps(sides: readonly Side[], { choice, choose, clean }: 
           })),
         },
       },
-      { t: 'text', text: where.flat() },
+      { type: 'text', text: where.flat() },
       ...(leftOut > 0
         ? [
             {
-              t: 'text',
+              type: 'text',
               text: `${plural(leftOut, 'later event')} of these steps are not in the chart.`,
             } as const,
           ]

@@ -258,7 +258,7 @@ async function sideOf(openSession: OpenSession, index: number, choice: StepChoic
     counts,
     steps: steps?.steps ?? [],
     linkTo: (start, end) => {
-      const query = { execution: steps?.shown.execution ?? '', start: String(start), end: String(end) };
+      const query = { execution: steps?.part.execution ?? '', start: String(start), end: String(end) };
       return `${sessionPath(openSession.key, '/timeline')}?${new URLSearchParams(query)}`;
     },
   };

@@ -8,7 +8,7 @@ import type { SessionNamed } from './pages.js';
 import { sessionPath } from './session-path.js';
 
 /** The part of a session that the rows are of: one rank and device of one execution. */
-export interface ShownPart {
+export interface ExecutionPart {
   execution: string;
   /** Null if the execution has only one rank. */
   rank: number | null;

@@ -16,7 +16,7 @@ test('measured roofs are drawn for types of which bandwidth limits every product
   const roofs = await gemmRoofs(measured, found.data.gemms);
   const [chart] = gemmSections(found, roofs, () => undefined)[0]!.blocks;
   expect(chart).toMatchObject({
-    t: 'chart',
+    type: 'chart',
     chart: {
       slopes: [{ bytes_per_s: 4e12 }],
       // The measured roofline has no float16, so its peak is the data sheet's.

@@ -29,7 +29,7 @@ export function gemmSections(
       ? []
       : [
           {
-            t: 'chart',
+            type: 'chart',
             title: 'Achieved FLOP/s against arithmetic intensity',
             label: 'Matrix products under the roofs of the GPU',
             chart,
@@ -123,7 +123,7 @@ export function kernelRoofline(
   const number = { numeric: true } as const;
   return [
     {
-      t: 'chart',
+      type: 'chart',
       title: 'Its matrix products under the roofs of the GPU',
       label: 'Matrix products of the kernel under the roofs of the GPU',
       chart,
@@ -158,7 +158,7 @@ export function kernelRoofline(
 
 /** Shown if a kernel has no place in the roofline chart. */
 export const noPlace: Block = {
-  t: 'missing',
+  type: 'missing',
   what: 'No place in the roofline.',
   why: 'FLOP and bytes are known where a matrix product with recorded shapes launched the kernel, or where Nsight Compute counted both (inferscope run --evaluator nsys,ncu).',
 };

@@ -22,7 +22,7 @@ const pageOf = (page: number, filter = '', rows: readonly NamedKernel[] = kernel
   kernelsPage(
     {
       session: { key: 'a', id: 'a', title: 'a', pages: [] },
-      shown: { execution: 'e', rank: null, device: null },
+      part: { execution: 'e', rank: null, device: null },
       kernels: rows,
       origins: [],
       roofline: [],

@@ -5,13 +5,13 @@ import { phaseLabel } from '../vocabulary/stages.js';
 import { Icicle } from './icicle.js';
 import type { Block } from '../views/block.js';
 import { BlocksOfPage } from '../render/html/view.js';
-import type { ShownPart } from './chosen-events.js';
+import type { ExecutionPart } from './chosen-events.js';
 import { type TableState, countColumn, namedPage, shareColumn, timeColumn } from './named-page.js';
 import type { SessionNamed } from './pages.js';
 
 export interface KernelsPageData {
   session: SessionNamed;
-  shown: ShownPart;
+  part: ExecutionPart;
   kernels: readonly NamedKernel[];
   origins: readonly KernelOrigin[];
   /** Roofline of the selected kernel. */
@@ -22,7 +22,7 @@ export interface KernelsPageData {
 
 /** Kernels by name, and how their time splits. */
 export const kernelsPage = (
-  { session, shown, kernels, origins, roofline, counted }: KernelsPageData,
+  { session, part, kernels, origins, roofline, counted }: KernelsPageData,
   state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
@@ -35,7 +35,7 @@ export const kernelsPage = (
   const nameOf = ({ name }: NamedKernel): string => labels.get(name)!;
   return namedPage<NamedKernel>({
     session,
-    shown,
+    part,
     state,
     title: 'Kernels',
     page: '/kernels',

@@ -44,7 +44,7 @@ export function memorySections(
     const nameOf = ({ kind, rank }: MemoryOverTime): string =>
       [kindLabels[kind] ?? kind, ...(isShared(kind) && rank !== null ? [`rank ${rank}`] : [])].join(', ');
     return {
-      t: 'chart',
+      type: 'chart',
       title,
       label: `Memory in use: ${title}`,
       chart: {
@@ -62,7 +62,7 @@ export function memorySections(
         ],
       },
       behind: {
-        t: 'table',
+        type: 'table',
         title,
         columns: [
           { id: 'series', head: 'series' },

@@ -6,7 +6,7 @@ import { hasRows } from '../model/subjects.js';
 import type { Session } from '../session/open.js';
 import type { Block } from '../views/block.js';
 import { counterBlocks } from '../views/counters.js';
-import type { ShownPart } from './chosen-events.js';
+import type { ExecutionPart } from './chosen-events.js';
 import { foundCounters, rooflineOf } from './found-gemms.js';
 import { kernelsPage } from './kernels-page.js';
 import type { TableState } from './named-page.js';
@@ -32,7 +32,7 @@ export async function kernels(openSession: OpenSession, state: TableState): Prom
     })),
   );
   const roofline =
-    state.chosen === '' ? [] : await rooflineOf(openSession, state.chosen, kernelNames.shown.execution);
+    state.chosen === '' ? [] : await rooflineOf(openSession, state.chosen, kernelNames.part.execution);
   return kernelsPage(
     {
       ...kernelNames,
@@ -50,9 +50,9 @@ export async function kernels(openSession: OpenSession, state: TableState): Prom
 
 /** Shown if the session has no kernels. */
 const noKernels: Block[] = [
-  { t: 'missing', what: 'No kernels.', why: 'Nothing in this session recorded a GPU.' },
+  { type: 'missing', what: 'No kernels.', why: 'Nothing in this session recorded a GPU.' },
   {
-    t: 'commands',
+    type: 'commands',
     items: [{ command: 'inferscope run -- COMMAND', why: 'Record the kernels of a program' }],
   },
 ];
@@ -75,7 +75,7 @@ export async function operators(openSession: OpenSession, state: TableState): Pr
 export const inScope = <T extends object>(
   session: Session,
   ask: (scope: TraceScope) => Promise<T>,
-): Promise<T & { shown: ShownPart }> =>
+): Promise<T & { part: ExecutionPart }> =>
   read(session, async (database) => {
     const { scope } = await timelineScope(session, database, {});
     const { focus, attribution } = scope.source;
@@ -85,10 +85,10 @@ export const inScope = <T extends object>(
        UNION ALL SELECT rank FROM ops WHERE execution_id = $1)`,
       [execution],
     );
-    const shown = {
+    const part = {
       execution,
       rank: (ranks?.n ?? 0) > 1 ? focus.rank : null,
       device: hasRows(session.manifest, 'kernels') ? focus.device : null,
     };
-    return { ...(await ask(scope)), shown };
+    return { ...(await ask(scope)), part };
   });

@@ -6,7 +6,7 @@ import { safeText } from '../render/safe-text.js';
 import type { Block } from '../views/block.js';
 import { formatCount, formatNs, formatPart, formatPercent, plural } from '../vocabulary/format.js';
 import { classLabel } from '../vocabulary/op-classes.js';
-import { ChosenEvents, type ShownPart } from './chosen-events.js';
+import { ChosenEvents, type ExecutionPart } from './chosen-events.js';
 import { html, type SessionNamed, Shell } from './pages.js';
 import { sessionPath } from './session-path.js';
 
@@ -53,7 +53,7 @@ export interface TableState {
 
 interface NamedPage<T extends NamedRow> {
   session: SessionNamed;
-  shown: ShownPart;
+  part: ExecutionPart;
   state: TableState;
   title: string;
   /** Last part of the page's path. */
@@ -82,7 +82,7 @@ const rowsPerPage = 100;
 /** A table of events by name, for the rank and device that the explanation uses. Its state is in the URL, so it works without a script. */
 export function namedPage<T extends NamedRow>({
   session,
-  shown,
+  part,
   state,
   title,
   page: ownPage,
@@ -141,8 +141,8 @@ export function namedPage<T extends NamedRow>({
         <h1>{title}</h1>
         <p>
           {plural(events, ...nounForms)} of {plural(all.length, ...noun)}, {formatNs(total)} of {timed.what}
-          {shown.rank === null ? '' : `, rank ${shown.rank}`}
-          {shown.device === null ? '' : `, GPU ${shown.device}`}.
+          {part.rank === null ? '' : `, rank ${part.rank}`}
+          {part.device === null ? '' : `, GPU ${part.device}`}.
         </p>
         {lead((name) => address({ name }))}
       </section>
@@ -156,7 +156,7 @@ export function namedPage<T extends NamedRow>({
         .map((row) => (
           <ChosenEvents
             session={session}
-            execution={shown.execution}
+            execution={part.execution}
             title={nameOf(row) || 'without a name'}
             name={row.name}
             row={row}

@@ -79,7 +79,7 @@ export function ncuRoofline(
   const number = { numeric: true } as const;
   return [
     {
-      t: 'chart',
+      type: 'chart',
       title: 'Kernels under the roofs of the GPU, by Nsight Compute',
       label: 'Achieved FLOP/s of kernels against FLOP per byte of DRAM traffic',
       chart,

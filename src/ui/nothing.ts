@@ -11,7 +11,7 @@ export const emptySection = (
   id,
   title,
   blocks: [
-    { t: 'missing', what, why },
-    { t: 'commands', items: commands.map(([command, reason]) => ({ command, why: reason })) },
+    { type: 'missing', what, why },
+    { type: 'commands', items: commands.map(([command, reason]) => ({ command, why: reason })) },
   ],
 });

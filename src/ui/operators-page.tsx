@@ -1,6 +1,6 @@
 import { emptySection } from './nothing.js';
 import type { NamedOperator, OperatorOrigin } from '../facts/trace/operator-instances.js';
-import type { ShownPart } from './chosen-events.js';
+import type { ExecutionPart } from './chosen-events.js';
 import { formatCount } from '../vocabulary/format.js';
 import { layerText } from '../vocabulary/op-classes.js';
 import { phaseLabel } from '../vocabulary/stages.js';
@@ -10,21 +10,21 @@ import type { SessionNamed } from './pages.js';
 
 export interface OperatorsPageData {
   session: SessionNamed;
-  shown: ShownPart;
+  part: ExecutionPart;
   operators: readonly NamedOperator[];
   origins: readonly OperatorOrigin[];
 }
 
 /** Operators by name: host time with and without callees, and launched kernels. */
 export const operatorsPage = (
-  { session, shown, operators, origins }: OperatorsPageData,
+  { session, part, operators, origins }: OperatorsPageData,
   state: TableState,
 ): string => {
   const layered = origins.some(({ layer }) => layer !== null);
   return namedPage<NamedOperator>({
     session,
     // Operators run on the host, so no device is shown.
-    shown: { ...shown, device: null },
+    part: { ...part, device: null },
     state,
     title: 'Operators',
     page: '/operators',

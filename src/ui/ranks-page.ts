@@ -31,7 +31,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
   });
   const most = waits.reduce((longest, { waiting_ms: ms }) => Math.max(longest, ms), 0);
   const choice: Block = {
-    t: 'text',
+    type: 'text',
     text: [
       'Collective: ',
       ...kinds
@@ -59,11 +59,11 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
     blocks: [
       choice,
       {
-        t: 'text',
+        type: 'text',
         text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. In a dark column, the pale rank came last: the others waited for it.`,
       },
       {
-        t: 'chart',
+        type: 'chart',
         label: `Waiting of ranks over calls of ${nameOf(chosen)}`,
         chart: {
           form: 'heat',

@@ -27,7 +27,7 @@ const inFile = (count: number, pages = 1): { text: string; drawn: number } => {
     others: 'inferscope ui ID',
   });
   const { blocks } = sections.find(({ id }) => id === 'gantt') as Section;
-  const { chart } = blocks.find((block) => block.t === 'chart')!;
+  const { chart } = blocks.find((block) => block.type === 'chart')!;
   if (chart.form !== 'timeline') throw new Error(chart.form);
   // Two spans of each request: until its first token, and after it.
   return { text: JSON.stringify(blocks[0]), drawn: chart.spans.length / 2 };
@@ -59,7 +59,7 @@ test('points that cover each other are drawn once, failures and the slowest amon
     others: 'inferscope sql',
   });
   expect(JSON.stringify(section)).toContain('Points that cover each other are drawn once.');
-  const { chart } = section!.blocks.find((block) => block.t === 'chart')!;
+  const { chart } = section!.blocks.find((block) => block.type === 'chart')!;
   if (chart.form !== 'lines') throw new Error(chart.form);
   const latency = chart.panels.at(-1)!.series;
   const pointsOf = (name: string) => latency.find((line) => line.name === name)!.points;

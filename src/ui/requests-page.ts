@@ -39,7 +39,7 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
       ? []
       : [
           {
-            t: 'text',
+            type: 'text',
             text: [
               'Load: ',
               ...executions.flatMap((load, index): Text[] => [
@@ -67,7 +67,7 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
       blocks: [
         ...choice,
         {
-          t: 'text',
+          type: 'text',
           text: `${plural(requests.length, 'request')}, ${failed} failed. Circles are measured requests, squares warm-up, triangles failures.${
             covered ? ' Points that cover each other are drawn once.' : ''
           }${requests.length > listed ? ` The table has the ${listed} slowest; all: ${others}` : ''}`,
@@ -75,7 +75,7 @@ export function requestSections(requests: readonly TimedRequest[], loads: Loads)
         ...(panels.length > 0
           ? [
               {
-                t: 'chart',
+                type: 'chart',
                 label: 'Latency of each request',
                 chart: {
                   form: 'lines',
@@ -120,7 +120,7 @@ function ganttBlocks(
   if (gantt === null)
     return [
       {
-        t: 'missing',
+        type: 'missing',
         what: 'Requests are not drawn over time.',
         why: 'The session does not have when they were sent and answered.',
       },
@@ -130,7 +130,7 @@ function ganttBlocks(
   const step = (link: string, text: string): Text[] => [' · ', { link, text }];
   return [
     {
-      t: 'text',
+      type: 'text',
       text: [
         drawn.length < requests.length
           ? `Requests ${formatCount(from + 1)} to ${formatCount(last)} of ${formatCount(requests.length)} in the order of sending`
@@ -152,7 +152,7 @@ function ganttBlocks(
       ].flat(),
     },
     {
-      t: 'chart',
+      type: 'chart',
       label: `Requests over the time at which they were in flight: ${plural(drawn.length, 'request')} in ${plural(chart.lanes.length, 'row')}`,
       chart,
       behind: requestTable('Requests in the order of sending', drawn, ({ id }) => id ?? ''),
@@ -165,7 +165,7 @@ const requestTable = (
   requests: readonly TimedRequest[],
   named: (request: TimedRequest) => Text,
 ): Block => ({
-  t: 'table',
+  type: 'table',
   title,
   filter: true,
   columns: [

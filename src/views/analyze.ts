@@ -13,7 +13,7 @@ export function analyzeView(document: Document<AnalyzeResult>): View {
     title: name ?? title,
     document,
     session: { id, started_at: '' },
-    lead: [...answerBlocks(data), { t: 'issues', issues }],
+    lead: [...answerBlocks(data), { type: 'issues', issues }],
     sections: [],
   };
 }
@@ -23,10 +23,10 @@ export function answerBlocks(data: AnalyzeResult): Block[] {
   return [
     ...textBlocks(data.answer),
     {
-      t: 'facts',
+      type: 'facts',
       items: citedOf(data).map((query) => ({ name: `[${query.id}]`, text: dim(queryText(query)) })),
     },
-    { t: 'notes', items: costText(data).map(dim) },
+    { type: 'notes', items: costText(data).map(dim) },
   ];
 }
 
@@ -36,12 +36,12 @@ const dim = (text: string): Value => ({ text, tone: 'dim' });
 function textBlocks(answer: string): Block[] {
   return answer.split(/^\s*```.*$/m).flatMap((part, index): Block[] =>
     index % 2 === 1
-      ? [{ t: 'lines', text: part.replace(/^\n|\n$/g, '') }]
+      ? [{ type: 'lines', text: part.replace(/^\n|\n$/g, '') }]
       : part
           .split(/\n\s*\n/)
           .map((paragraph) => paragraph.split('\n').filter((line) => line.trim() !== ''))
           .filter((lines) => lines.length > 0)
-          .map((lines) => ({ t: 'notes', items: lines.map((line) => line.replaceAll('**', '')) })),
+          .map((lines) => ({ type: 'notes', items: lines.map((line) => line.replaceAll('**', '')) })),
   );
 }
 
@@ -91,8 +91,8 @@ export function requestView(document: Document<Request>): View {
     ...(Array.isArray(messages) ? (messages as { role?: unknown; content?: unknown }[]) : []),
   ];
   const part = (text: Part, ...lines: string[]): Block[] => [
-    { t: 'heading', text },
-    ...lines.map((line) => ({ t: 'lines' as const, text: line })),
+    { type: 'heading', text },
+    ...lines.map((line) => ({ type: 'lines' as const, text: line })),
   ];
   return {
     command: 'analyze --dry-run',

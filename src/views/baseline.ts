@@ -26,7 +26,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
     session: { id: null, started_at: set_at },
     lead: [
       {
-        t: 'table',
+        type: 'table',
         title: 'Metrics of the baseline',
         columns: [
           { id: 'metric', head: 'metric', wraps: true, lines: true },
@@ -44,7 +44,7 @@ export function baselineView(document: Document<Baseline>, path: string): View {
         })),
       },
       {
-        t: 'notes',
+        type: 'notes',
         items: [
           ...(sure < metrics.length
             ? [
@@ -83,7 +83,7 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
     session: { id: null, started_at: sessions.at(-1)?.started_at ?? '' },
     lead: [
       {
-        t: 'text',
+        type: 'text',
         text: { text: data.headline, tone: data.result === 'regression' ? 'fault' : 'strong' },
       },
       metricTable(metrics, {
@@ -93,14 +93,14 @@ export function baselineCheckView(document: Document<BaselineCheck>): View {
         now: 'now',
       }),
       {
-        t: 'notes',
+        type: 'notes',
         items: comparisons
           .filter(({ verdict }) => explained.has(verdict))
           .map(({ id, text }) => `${id}: ${text}`),
       },
     ],
     sections: [
-      { id: 'notes', title: 'Method', blocks: [{ t: 'notes', items: notes(data) }] },
+      { id: 'notes', title: 'Method', blocks: [{ type: 'notes', items: notes(data) }] },
       {
         id: 'differences',
         title: 'Other differences',

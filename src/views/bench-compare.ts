@@ -20,13 +20,15 @@ export function benchCompareView(document: Document<BenchCompare>): View {
     title: `${sideName(data.base)} → ${sideName(data.now)}`,
     document,
     session: { id: null, started_at: data.now.sessions.at(-1)?.started_at ?? '' },
-    lead: [{ t: 'text', text: { text: data.headline, tone: data.result === 'failed' ? 'fault' : 'strong' } }],
+    lead: [
+      { type: 'text', text: { text: data.headline, tone: data.result === 'failed' ? 'fault' : 'strong' } },
+    ],
     sections: [
       {
         id: 'metrics',
         title: 'Metrics',
         blocks: points.flatMap((point): Block[] => [
-          ...(point === null ? [] : [{ t: 'heading', text: pointLabel(point) } as const]),
+          ...(point === null ? [] : [{ type: 'heading', text: pointLabel(point) } as const]),
           metricTable(
             data.comparisons
               .filter((comparison) => comparison.point === point)
@@ -35,7 +37,7 @@ export function benchCompareView(document: Document<BenchCompare>): View {
           ),
         ]),
       },
-      { id: 'notes', title: 'Method', blocks: [{ t: 'notes', items: notes(data) }] },
+      { id: 'notes', title: 'Method', blocks: [{ type: 'notes', items: notes(data) }] },
       { id: 'differences', title: 'Other differences', blocks: differenceTable(data.differences) },
     ],
   };

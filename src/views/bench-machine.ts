@@ -62,7 +62,7 @@ function machineChart(data: BenchResult, part: keyof typeof machineValues): Bloc
   const lines = batchLines(data);
   const rows = lines.flatMap(({ name: line, points }) => points.map((point) => ({ line, point })));
   return {
-    t: 'chart',
+    type: 'chart',
     level: 3,
     half: true,
     title: name,
@@ -170,7 +170,7 @@ export function efficiencySection(data: BenchResult): Section {
         [...pointColumns(data), ...expectedColumns('ttft', 0), ...expectedColumns('tpot', 1)],
         rows,
       ),
-      { t: 'notes', items: [...sources].map((how) => `Expected: ${how}.`) },
+      { type: 'notes', items: [...sources].map((how) => `Expected: ${how}.`) },
       tableOf(
         'On the device: time between events, and sum of kernels (framework profiler)',
         [

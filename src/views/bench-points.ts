@@ -64,7 +64,7 @@ export function pointsSection(data: BenchResult): Section {
     title: 'Points',
     requested: true,
     blocks: [
-      { t: 'text', level: 2, text: protocolText(data) },
+      { type: 'text', level: 2, text: protocolText(data) },
       { ...latencyTable(data, rows), level: single ? 2 : 1 },
       { ...percentileTable(data, rows), level: single ? 1 : 2 },
       rateTable(data, rows),
@@ -208,7 +208,7 @@ function notMeasured(data: BenchResult): Block[] {
   const rows = pointRows(data).filter(({ point }) => point.outcome !== 'measured' || point.text !== null);
   if (rows.length === 0) return [];
   return [
-    { t: 'heading', text: 'Not or partly measured' },
+    { type: 'heading', text: 'Not or partly measured' },
     tableOf(
       'Points without complete measurements',
       [

@@ -70,7 +70,7 @@ export function batchSections(data: BenchResult): Section[] {
     cell: ({ point }) => ({ figure: meanOf(point.latency[metric]), spread: 'interval' }),
   });
   const chart = (drawn: Chart, title: string, extraColumns: ColumnOf<BatchRow>[]): Block => ({
-    t: 'chart',
+    type: 'chart',
     half: true,
     title,
     label: `${title} against the batch size, with 95 % intervals`,
@@ -84,7 +84,7 @@ export function batchSections(data: BenchResult): Section[] {
       level: 2,
       blocks: [
         {
-          t: 'text',
+          type: 'text',
           level: 3,
           text: 'Thin dashed: throughput proportional to the batch, from the first line. Bars are 95 % intervals.',
         },
@@ -136,7 +136,7 @@ export function fitSections(data: BenchResult): Section[] {
       title: 'Scaling with length and batch',
       level: 2,
       blocks: [
-        { t: 'notes', items: rows.map(({ label, fit }) => fitText(fit, several ? `${label}: ` : '')) },
+        { type: 'notes', items: rows.map(({ label, fit }) => fitText(fit, several ? `${label}: ` : '')) },
         ...fitIds
           .filter((id) => rows.some((row) => row.id === id))
           .map((id): Block =>
@@ -182,7 +182,7 @@ function fitChart(data: BenchResult, id: BenchFit['id'], fits: readonly FitRow[]
     cell: ({ point }) => ({ n: point[name], unit: 'ms' }),
   });
   return {
-    t: 'chart',
+    type: 'chart',
     level: 3,
     half: true,
     title: fitLabels[id],
@@ -220,7 +220,7 @@ export function variantSections(data: BenchResult): Section[] {
       title: 'Variants side by side',
       level: 2,
       blocks: shown.map((metric) => ({
-        t: 'chart',
+        type: 'chart',
         half: true,
         title: pointLatencyLabels[metric],
         label: `${pointLatencyLabels[metric]} of every variant relative to the first`,
@@ -236,7 +236,7 @@ export function variantSections(data: BenchResult): Section[] {
           })),
         },
         behind: {
-          t: 'table',
+          type: 'table',
           title: `Mean ${pointLatencyLabels[metric]}, and relative to ${first.label}`,
           columns: [
             { id: 'point', head: 'point' },
@@ -305,16 +305,16 @@ export function spreadSections(data: BenchResult): Section[] {
       level: 3,
       blocks: [
         {
-          t: 'text',
+          type: 'text',
           text: 'Every timed repeat (dots) relative to the median of its point. Box: middle half; line: range; triangles: outliers, which stay in the statistics.',
         },
         ...shown.map(({ metric, rows }): Block => ({
-          t: 'chart',
+          type: 'chart',
           title: pointLatencyLabels[metric],
           label: `Spread of ${pointLatencyLabels[metric]} at every point, with outliers marked`,
           chart: spreadChart(data, metric),
           behind: {
-            t: 'table',
+            type: 'table',
             title: `${pointLatencyLabels[metric]}, timed repeats`,
             columns,
             rows: rowsOf(columns, rows),

@@ -11,10 +11,10 @@ import type { Block, Level, Table } from './block.js';
 
 type Bench = ReturnType<typeof testBench>;
 
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const tables = (made: Bench, id: string): (Block & Table)[] =>
   (benchView(made).sections.find((section) => section.id === id)?.blocks ?? [])
-    .map((block) => (block.t === 'chart' ? block.behind : block))
+    .map((block) => (block.type === 'chart' ? block.behind : block))
     .filter((block) => isTable(block));
 /** Cells by row and column id, as in CSV. */
 const rows = (table: Table | undefined) =>

@@ -34,11 +34,11 @@ export function benchView(result: Document<BenchResult>): View {
     document,
     session: data.session,
     lead: [
-      { t: 'text', level: 2, text: identity(data) },
+      { type: 'text', level: 2, text: identity(data) },
       ...unfinished(data),
-      { t: 'facts', items: [leadingFact(data)] },
-      { t: 'cards', level: 3, cards: cards(data) },
-      { t: 'issues', issues: [...issues, ...flags(data)] },
+      { type: 'facts', items: [leadingFact(data)] },
+      { type: 'cards', level: 3, cards: cards(data) },
+      { type: 'issues', issues: [...issues, ...flags(data)] },
     ],
     sections: [
       pointsSection(data),
@@ -77,7 +77,7 @@ const unfinished = ({ session: { status } }: BenchResult): Block[] =>
     ? []
     : [
         {
-          t: 'text',
+          type: 'text',
           text: [
             { text: status, tone: 'fault' },
             ': the benchmark did not finish; the figures cover completed measurements.',
@@ -194,12 +194,12 @@ function answerSections(data: BenchResult): Section[] {
       title: 'Answers',
       level: 2,
       blocks: groups.flatMap(({ label, answers: groupAnswers }): Block[] => [
-        ...(label === null ? [] : [{ t: 'heading', text: label } as const]),
+        ...(label === null ? [] : [{ type: 'heading', text: label } as const]),
         ...groupAnswers
           .filter((answer) => answer !== lead)
           .flatMap(({ question, answer }): Block[] => [
-            { t: 'text', text: { text: question, tone: 'strong' } },
-            { t: 'text', text: answer },
+            { type: 'text', text: { text: question, tone: 'strong' } },
+            { type: 'text', text: answer },
           ]),
         ...answerFigures(groupAnswers),
       ]),
@@ -212,7 +212,7 @@ function answerFigures(answers: readonly BenchAnswer[]): Block[] {
   if (figures.length === 0) return [];
   return [
     {
-      t: 'fold',
+      type: 'fold',
       level: 3,
       title: 'Figures behind these results',
       blocks: [
@@ -242,7 +242,7 @@ function environmentSection({
     level: 2,
     blocks: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'engine', text: `${engine.name} ${engine.version ?? ''}`.trim() },
           { name: 'model', text: engine.model },
@@ -269,13 +269,13 @@ function environmentSection({
         ],
       },
       {
-        t: 'facts',
+        type: 'facts',
         level: 3,
         items: (environment ?? []).map(factOf).map(({ name, value }) => ({ name, text: value })),
       },
       ...(notMeasured.length > 0
         ? [
-            { t: 'heading', text: 'Not measured' } as const,
+            { type: 'heading', text: 'Not measured' } as const,
             tableOf(
               'Not available for this engine',
               [
@@ -332,5 +332,5 @@ const definitions: Section = {
   id: 'definitions',
   title: 'Definitions',
   level: 3,
-  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
 };

@@ -36,7 +36,7 @@ export interface Row {
 }
 
 export interface Table {
-  t: 'table';
+  type: 'table';
   title: Text;
   columns: readonly Column[];
   rows: readonly Row[];
@@ -79,7 +79,7 @@ export interface BarSide {
 
 /** The waterfall of one side, or of several sides next to each other with the same bars and totals in the same order. */
 export interface Bars {
-  t: 'bars';
+  type: 'bars';
   title: Text;
   sides: readonly BarSide[];
   /** Waterfall from the first side's total to the second's. */
@@ -117,33 +117,33 @@ export type Block = { level?: Level; terminal?: false; summary?: true } &
   /** The key sentences. */
   (
     | {
-        t: 'headline';
+        type: 'headline';
         sentences: readonly string[];
         /** One row per measurement: a name and its values; a narrow terminal drops cells from the third on. */
         rows?: readonly (readonly Text[])[];
       }
     | Bars
     /** Largest first; a summary shows `brief` of them, each only with its change. */
-    | { t: 'findings'; brief: number; items: readonly FindingItem[] }
+    | { type: 'findings'; brief: number; items: readonly FindingItem[] }
     /** Preformatted lines: a query, an example. */
-    | { t: 'lines'; text: string }
-    | { t: 'text'; text: Text }
+    | { type: 'lines'; text: string }
+    | { type: 'text'; text: Text }
     /** A heading inside a section. */
-    | { t: 'heading'; text: Text }
+    | { type: 'heading'; text: Text }
     /** Names with their values, one per line. */
-    | { t: 'facts'; items: readonly { name: string; text: Text }[] }
+    | { type: 'facts'; items: readonly { name: string; text: Text }[] }
     /** `restated`: the same values are in an explanation's stage rows. */
-    | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
+    | { type: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[]; restated?: boolean }
     | Table
     /** Drawn on a page; other media show the table behind it. `half`: half the width of a wide page. */
-    | ({ t: 'chart'; behind: Block; title?: Text; half?: boolean } & LabeledChart)
+    | ({ type: 'chart'; behind: Block; title?: Text; half?: boolean } & LabeledChart)
     /** `brief`: maximum items in a summary; the rest is counted. */
-    | { t: 'notes'; items: readonly Text[]; brief?: number }
-    | { t: 'issues'; issues: readonly Issue[] }
-    | { t: 'missing'; what: string; why: string }
-    | { t: 'commands'; items: readonly { command: string; why: string }[] }
+    | { type: 'notes'; items: readonly Text[]; brief?: number }
+    | { type: 'issues'; issues: readonly Issue[] }
+    | { type: 'missing'; what: string; why: string }
+    | { type: 'commands'; items: readonly { command: string; why: string }[] }
     /** Collapsed on a page; in a terminal the blocks follow the title. */
-    | { t: 'fold'; title: string; blocks: readonly Block[] }
+    | { type: 'fold'; title: string; blocks: readonly Block[] }
   );
 
 export interface Section {

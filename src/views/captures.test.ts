@@ -34,11 +34,11 @@ beforeAll(async () => {
 
 const tablesIn = (blocks: readonly Block[]): Table[] =>
   blocks.flatMap((block) =>
-    block.t === 'table'
+    block.type === 'table'
       ? [block]
-      : block.t === 'fold'
+      : block.type === 'fold'
         ? tablesIn(block.blocks)
-        : block.t === 'chart'
+        : block.type === 'chart'
           ? tablesIn([block.behind])
           : [],
   );

@@ -40,7 +40,7 @@ export function capturesView({
     title: session.title,
     document,
     session,
-    lead: trace ? [{ t: 'issues', issues: trace.issues }, ...traceLead(trace)] : [],
+    lead: trace ? [{ type: 'issues', issues: trace.issues }, ...traceLead(trace)] : [],
     sections: [
       ...(trace ? workSections(trace) : []),
       ...documents

@@ -33,7 +33,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       filter: true,
     }),
     {
-      t: 'notes',
+      type: 'notes',
       level: 2,
       items: [
         'recorded: share of the calls of the operation between the first and the last recorded; NCCL Inspector omits small messages and operations that finished between two dumps.',
@@ -48,7 +48,7 @@ export function collectiveBlocks({ data, issues }: Document<CollectivesResult>):
       }),
       level: 2,
     },
-    { t: 'issues', issues },
+    { type: 'issues', issues },
   ];
 }
 
@@ -70,7 +70,7 @@ function jobBlocks(job: CollectivesResult['job']): Block[] {
           }),
         ]),
     {
-      t: 'notes',
+      type: 'notes',
       level: 2,
       items: [
         `Times are ${job.step_kind === null ? per : `means over instances of ${instanceWord(job.step_kind)}`}${job.execution === null ? '' : `, from execution ${job.execution}`}. Last to arrive: the others waited longer than the error of the clocks.`,

@@ -70,7 +70,7 @@ export function sidesOf(waterfall: Compared, named: Sides): Bars {
     ];
   });
   return {
-    t: 'bars',
+    type: 'bars',
     title: [
       `${stageHead({ kind: phase as 'decode', name: null, point: null })}: `,
       ...times.flatMap((time, index): Text[] => [
@@ -124,7 +124,7 @@ function barTable({ bars, times_ms: times }: Compared, { columns }: Sides): Bloc
     ],
   });
   return {
-    t: 'table',
+    type: 'table',
     title: 'The bars sum to the time of each side',
     columns: [{ id: 'bar', head: 'bar', wraps: true }, ...columns, { id: 'id', head: 'id', drop: 0 }],
     rows: [

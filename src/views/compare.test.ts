@@ -24,7 +24,7 @@ beforeAll(async () => {
 const sectionOf = (document: Document<CompareResult>, id: string): readonly Block[] =>
   compareView(document).sections.find((section) => section.id === id)!.blocks;
 const tables = (blocks: readonly Block[]) =>
-  blocks.filter((block): block is Block & Table => block.t === 'table');
+  blocks.filter((block): block is Block & Table => block.type === 'table');
 
 test('the table of bars starts with the label of a bar and ends with its id', () => {
   const [first] = sectionOf(comparison, 'waterfalls') as [Block & Bars];

@@ -33,14 +33,14 @@ export function compareView(document: Document<CompareResult>, linkTo: SessionLi
     session: { id: names.join(', '), started_at: sessions.at(-1)!.started_at },
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: sessions.map(({ title, source }, index) => ({
           name: letter(index),
           text: [linked(names[index]!, linkTo(index)), ` · ${title} · ${source}`].flat(),
         })),
       },
-      { t: 'headline', sentences: data.headlines.map(({ text }) => text) },
-      { t: 'issues', issues },
+      { type: 'headline', sentences: data.headlines.map(({ text }) => text) },
+      { type: 'issues', issues },
     ],
     sections: [
       section('waterfalls', 'Where the time goes (mean per instance)', waterfallBlocks(data)),
@@ -80,7 +80,7 @@ function byPhase<R extends { phase: string }>(
     const blocks = blocksOf(rows.filter((row) => row.phase === phase));
     return [
       ...(phases.length > 1 && blocks.length > 0
-        ? [{ t: 'heading', level: levelOf(blocks), text: phaseName(phase) } as const]
+        ? [{ type: 'heading', level: levelOf(blocks), text: phaseName(phase) } as const]
         : []),
       ...blocks,
     ];
@@ -90,7 +90,7 @@ function byPhase<R extends { phase: string }>(
 /** Level from which a row of these blocks is shown. */
 const levelOf = (blocks: readonly Block[]): 1 | 2 | 3 =>
   blocks
-    .flatMap((block) => (block.t === 'table' ? block.rows.map(({ level = 1 }) => level) : [1 as const]))
+    .flatMap((block) => (block.type === 'table' ? block.rows.map(({ level = 1 }) => level) : [1 as const]))
     .reduce((lowest, level) => (level < lowest ? level : lowest), 3);
 
 const phaseName = (phase: string): string =>
@@ -141,7 +141,7 @@ function countOf(count: number | null): Part | null {
 function scalingTable({ scaling, sessions }: CompareResult): Block {
   const several = scaling.length > 1;
   return {
-    t: 'table',
+    type: 'table',
     title: 'The ranks of a session are taken to share the work of a step',
     columns: [
       ...(several ? [{ id: 'stage', head: 'stage' }] : []),
@@ -175,7 +175,7 @@ function stageTable(data: CompareResult): Block {
   const count = data.sessions.length;
   const pair = count === 2;
   return {
-    t: 'table',
+    type: 'table',
     title: 'Stages; a change is significant when it exceeds the 95 % intervals of both sessions',
     columns: [
       { id: 'stage', head: 'stage' },
@@ -260,7 +260,7 @@ function classTable({ sessions, stages }: CompareResult, classes: CompareResult[
   };
   return [
     {
-      t: 'table',
+      type: 'table',
       title: `Classes of ${phaseName(classes[0]!.phase)}`,
       columns: [
         { id: 'class', head: 'class' },
@@ -308,7 +308,7 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
   };
   return byPhase(data.kernels, (kernels) => [
     {
-      t: 'table',
+      type: 'table',
       title: `Calls × mean time in ${phaseName(kernels[0]!.phase)}`,
       columns: [
         { id: 'name', head: 'name', wraps: true },
@@ -323,7 +323,7 @@ function kernelBlocks(data: CompareResult, linkTo: SessionLink): Block[] {
 }
 
 const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
-  t: 'table',
+  type: 'table',
   title: 'Tiles of the same GEMMs, and in how many GEMMs of an instance',
   columns: [
     { id: 'phase', head: 'phase' },
@@ -342,7 +342,7 @@ const tileTable = ({ gemm_tiles: tiles, sessions }: CompareResult): Block => ({
 
 /** One line per difference, since command lines are too long for columns. */
 const environmentFacts = ({ environment }: CompareResult): Block => ({
-  t: 'facts',
+  type: 'facts',
   items: environment.map(({ label, values, could_explain: why }) => ({
     name: label,
     text: `${values.map((value) => value ?? '–').join(' → ')}${why === null ? '' : ` (${why})`}`,

@@ -63,7 +63,7 @@ const viewOf = (kernels: KernelCounters[]) => ({
 
 test('has a row per kernel, decode first; a counter that was not collected has its reason', () => {
   const all = [kernel('other', null), kernel('prefill_kernel', 'prefill'), kernel('decode_kernel', 'decode')];
-  const table = blocks(all).find((block) => block.t === 'table')!;
+  const table = blocks(all).find((block) => block.type === 'table')!;
   const cells = table.rows.map(({ cells: rowCells }) =>
     Object.fromEntries(table.columns.map(({ id }, index) => [id, rawValue(rowCells[index] ?? '')])),
   );
@@ -92,8 +92,8 @@ test('has a row per kernel, decode first; a counter that was not collected has i
 });
 
 test('details have every number that was collected of a kernel', () => {
-  const fold = blocks([kernel('decode_kernel', 'decode')]).find((block) => block.t === 'fold')!;
-  const facts = fold.blocks.flatMap((block) => (block.t === 'facts' ? block.items : []));
+  const fold = blocks([kernel('decode_kernel', 'decode')]).find((block) => block.type === 'fold')!;
+  const facts = fold.blocks.flatMap((block) => (block.type === 'facts' ? block.items : []));
   const text = Object.fromEntries(
     facts.map(({ name, text: factText }) => [name, plainText(factText).replaceAll('\u00a0', ' ')]),
   );

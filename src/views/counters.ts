@@ -13,7 +13,7 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
   const kernels = byStage(data.kernels);
   return [
     {
-      t: 'text',
+      type: 'text',
       text: [
         { count: data.launches_total },
         ' launches of ',
@@ -31,12 +31,12 @@ export function counterBlocks({ data, issues }: Document<CountersResult>): Block
       },
     ),
     {
-      t: 'fold',
+      type: 'fold',
       level: 2,
       title: 'Each kernel: why it is bound, launch configuration, stalls, roofline',
       blocks: kernels.flatMap(kernelBlocks),
     },
-    { t: 'issues', issues },
+    { type: 'issues', issues },
   ];
 }
 
@@ -219,7 +219,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
   ];
   return [
     {
-      t: 'heading',
+      type: 'heading',
       text: [
         kernelCell(kernel),
         `${grid === null ? '' : ` · grid ${grid}`}${stage === null ? '' : ` · ${stage}`} · `,
@@ -228,7 +228,7 @@ function kernelBlocks(kernel: KernelCounters): Block[] {
         ...orReason(time),
       ],
     },
-    { t: 'facts', items: facts.flatMap(([name, text]) => (text === null ? [] : [{ name, text }])) },
+    { type: 'facts', items: facts.flatMap(([name, text]) => (text === null ? [] : [{ name, text }])) },
   ];
 }
 

@@ -40,15 +40,15 @@ export function doctorView(document: Document<DoctorData>): View {
         .map(({ group, groupRows }) => ({
           id: group,
           title: groupTitles[group],
-          blocks: [{ t: 'facts' as const, items: groupRows.flatMap(factsOf) }],
+          blocks: [{ type: 'facts' as const, items: groupRows.flatMap(factsOf) }],
         })),
       {
         id: 'summary',
         title: 'What it can do',
         blocks: [
-          { t: 'text', text: `${summary}.` },
+          { type: 'text', text: `${summary}.` },
           ...(failed.length > 0
-            ? [{ t: 'text' as const, text: `Required and not ok (!): ${failed.join(', ')}.` }]
+            ? [{ type: 'text' as const, text: `Required and not ok (!): ${failed.join(', ')}.` }]
             : []),
         ],
       },

@@ -23,7 +23,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
     session: { id: null, started_at: '' },
     lead: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           { n: gpu.total_bytes / 1e9, unit: 'GB', digits: 4 },
           ` (${gpu.source}); ${engine}, batch ${batch_size}, `,
@@ -34,7 +34,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
         ],
       },
       {
-        t: 'table',
+        type: 'table',
         title: 'Memory per model and format, GB',
         columns: [
           { id: 'model', head: 'model', wraps: true },
@@ -57,7 +57,7 @@ export function estimateFitsView(document: Document<EstimateFits>): View {
         })),
       },
       {
-        t: 'text',
+        type: 'text',
         text: [
           `${fit} of ${models.length} fit in some format. Gated: the hub requires a login and an agreement (HF_TOKEN). For details of one model: `,
           { code: 'inferscope estimate --model NAME --gpu …' },

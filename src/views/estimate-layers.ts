@@ -49,7 +49,7 @@ export function layersSection(layers: EstimateLayers): Section {
     title: 'Layers',
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           `${phase}, batch ${batch}, `,
           `${plural(tokens, 'new token')} per sequence, `,
@@ -59,12 +59,12 @@ export function layersSection(layers: EstimateLayers): Section {
       },
       ...layers.groups.flatMap(({ layers: numbers, structure, modules }): Block[] => [
         {
-          t: 'heading',
+          type: 'heading',
           text: `${numbers.length === 1 ? 'Layer' : `${numbers.length} equal layers, summed:`} ${rangesText(numbers)}: ${structure}`,
         },
         tableOf('Modules', columns, modules),
       ]),
-      { t: 'heading', text: 'All' },
+      { type: 'heading', text: 'All' },
       tableOf('Layers and what is outside', columns, totals),
     ],
   };

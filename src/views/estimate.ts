@@ -26,11 +26,11 @@ export function estimateView(document: Document<EstimateResult>): View {
     title: `${model.name} (${model.model_type}, ${format}) · ${model.layers} layers`,
     document,
     session: { id: null, started_at: '' },
-    lead: [{ t: 'facts', items: modelFacts(data) }],
+    lead: [{ type: 'facts', items: modelFacts(data) }],
     sections: [
       ...(data.layers ? [layersSection(data.layers)] : []),
       ...(data.memory ? [memorySection(data.memory)] : []),
-      { id: 'issues', title: '', untitled: true, blocks: [{ t: 'issues', issues }] },
+      { id: 'issues', title: '', untitled: true, blocks: [{ type: 'issues', issues }] },
     ],
   };
 }
@@ -107,7 +107,7 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
     title: `Memory at ${point.peak === 'startup' ? 'startup' : `the peak, in ${point.peak}`}`,
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           `${memory.engine}${share}, batch ${point.batch_size}, `,
           counted(point.input_len),
@@ -118,10 +118,10 @@ function pointSection(memory: EstimateMemory, point: EstimatePoint): Section {
         ],
       },
       ...tables,
-      { t: 'facts', items: verdicts(memory, point) },
-      { t: 'heading', text: 'Sources of the figures' },
+      { type: 'facts', items: verdicts(memory, point) },
+      { type: 'heading', text: 'Sources of the figures' },
       {
-        t: 'facts',
+        type: 'facts',
         items: point.lines.map(({ component, formula }) => ({ name: labelOf(component), text: formula })),
       },
     ],
@@ -136,7 +136,7 @@ type GpuKind = ReturnType<typeof differentGpus>[number];
 function componentTable(point: EstimatePoint, all: readonly GpuKind[], shown: readonly GpuKind[]): Block {
   const only = point.gpus.length > 1 ? 'each GPU' : 'bytes';
   return {
-    t: 'table',
+    type: 'table',
     title: 'Memory by component',
     columns: [
       { id: 'component', head: 'component' },
@@ -340,10 +340,10 @@ function pointsSection(memory: EstimateMemory): Section {
     id: 'memory',
     title: 'Memory of the fullest GPU',
     blocks: [
-      { t: 'text', text: [`${memory.engine}, `, ...whereOf(memory)] },
-      ...(alike.length > 0 ? [{ t: 'text', text: ['all: ', ...alike] } as const] : []),
+      { type: 'text', text: [`${memory.engine}, `, ...whereOf(memory)] },
+      ...(alike.length > 0 ? [{ type: 'text', text: ['all: ', ...alike] } as const] : []),
       tableOf('Memory by batch and lengths', columns, points),
-      ...(unknown ? [{ t: 'text', text: `Whether it fits: ${asksForGpu}` } as const] : []),
+      ...(unknown ? [{ type: 'text', text: `Whether it fits: ${asksForGpu}` } as const] : []),
     ],
   };
 }

@@ -44,25 +44,25 @@ function waterfallBlocks(
       ...predicted(stage, whatIf),
       barsOf(stage, index === 0 ? 1 : 2, places),
       ...rankLine(stage, index === 0 ? 1 : 2),
-      { t: 'notes', level: 3, items: clockLines(stage) },
+      { type: 'notes', level: 3, items: clockLines(stage) },
       ...queriesOf(stage),
     ]),
     ...(brief.length > 0
       ? ([
           otherStages(brief),
           {
-            t: 'fold',
+            type: 'fold',
             level: 3,
             title: `Bars of ${plural(brief.length, 'other stage')}`,
             blocks: brief.flatMap((stage): Block[] => [
-              { t: 'heading', text: headOf(stage) },
+              { type: 'heading', text: headOf(stage) },
               barTable(stage, places),
             ]),
           },
         ] satisfies Block[])
       : []),
     ...data.without_waterfall.map(({ stage: kind, reason }): Block => ({
-      t: 'missing',
+      type: 'missing',
       level: 2,
       what: `No waterfall${kind === null ? '' : ` of ${kind}`}:`,
       why: `${reason}.`,
@@ -72,7 +72,7 @@ function waterfallBlocks(
 }
 
 const meaning: Block = {
-  t: 'text',
+  type: 'text',
   level: 3,
   text: 'From the roofline to the measured time, for a mean instance of each stage. Each bar starts at the end of the previous one; bars sum to the measured time. Parts under 1 % are merged.',
 };
@@ -103,7 +103,7 @@ const barOf = (bar: ShownBar, cpu: boolean): Bar => ({
 
 function barsOf(stage: StageWaterfall, level: 1 | 2, places?: Places): Bars & { level: 1 | 2 } {
   return {
-    t: 'bars',
+    type: 'bars',
     level,
     title: headOf(stage),
     sides: [
@@ -142,7 +142,7 @@ function notesOf(bar: ShownBar, cpu: boolean): Text[] {
 function barTable(stage: StageWaterfall, places?: Places): Block {
   const { bars } = explainedBars(stage.bars);
   return {
-    t: 'table',
+    type: 'table',
     title: 'The bars sum to the measured time',
     columns: [
       { id: 'bar', head: 'bar', wraps: true },
@@ -205,7 +205,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
   return [
     {
-      t: 'text',
+      type: 'text',
       level,
       text: [
         `Time by rank${profiled}${recorded === undefined ? '' : `, ${ranks.length} of ${recorded} compared`}: `,
@@ -256,13 +256,13 @@ function queriesOf({ bars }: StageWaterfall): Block[] {
   if (queries.length === 0) return [];
   return [
     {
-      t: 'fold',
+      type: 'fold',
       level: 3,
       title: `Queries behind the bars (${queries.length})`,
       blocks: queries.map(({ id, sql }) => ({
-        t: 'fold',
+        type: 'fold',
         title: id,
-        blocks: [{ t: 'lines', text: sql }],
+        blocks: [{ type: 'lines', text: sql }],
       })),
     },
   ];
@@ -270,7 +270,7 @@ function queriesOf({ bars }: StageWaterfall): Block[] {
 
 /** Stages without bars: their time, and its largest part. */
 const otherStages = (stages: readonly StageWaterfall[]): Block => ({
-  t: 'table',
+  type: 'table',
   level: 2,
   title: 'other stages (--stage shows their bars)',
   columns: [

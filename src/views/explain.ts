@@ -17,9 +17,12 @@ export function explainView(document: Document<ExplainResult>, shown: FindingOpt
     session: data.session,
     lead: [
       ...identity(data),
-      { t: 'facts', level: 3, items: modelFacts(data.workload) },
+      { type: 'facts', level: 3, items: modelFacts(data.workload) },
       headline(data),
-      { t: 'issues', issues: issues.filter((issue) => issue.severity !== 'info' && !isStated(issue, data)) },
+      {
+        type: 'issues',
+        issues: issues.filter((issue) => issue.severity !== 'info' && !isStated(issue, data)),
+      },
     ],
     sections: [...explanationBlocks(data, shown), ...nextSection(data)],
   };
@@ -28,11 +31,11 @@ export function explainView(document: Document<ExplainResult>, shown: FindingOpt
 /** Workload, hardware and shape, if the title does not contain them. */
 function identity({ workload, session }: ExplainResult): Block[] {
   const words = workload ? identityWords(workload) : '';
-  return words === '' || session.title === words ? [] : [{ t: 'text', text: words }];
+  return words === '' || session.title === words ? [] : [{ type: 'text', text: words }];
 }
 
 const nextSection = ({ next_steps: items }: ExplainResult): Section[] =>
-  items.length === 0 ? [] : [{ id: 'next', title: 'Next', level: 2, blocks: [{ t: 'commands', items }] }];
+  items.length === 0 ? [] : [{ id: 'next', title: 'Next', level: 2, blocks: [{ type: 'commands', items }] }];
 
 /** Adds the session's explanation to a view: key sentences, waterfall and findings before its sections, next commands after them. */
 export function withExplanation(
@@ -67,7 +70,7 @@ export function withExplanation(
 
 /** Key sentences and rows of the leading stages; bars and findings follow. */
 const headline = (data: ExplainResult): Block => ({
-  t: 'headline',
+  type: 'headline',
   sentences: [...data.preface, ...unknownRooflines(data)],
   rows: stageRows(data),
 });
@@ -85,7 +88,7 @@ export function withoutRepeats(view: View, explain: Document<ExplainResult> | nu
   return {
     ...view,
     lead: view.lead.map((block) =>
-      block.t === 'issues'
+      block.type === 'issues'
         ? { ...block, issues: block.issues.filter((issue) => !isStated(issue, data)) }
         : block,
     ),
@@ -103,27 +106,27 @@ const firstCards = 4;
 function firstScreen(lead: readonly Block[]): { first: Block[]; rest: Block[] } {
   const first: Block[] = [];
   const rest: Block[] = [];
-  const hasCards = lead.some(({ t }) => t === 'cards');
+  const hasCards = lead.some(({ type }) => type === 'cards');
   for (const block of lead) {
-    if (block.t === 'issues') {
+    if (block.type === 'issues') {
       const issuesOf = (which: Issue['severity']) =>
         block.issues.filter(({ severity }) => severity === which);
       const warnings = issuesOf('warning');
       const many = {
-        t: 'fold',
+        type: 'fold',
         title: `${warnings.length} warnings`,
-        blocks: [{ t: 'issues', issues: warnings }],
+        blocks: [{ type: 'issues', issues: warnings }],
       };
       first.push({ ...block, issues: [...issuesOf('error'), ...(warnings.length > 1 ? [] : warnings)] });
       if (warnings.length > 1) first.push(many as Block);
       if (issuesOf('info').length > 0) rest.push({ ...block, issues: issuesOf('info') });
-    } else if (block.t === 'cards' && block.restated) {
+    } else if (block.type === 'cards' && block.restated) {
       continue;
-    } else if (block.t === 'cards') {
+    } else if (block.type === 'cards') {
       first.push({ ...block, cards: block.cards.slice(0, firstCards) });
       const more = block.cards.slice(firstCards);
       if (more.length > 0) rest.push({ ...block, cards: more });
-    } else (block.t === 'facts' && !hasCards ? first : rest).push(block);
+    } else (block.type === 'facts' && !hasCards ? first : rest).push(block);
   }
   return { first, rest };
 }

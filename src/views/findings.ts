@@ -63,9 +63,9 @@ export function findingBlocks(
   const unexplainedTime = timed && data.session.status === 'complete' ? unexplained(data) : null;
   return [
     found.length === 0
-      ? { t: 'text', text: nothingFound(data) }
+      ? { type: 'text', text: nothingFound(data) }
       : {
-          t: 'findings',
+          type: 'findings',
           brief: limit ?? briefFindings,
           items: shown.map((finding) =>
             itemOf(finding, {
@@ -80,29 +80,29 @@ export function findingBlocks(
     ...(ordersDiffer(shown)
       ? [
           {
-            t: 'text',
+            type: 'text',
             level: 2,
             text: 'Ordered by affected time in the whole run; high, medium and low are by share of the stage.',
           } satisfies Block,
         ]
       : []),
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ t: 'text', text: nothingSignificant(data, unexplainedTime) } satisfies Block]
+      ? [{ type: 'text', text: nothingSignificant(data, unexplainedTime) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
           {
-            t: 'text',
+            type: 'text',
             level: 2,
             text: `… and ${found.length - shown.length} more (--limit)`,
           } satisfies Block,
         ]
       : []),
-    ...(withheld === null ? [] : [{ t: 'text', level: tables ? 2 : 1, text: withheld } satisfies Block]),
+    ...(withheld === null ? [] : [{ type: 'text', level: tables ? 2 : 1, text: withheld } satisfies Block]),
     ...(queries.length > 0
       ? [
           {
-            t: 'commands',
+            type: 'commands',
             level: 2,
             items: [{ command: `inferscope explain ${session} --sql 1`, why: 'prints the query of [sql 1]' }],
           } satisfies Block,
@@ -112,7 +112,7 @@ export function findingBlocks(
       ? []
       : [
           {
-            t: 'commands',
+            type: 'commands',
             summary: true,
             items: [
               { command: `inferscope explain ${session} --verbose`, why: 'evidence, causes, every finding' },
@@ -129,12 +129,12 @@ export function findingBlocks(
     ...(quiet.length > 0
       ? [
           {
-            t: 'fold',
+            type: 'fold',
             level: 3,
             title: `${quiet.length} rules found nothing`,
             blocks: [
               {
-                t: 'table',
+                type: 'table',
                 title: 'Rules without a finding',
                 columns: [
                   { id: 'rule', head: 'rule', wraps: true },
@@ -310,7 +310,7 @@ function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
     ...(rows.length > 0
       ? [
           {
-            t: 'table',
+            type: 'table',
             level: 3,
             title: count > rows.length ? `${rows.length} of ${count} rows` : 'Evidence',
             columns: columns.map((head) =>
@@ -324,11 +324,11 @@ function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
       ? []
       : [
           {
-            t: 'fold',
+            type: 'fold',
             level: 2,
             terminal: false,
             title: 'Query (inferscope sql)',
-            blocks: [{ t: 'lines', text: sql }],
+            blocks: [{ type: 'lines', text: sql }],
           } satisfies Block,
         ]),
   ];

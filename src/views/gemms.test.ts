@@ -56,7 +56,7 @@ const timed = gemm('profiler', 256, {
 const view = (gemms: Gemm[], top?: number) =>
   gemmsView(document('gemms', '1.1', { gpu: 'NVIDIA H200', sm_count: none, gemms }), top);
 const tablesOf = (blocks: readonly Block[]) =>
-  blocks.filter((block): block is Block & Table => block.t === 'table');
+  blocks.filter((block): block is Block & Table => block.type === 'table');
 const rows = (gemms: Gemm[], top?: number) =>
   tablesOf(view(gemms, top).lead).map(({ columns, rows: all }) =>
     all.map(({ cells }) =>

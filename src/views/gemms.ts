@@ -35,7 +35,7 @@ export function gemmBlocks(
   linkTo: (gemm: Gemm) => string | undefined = () => undefined,
 ): Block[] {
   const { rows, leftOut } = oncePerShape(data.gemms);
-  if (rows.length === 0) return [{ t: 'text', text: 'No GEMM has a known shape.' }];
+  if (rows.length === 0) return [{ type: 'text', text: 'No GEMM has a known shape.' }];
   const { columns, constant } = columnsOf(data.gemms, linkTo);
   const about = [...(data.gpu === null ? [] : [data.gpu]), ...constant].join(', ');
   const title = `GEMMs by shape${about === '' ? '' : ` (${about})`}: M tokens × N output features × K inner dimension`;
@@ -45,14 +45,14 @@ export function gemmBlocks(
     ...(rest.length === 0
       ? []
       : ([
-          { t: 'text', level: 2, text: `… and ${rest.length} more (gemm --top N)` },
-          { t: 'fold', level: 3, title: `${rest.length} more`, blocks: [tableOf(title, columns, rest)] },
+          { type: 'text', level: 2, text: `… and ${rest.length} more (gemm --top N)` },
+          { type: 'fold', level: 3, title: `${rest.length} more`, blocks: [tableOf(title, columns, rest)] },
         ] satisfies Block[])),
-    { t: 'notes', level: 2, items: [meaning(rows), ...leftOutNotes(leftOut)] },
+    { type: 'notes', level: 2, items: [meaning(rows), ...leftOutNotes(leftOut)] },
     ...faultNotes(rows.slice(0, top)),
     ...changes(rows.slice(0, top)),
     ...algorithms(rows.slice(0, top)),
-    { t: 'issues', level: 2, issues },
+    { type: 'issues', level: 2, issues },
   ];
 }
 
@@ -204,8 +204,8 @@ function faultNotes(gemms: readonly Gemm[]): Block[] {
   return items.length === 0
     ? []
     : [
-        { t: 'heading', level: 2, text: 'Not aligned for tensor cores' },
-        { t: 'notes', level: 2, items },
+        { type: 'heading', level: 2, text: 'Not aligned for tensor cores' },
+        { type: 'notes', level: 2, items },
       ];
 }
 
@@ -219,9 +219,9 @@ function changes(gemms: readonly Gemm[]): Block[] {
   const ratio = (figure: Figure): Text =>
     figure.value === null ? { figure } : [{ n: figure.value, unit: '' }, '×'];
   return [
-    { t: 'heading', level: 2, text: 'Predicted effect of other sizes (model, not measured)' },
+    { type: 'heading', level: 2, text: 'Predicted effect of other sizes (model, not measured)' },
     {
-      t: 'notes',
+      type: 'notes',
       level: 2,
       items: [
         ...byText(gemms, ({ what_if: changed = [] }) => changed.map(({ text }) => text)),
@@ -229,7 +229,7 @@ function changes(gemms: readonly Gemm[]): Block[] {
       ],
     },
     {
-      t: 'fold',
+      type: 'fold',
       level: 3,
       title: `Predicted times of ${all.length} other sizes`,
       blocks: [
@@ -253,7 +253,7 @@ function algorithms(gemms: readonly Gemm[]): Block[] {
   const logged = gemms.filter(({ source, layout }) => source !== 'profiler' && layout !== null);
   if (logged.length === 0) return [];
   return [
-    { t: 'heading', level: 2, text: 'Layouts and algorithms' },
+    { type: 'heading', level: 2, text: 'Layouts and algorithms' },
     {
       ...tableOf(
         'From the log',

@@ -35,7 +35,7 @@ const rate = (n: number | null, unit: string): Text =>
   n === null ? { missing: 'not measured, or zero' } : { n, unit };
 
 const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
-  t: 'table',
+  type: 'table',
   title: 'Time and roof',
   filter: true,
   columns: [
@@ -86,7 +86,7 @@ function reached({
 }
 
 const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
-  t: 'table',
+  type: 'table',
   level: 2,
   title: 'Work and result',
   filter: true,
@@ -114,7 +114,7 @@ const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
 
 /** Spread of the runs of each case, and the state of the device. */
 const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
-  t: 'table',
+  type: 'table',
   level: 2,
   title: 'Spread of the runs, and the state of the device',
   columns: [
@@ -184,7 +184,7 @@ function behindSections(cases: readonly KernelResult[], label: Label): Section[]
       title: 'Kernels and operators of each, in one profiled run',
       blocks: [
         {
-          t: 'table',
+          type: 'table',
           title: 'Kernels and operators of one run',
           filter: true,
           columns: [
@@ -216,5 +216,5 @@ function notMeasured(cases: readonly KernelResult[]): Section[] {
     const names = withReason.slice(0, 3).map((result) => caseLabel(result, true));
     return `${names.join('; ')}${withReason.length > 3 ? ` and ${withReason.length - 3} more` : ''}: ${why}`;
   });
-  return [{ id: 'not-measured', title: 'Not measured', blocks: [{ t: 'notes', items }] }];
+  return [{ id: 'not-measured', title: 'Not measured', blocks: [{ type: 'notes', items }] }];
 }

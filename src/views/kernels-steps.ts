@@ -12,22 +12,22 @@ export function stepSections({ steps, model }: KernelsResult): Section[] {
       title: 'Steps of the model',
       blocks: [
         {
-          t: 'text',
+          type: 'text',
           text: `Each operation of ${model?.name ?? 'the model'} was measured once and multiplied by its count per step: sequential, without host time, launch gaps or overlap.`,
         },
         stepTable(steps),
         ...(first
-          ? [{ t: 'heading', text: stepLabel(first) } satisfies Block, { ...operations(first), brief: 8 }]
+          ? [{ type: 'heading', text: stepLabel(first) } satisfies Block, { ...operations(first), brief: 8 }]
           : []),
         ...steps
           .filter((step) => step !== first)
           .map((step): Block => ({
-            t: 'fold',
+            type: 'fold',
             level: 2,
             title: stepLabel(step),
             blocks: [operations(step)],
           })),
-        { t: 'facts', items: notMeasured(steps) },
+        { type: 'facts', items: notMeasured(steps) },
       ],
     },
   ];
@@ -39,7 +39,7 @@ const share = (part: number | null, total: number | null): Text =>
 const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
 
 const stepTable = (steps: readonly KernelStep[]): Table => ({
-  t: 'table',
+  type: 'table',
   title: 'Steps; operations: measured / all',
   columns: [
     { id: 'step', head: 'step', wraps: true },
@@ -62,7 +62,7 @@ const stepTable = (steps: readonly KernelStep[]): Table => ({
 
 /** Operations of a step, longest first. */
 const operations = (step: KernelStep): Table => ({
-  t: 'table',
+  type: 'table',
   title: `Operations of ${stepLabel(step)}`,
   columns: [
     { id: 'operation', head: 'operation', wraps: true },

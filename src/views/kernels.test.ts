@@ -12,7 +12,7 @@ import { mapChart, casesWithFlops, rooflineChart } from './kernels-series.js';
 import { kernelsView } from './kernels.js';
 
 const viewOf = (change: Partial<KernelsResult> = {}) => kernelsView(kernelsDocument(change));
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const tables = (id: string, change: Partial<KernelsResult> = {}) =>
   viewOf(change)
     .sections.find((section) => section.id === id)!

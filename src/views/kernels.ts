@@ -20,14 +20,14 @@ export function kernelsView(document: Document<KernelsResult>, places?: Places):
     session,
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'measured', text: protocol(data) },
           { name: 'roofs', text: roofs(data) },
         ],
       },
-      { t: 'facts', level: 2, items: extremes(data) },
-      { t: 'issues', issues },
+      { type: 'facts', level: 2, items: extremes(data) },
+      { type: 'issues', issues },
     ],
     sections: [
       ...stepSections(data),
@@ -111,11 +111,11 @@ const rooflineSection = (data: KernelsResult, places: Places | undefined): Secti
   level: 3,
   blocks: [
     {
-      t: 'chart',
+      type: 'chart',
       label: 'Achieved FLOP/s of each operation against its arithmetic intensity, below the roofs',
       chart: rooflineChart(data, places),
       behind: {
-        t: 'table',
+        type: 'table',
         title: 'Operations on the roofline',
         columns: [
           { id: 'operation', head: 'operation', wraps: true },
@@ -147,13 +147,13 @@ const sweepSection = (data: KernelsResult): Section => ({
     const cells = cellsOf(data, map);
     const name = `${series}${fixed === '' ? '' : `, ${fixed}`}`;
     return [
-      { t: 'heading', text: name },
+      { type: 'heading', text: name },
       {
-        t: 'chart',
+        type: 'chart',
         label: `Median time of ${name} over ${across.name} and ${down.name}; a stronger color is closer to the roof`,
         chart: mapChart(data, map),
         behind: {
-          t: 'table',
+          type: 'table',
           title: `Median of ${name}: ${down.name} down, ${across.name} across`,
           columns: [
             { id: down.name, head: down.name },
@@ -211,5 +211,5 @@ const definitions: Section = {
   id: 'definitions',
   title: 'Definitions',
   level: 3,
-  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
 };

@@ -29,7 +29,7 @@ export function timelineSection(data: MemoryResult): Section {
   if (series.length === 0)
     return section([
       {
-        t: 'missing',
+        type: 'missing',
         what: 'There are no samples of memory over time.',
         why:
           sampling.samples > 0
@@ -39,7 +39,7 @@ export function timelineSection(data: MemoryResult): Section {
     ]);
   return section([
     {
-      t: 'text',
+      type: 'text',
       text: [
         { count: sampling.samples, unit: 'samples' },
         ` by ${sampling.source}`,
@@ -47,7 +47,7 @@ export function timelineSection(data: MemoryResult): Section {
       ],
     },
     {
-      t: 'chart',
+      type: 'chart',
       level: 3,
       label: 'Memory over the run with the three points marked',
       chart: timelineChart(data),
@@ -62,7 +62,7 @@ export function timelineSection(data: MemoryResult): Section {
       ),
     },
     {
-      t: 'table',
+      type: 'table',
       title: 'Phases',
       columns: [{ id: 'phase', head: 'phase' }, numeric('from_s', 'from'), numeric('to_s', 'to')],
       rows: data.timeline.phases.map(({ label, start_s, end_s }) => ({
@@ -88,7 +88,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
             level: 2 as const,
             blocks: [
               {
-                t: 'text' as const,
+                type: 'text' as const,
                 level: 3 as const,
                 text: 'Framework allocator, stacked: weights, KV cache, peak of other allocations (activations and temporaries), and further reserved memory. The line is memory sampled from outside: the difference is CUDA context, kernels and libraries.',
               },
@@ -118,7 +118,7 @@ export function allocatorSections(data: MemoryResult): Section[] {
             level: 2 as const,
             blocks: [
               {
-                t: 'text' as const,
+                type: 'text' as const,
                 level: 3 as const,
                 text: 'The allocator keeps reserved memory. Reserved memory that is never allocated is lost to fragmentation and rounding; expandable segments or fewer distinct sizes reduce it.',
               },
@@ -153,12 +153,12 @@ function deviceChart(
   columns: readonly MomentColumn[],
 ): Block {
   return {
-    t: 'chart',
+    type: 'chart',
     title: deviceName(gpu),
     label: `${label}, ${deviceName(gpu)}`,
     chart,
     behind: {
-      t: 'table',
+      type: 'table',
       title: 'By stage; maximum over repeats of a stage',
       columns: [
         { id: 'stage', head: 'stage' },
@@ -183,7 +183,7 @@ const fragmentationTable = ({ fragmentation }: MemoryResult): Block[] =>
     ? []
     : [
         {
-          t: 'table',
+          type: 'table',
           title: 'At the peak of each GPU',
           columns: [
             { id: 'gpu', head: 'GPU' },
@@ -223,18 +223,18 @@ export function allocationsSection({ allocations }: MemoryResult): Section[] {
       level: 2,
       blocks: [
         {
-          t: 'text',
+          type: 'text',
           text: 'Live allocations at the allocator’s peak, by call site, in one recorded warm-up repeat.',
         },
         ...gpus.map((gpu): Block => {
           const rows = all.filter((row) => row.gpu === gpu);
           return {
-            t: 'chart',
+            type: 'chart',
             ...(gpus.length > 1 ? { title: deviceName(gpu) } : {}),
             label: `The largest allocations on ${deviceName(gpu)} by operator`,
             chart: allocationsChart(rows),
             behind: {
-              t: 'table',
+              type: 'table',
               title:
                 rows.length > most.page
                   ? ['The ', { count: most.page }, ' largest of ', { count: rows.length }]

@@ -22,7 +22,7 @@ const side = (name: string, label = name): ComparedSide => ({
 });
 const made = compareMemory(side('llama-2-7b-float16', hostileText), side('llama-3.1-8b-bfloat16'));
 const view = memoryCompareView(made);
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const row = (id: string, label: string) =>
   view.sections
     .find((section) => section.id === id)!

@@ -16,15 +16,15 @@ export function memoryCompareView(document: Document<MemoryCompareResult>): View
     session: { id: null, started_at: data.now.timestamp ?? '' },
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'base', text: sideText(data.base) },
           { name: 'new', text: sideText(data.now) },
           { name: 'differs', text: differing(data) },
         ],
       },
-      { t: 'notes', items: data.headlines },
-      { t: 'issues', issues },
+      { type: 'notes', items: data.headlines },
+      { type: 'issues', issues },
     ],
     sections: [
       section('components', 'Components at the peak', [
@@ -105,7 +105,7 @@ function changes(
   columns: readonly Column[] = [],
 ): Table {
   return {
-    t: 'table',
+    type: 'table',
     title: 'Second profile compared with the first',
     columns: [{ id: 'name', head: '', wraps: true }, ...changeColumns, ...columns],
     rows: all.map(({ label, row: { base_gb, now_gb, change_gb, change_share, missing }, more = [] }) => ({
@@ -130,7 +130,7 @@ function levels({
 }
 
 const latencyTable = (latency: readonly Latency[]): Table => ({
-  t: 'table',
+  type: 'table',
   title: 'Latency',
   columns: [{ id: 'name', head: '', wraps: true }, ...changeColumns],
   rows: latency.map(({ name, unit, base, now, change_share }) => {
@@ -149,10 +149,10 @@ const latencyTable = (latency: readonly Latency[]): Table => ({
 });
 
 function differences({ differences: rows }: MemoryCompareResult): Block {
-  if (rows.length === 0) return { t: 'text', text: 'The configurations are the same.' };
+  if (rows.length === 0) return { type: 'text', text: 'The configurations are the same.' };
   const side = (text: string | null): Text => text ?? { missing: 'not in the profile' };
   return {
-    t: 'table',
+    type: 'table',
     title: 'Configuration, dtypes, engine and machine',
     columns: [
       { id: 'name', head: '' },

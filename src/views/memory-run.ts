@@ -19,7 +19,7 @@ export const runSection = (profile: MemoryProfile): Section => ({
   level: 2,
   blocks: [
     {
-      t: 'table',
+      type: 'table',
       title: 'Model',
       columns: [
         { id: 'name', head: 'model' },
@@ -29,7 +29,7 @@ export const runSection = (profile: MemoryProfile): Section => ({
       rows: modelRows(profile).map((cells) => ({ cells })),
     },
     {
-      t: 'table',
+      type: 'table',
       title: 'Requested run',
       columns: [
         { id: 'name', head: 'run' },
@@ -113,5 +113,5 @@ export const definitions: Section = {
   id: 'definitions',
   title: 'Definitions',
   level: 3,
-  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
 };

@@ -27,8 +27,8 @@ const changed = (change: (data: MemoryResult) => void): View => {
 const tables = (shownView: View, id: string): Table[] =>
   shownView.sections
     .find((section) => section.id === id)!
-    .blocks.map((block) => (block.t === 'chart' ? block.behind : block))
-    .filter((block): block is Block & Table => block.t === 'table');
+    .blocks.map((block) => (block.type === 'chart' ? block.behind : block))
+    .filter((block): block is Block & Table => block.type === 'table');
 /** Cells by column id of the rows that start with a label. */
 const cells = (table: Table, label: string) =>
   table.rows
@@ -38,7 +38,7 @@ const cells = (table: Table, label: string) =>
     );
 const leadText = (shownView: View): string =>
   shownView.lead
-    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .flatMap((block) => (block.type === 'facts' ? block.items : []))
     .map(({ name, text }) => `${name}: ${plainText(text).replaceAll('\u00a0', ' ')}`)
     .join('\n');
 
@@ -169,7 +169,7 @@ test('the page has its charts, names from files are inert, and absent data has n
     'environment',
     'definitions',
   ]);
-  expect(bare.sections[3]!.blocks).toMatchObject([{ t: 'missing' }]);
+  expect(bare.sections[3]!.blocks).toMatchObject([{ type: 'missing' }]);
 });
 
 interface Drawn {
@@ -195,7 +195,7 @@ test('stacked components sum to reserved memory; marks are on the line of their 
   ]);
   // From the weights over each component, including the negative residual, to the measured total.
   const [parts] = view.sections.find(({ id }) => id === 'breakdown')!.blocks;
-  const chart = parts?.t === 'chart' && parts.chart.form === 'waterfall' ? parts.chart : null;
+  const chart = parts?.type === 'chart' && parts.chart.form === 'waterfall' ? parts.chart : null;
   expect(placedBars(chart!).map(({ from, value }) => [from, value])).toEqual([
     [0, 14],
     [14, 2.5],

@@ -22,17 +22,17 @@ export function memoryView(document: Document<MemoryResult>): View {
     session,
     explains: 'findings',
     lead: [
-      { t: 'text', text: identity(profile) },
+      { type: 'text', text: identity(profile) },
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'peak', text: fill(profile) },
           { name: 'latency', text: latency(profile) },
         ],
       },
-      { t: 'facts', level: 3, items: largest(profile) },
-      { t: 'notes', level: 2, items: reasonsBelow(profile, 'latency_stats') },
-      { t: 'issues', issues },
+      { type: 'facts', level: 3, items: largest(profile) },
+      { type: 'notes', level: 2, items: reasonsBelow(profile, 'latency_stats') },
+      { type: 'issues', issues },
     ],
     sections: [
       componentSection(profile),
@@ -169,14 +169,14 @@ function componentSection(profile: MemoryProfile): Section {
   if (components.length === 0)
     return section([
       {
-        t: 'missing',
+        type: 'missing',
         what: 'The peak has no breakdown.',
         why: 'Neither engine nor model provides a breakdown.',
       },
     ]);
   return section([
     {
-      t: 'chart',
+      type: 'chart',
       level: 3,
       label: 'Components of the measured memory',
       chart: {
@@ -198,7 +198,7 @@ function componentSection(profile: MemoryProfile): Section {
         }),
       },
       behind: {
-        t: 'table',
+        type: 'table',
         title: 'Components in bytes',
         columns: [
           { id: 'component', head: 'component' },
@@ -210,7 +210,7 @@ function componentSection(profile: MemoryProfile): Section {
       },
     },
     {
-      t: 'table',
+      type: 'table',
       title: 'The run’s own memory at its peak; the residual is measured − components',
       columns: [
         { id: 'component', head: 'component' },
@@ -247,16 +247,16 @@ function componentSection(profile: MemoryProfile): Section {
         },
       ],
     },
-    { t: 'heading', level: 2, text: 'Evidence' },
+    { type: 'heading', level: 2, text: 'Evidence' },
     {
-      t: 'facts',
+      type: 'facts',
       level: 2,
       items: components.map(({ component, evidence }) => ({
         name: componentLabels[component],
         text: evidence.join('; '),
       })),
     },
-    { t: 'notes', level: 2, items: reasonsBelow(profile, 'memory_breakdown') },
+    { type: 'notes', level: 2, items: reasonsBelow(profile, 'memory_breakdown') },
   ]);
 }
 
@@ -290,7 +290,7 @@ function pointSection(profile: MemoryProfile): Section {
     title: 'Points',
     blocks: [
       {
-        t: 'table',
+        type: 'table',
         title: several ? 'Sum over the GPUs of the run, and balance between them' : 'In use',
         reasons: true,
         columns: [
@@ -305,7 +305,7 @@ function pointSection(profile: MemoryProfile): Section {
         rows: pointNames.map(row),
       },
       {
-        t: 'table',
+        type: 'table',
         level: 2,
         title: `Increases${byAll(profile)}`,
         columns: [{ id: 'increase', head: 'increase' }, numeric('memory_gb', 'memory')],
@@ -333,7 +333,7 @@ function gpuSection(profile: MemoryProfile): Section[] {
       level: 2,
       blocks: [
         {
-          t: 'table',
+          type: 'table',
           title: 'In use on each GPU',
           reasons: true,
           columns: [

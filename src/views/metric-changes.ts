@@ -38,7 +38,7 @@ export function metricTable(
   });
   const none = 'spread unknown on both sides';
   return {
-    t: 'table',
+    type: 'table',
     title,
     reasons: true,
     columns: [
@@ -99,7 +99,7 @@ export function differenceTable(
   const side = (text: string | null): Text => text ?? { missing: 'unknown on this side' };
   return [
     {
-      t: 'table',
+      type: 'table',
       title: 'Other differences',
       columns: [
         { id: 'name', head: '' },

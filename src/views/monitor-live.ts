@@ -106,13 +106,13 @@ export function liveBlocks({ title, seconds, gpus, host, history }: LiveState): 
   ];
   const names = [...new Set(gpus.flatMap(({ name }) => name ?? []))];
   return [
-    { t: 'heading', text: `${title} · ${clock(seconds)} · stop with Ctrl-C` },
+    { type: 'heading', text: `${title} · ${clock(seconds)} · stop with Ctrl-C` },
     ...(gpus.length > 0
-      ? [{ t: 'table', title: 'GPUs', columns, rows: rowsOf(columns, gpus) } as const]
+      ? [{ type: 'table', title: 'GPUs', columns, rows: rowsOf(columns, gpus) } as const]
       : []),
-    ...(names.length > 0 ? [{ t: 'text', text: { text: names.join(', '), tone: 'dim' } } as const] : []),
+    ...(names.length > 0 ? [{ type: 'text', text: { text: names.join(', '), tone: 'dim' } } as const] : []),
     {
-      t: 'facts',
+      type: 'facts',
       items: [
         {
           name: 'host',

@@ -13,12 +13,12 @@ import { monitorView } from './monitor.js';
 const made = testMonitor();
 const view = monitorView(made);
 const all = (list: readonly Block[]): Block[] =>
-  list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
+  list.flatMap((block) => (block.type === 'fold' ? [block, ...all(block.blocks)] : [block]));
 const section = (shownView: View, id: string) =>
   all(shownView.sections.find((candidate) => candidate.id === id)?.blocks ?? []);
 const fact = (name: string): string =>
   section(view, 'gpu0')
-    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .flatMap((block) => (block.type === 'facts' ? block.items : []))
     .filter((item) => item.name === name)
     .map(({ text }) => plainText(text).replaceAll('\u00a0', ' '))
     .join();
@@ -42,7 +42,7 @@ const rounded = (text: Text) => {
 };
 
 test('shows statistics by metric, and the recorded periods', () => {
-  const tables = section(view, 'gpu0').filter((block) => block.t === 'table');
+  const tables = section(view, 'gpu0').filter((block) => block.type === 'table');
   expect(tables.map(({ rows }) => rows.map(({ cells }) => cells.map(rounded)))).toEqual([
     [
       ['utilization', 67, 33.5, 40.2, 67, 80.4, 100.5, 40],
@@ -51,7 +51,7 @@ test('shows statistics by metric, and the recorded periods', () => {
     [[1000, 1000]],
     [[3000, 500, 'power cap', 1485, 0.25]],
   ]);
-  const folds = section(view, 'gpu0').flatMap((block) => (block.t === 'fold' ? [block.title] : []));
+  const folds = section(view, 'gpu0').flatMap((block) => (block.type === 'fold' ? [block.title] : []));
   expect(folds).toEqual(['Idle periods', 'Throttled periods: 1 longest of 300']);
 });
 
@@ -92,7 +92,7 @@ test('a recording without a GPU has no GPU section, and says why', () => {
   without.data.plan.no_gpus = { code: 'no_driver', text: 'libnvidia-ml.so.1 is not installed' };
   const alone = monitorView(without);
   expect(section(alone, 'gpu0')).toEqual([]);
-  expect(alone.lead.flatMap((block) => (block.t === 'facts' ? block.items : []))).toContainEqual({
+  expect(alone.lead.flatMap((block) => (block.type === 'facts' ? block.items : []))).toContainEqual({
     name: 'GPUs',
     text: 'None was sampled: libnvidia-ml.so.1 is not installed',
   });

@@ -18,11 +18,11 @@ export function monitorView(document: Document<MonitorResult>): View {
     document,
     session,
     lead: [
-      { t: 'text', text: traits(data) },
-      { t: 'notes', items: data.headlines },
-      { t: 'facts', items: circumstances(data) },
+      { type: 'text', text: traits(data) },
+      { type: 'notes', items: data.headlines },
+      { type: 'facts', items: circumstances(data) },
       ...(data.plan.program === null ? [] : [programBlock(data.plan.program)]),
-      { t: 'issues', issues },
+      { type: 'issues', issues },
     ],
     sections: [
       ...data.devices.map((device) => deviceSection(device, data)),
@@ -70,7 +70,7 @@ function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: s
 
 /** The session's title starts with the program. */
 const programBlock = ({ command }: { command: readonly string[] }): Block => ({
-  t: 'facts',
+  type: 'facts',
   level: 2,
   items: [{ name: 'Command', text: { code: command.join(' ') } }],
 });
@@ -89,7 +89,7 @@ const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => (
       deviceShades(device),
     ),
     metricTable(device.metrics, briefRows.device),
-    { t: 'facts', level: 2, items: deviceFacts(device, data.thresholds) },
+    { type: 'facts', level: 2, items: deviceFacts(device, data.thresholds) },
     ...periods(device),
   ],
 });
@@ -99,7 +99,7 @@ function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], b
   const value = (n: number, { metric, unit }: MonitorMetric): Text =>
     unit === '' || metric === 'cores_busy' ? { n, unit: '', digits: 2 } : { n, unit, digits: 2 };
   return {
-    t: 'table',
+    type: 'table',
     title: 'Over the recording; the mean is over time, percentiles are of samples',
     brief,
     columns: [
@@ -259,16 +259,16 @@ function periods({ idle, throttling }: MonitorDevice): Block[] {
     what: string,
     shown: number,
     count: number,
-    table: Pick<Block & { t: 'table' }, 'columns' | 'rows'>,
+    table: Pick<Block & { type: 'table' }, 'columns' | 'rows'>,
   ): Block[] =>
     shown === 0
       ? []
       : [
           {
-            t: 'fold',
+            type: 'fold',
             level: 3,
             title: title(what, shown, count),
-            blocks: [{ t: 'table', title: 'Since the recording started', ...table }],
+            blocks: [{ type: 'table', title: 'Since the recording started', ...table }],
           },
         ];
   return [
@@ -319,7 +319,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
     level: 3,
     blocks: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'source', text: plan.tool ?? 'nothing' },
           ...(plan.driver === null ? [] : [{ name: 'driver', text: plan.driver }]),
@@ -339,7 +339,7 @@ function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorRe
         ],
       },
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           {
             name: 'idle',

@@ -114,7 +114,7 @@ test('fits 80 columns, with doubts and the unexplained difference', () => {
 test('no two columns of a table have the same name', () => {
   for (const { blocks } of predictView(document('predict', '1.2', result)).sections)
     for (const block of blocks)
-      if (block.t === 'table') {
+      if (block.type === 'table') {
         const heads = block.columns.map(({ head }) => head);
         expect(new Set(heads).size).toBe(heads.length);
       }

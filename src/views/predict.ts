@@ -20,9 +20,9 @@ export function predictView(document: Document<PredictResult>): View {
     document,
     session: { id: null, started_at: '' },
     lead: [
-      { t: 'text', text: ['roofs: ', ...roofs(data)] },
+      { type: 'text', text: ['roofs: ', ...roofs(data)] },
       stageTable(data),
-      { t: 'text', text: meaning(data) },
+      { type: 'text', text: meaning(data) },
     ],
     sections: [
       ...(compared.length > 0
@@ -40,13 +40,13 @@ export function predictView(document: Document<PredictResult>): View {
         title: 'Assumptions',
         blocks: [
           {
-            t: 'facts',
+            type: 'facts',
             items: [
               ...data.assumptions.map(({ id, text }) => ({ name: id, text })),
               { name: 'not modeled', text: data.not_modeled.join(', ') },
             ],
           },
-          { t: 'issues', issues },
+          { type: 'issues', issues },
         ] satisfies Block[],
       },
     ],
@@ -212,7 +212,7 @@ function residuals(rows: readonly Compared[]): Block[] {
     ]);
     return [{ name: nameOf(stage), text }];
   });
-  return items.length === 0 ? [] : [{ t: 'facts', items }];
+  return items.length === 0 ? [] : [{ type: 'facts', items }];
 }
 
 function errorText({ error }: PredictResult): Block[] {
@@ -221,7 +221,7 @@ function errorText({ error }: PredictResult): Block[] {
   const share = (n: number): Value => ({ n, unit: 'ratio' });
   return [
     {
-      t: 'text',
+      type: 'text',
       text: [
         `Error of ${error.predicted_by === 'table' ? 'the table' : 'the launched time'}: median `,
         share(median),
@@ -240,7 +240,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
   if (!table) return [];
   const last = stages.findLast(({ phase }) => phase === 'decode') ?? stages.at(-1);
   return [
-    { t: 'text', text: [{ count: table.cases }, ` cases of ${table.sessions.join(', ')}`] },
+    { type: 'text', text: [{ count: table.cases }, ` cases of ${table.sessions.join(', ')}`] },
     tableOf(
       'Each case predicted from all others',
       [
@@ -257,7 +257,7 @@ function kernelTable({ table, stages }: PredictResult): Block[] {
       ],
       table.validation,
     ),
-    ...(last ? [{ t: 'facts', items: [{ name: nameOf(last), text: largest(last) }] } as const] : []),
+    ...(last ? [{ type: 'facts', items: [{ name: nameOf(last), text: largest(last) }] } as const] : []),
   ];
 }
 

@@ -32,7 +32,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
   if (!roofline)
     return section([
       {
-        t: 'missing',
+        type: 'missing',
         what: "This machine's roofline was not measured:",
         why: 'the limit of a stage, MFU and MBU are unknown. Measure it with: inferscope roofline',
       },
@@ -40,7 +40,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
   const roofs = bandwidthRoofs(roofline);
   return section([
     {
-      t: 'text',
+      type: 'text',
       text: [
         `Measured peaks of this machine with ${roofline.engine} with ${plural(roofline.threads, 'thread')}, measured on ${roofline.measured_at.slice(0, 10)}. Left of the ridge at `,
         { n: roofline.ridge_flop_per_byte, unit: 'FLOP/byte' },
@@ -48,7 +48,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
       ],
     },
     {
-      t: 'chart',
+      type: 'chart',
       label: `Roofline, log-log: ${roofs.map(({ level }) => level).join(', ')}`,
       chart: rooflineChart(data, roofline, places),
       behind: tableOf(
@@ -80,7 +80,7 @@ export function rooflineSection(data: ProfileResult, places?: Places): Section {
         rooflinePoints(data),
       ),
     },
-    { t: 'fold', title: 'Measured roofs', blocks: cpuTables(roofline) },
+    { type: 'fold', title: 'Measured roofs', blocks: cpuTables(roofline) },
   ]);
 }
 
@@ -94,7 +94,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
   const section = (blocks: Block[]): Section => ({ id: 'memory', title: 'Memory', level: 2, blocks });
   if (!memory)
     return section([
-      { t: 'missing', what: 'Memory was not sampled.', why: 'The session has no memory rows.' },
+      { type: 'missing', what: 'Memory was not sampled.', why: 'The session has no memory rows.' },
     ]);
   const points: [string, Figure][] = [
     [pointLabels.baseline, memory.baseline_bytes],
@@ -105,13 +105,13 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     ...(latency.launches > 1
       ? [
           {
-            t: 'text',
+            type: 'text',
             text: `Measured in the first of ${latency.launches} process launches; the others ran the same workload.`,
           } satisfies Block,
         ]
       : []),
     {
-      t: 'chart',
+      type: 'chart',
       level: 3,
       label: `Resident memory over time with ${points.map(([name]) => name).join(', ')} marked`,
       chart: memoryChart(memory),
@@ -125,7 +125,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
       ),
     },
     {
-      t: 'fold',
+      type: 'fold',
       level: 3,
       title: 'Timeline',
       blocks: [
@@ -156,7 +156,7 @@ export function memorySection({ memory, latency }: ProfileResult): Section {
     ),
     memory.breakdown.length === 0
       ? {
-          t: 'missing',
+          type: 'missing',
           what: 'The peak has no breakdown:',
           why: "the model's dimensions or the peak are missing.",
         }
@@ -181,7 +181,7 @@ export function latencySection({ latency }: ProfileResult): Section {
     level: 2,
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: `${plural(latency.repeats, 'timed repeat')} in ${plural(latency.launches, 'process launch', 'process launches')}, after ${plural(latency.warmup_repeats, 'warm-up repeat')} that are not counted. Intervals are over launches. No repeat is left out; outliers are marked by a triangle.`,
       },
       figureTable('Latency and throughput', [
@@ -195,7 +195,7 @@ export function latencySection({ latency }: ProfileResult): Section {
       ...(percentiles
         ? [
             {
-              t: 'table',
+              type: 'table',
               title: 'Percentiles of all timed decode steps',
               columns: Object.keys(percentiles).map((id) => ({ id: `${id}_ms`, head: id, numeric: true })),
               rows: [{ cells: Object.values(percentiles).map(ms) }],
@@ -203,7 +203,7 @@ export function latencySection({ latency }: ProfileResult): Section {
           ]
         : []),
       {
-        t: 'chart',
+        type: 'chart',
         level: 3,
         half: true,
         title: 'Every repeat',
@@ -212,16 +212,16 @@ export function latencySection({ latency }: ProfileResult): Section {
         behind: repeatTable(latency),
       },
       steps.length === 0
-        ? { t: 'missing', what: 'No decode step was timed.', why: 'One output token has no decode step.' }
+        ? { type: 'missing', what: 'No decode step was timed.', why: 'One output token has no decode step.' }
         : {
-            t: 'chart',
+            type: 'chart',
             level: 3,
             half: true,
             title: 'Decode steps as the context grows',
             label: 'Mean decode step time by step index',
             chart: stepsChart(latency),
             behind: {
-              t: 'table',
+              type: 'table',
               title: 'Mean over repeats',
               columns: [
                 { id: 'step', head: 'step', numeric: true },
@@ -237,7 +237,7 @@ export function latencySection({ latency }: ProfileResult): Section {
 function repeatTable({ per_repeat: repeats }: LatencyResult): Block {
   const labels = repeatLabels(repeats);
   return {
-    t: 'table',
+    type: 'table',
     title: 'Repeats in the order they ran',
     columns: [
       { id: 'launch_repeat', head: 'launch.repeat', numeric: true },
@@ -277,6 +277,6 @@ export function telemetrySection({ telemetry }: ProfileResult): Section {
             ? [samplesBlock(telemetry.series, 'Utilization, clock and memory of the host over time')]
             : []),
         ]
-      : [{ t: 'missing', what: 'The host was not sampled.', why: 'The session has no telemetry rows.' }],
+      : [{ type: 'missing', what: 'The host was not sampled.', why: 'The session has no telemetry rows.' }],
   };
 }

@@ -30,14 +30,14 @@ export function operatorSection(data: ProfileResult): Section {
     level: 2,
     blocks:
       stages.length === 0
-        ? [{ t: 'missing', what: 'No operator was recorded.', why: noTrace }]
+        ? [{ type: 'missing', what: 'No operator was recorded.', why: noTrace }]
         : [
             {
-              t: 'text',
+              type: 'text',
               text: 'From the profiled execution: operators, gaps between and around them, and the remainder sum to the stage.',
             },
             {
-              t: 'chart',
+              type: 'chart',
               level: 3,
               label: `Share of each operator class in ${stages.map(({ kind }) => kind).join(' and ')}`,
               chart: sharesChart(stages),
@@ -87,7 +87,7 @@ function sharesChart(stages: ReturnType<typeof stagesWithOperators>): BarsChart 
 }
 
 const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => ({
-  t: 'table',
+  type: 'table',
   title: 'Share of the profiled time',
   columns: [
     { id: 'class', head: 'class' },
@@ -109,7 +109,7 @@ const sharesTable = (stages: ReturnType<typeof stagesWithOperators>): Block => (
 function classTable(kind: string, breakdown: Breakdown): Block {
   const blank = Array.from({ length: 6 }, () => '');
   return {
-    t: 'table',
+    type: 'table',
     title: `${stageText(kind)}: mean of ${breakdown.instances} profiled`,
     columns: [
       { id: 'class', head: stageText(kind) },
@@ -182,12 +182,12 @@ function topOperators(kind: string, { top_operators: all, instances }: Breakdown
     );
   const more = all.slice(shownAtOnce);
   return [
-    { t: 'heading', text: `Largest operators: ${stageText(kind)}` },
+    { type: 'heading', text: `Largest operators: ${stageText(kind)}` },
     table(`Mean of ${instances} profiled`, all.slice(0, shownAtOnce)),
     ...(more.length > 0
       ? [
           {
-            t: 'fold',
+            type: 'fold',
             level: 3,
             title: `${more.length} more`,
             blocks: [table(`Further operators of ${kind}`, more)],
@@ -210,7 +210,7 @@ export function layerSection(data: ProfileResult): Section[] {
           layers.some(({ by_class }) => by_class.some((row) => row.class === name)),
         );
         return {
-          t: 'chart',
+          type: 'chart',
           half: true,
           title: stageText(kind),
           label: `Operator time of ${kind} by decoder layer, stacked by class`,
@@ -223,7 +223,7 @@ export function layerSection(data: ProfileResult): Section[] {
             series: classSeries(layers),
           },
           behind: {
-            t: 'table',
+            type: 'table',
             title: `${stageText(kind)}: operator time by layer`,
             columns: [
               { id: 'layer', head: 'layer' },

@@ -16,10 +16,14 @@ import { profileView } from './profile.js';
 const made = testProfile();
 const view = profileView(made);
 const all = (list: readonly Block[]): Block[] =>
-  list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
+  list.flatMap((block) => (block.type === 'fold' ? [block, ...all(block.blocks)] : [block]));
 const tables = (id: string, shownView = view): Table[] =>
   all(shownView.sections.find((section) => section.id === id)?.blocks ?? []).flatMap((block) =>
-    block.t === 'table' ? [block] : block.t === 'chart' && block.behind.t === 'table' ? [block.behind] : [],
+    block.type === 'table'
+      ? [block]
+      : block.type === 'chart' && block.behind.type === 'table'
+        ? [block.behind]
+        : [],
   );
 const numbers = (table: Table, column: string) => {
   const index = table.columns.findIndex(({ id }) => id === column);
@@ -43,8 +47,8 @@ test('points of the roofline and their rows link to their places, if there are a
   const withPlaces = profileView(made, places);
   const chart = withPlaces.sections
     .find(({ id }) => id === 'roofline')!
-    .blocks.find((block) => block.t === 'chart')!;
-  if (chart.t !== 'chart' || chart.chart.form !== 'roofline') throw new Error('no roofline');
+    .blocks.find((block) => block.type === 'chart')!;
+  if (chart.type !== 'chart' || chart.chart.form !== 'roofline') throw new Error('no roofline');
   const links = chart.chart.points.flatMap(({ name, link }) => (link === undefined ? [] : [[name, link]]));
   expect(links).toEqual([['prefill', '/timeline?start=1']]);
   const cells = tables('roofline', withPlaces)[0]!.rows.map(({ cells: [, cell] }) => cell);
@@ -164,5 +168,5 @@ test('a title given by the user is followed by the program that ran', () => {
   const renamed = testProfile();
   renamed.data.session.title = 'before the change';
   const [first] = profileView(renamed).lead;
-  expect(first).toEqual({ t: 'text', text: identityWords(renamed.data.workload) });
+  expect(first).toEqual({ type: 'text', text: identityWords(renamed.data.workload) });
 });

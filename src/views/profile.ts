@@ -51,11 +51,11 @@ export function profileView(profileDocument: Document<ProfileResult>, places?: P
     document,
     session: data.session,
     lead: [
-      ...(data.session.title === identity ? [] : [{ t: 'text', text: identity } satisfies Block]),
+      ...(data.session.title === identity ? [] : [{ type: 'text', text: identity } satisfies Block]),
       ...unfinished(data),
-      { t: 'facts', items: leadingFacts(data) },
-      { t: 'cards', level: 3, cards: cards(data) },
-      { t: 'issues', issues },
+      { type: 'facts', items: leadingFacts(data) },
+      { type: 'cards', level: 3, cards: cards(data) },
+      { type: 'issues', issues },
     ],
     sections: [
       stageSection(data),
@@ -77,7 +77,7 @@ const unfinished = ({ session: { status } }: ProfileResult): Block[] =>
     ? []
     : [
         {
-          t: 'text',
+          type: 'text',
           text: [{ text: status, tone: 'fault' }, ': the figures cover what was recorded before.'],
         },
       ];
@@ -198,7 +198,7 @@ function stageSection({ stages }: ProfileResult): Section {
         stages,
       ),
       {
-        t: 'table',
+        type: 'table',
         level: 2,
         title: 'Work, roofs and the profiled execution',
         columns: [
@@ -227,7 +227,7 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
     level: 2,
     blocks: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'model', text: model?.name ?? { missing: 'model unknown' } },
           { name: 'parameters', text: count(model?.num_parameters ?? null) },
@@ -256,8 +256,8 @@ function environmentSection({ workload, environment }: ProfileResult): Section {
           })),
         ],
       },
-      { t: 'heading', text: 'Machine and software' },
-      { t: 'facts', items: environment.map(factOf).map(({ name, value }) => ({ name, text: value })) },
+      { type: 'heading', text: 'Machine and software' },
+      { type: 'facts', items: environment.map(factOf).map(({ name, value }) => ({ name, text: value })) },
     ],
   };
 }
@@ -330,9 +330,9 @@ const definitions = (data: ProfileResult): Section => ({
   title: 'Definitions',
   level: 3,
   blocks: [
-    { t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) },
+    { type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) },
     {
-      t: 'fold',
+      type: 'fold',
       title: 'Every figure with its source',
       blocks: [
         tableOf(

@@ -15,7 +15,7 @@ const steps = [
 
 test('of 512 ranks the slow one is dark in its step and first in the table', () => {
   const block = rankStrip({ steps, ranks });
-  if (block.t !== 'chart' || block.behind.t !== 'table') throw new Error('no chart with a table');
+  if (block.type !== 'chart' || block.behind.type !== 'table') throw new Error('no chart with a table');
   const { x, y, cells, slim } = block.chart as HeatChart;
   expect([slim, x.values, y.values[0], y.values.length]).toEqual([true, ['1-2', '3-4', '5'], '511', 512]);
   // A quarter above the median is half of the scale.

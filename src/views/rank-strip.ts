@@ -56,7 +56,7 @@ export function rankStrip(rankSteps: RankSteps, placeOf: StepPlace = () => undef
     };
   });
   return {
-    t: 'chart',
+    type: 'chart',
     level: 2,
     title: 'Own time by rank and step',
     label: `Ranks over steps: the strongest cells take half as long again as the median rank of the step.`,

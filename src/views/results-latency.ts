@@ -35,7 +35,7 @@ export function resultLatencySection(points: readonly LabeledPoint[]): Section |
     const title = latencyLabels[metric];
     return [
       {
-        t: 'chart',
+        type: 'chart',
         title,
         label: `${title} against the load`,
         half: true,

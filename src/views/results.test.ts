@@ -57,7 +57,7 @@ const made = document<BenchmarkResults>(
 );
 
 const view = resultsView(made);
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const tables = (id: string) =>
   view.sections.find((section) => section.id === id)!.blocks.filter((block) => isTable(block));
 

@@ -34,7 +34,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
     session,
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         level: 3,
         items: [
           { name: 'Holds', text: captures.map(holds).join('; ') },
@@ -61,7 +61,7 @@ export function resultsView(document: Document<BenchmarkResults>): View {
       ...(latency === null ? [] : [latency]),
       ...captures.map(captureSection),
       definitionSection(captures, foreign.length > 0),
-      { id: 'notes', title: 'Notes', blocks: [{ t: 'issues', issues: document.issues }] },
+      { id: 'notes', title: 'Notes', blocks: [{ type: 'issues', issues: document.issues }] },
     ],
   };
 }
@@ -75,7 +75,7 @@ const captureSection = (capture: Capture, index: number, all: readonly Capture[]
   level: 2,
   title: all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture),
   blocks: capture.points.flatMap((point, position, points): Block[] => [
-    { t: 'heading', text: pointTitle(point) },
+    { type: 'heading', text: pointTitle(point) },
     pointTable(
       point,
       // Each meaning once, after the last table that has the mark.
@@ -122,7 +122,7 @@ function loadTable(captures: readonly Capture[]): Block {
   }));
   const columns = all.filter(({ cells }) => cells.some((one) => !isMissing(one)));
   return {
-    t: 'table',
+    type: 'table',
     title: 'Load points, with our definitions',
     columns: [
       { id: 'load', head: 'load', wraps: true },
@@ -174,7 +174,7 @@ function ownTable({ points, tool }: Capture): Block {
       : { missing: 'the file has no value here' };
   };
   return {
-    t: 'table',
+    type: 'table',
     title: `Metrics of ${tool.name}`,
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
@@ -196,7 +196,7 @@ function ownList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Bloc
     ({ names, detail }) => !detail && all.some(({ statistic }) => names.includes(statistic)),
   );
   return {
-    t: 'table',
+    type: 'table',
     title: `Metrics of ${tool.name}`,
     columns: [
       { id: 'point', head: 'test' },
@@ -224,7 +224,7 @@ function ownList(points: readonly BenchmarkPoint[], tool: Capture['tool']): Bloc
 
 const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
   metrics.some(({ recomputed }) => recomputed.length > 0)
-    ? [{ t: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
+    ? [{ type: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
     : [];
 
 function pointTitle({ label, requests }: BenchmarkPoint): Text {
@@ -251,7 +251,7 @@ function pointTable({ metrics }: BenchmarkPoint, meanings: Table['marks'] = []):
     ],
   });
   return {
-    t: 'table',
+    type: 'table',
     title: 'Metrics',
     columns: [
       { id: 'metric', head: 'metric', wraps: true },
@@ -317,7 +317,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
     level: foreign ? 2 : 3,
     blocks: [
       {
-        t: 'table',
+        type: 'table',
         title: 'Meaning of each metric and whether it is comparable',
         columns: [
           { id: 'metric', head: 'metric' },
@@ -342,7 +342,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
       ...(undefinedNames.length > 0
         ? [
             {
-              t: 'text',
+              type: 'text',
               text: `Not defined in the file or here: ${undefinedNames.join(', ')}.`,
             } satisfies Block,
           ]

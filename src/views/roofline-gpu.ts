@@ -9,7 +9,7 @@ export function gpuSections({ gpus, collectives }: GpuRoofline): Section[] {
     ...full.map((gpu): Section => ({
       id: `cuda-${gpu.index}`,
       title: `cuda:${gpu.index} · ${gpu.name}`,
-      blocks: [{ t: 'text', text: traits(gpu) }, ...tables(gpu), gpuFacts(gpu), ...methods(gpu)],
+      blocks: [{ type: 'text', text: traits(gpu) }, ...tables(gpu), gpuFacts(gpu), ...methods(gpu)],
     })),
     ...(compared.length > 0 ? [comparedSection(compared, full)] : []),
     ...(collectives ? [collectivesSection(collectives)] : []),
@@ -68,7 +68,7 @@ const size = ({ m, n, k }: { m: number; n: number; k: number }): string =>
 
 function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
   const computeTable: Table = {
-    t: 'table',
+    type: 'table',
     title: `Peak dense FLOP/s of cuda:${index}`,
     columns: [
       { id: 'dtype', head: 'compute peak' },
@@ -90,7 +90,7 @@ function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
     })),
   };
   const bandwidthTable: Table = {
-    t: 'table',
+    type: 'table',
     title: `Memory bandwidth of cuda:${index}`,
     columns: [
       { id: 'pattern', head: 'memory' },
@@ -135,7 +135,7 @@ function gpuFacts(gpu: MeasuredGpu): Block {
       ? []
       : [['read ', { n: l2.bytes_per_s, unit: 'B/s' }, ' (array of ', { n: l2.array_bytes, unit: 'B' }, ')']];
   return {
-    t: 'facts',
+    type: 'facts',
     items: [
       ...[
         { name: 'L2', texts: arrays },
@@ -159,12 +159,12 @@ const methods = (gpu: MeasuredGpu): Block[] =>
     ? []
     : [
         {
-          t: 'fold',
+          type: 'fold',
           level: 3,
           title: 'How launches were timed',
           blocks: [
             {
-              t: 'facts',
+              type: 'facts',
               items: latencies(gpu).map(({ name, what, latency }) => ({
                 name: `${name}: ${what}`,
                 text: `${latency.method} (${clocks[latency.method]})`,
@@ -201,9 +201,9 @@ function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGp
     id: 'compared',
     title: 'Other GPUs of the same name',
     blocks: [
-      { t: 'facts', items },
+      { type: 'facts', items },
       ...gpus.map((gpu): Block => ({
-        t: 'fold',
+        type: 'fold',
         level: 2,
         title: `cuda:${gpu.index} · ${gpu.name}`,
         blocks: tables(gpu),
@@ -217,7 +217,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
   title: `All-reduce over ${ranks} GPUs`,
   blocks: [
     {
-      t: 'table',
+      type: 'table',
       title: 'By size',
       columns: [
         { id: 'bytes', head: 'size', numeric: true },
@@ -241,7 +241,7 @@ const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section =
       })),
     },
     {
-      t: 'text',
+      type: 'text',
       text: [
         'bus = algorithm × 2(n − 1)/n',
         ...(of_sheet.value === null
@@ -260,7 +260,7 @@ const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
   level: 3,
   blocks: [
     {
-      t: 'table',
+      type: 'table',
       title: 'Every matrix product of the search',
       filter: true,
       columns: [

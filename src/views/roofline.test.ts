@@ -28,12 +28,12 @@ const cpuView = rooflineView(
     gpu_age_s: 0,
   }),
 );
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const section = (shownView: View, id: string) =>
   shownView.sections.find((candidate) => candidate.id === id)!.blocks;
 const facts = (blocks: readonly Block[]) =>
   blocks.flatMap((block) =>
-    block.t === 'facts'
+    block.type === 'facts'
       ? block.items.map(({ name, text }) => `${name}: ${plainText(text)}`.replaceAll('\u00a0', ' '))
       : [],
   );

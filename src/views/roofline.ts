@@ -18,7 +18,7 @@ export function rooflineView(document: Document<RooflineData>): View {
     session: { id: null, started_at: gpu?.measured_at ?? cpu?.measured_at ?? '' },
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           ...(gpu
             ? [
@@ -35,7 +35,7 @@ export function rooflineView(document: Document<RooflineData>): View {
           ...(cpu ? [{ name: 'CPU measured', text: when(cpu, cached, age_s) }] : []),
         ],
       },
-      { t: 'issues', issues: document.issues },
+      { type: 'issues', issues: document.issues },
     ],
     sections: [...(gpu ? gpuSections(gpu) : []), ...(cpu ? [cpuSection(cpu)] : [])],
   };
@@ -61,7 +61,7 @@ const cpuSection = (cpu: MachineRoofline): Section => ({
 /** Peaks and bandwidths of a CPU. */
 export const cpuTables = (cpu: MachineRoofline): Block[] => [
   {
-    t: 'table',
+    type: 'table',
     title: 'Compute peaks',
     columns: [
       { id: 'dtype', head: 'compute peak' },
@@ -81,7 +81,7 @@ export const cpuTables = (cpu: MachineRoofline): Block[] => [
     })),
   },
   {
-    t: 'table',
+    type: 'table',
     title: 'Read bandwidth by working set',
     columns: [
       { id: 'working_set_bytes', head: 'working set', numeric: true },
@@ -103,7 +103,7 @@ export const cpuTables = (cpu: MachineRoofline): Block[] => [
     })),
   },
   {
-    t: 'table',
+    type: 'table',
     title: 'Weights read by matrix products',
     columns: [
       { id: 'weights', head: 'weights' },
@@ -125,7 +125,7 @@ export const cpuTables = (cpu: MachineRoofline): Block[] => [
 function cpuFacts(cpu: MachineRoofline): Block {
   const { ridge_flop_per_byte: ridge, bandwidth, last_level_cache_bytes: cache } = cpu;
   return {
-    t: 'facts',
+    type: 'facts',
     items: [
       {
         name: 'ridge point',

@@ -22,7 +22,7 @@ export function samplesTable(
 ): Block {
   const each = Math.max(2, Math.floor(maxRows / Math.max(1, series.length)));
   return {
-    t: 'table',
+    type: 'table',
     level: 3,
     title: `At most ${each} samples per series, evenly spread`,
     columns: [
@@ -79,7 +79,7 @@ export function samplesBlock(
 ): Block {
   const metrics = [...new Set(series.map(({ metric }) => metric))].toSorted((a, b) => rank(a) - rank(b));
   return {
-    t: 'chart',
+    type: 'chart',
     level: 3,
     label,
     chart: {

@@ -42,12 +42,12 @@ export function failureSections(points: readonly ServingPoint[]): Section[] {
       title: 'Failed requests',
       blocks: [
         {
-          t: 'text',
+          type: 'text',
           level: 2,
           text: 'They are excluded from latencies and success rates.',
         },
         {
-          t: 'table',
+          type: 'table',
           title: 'By load and kind',
           columns: [
             load,
@@ -86,7 +86,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
   level: 2,
   blocks: [
     {
-      t: 'table',
+      type: 'table',
       title: 'Requests per load; tokens are means per request',
       reasons: true,
       columns: [
@@ -115,7 +115,7 @@ export const tokenSection = (points: readonly ServingPoint[]): Section => ({
       })),
     },
     {
-      t: 'notes',
+      type: 'notes',
       level: 3,
       items: [
         'Shorter, longer: requests with shorter or longer output than requested.',
@@ -131,12 +131,12 @@ export const clientSection = (points: readonly ServingPoint[]): Section => ({
   level: 2,
   blocks: [
     {
-      t: 'text',
+      type: 'text',
       level: 3,
       text: 'Checks that the client was not the limit. Send lag: delay of sent requests; event-loop delay: time until arrived data gets its timestamp.',
     },
     {
-      t: 'table',
+      type: 'table',
       title: 'By load',
       reasons: true,
       columns: [
@@ -181,7 +181,7 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
     serverFigures.some(([, , figureOf]) => figureOf(point).value !== null),
   );
   const table: Block = {
-    t: 'table',
+    type: 'table',
     title: 'By load',
     reasons: true,
     columns: [load, ...figureColumns(serverFigures)],
@@ -198,14 +198,14 @@ export function serverSection({ target }: ServingResult, points: readonly Servin
         ? []
         : [
             {
-              t: 'text',
+              type: 'text',
               text: `${server ?? 'Unknown server'}, read from ${url} while the loads ran.`,
             } satisfies Block,
           ]),
       known
         ? table
         : {
-            t: 'missing',
+            type: 'missing',
             what: 'The server has no metrics.',
             why: 'It reported no known metric.',
           },

@@ -53,7 +53,7 @@ export const latencySection = (data: ServingResult, points: readonly ServingPoin
   title: 'Latency by load',
   level: 2,
   blocks: knownLatencies(data).map((metric) => ({
-    t: 'chart',
+    type: 'chart',
     title: latencyLabels[metric],
     label: `Percentiles of ${latencyLabels[metric]} against the load`,
     chart: latencyChart(data, metric),
@@ -66,7 +66,7 @@ function latencyTable(data: ServingResult, points: readonly ServingPoint[], metr
   const bound = sloBound(data, metric);
   const title = latencyLabels[metric];
   return {
-    t: 'table',
+    type: 'table',
     title: bound === null ? title : [title, '; SLO ', { n: bound, unit: 'ms' }],
     reasons: true,
     columns: [load, ...statistics],
@@ -94,13 +94,13 @@ export const throughputSection = (data: ServingResult, points: readonly ServingP
     .map((part) => ({ part, rates: knownRates(data, part) }))
     .filter(({ rates }) => rates.length > 0)
     .map(({ part, rates }) => ({
-      t: 'chart',
+      type: 'chart',
       title: rateTitles[part],
       label: `${rateTitles[part]} against the load`,
       chart: rateChart(data, part),
       half: true,
       behind: {
-        t: 'table',
+        type: 'table',
         title: rateTitles[part],
         reasons: true,
         columns: [load, ...rates.map(({ id, name }): Column => ({ id, head: name, numeric: true }))],

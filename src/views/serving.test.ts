@@ -11,10 +11,12 @@ import type { Block, Level, Table, View } from './block.js';
 import { byLoad, latencyChart } from './serving-series.js';
 import { servingView } from './serving.js';
 
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 const tableOf = (view: View, id: string): Table => {
   const blocks = view.sections.find((section) => section.id === id)!.blocks;
-  return blocks.map((block) => (block.t === 'chart' ? block.behind : block)).find((block) => isTable(block))!;
+  return blocks
+    .map((block) => (block.type === 'chart' ? block.behind : block))
+    .find((block) => isTable(block))!;
 };
 /** Cells by row and column id, as in CSV. */
 const rows = ({ columns, rows: all }: Table) =>
@@ -23,7 +25,7 @@ const rows = ({ columns, rows: all }: Table) =>
   );
 const leadText = (view: View) =>
   view.lead
-    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .flatMap((block) => (block.type === 'facts' ? block.items : []))
     .map(({ name, text }) => `${name}: ${plainText(text)}`);
 
 test('the documents that views are tested with are valid', () => {
@@ -113,7 +115,7 @@ test('stages and the waterfall come before the loads', () => {
 const labels = (document = testServing()) =>
   servingView(document)
     .sections.flatMap(({ blocks }) => blocks)
-    .flatMap((block) => (block.t === 'chart' ? [block.title] : []));
+    .flatMap((block) => (block.type === 'chart' ? [block.title] : []));
 
 test('the page has its charts with keys and tables, and names from the server stay text', () => {
   const made = testServing();

@@ -19,11 +19,11 @@ export function servingView(document: Document<ServingResult>): View {
     document,
     session: data.session,
     lead: [
-      { t: 'text', level: 2, text: identity(data) },
-      { t: 'facts', items: answers(data) },
-      { t: 'facts', level: 2, items: reservations(data, points) },
-      { t: 'cards', level: 3, cards: cards(points) },
-      { t: 'issues', issues },
+      { type: 'text', level: 2, text: identity(data) },
+      { type: 'facts', items: answers(data) },
+      { type: 'facts', level: 2, items: reservations(data, points) },
+      { type: 'cards', level: 3, cards: cards(points) },
+      { type: 'issues', issues },
     ],
     sections: [
       { id: 'loads', title: 'Loads', requested: true, blocks: [loadTable(points, data.slo !== null)] },
@@ -211,7 +211,7 @@ function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
     latencyColumn('e2e', 'e2e', 'p99', 4),
   ];
   return {
-    t: 'table',
+    type: 'table',
     title: 'Latencies are over the measured requests that succeeded; tok/s are output tokens',
     reasons: true,
     columns,
@@ -276,7 +276,7 @@ function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
     level: 2,
     blocks: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           { name: 'endpoint', text: `${target.url} (${target.api})` },
           { name: 'model', text: target.model },
@@ -341,5 +341,5 @@ const definitions: Section = {
   id: 'definitions',
   title: 'Definitions',
   level: 3,
-  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
 };

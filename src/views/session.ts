@@ -10,11 +10,11 @@ const bytes = (n: number): Text => ({ n, unit: 'B' });
 /** Newest last, next to the prompt; if there is no room for ids, a session is listed by its name. */
 export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
   if (sessions.length === 0)
-    return [{ t: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
+    return [{ type: 'text', text: ['No sessions yet. Create one: ', { code: 'inferscope profile' }] }];
   const broken = sessions.filter((session) => session.broken !== null);
   return [
     {
-      t: 'table',
+      type: 'table',
       title: 'Sessions',
       columns: [
         { id: 'name', head: 'SESSION' },
@@ -32,7 +32,7 @@ export function sessionListBlocks(sessions: readonly ListedSession[]): Block[] {
       })),
     },
     {
-      t: 'issues',
+      type: 'issues',
       issues: broken.map(({ id, broken: why }) => ({
         code: why!.code,
         severity: 'error' as const,
@@ -74,17 +74,17 @@ export function sessionShowView(document: Document<SessionDetails>): View {
     session: manifest,
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: [...facts.map(([name, text]) => ({ name, text })), ...modelFacts(manifest.workload)],
       },
-      { t: 'issues', issues: import_issues },
+      { type: 'issues', issues: import_issues },
     ],
     sections: [
       // Not cut, so that it can be copied.
       {
         id: 'command',
         title: 'Command',
-        blocks: [{ t: 'lines', text: shellCommand(manifest.command) }],
+        blocks: [{ type: 'lines', text: shellCommand(manifest.command) }],
       },
       ...contents(document.data),
     ],
@@ -100,7 +100,7 @@ function contents({ manifest }: SessionDetails): Section[] {
     [
       'captures',
       {
-        t: 'table',
+        type: 'table',
         title: 'Captures',
         columns: [
           { id: 'capture', head: 'capture' },
@@ -121,7 +121,7 @@ function contents({ manifest }: SessionDetails): Section[] {
     [
       'tables',
       {
-        t: 'table',
+        type: 'table',
         title: 'Tables',
         columns: [
           { id: 'table', head: 'table' },
@@ -136,7 +136,7 @@ function contents({ manifest }: SessionDetails): Section[] {
     [
       'artifacts',
       {
-        t: 'table',
+        type: 'table',
         title: 'Artifacts',
         columns: [
           { id: 'kind', head: 'kind' },
@@ -165,7 +165,7 @@ export function sessionVerifyView(document: Document<SessionsVerified>): View {
     session: { id: null, started_at: '' },
     lead: [
       {
-        t: 'facts',
+        type: 'facts',
         items: sessions.map(({ id, ok, files }) => ({
           name: id,
           text: ok ? ['ok, ', { count: files.length }, ' files'] : { text: 'DAMAGED', tone: 'fault' },
@@ -177,7 +177,7 @@ export function sessionVerifyView(document: Document<SessionsVerified>): View {
       title: id,
       blocks: [
         {
-          t: 'facts',
+          type: 'facts',
           items: files
             .filter(({ state }) => state !== 'ok')
             .map(({ path, state, detail }) => ({

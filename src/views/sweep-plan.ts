@@ -32,23 +32,23 @@ export function sweepPlanView(document: Document<SweepResult>, program: readonly
     session: { id: null, started_at: data.started_at },
     lead: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           `${finished > 0 ? `${remaining.length} of ${plural(remaining.length + finished, 'run')} left` : plural(remaining.length, 'run')}, about `,
           seconds(remaining.reduce((sum, { expected }) => sum + expected.seconds, 0)),
         ],
       },
       {
-        t: 'facts',
+        type: 'facts',
         items: [
           ...bases.map((basis) => ({ name: 'time', text: basis })),
           ...(alike.length > 0 ? [{ name: 'all', text: alike }] : []),
         ],
       },
       planTable('Expected', remaining, columns),
-      ...(misfits.length > 0 ? [{ t: 'text', text: misfitText(misfits) } as const] : []),
-      { t: 'issues', issues },
-      { t: 'lines', text: remaining.map((run) => commandText([...program, ...run.arguments])).join('\n') },
+      ...(misfits.length > 0 ? [{ type: 'text', text: misfitText(misfits) } as const] : []),
+      { type: 'issues', issues },
+      { type: 'lines', text: remaining.map((run) => commandText([...program, ...run.arguments])).join('\n') },
     ],
     sections: [],
   };

@@ -19,7 +19,7 @@ export function sweepView(document: Document<SweepResult>): View {
     title: `${name ?? stamp} · ${runs.length} runs`,
     document,
     session: { id: stamp, started_at },
-    lead: [{ t: 'text', text: outcomeText(data) }],
+    lead: [{ type: 'text', text: outcomeText(data) }],
     sections: [
       { id: 'runs', title: 'Runs', untitled: true, blocks: runBlocks(data) },
       { id: 'maps', title: 'Maps', level: 3 as const, blocks: mapBlocks(data) },
@@ -99,7 +99,7 @@ function runBlocks(data: SweepResult): Block[] {
     return drop < 0 ? column : { ...column, drop };
   });
   return [
-    ...(alike.length > 0 ? [{ t: 'text', text: ['all: ', ...alike] } as const] : []),
+    ...(alike.length > 0 ? [{ type: 'text', text: ['all: ', ...alike] } as const] : []),
     tableOf('Main figures of each run; all are in the CSV', dropped, lines, { filter: true }),
   ];
 }
@@ -125,13 +125,13 @@ const mapBlocks = (data: SweepResult): Block[] =>
   sweepMaps(data).map((map) => {
     const title = [figureLabel(map.figure), map.fixed].filter(Boolean).join(' · ');
     return {
-      t: 'chart',
+      type: 'chart',
       title,
       label: `${title} by ${map.y.name} and ${map.x.name}`,
       chart: mapChart(map),
       half: true,
       behind: {
-        t: 'table',
+        type: 'table',
         title: `${figureLabel(map.figure)}; rows: ${map.y.name}, columns: ${map.x.name}`,
         columns: [map.y.name, ...map.x.values].map((head) => ({ id: head, head, ...number })),
         rows: map.y.values.map((head, y) => ({
@@ -160,7 +160,7 @@ function failureBlocks(runs: readonly SweepRun[]): Block[] {
           },
         ],
   );
-  return items.length > 0 ? [{ t: 'facts', items }] : [];
+  return items.length > 0 ? [{ type: 'facts', items }] : [];
 }
 
 /** Issues of the plan and the runs, grouped by code, with the text of the first. */
@@ -177,8 +177,8 @@ function doubtBlocks(runs: readonly SweepRun[], issues: readonly Issue[]): Block
     return `${runNames}: ${first}${otherTexts.length > 0 ? ' (similar in the others)' : ''}`;
   });
   return [
-    ...(issues.length > 0 ? [{ t: 'issues', issues } as const] : []),
-    ...(items.length > 0 ? [{ t: 'notes', items } as const] : []),
+    ...(issues.length > 0 ? [{ type: 'issues', issues } as const] : []),
+    ...(items.length > 0 ? [{ type: 'notes', items } as const] : []),
   ];
 }
 
@@ -190,7 +190,7 @@ function planSection({ runs, protocol }: SweepResult): Section {
     level: 3,
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           'Each run is its own process',
           ...(timeout === null ? [] : [', stopped after ', seconds(timeout)]),
@@ -203,11 +203,11 @@ function planSection({ runs, protocol }: SweepResult): Section {
         { id: 'label', head: 'configuration', cell: ({ label }) => label },
       ]),
       {
-        t: 'fold',
+        type: 'fold',
         title: 'Commands',
         blocks: [
           {
-            t: 'lines',
+            type: 'lines',
             text: runs.map(({ arguments: words }) => commandText(['inferscope', ...words])).join('\n'),
           },
         ],

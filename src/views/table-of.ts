@@ -14,7 +14,7 @@ export const tableOf = <T>(
   columns: readonly ColumnOf<T>[],
   things: readonly T[],
   more: Partial<Table> = {},
-): Table => ({ t: 'table', title, reasons: true, columns, rows: rowsOf(columns, things), ...more });
+): Table => ({ type: 'table', title, reasons: true, columns, rows: rowsOf(columns, things), ...more });
 
 /**
  * Splits off columns with the same value in every row, as words to show above the table ("input 128, fits yes").

@@ -12,7 +12,7 @@ const section = (change: ReturnType<typeof figure> | ReturnType<typeof missing>,
 /** The cells of the only row, as text. */
 function cells(change: ReturnType<typeof figure> | ReturnType<typeof missing>): string[] {
   const [table] = section(change)!.blocks;
-  return table?.t === 'table' ? table.rows[0]!.cells.map((cell) => plainText(cell ?? '')) : [];
+  return table?.type === 'table' ? table.rows[0]!.cells.map((cell) => plainText(cell ?? '')) : [];
 }
 
 test.each([

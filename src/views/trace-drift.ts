@@ -46,7 +46,7 @@ function verdict({ change }: Drift): Text {
 }
 
 const parts = ({ kind, parts: tenths }: Drift): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: `Tenths of the run: ${phaseLabel(kind)}`,
   blocks: [

@@ -40,14 +40,14 @@ export function idleSection({ idle: { waits, longest } }: TraceResult): Section 
       waits.length === 0
         ? [
             {
-              t: 'missing',
+              type: 'missing',
               what: 'No idle time was found.',
               why: 'The GPU was busy from its first to its last activity.',
             },
           ]
         : [
             {
-              t: 'text',
+              type: 'text',
               level: 3,
               text: 'A gap is time without a running kernel or copy. It is split by host and queue activity: one gap can have several causes, each with its part of the time.',
             },
@@ -61,14 +61,14 @@ export function idleSection({ idle: { waits, longest } }: TraceResult): Section 
 }
 
 const more = (count: number, table: Block): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: `${count} more`,
   blocks: [table],
 });
 
 const longestGaps = (longest: TraceResult['idle']['longest']): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: 'The longest gaps',
   blocks: [
@@ -106,7 +106,7 @@ export function launchesSection({ launches, short_kernels: short, api_calls: cal
   const section = { id: 'launches', title: 'Launches', level: 2 as const };
   if (launches.phases.length === 0) {
     const why = 'The capture has no API calls, or none that launched a kernel.';
-    return { ...section, blocks: [{ t: 'missing', what: 'No launch was found.', why }] };
+    return { ...section, blocks: [{ type: 'missing', what: 'No launch was found.', why }] };
   }
   return {
     ...section,
@@ -196,7 +196,7 @@ const shortTable = ({ threshold_ns: threshold, phases }: TraceResult['short_kern
 });
 
 const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: 'Launches of each kernel',
   blocks: [
@@ -228,7 +228,7 @@ const kernelLaunches = (kernels: TraceResult['launches']['kernels']): Block => (
 });
 
 const callTable = (calls: TraceResult['api_calls']): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: 'API calls',
   blocks: [

@@ -20,10 +20,10 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
     level: 2,
     blocks:
       kernels.length === 0
-        ? [{ t: 'missing', what: 'No kernels.', why: 'The capture recorded none.' }]
+        ? [{ type: 'missing', what: 'No kernels.', why: 'The capture recorded none.' }]
         : [
             {
-              t: 'text',
+              type: 'text',
               text: [
                 counted(total.count),
                 ' kernels of ',
@@ -40,7 +40,7 @@ export function kernelsSection({ kernels, kernels_total: total }: TraceResult): 
             ...(rest.length > 0
               ? [
                   {
-                    t: 'fold',
+                    type: 'fold',
                     level: 3,
                     title: `${rest.length} more${kernels.length < total.names ? ` of ${total.names - atOnce}` : ''}`,
                     blocks: [kernelTable('Further kernels, by total time', rest)],
@@ -99,7 +99,7 @@ export function classesSection(data: TraceResult): Section | null {
     level: 2,
     blocks: [
       {
-        t: 'chart',
+        type: 'chart',
         level: 3,
         label: `Share of each class in ${noun} time, by phase`,
         chart: {
@@ -115,10 +115,10 @@ export function classesSection(data: TraceResult): Section | null {
               values: tables.map(({ rows }) => rows.find((row) => row.class === name)?.total_ns ?? 0),
             })),
         },
-        behind: { t: 'fold', title: 'Every class of every phase', blocks: detailed },
+        behind: { type: 'fold', title: 'Every class of every phase', blocks: detailed },
       },
       instanceTable(data, tables, noun),
-      { t: 'notes', items: unknownWork(data) },
+      { type: 'notes', items: unknownWork(data) },
     ],
   };
 }
@@ -151,7 +151,7 @@ function instanceTable({ phases }: TraceResult, tables: ReturnType<typeof classT
     .map((row) => row.class)
     .filter((name) => shown.some(({ rows }) => rows.some((row) => row.class === name)));
   return {
-    t: 'table',
+    type: 'table',
     title: `Time of ${noun}s in a mean instance, and its share`,
     columns: [
       { id: 'class', head: 'class' },
@@ -180,11 +180,11 @@ export function copiesSection({ copies }: TraceResult): Section {
     level: 2,
     blocks:
       copies.length === 0
-        ? [{ t: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
+        ? [{ type: 'missing', what: 'No copies.', why: 'The capture recorded no copy or memset.' }]
         : [
             copyTable('Whole capture; exposed: time without overlap', totals),
             {
-              t: 'fold',
+              type: 'fold',
               level: 3,
               title: 'By phase',
               blocks: [
@@ -288,7 +288,7 @@ export function operatorsSection({ operators, source }: TraceResult): Section | 
     title: 'Operators',
     level: 2,
     blocks: [
-      { t: 'text', text },
+      { type: 'text', text },
       tableOf(
         `Operators of ${phaseLabel(phase)}: “costs”: the largest of own host time, kernels and allocator`,
         [

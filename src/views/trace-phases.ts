@@ -28,21 +28,21 @@ export function phasesSection(data: TraceResult): Section {
 }
 
 const noPhase: Block = {
-  t: 'missing',
+  type: 'missing',
   what: 'No phase was found.',
   why: 'No range in the capture is named prefill, decode or another phase. Add NVTX ranges or record_function marks.',
 };
 
 const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   {
-    t: 'text',
+    type: 'text',
     level: 3,
     text: `Mean per instance of each phase; 100 % is its time ${
       phases.some(isClean) ? 'without the profiler if known' : 'under the profiler'
     }, and the parts sum to it.`,
   },
   {
-    t: 'chart',
+    type: 'chart',
     label: `Busy and idle shares of ${phases.map(({ kind }) => phaseLabel(kind)).join(', ')}`,
     chart: {
       form: 'bars',
@@ -59,19 +59,19 @@ const gpuBlocks = (phases: readonly TracePhase[]): Block[] => [
   },
   phaseTable(phases, true),
   {
-    t: 'notes',
+    type: 'notes',
     level: 3,
     items: phases.map(
       ({ kind, clock, clock_why: why }) => `${phaseLabel(kind)}: timed by the ${clock}: ${why}`,
     ),
   },
   {
-    t: 'fold',
+    type: 'fold',
     level: 3,
     title: 'What the causes mean',
     blocks: [
       {
-        t: 'facts',
+        type: 'facts',
         items: Object.values(idleCauses).map(({ label, meaning }) => ({ name: label, text: meaning })),
       },
     ],
@@ -83,7 +83,7 @@ const isClean = (phase: TracePhase): boolean => !phaseTime(phase).profiled;
 
 function partTable(phases: readonly TracePhase[]): Block {
   return {
-    t: 'table',
+    type: 'table',
     title: 'Time (mean per instance)',
     columns: [
       { id: 'phase', head: 'phase' },
@@ -196,7 +196,7 @@ function phaseTable(phases: readonly TracePhase[], gpuUsed: boolean): Block {
 const mean = (n: number): Text => (Number.isInteger(n) ? { count: n } : { n, unit: '' });
 
 const instances = (phase: TracePhase): Block => ({
-  t: 'fold',
+  type: 'fold',
   level: 3,
   title: `${phase.rows.length} instances of ${phaseLabel(phase.kind)}${
     phase.rows.length < phase.instances ? ` of ${phase.instances}` : ''

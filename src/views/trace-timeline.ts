@@ -28,7 +28,7 @@ export function timelineSection({
   const section = { id: 'timeline', title: onCpu ? 'Timeline' : 'GPU timeline', level: 3 as const };
   if (!timeline) {
     const why = 'No kernel, copy or operator was recorded with a time.';
-    return { ...section, blocks: [{ t: 'missing', what: 'No timeline.', why }] };
+    return { ...section, blocks: [{ type: 'missing', what: 'No timeline.', why }] };
   }
   const { density, events, lanes, names, dropped } = timeline;
   const tiles = new Map(kernels.map(({ name, tile }) => [name, tile]));
@@ -43,7 +43,7 @@ export function timelineSection({
     ...section,
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           ns(timeline.dur_ns),
           ' of the capture, from ',
@@ -60,7 +60,7 @@ export function timelineSection({
         ],
       },
       {
-        t: 'chart',
+        type: 'chart',
         label: `Timeline of ${plural(events.length, 'event')} on ${plural(lanes.length, 'lane')}`,
         chart: timelineChart(timeline, textOf),
         behind: tableOf(
@@ -91,7 +91,7 @@ export function timelineSection({
 
 /** A program without a GPU has no chart: its operators nest. */
 const densityBlock = (density: NonNullable<TraceResult['timeline']>['density']): Block => ({
-  t: 'chart',
+  type: 'chart',
   title: ['The whole capture: share of each ', ns(density.bin_ns), ' by class, phases shaded behind'],
   label: 'How busy the GPU was over the capture, by class',
   chart: densityChart(density),
@@ -133,7 +133,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
     level: 2,
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         text: [
           `${memory.source} of capture ${memory.capture_id}: at most `,
           ...[size(peak.allocated_bytes)].flat(),
@@ -147,7 +147,7 @@ export function memorySection({ memory, source, operators, timeline }: TraceResu
         ],
       },
       {
-        t: 'chart',
+        type: 'chart',
         level: 3,
         label: 'Memory allocated and reserved over the capture',
         chart: memoryChart(memory, timeline),
@@ -194,7 +194,7 @@ export function telemetrySection(data: TraceResult): Section | null {
     level: 2,
     blocks: [
       {
-        t: 'notes',
+        type: 'notes',
         items: telemetry.events.map(({ text, start_ns: start, end_ns: end, phases }): Text => [
           { text, tone: 'fault' },
           ' (',

@@ -25,8 +25,8 @@ import { lengthWords } from '../vocabulary/workload.js';
 /** Identity and cards of a timeline, shown with the explanation of its session. */
 export function traceLead({ data }: Document<TraceResult>): Block[] {
   return [
-    { t: 'text', level: 2, text: identity(data) },
-    { t: 'cards', level: 3, restated: true, cards: cards(data) },
+    { type: 'text', level: 2, text: identity(data) },
+    { type: 'cards', level: 3, restated: true, cards: cards(data) },
   ];
 }
 
@@ -144,7 +144,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
     title: 'Captures used, and losses',
     level: 2,
     blocks: [
-      { t: 'notes', items: source.why },
+      { type: 'notes', items: source.why },
       tableOf(
         'Executions and their captures; figures are never summed over them',
         [
@@ -189,7 +189,7 @@ function lossesSection({ attribution, source }: TraceResult): Section {
         ),
       },
       {
-        t: 'text',
+        type: 'text',
         level: 3,
         text: [
           counted(attribution.orphans),
@@ -244,7 +244,7 @@ const environmentSection = ({ devices, environment }: TraceResult): Section => (
       devices,
     ),
     {
-      t: 'facts',
+      type: 'facts',
       items: environment.map((fact) => {
         const { name, value } = factOf(fact);
         return { name, text: value };
@@ -281,5 +281,5 @@ const definitions: Section = {
   id: 'definitions',
   title: 'How it was measured',
   level: 3,
-  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+  blocks: [{ type: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
 };

@@ -65,7 +65,7 @@ const viewOf = (stage: UtilizationStage, formulas: boolean) =>
   utilizationView(document('utilization', '1.1', made(stage)), formulas);
 const tables = (stage: UtilizationStage) =>
   viewOf(stage, true).lead.flatMap((block) =>
-    block.t === 'table'
+    block.type === 'table'
       ? [
           block.rows.map(({ cells }) =>
             Object.fromEntries(block.columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
@@ -96,7 +96,7 @@ test('shows stages, the first steps and the operations with every number', () =>
 test('formulas contain the numbers; a share over 1 is an accounting error; a missing roofline has its reason', () => {
   const facts = Object.fromEntries(
     viewOf(decode, true)
-      .lead.flatMap((block) => (block.t === 'facts' ? block.items : []))
+      .lead.flatMap((block) => (block.type === 'facts' ? block.items : []))
       .map(({ name, text }) => [name, plainText(text).replaceAll('\u00a0', ' ')]),
   );
   expect(facts['MFU']).toBe('FLOPs / t / peak = 27.3 MFLOP / 16.7 ms / 989 TFLOP/s = <0.01 %');
@@ -110,7 +110,7 @@ test('for a timeline without a model only the page has the section, which says h
   expect(utilizationSection(made(decode))).toMatchObject({ level: 2 });
   expect(utilizationSection({ ...made(decode), model: null })).toMatchObject({
     level: 3,
-    blocks: [{ t: 'missing' }],
+    blocks: [{ type: 'missing' }],
   });
 });
 

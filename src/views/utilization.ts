@@ -30,7 +30,7 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
     session: { id: session.id, started_at: '' },
     lead: [
       ...stageBlocks(data),
-      { t: 'issues', issues },
+      { type: 'issues', issues },
       ...data.stages.flatMap((stage, index): Block[] => [
         ...stepBlocks(stage, data.steps[index] ?? [], data.stages),
         ...(formulas ? formulaBlocks(stage, data) : []),
@@ -42,7 +42,7 @@ export function utilizationView(document: Document<UtilizationResult>, formulas:
 
 /** The summary for a program that ran without a profiler. */
 export const utilizationBlocks = ({ data, issues }: Document<UtilizationResult>): Block[] => [
-  { t: 'issues', issues },
+  { type: 'issues', issues },
   ...stageBlocks(data),
 ];
 
@@ -59,13 +59,13 @@ export function utilizationSection(utilization: Utilization | null | undefined):
     blocks: model
       ? [
           {
-            t: 'text',
+            type: 'text',
             level: 3,
             text: `${model.name} in ${model.dtype} (${model.from}) on ${on}. MFU = FLOPs / time / peak, MBU = bytes / time / bandwidth, of the work the model needs; refined MFU counts the matrix products that ran.`,
           },
           ...stageBlocks(utilization),
           {
-            t: 'fold',
+            type: 'fold',
             level: 3,
             title: 'Inputs of the formulas',
             blocks: stages.flatMap((stage) => formulaBlocks(stage, utilization)),
@@ -73,7 +73,7 @@ export function utilizationSection(utilization: Utilization | null | undefined):
         ]
       : [
           {
-            t: 'missing',
+            type: 'missing',
             what: 'Utilization is unknown.',
             why: 'The session does not record its model. Add it with inferscope session set <session> --model <name>.',
           },
@@ -128,7 +128,7 @@ function stageBlocks({ stages }: Pick<Utilization, 'stages'>): Block[] {
   ];
   return [
     tableOf('Mean per step; of roof: relative to measured peaks of this machine', columns, stages),
-    { t: 'notes', items: notes },
+    { type: 'notes', items: notes },
   ];
 }
 
@@ -169,12 +169,12 @@ function stepBlocks(
     ],
     steps.slice(0, stepsShown),
   );
-  const rest = stage.steps - table.rows.length;
+  const remaining = stage.steps - table.rows.length;
   return [
-    { t: 'heading', text: `First steps: ${labelOf(stage, stages)}` },
+    { type: 'heading', text: `First steps: ${labelOf(stage, stages)}` },
     table,
-    ...(rest > 0
-      ? [{ t: 'text', text: `… and ${rest} more (--json has ${steps.length})` } satisfies Block]
+    ...(remaining > 0
+      ? [{ type: 'text', text: `… and ${remaining} more (--json has ${steps.length})` } satisfies Block]
       : []),
   ];
 }
@@ -218,9 +218,9 @@ function formulaBlocks(stage: UtilizationStage, { stages, model }: Utilization):
   const over = (...all: Figure[]): Text =>
     all.flatMap((figure, index) => [...(index === 0 ? [] : [' / ']), { figure }]);
   return [
-    { t: 'heading', text: `Formulas of ${label}` },
+    { type: 'heading', text: `Formulas of ${label}` },
     {
-      t: 'facts',
+      type: 'facts',
       items: [
         ...(model ? [{ name: 'model', text: `${model.name} in ${model.dtype} (${model.from})` }] : []),
         {

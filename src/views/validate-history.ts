@@ -29,7 +29,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
     session: { id: null, started_at: sessions.at(-1)?.started_at ?? '' },
     lead: [
       {
-        t: 'table',
+        type: 'table',
         title: 'Errors of the total, estimated − measured, and of two components',
         columns: [
           { id: 'session', head: 'session', wraps: true },
@@ -56,7 +56,7 @@ export function validateHistoryView(document: Document<ValidationHistory>): View
           ],
         })),
       },
-      { t: 'text', text: trend },
+      { type: 'text', text: trend },
     ],
     sections: [],
   };

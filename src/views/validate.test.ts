@@ -30,7 +30,7 @@ const made = document('validate', validateVersion, {
 });
 const view = validateView(made);
 const section = (id: string) => view.sections.find((candidate) => candidate.id === id)!;
-const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const isTable = (block: Block): block is Block & Table => block.type === 'table';
 
 test('shows errors by component and in total, with a sign', () => {
   const rows = section('errors').blocks.find(isTable)!.rows;

@@ -14,8 +14,8 @@ export function validateView(document: Document<Validation>): View {
     document,
     session: data.session ?? { id: null, started_at: '' },
     lead: [
-      { t: 'text', text: verdict(data) },
-      { t: 'issues', issues: document.issues },
+      { type: 'text', text: verdict(data) },
+      { type: 'issues', issues: document.issues },
     ],
     sections: [
       ...(data.counts.compared > 0 ? [errorSection(data), profileSection(data)] : []),
@@ -83,7 +83,7 @@ function errorSection(data: Validation): Section {
     title: 'Errors by component',
     blocks: [
       {
-        t: 'text',
+        type: 'text',
         level: 2,
         text: [
           'Error: (estimated − measured) / measured. Within tolerance: ',
@@ -101,7 +101,7 @@ function errorSection(data: Validation): Section {
         ],
       },
       {
-        t: 'table',
+        type: 'table',
         title: '(estimated − measured) / measured',
         columns: [{ id: 'component', head: 'component' }, ...errorColumns],
         rows: [
@@ -117,7 +117,7 @@ function errorSection(data: Validation): Section {
         ],
       },
       {
-        t: 'table',
+        type: 'table',
         level: 2,
         title: 'Error of the total by group',
         columns: [{ id: 'by', head: 'total by' }, { id: 'value', head: '', wraps: true }, ...errorColumns],
@@ -139,7 +139,7 @@ function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
     .map(([component, count]) => `${componentLabels[component]} in ${count}`)
     .join(', ');
   const text = `${words}: computed by a formula, so not compared`;
-  return [{ t: 'facts', level: 2, items: [{ name: 'not measured', text }] }];
+  return [{ type: 'facts', level: 2, items: [{ name: 'not measured', text }] }];
 }
 
 /** "llama-3.1-8b bfloat16, batch 16, 1024 + 32" */
@@ -174,7 +174,7 @@ function profileSection({ profiles }: Validation): Section {
     title: 'Profiles, worst first',
     blocks: [
       {
-        t: 'table',
+        type: 'table',
         title: manyGpus ? 'Totals' : `Totals; ${compared[0]?.profile.gpu ?? 'GPU not known'}`,
         columns: [
           { id: 'run', head: 'run', wraps: true },
@@ -201,15 +201,15 @@ function profileSection({ profiles }: Validation): Section {
         })),
         brief: 3,
       },
-      ...(outside.length > 0 ? [{ t: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
+      ...(outside.length > 0 ? [{ type: 'heading', level: 2, text: 'Above tolerance' } satisfies Block] : []),
       ...listed(outside),
       {
-        t: 'fold',
+        type: 'fold',
         level: 2,
         title: 'Largest contributions to the error',
         blocks: [
           {
-            t: 'notes',
+            type: 'notes',
             items: compared
               .slice(0, explained)
               .flatMap(({ profile: { explanation }, label }) =>
@@ -243,7 +243,7 @@ function listed(items: readonly { name: string; text: Text }[], before = ''): Bl
     ({ name, text }): Text => [before, { text: name, tone: 'strong' }, ': ', ...[text].flat()] as Text,
   );
   return [notes.slice(0, first), notes.slice(first)].flatMap((some, index): Block[] =>
-    some.length === 0 ? [] : [{ t: 'notes', items: some, ...(index === 1 ? { level: 2 } : {}) }],
+    some.length === 0 ? [] : [{ type: 'notes', items: some, ...(index === 1 ? { level: 2 } : {}) }],
   );
 }
 
@@ -269,13 +269,13 @@ function recommendationSection({ recommendations }: Validation): Section {
   const section = { id: 'recommendations', title: 'Recommendations' };
   if (recommendations.length === 0) {
     const text = 'None: no constant of the calculator deviates by more than these profiles scatter.';
-    return { ...section, level: 2, blocks: [{ t: 'text', text }] };
+    return { ...section, level: 2, blocks: [{ type: 'text', text }] };
   }
   return {
     ...section,
     blocks: [
       {
-        t: 'table',
+        type: 'table',
         title:
           'Constants in src/llm/memory-constants.ts that deviate, and the median of the values that fit each profile',
         columns: [
@@ -305,7 +305,7 @@ function recommendationSection({ recommendations }: Validation): Section {
         }),
       },
       {
-        t: 'notes',
+        type: 'notes',
         items: recommendations.map(({ constant, current_source }) => `${constant} now: ${current_source}`),
       },
     ],

@@ -23,8 +23,8 @@ export function verifyView(document: Document<VerifyResult>, explain: Document<E
     document,
     session: data.before,
     lead: [
-      { t: 'headline', sentences: data.sentences },
-      { t: 'issues', issues },
+      { type: 'headline', sentences: data.sentences },
+      { type: 'issues', issues },
     ],
     sections: [
       {
@@ -58,15 +58,15 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
   const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= minShare * total);
   return [
     {
-      t: 'heading',
+      type: 'heading',
       text: stageHead({ ...stage, name: null }),
     },
     {
-      t: 'text',
+      type: 'text',
       text: `${graded_on === 'wall' ? 'Compared by the time of the stage' : 'Compared by the time of its kernels and copies'}: ${graded_why}.`,
     },
     {
-      t: 'table',
+      type: 'table',
       title: 'Changed waterfall bars (mean per instance)',
       columns: [
         { id: 'bar', head: 'bar' },
@@ -88,15 +88,15 @@ function stageBlocks(stage: Stage, labels: ReadonlyMap<string, string>): Block[]
 
 function changeBlocks(data: VerifyResult): Block[] {
   const { changes } = data;
-  if (changes.length === 0) return [{ t: 'text', text: 'Neither session has a finding.' }];
+  if (changes.length === 0) return [{ type: 'text', text: 'Neither session has a finding.' }];
   const longestMs = Math.max(
     0,
     ...changes.flatMap(({ high_ms: high, achieved_ms: ms }) => [high ?? 0, ms ?? 0]),
   );
   return [
-    { t: 'heading', text: 'Expected gains of the findings' },
+    { type: 'heading', text: 'Expected gains of the findings' },
     {
-      t: 'table',
+      type: 'table',
       title:
         'Gains (mean per instance). Drawn: the interval, the expected gain as a line, the achieved gain as a dot',
       columns: [
@@ -125,7 +125,7 @@ function changeBlocks(data: VerifyResult): Block[] {
       })),
     },
     {
-      t: 'notes',
+      type: 'notes',
       items: changes.flatMap(({ within_interval: graded, text }, i) =>
         graded === null ? [`${i + 1}. ${text}`] : [],
       ),

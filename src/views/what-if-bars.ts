@@ -10,7 +10,7 @@ type Stage = WhatIfResult['stages'][number];
 
 /** The measured and predicted waterfall of a stage, and the change of each bar; `change` as typed. */
 export function whatIfBars(measured: StageWaterfall, stage: Stage, change: string): Block[] {
-  const heading: Block = { t: 'heading', text: whatIfHead(stage) };
+  const heading: Block = { type: 'heading', text: whatIfHead(stage) };
   if (stage.after_ms.value === null) return [heading];
   const before = explainedBars(measured.bars).bars;
   const changes = new Map(stage.bars.map((bar) => [bar.id, bar]));
@@ -59,7 +59,7 @@ export function whatIfBars(measured: StageWaterfall, stage: Stage, change: strin
 
 /** Why bars change, and the assumptions. */
 export const whatIfNotes = (stage: Stage): Block => ({
-  t: 'notes',
+  type: 'notes',
   items: [...reasons(stage), ...stage.assumptions.map((text) => `Assumed: ${text}.`)],
 });
 

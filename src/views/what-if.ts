@@ -21,9 +21,9 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
     document,
     session: data.session,
     lead: [
-      { t: 'headline', sentences: [...explain.data.preface, ...explain.data.sentences], terminal: false },
+      { type: 'headline', sentences: [...explain.data.preface, ...explain.data.sentences], terminal: false },
       {
-        t: 'issues',
+        type: 'issues',
         issues: issues.filter((issue) => issue.severity !== 'info' && !refused.includes(issue)),
       },
     ],
@@ -34,7 +34,7 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
         untitled: true,
         blocks: [
           ...data.stages.flatMap(stageBlocks),
-          ...refused.map(({ text }): Block => ({ t: 'missing', what: 'Not predicted.', why: text })),
+          ...refused.map(({ text }): Block => ({ type: 'missing', what: 'Not predicted.', why: text })),
         ],
       },
       ...onPageOnly(explanationBlocks(explain.data, { whatIf: data })),
@@ -43,12 +43,12 @@ export function whatIfView(document: Document<WhatIfResult>, explain: Document<E
 }
 
 function stageBlocks(stage: Stage): Block[] {
-  if (stage.after_ms.value === null) return [{ t: 'heading', text: whatIfHead(stage) }];
+  if (stage.after_ms.value === null) return [{ type: 'heading', text: whatIfHead(stage) }];
   const minChangeMs = minShare * (stage.before_ms.value ?? 0);
   return [
-    { t: 'heading', text: whatIfHead(stage) },
+    { type: 'heading', text: whatIfHead(stage) },
     {
-      t: 'table',
+      type: 'table',
       title: 'Changed waterfall bars (mean per instance)',
       columns: [
         { id: 'bar', head: 'bar' },

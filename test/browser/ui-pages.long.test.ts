@@ -190,7 +190,7 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('nav.pages a:has-text("Kernels")');
     const [[name, launches, longest, total]] = ui.sql(
       'launch_bound_decode-fault',
-      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns, sum(dur_ns) OVER (PARTITION BY name) AS total FROM own_kernels
+      `SELECT name, count(*) OVER (PARTITION BY name), dur_ns, sum(dur_ns) OVER (PARTITION BY name) AS total FROM rank_kernels
        ORDER BY total DESC, dur_ns DESC LIMIT 1`,
     ) as [[string, number, number, number]];
     const first = page.locator('#named tbody tr').first();
@@ -230,7 +230,7 @@ describe('every page of inferscope ui in Chromium', () => {
     ).toBe(0);
     const page = await ui.open(`/s/${ui.idOf(name)}`);
     await page.click('nav.pages a:has-text("Operators")');
-    const [[calls]] = ui.sql(name, "SELECT count(*) FROM own_ops WHERE name = 'aten::mm'") as [[number]];
+    const [[calls]] = ui.sql(name, "SELECT count(*) FROM rank_ops WHERE name = 'aten::mm'") as [[number]];
     await page.fill('input[name=q]', 'aten::mm');
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=aten/);
@@ -242,7 +242,9 @@ describe('every page of inferscope ui in Chromium', () => {
     await page.click('#chosen a[href*="/timeline?"]');
     await ready(page);
     const [start, end] = new URL(page.url()).searchParams.get('mark')!.split(',').map(Number);
-    const [[longest]] = ui.sql(name, "SELECT max(dur_ns) FROM own_ops WHERE name = 'aten::mm'") as [[number]];
+    const [[longest]] = ui.sql(name, "SELECT max(dur_ns) FROM rank_ops WHERE name = 'aten::mm'") as [
+      [number],
+    ];
     expect(end! - start!).toBe(longest);
     await page.click('nav.pages a:has-text("GEMMs")');
     await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });

@@ -59,7 +59,7 @@ export async function explainSession(
 /** Steps that no mark shows, but the repeating sequence of kernels; null where all are marked. */
 async function inferredSteps({ database }: TraceScope): Promise<InferredStepsFound | null> {
   const [found] = await database.query<{ n: number; confidence: number | null }>(
-    'SELECT count(*) AS n, min(confidence) AS confidence FROM focus_stages WHERE confidence IS NOT NULL',
+    'SELECT count(*) AS n, min(confidence) AS confidence FROM phase_stages WHERE confidence IS NOT NULL',
   );
   return found && found.n > 0 && found.confidence !== null
     ? { n: found.n, confidence: found.confidence }

@@ -43,7 +43,7 @@ export async function fusedAttentionChange(
   example: string,
 ): Promise<FoundDraft['change']> {
   const math = await database.query(
-    "SELECT 1 FROM own_ops WHERE name = 'aten::_scaled_dot_product_attention_math' LIMIT 1",
+    "SELECT 1 FROM rank_ops WHERE name = 'aten::_scaled_dot_product_attention_math' LIMIT 1",
   );
   if (math.length > 0)
     return {

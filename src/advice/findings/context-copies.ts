@@ -107,8 +107,8 @@ async function growingOf(
   if (kind === 'outside' || instances < minSteps) return [];
   const copies =
     name === null
-      ? "SELECT stage_id, dur_ns, exclusive_ns, NULL::BIGINT AS blocks FROM own_copies WHERE kind = 'DtoD'"
-      : `SELECT stage_id, dur_ns, exclusive_ns, ${blocksSql} AS blocks FROM own_kernels WHERE name = ${literal(name)}`;
+      ? "SELECT stage_id, dur_ns, exclusive_ns, NULL::BIGINT AS blocks FROM rank_copies WHERE kind = 'DtoD'"
+      : `SELECT stage_id, dur_ns, exclusive_ns, ${blocksSql} AS blocks FROM rank_kernels WHERE name = ${literal(name)}`;
   const fits = await database.query<{
     blocks: number | null;
     n: number;

@@ -115,7 +115,7 @@ const profiledMs = (kernels: readonly KernelCounters[]) =>
 async function timelineNames({ scope, waterfalls }: FindingContext): Promise<(name: string) => string[]> {
   if (!scope || waterfalls.length === 0) return () => [];
   const rows = await scope.database.query<{ name: string; short_name: string | null }>(
-    'SELECT DISTINCT name, short_name FROM focus_kernels',
+    'SELECT DISTINCT name, short_name FROM phase_kernels',
   );
   const byName = byKernelKey(rows, ({ name }) => name);
   const byShortName = byKernelKey(rows, ({ short_name }) => short_name ?? '');
@@ -139,7 +139,7 @@ async function phaseTimes(
 
 const inPhases = (database: SessionDatabase, condition: string) =>
   database.query<PhaseTime>(
-    `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM focus_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
+    `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM phase_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
   );
 
 /** The stage in words, for kernels that are not in a timeline. */

@@ -57,7 +57,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   );
   await database.query(
     `CREATE TEMP TABLE finding_graphs AS ${inWindows(
-      `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
+      `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM rank_kernels
        WHERE ${(cells?.graphs ?? 0) > 0 ? "graph_node IS NOT NULL OR class = 'graph'" : 'false'} GROUP BY pid, correlation`,
       'count(*) AS graph_launches',
       isUnmarked,
@@ -67,7 +67,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   await database.query(
     `CREATE TEMP TABLE finding_copies AS ${inWindows(
       `SELECT coalesce(api_start_ns, start_ns) AS start_ns, kind AS direction, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
-              bytes, dur_ns, exclusive_ns FROM own_copies WHERE kind IS NOT NULL`,
+              bytes, dur_ns, exclusive_ns FROM rank_copies WHERE kind IS NOT NULL`,
       `direction, memory, count(*)::DOUBLE AS n, sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns,
        sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns`,
       isUnmarked,
@@ -90,7 +90,7 @@ function kernelsSql(unmarked: boolean, withUnplaced: boolean): string {
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
     candidates AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
-    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN candidates USING (stage_id)),
+    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM rank_kernels ANTI JOIN candidates USING (stage_id)),
     windowed AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
     SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
     FROM (${cellKernels('step_kind')} UNION ALL BY NAME SELECT * FROM windowed) GROUP BY ALL`;
@@ -126,14 +126,14 @@ async function makeWaits(
   const causeOf = listed.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
   const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
          NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, correlation
-       FROM own_api WHERE ${inList(listed.map(({ name }) => name))}`;
+       FROM rank_api WHERE ${inList(listed.map(({ name }) => name))}`;
   // A copy from or to pageable memory blocks: the host waits inside cudaMemcpyAsync until the memory may be reused.
   await database.query(
     `CREATE TEMP TABLE finding_waits AS ${inWindows(
       `${calls}
        UNION ALL BY NAME
        SELECT 'copy' AS cause, 'pageable copy' AS name, api_start_ns AS start_ns, api_dur_ns AS dur_ns, tid, op_id, kind AS direction, bytes, correlation
-       FROM own_copies WHERE api_start_ns IS NOT NULL
+       FROM rank_copies WHERE api_start_ns IS NOT NULL
          AND ((kind = 'DtoH' AND dst_kind = 'pageable') OR (kind = 'HtoD' AND src_kind = 'pageable'))`,
       'cause, name, start_ns, dur_ns, tid, op_id, direction, bytes, correlation',
       unmarked,
@@ -156,13 +156,13 @@ const rightAfterNs = 20_000;
 async function assignWaitsToCopies(database: TraceScope['database']): Promise<void> {
   await database.query(
     `UPDATE finding_waits SET cause = 'copy', direction = 'HtoD' WHERE cause = 'synchronize' AND (start_ns, tid) IN (
-       SELECT (w.start_ns, w.tid) FROM finding_waits w ASOF JOIN (SELECT tid, kind, api_start_ns, api_dur_ns FROM own_copies WHERE api_start_ns IS NOT NULL) c
+       SELECT (w.start_ns, w.tid) FROM finding_waits w ASOF JOIN (SELECT tid, kind, api_start_ns, api_dur_ns FROM rank_copies WHERE api_start_ns IS NOT NULL) c
          ON c.tid = w.tid AND c.api_start_ns < w.start_ns
        WHERE c.kind = 'HtoD' AND w.start_ns - (c.api_start_ns + c.api_dur_ns) < ${rightAfterNs})`,
   );
   await database.query(
     `UPDATE finding_waits SET cause = 'read' WHERE cause = 'copy' AND (direction = 'DtoH'
-       OR (start_ns, tid) IN (SELECT (api_start_ns, tid) FROM own_copies WHERE kind = 'DtoH' AND api_start_ns IS NOT NULL))`,
+       OR (start_ns, tid) IN (SELECT (api_start_ns, tid) FROM rank_copies WHERE kind = 'DtoH' AND api_start_ns IS NOT NULL))`,
   );
 }
 
@@ -186,7 +186,7 @@ async function makeWaitCosts({ database }: TraceScope): Promise<void> {
      steps AS (SELECT DISTINCT kind, window_id FROM waits),
      calls AS (SELECT s.kind, s.window_id, k.tid, k.api_start_ns AS start_ns, max(k.api_start_ns + k.api_dur_ns) AS end_ns, any_value(k.name) AS name,
          any_value(k.class) AS class
-       FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
+       FROM rank_kernels k JOIN phase_of p USING (stage_id) JOIN steps s ON s.window_id = p.step_id WHERE k.api_start_ns IS NOT NULL GROUP BY ALL),
      pauses AS (SELECT *, end_ns AS from_ns, row_number() OVER thread AS nth, lead(start_ns) OVER thread AS until_ns, start_ns - lag(end_ns) OVER thread AS before_ns
        FROM calls WINDOW thread AS (PARTITION BY window_id, tid ORDER BY start_ns)),
      waits_in_pauses AS (SELECT p.window_id, p.tid, p.from_ns, sum(w.dur_ns) AS waited_ns FROM waits w
@@ -213,8 +213,8 @@ async function onlyLaunching(database: TraceScope['database']): Promise<void> {
   if (threads.length < 2) return;
   await database.query(
     `DELETE FROM finding_waits WHERE tid NOT IN (
-       SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM own_kernels))
-     AND EXISTS (SELECT 1 FROM own_kernels WHERE tid IS NOT NULL)`,
+       SELECT tid FROM rank_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM rank_kernels))
+     AND EXISTS (SELECT 1 FROM rank_kernels WHERE tid IS NOT NULL)`,
   );
 }
 
@@ -230,7 +230,7 @@ const stalled = 0.9;
 async function withoutStalls(database: TraceScope['database']): Promise<void> {
   await database.query(
     `DELETE FROM finding_waits WHERE cause <> 'allocator' AND dur_ns >= ${shortestStallNs} AND (start_ns, tid) IN (
-       SELECT (w.start_ns, w.tid) FROM finding_waits w JOIN own_gaps g ON g.start_ns < w.start_ns + w.dur_ns AND g.start_ns + g.dur_ns > w.start_ns
+       SELECT (w.start_ns, w.tid) FROM finding_waits w JOIN rank_gaps g ON g.start_ns < w.start_ns + w.dur_ns AND g.start_ns + g.dur_ns > w.start_ns
        WHERE w.dur_ns >= ${shortestStallNs} GROUP BY w.start_ns, w.tid, w.dur_ns
        HAVING sum(least(g.start_ns + g.dur_ns, w.start_ns + w.dur_ns) - greatest(g.start_ns, w.start_ns)) >= ${stalled} * w.dur_ns)`,
   );
@@ -249,7 +249,7 @@ async function makeLongHosts(
   const loads = names.filter((name) => new RegExp(moduleLoads).test(name));
   const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid,
       CASE WHEN o.begin_ns < start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 THEN o.name END AS operator
-    FROM own_gaps g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id WHERE host_ns > ${longHostNs}`;
+    FROM rank_gaps g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id WHERE host_ns > ${longHostNs}`;
   const clipped = unmarked
     ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid, operator FROM (${gaps})`
     : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid, g.operator
@@ -261,10 +261,10 @@ async function makeLongHosts(
      edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid, NULL::VARCHAR AS operator FROM window_idle i JOIN windows w USING (stage_id)
               WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
      long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
-     loads AS (SELECT start_ns AS at_ns FROM own_api WHERE ${inList(loads)}),
+     loads AS (SELECT start_ns AS at_ns FROM rank_api WHERE ${inList(loads)}),
      compiling AS (SELECT start_ns, end_ns FROM (
-         SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM own_ops WHERE dur_ns > ${longHostNs}
-         UNION ALL SELECT start_ns, end_ns, raw_name FROM focus_stages WHERE kind = 'other' AND end_ns > start_ns + ${longHostNs})
+         SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM rank_ops WHERE dur_ns > ${longHostNs}
+         UNION ALL SELECT start_ns, end_ns, raw_name FROM phase_stages WHERE kind = 'other' AND end_ns > start_ns + ${longHostNs})
        WHERE regexp_matches(name, '${compileRanges}', 'i')),
      marked AS (
        SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN loads ON at_ns BETWEEN l.start_ns AND l.start_ns + l.ns + ${longHostNs}

@@ -61,12 +61,12 @@ async function look({ manifest, scope }: FindingContext) {
     : [];
   const ranges = scope
     ? await scope.database.query<{ name: string }>(
-        'SELECT DISTINCT raw_name AS name FROM focus_stages WHERE raw_name IS NOT NULL LIMIT 1000',
+        'SELECT DISTINCT raw_name AS name FROM phase_stages WHERE raw_name IS NOT NULL LIMIT 1000',
       )
     : [];
   const operators = scope
     ? await scope.database.query<{ name: string }>(
-        "SELECT DISTINCT name FROM own_ops WHERE contains(name, '::') AND NOT starts_with(name, 'aten::')",
+        "SELECT DISTINCT name FROM rank_ops WHERE contains(name, '::') AND NOT starts_with(name, 'aten::')",
       )
     : [];
   const some = (rows: readonly { name: string | null }[], pattern: RegExp) =>
@@ -101,7 +101,7 @@ export async function graphState(
     scope === null
       ? []
       : await scope.database.query(
-          "SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL OR class = 'graph' LIMIT 1",
+          "SELECT 1 FROM rank_kernels WHERE graph_node IS NOT NULL OR class = 'graph' LIMIT 1",
         );
   return replayed.length > 0 ? 'on' : 'unknown';
 }

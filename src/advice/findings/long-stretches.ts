@@ -41,18 +41,18 @@ function stretchesSql(kind: string, instances: number): string {
   return `WITH stretch AS (
        SELECT g.start_ns, next_ns, tid, before_op_id, ${to} - ${from} AS host_ns, (${from} + ${to}) / 2 AS middle_ns
        FROM (SELECT *, start_ns + dur_ns AS next_ns, start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end
-         FROM focus_gaps WHERE host_ns > ${longHostNs}) g${step}
+         FROM phase_gaps WHERE host_ns > ${longHostNs}) g${step}
        WHERE ${to} - ${from} > ${longHostNs}),
      around AS (
        SELECT g.start_ns, arg_max(r.raw_name, r.start_ns) AS range_name
-       FROM stretch g JOIN (SELECT raw_name, start_ns, end_ns, tid FROM focus_stages WHERE kind = 'other' AND raw_name IS NOT NULL) r
+       FROM stretch g JOIN (SELECT raw_name, start_ns, end_ns, tid FROM phase_stages WHERE kind = 'other' AND raw_name IS NOT NULL) r
          ON r.start_ns <= g.middle_ns AND r.end_ns > g.middle_ns WHERE coalesce(r.tid = g.tid, true) GROUP BY g.start_ns),
      placed AS (
        SELECT g.host_ns, CASE WHEN o.begin_ns < g.middle_ns THEN 'inside' WHEN a.range_name IS NOT NULL THEN 'within' ELSE 'before' END AS relation,
          coalesce(o.name, k.kernel) AS next_name, ${unnumbered('a.range_name')} AS range_name
-       FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id
+       FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM rank_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
-       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM own_kernels UNION ALL SELECT start_ns, 'a copy ' || kind FROM own_copies) e
+       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM rank_kernels UNION ALL SELECT start_ns, 'a copy ' || kind FROM rank_copies) e
          SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
      SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'the next launch') END AS place, relation,
        round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms

@@ -46,8 +46,8 @@ export async function runDelay(
  */
 function runDelaySql(kind: string): string {
   return `WITH launching AS (
-       SELECT pid FROM focus_kernels WHERE pid IS NOT NULL AND coalesce(tid, pid) = pid GROUP BY pid
-       HAVING count(*) > 0.5 * (SELECT count(*) FROM focus_kernels)),
+       SELECT pid FROM phase_kernels WHERE pid IS NOT NULL AND coalesce(tid, pid) = pid GROUP BY pid
+       HAVING count(*) > 0.5 * (SELECT count(*) FROM phase_kernels)),
      samples AS (
        SELECT pid, value, t_ns AS until_ns, lag(t_ns) OVER (PARTITION BY pid ORDER BY t_ns) AS from_ns
        FROM telemetry JOIN launching USING (pid)

@@ -49,7 +49,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
   const from = Math.floor(kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns);
   const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
     `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${blocksSql} AS blocks, ${volume('"block"')} AS threads
-     FROM own_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
+     FROM rank_kernels WHERE start_ns >= ${from} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
   );
   const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(
     `SELECT DISTINCT hash(name) % 4503599627370496 AS code, coalesce(name, '?') AS name, class, CASE WHEN class = 'copy' THEN ${copyRoleSql} END AS role

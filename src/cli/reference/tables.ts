@@ -2,7 +2,7 @@ import { describedTables } from '../../session/table-schema.js';
 import { code, type Page, page, table } from './markdown.js';
 
 /** Rows of a recorded table for one rank, device or phase, with the columns of that table. */
-const isSelection = (name: string): boolean => /^(own|focus)_/.test(name);
+const isSelection = (name: string): boolean => /^(rank|phase)_(?!of$)/.test(name);
 
 export function tablesPage(): Page {
   const all = describedTables();

@@ -27,7 +27,7 @@ export async function traceSide(session: Session): Promise<Side> {
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
     const operators = await database.query<{ name: string }>(
-      `SELECT DISTINCT name FROM focus_ops WHERE name LIKE '%attention%'`,
+      `SELECT DISTINCT name FROM phase_ops WHERE name LIKE '%attention%'`,
     );
     const kernels = await (scope.source.gpu_used ? kernelsOf : operatorsOf)(scope, phaseResult);
     return {
@@ -106,7 +106,7 @@ const kernelsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<Sid
             any_value(tile) AS tile, sum(count)::BIGINT AS count, sum(total_ns)::DOUBLE AS total_ns
      FROM (SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, class,
                   any_value(tile) AS tile, count(*) AS count, sum(dur_ns) AS total_ns
-           FROM focus_kernels GROUP BY 1, 2, class)
+           FROM phase_kernels GROUP BY 1, 2, class)
      GROUP BY 1, 2`,
   );
 
@@ -117,7 +117,7 @@ const operatorsOf = (scope: TraceScope, found: readonly TracePhase[]): Promise<S
     found,
     `SELECT phase, regexp_replace(coalesce(name, op_type, ''), '([./_])\\d+', '\\1N', 'g') AS name, NULL AS short_name,
             any_value(class) AS class, NULL AS tile, count(*) AS count, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns
-     FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
+     FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`,
   );
 
 async function rowsOf(
@@ -160,7 +160,7 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
     const middle = Math.floor((instances - 1) / 2);
     const rows = await database.query<{ tile: string }>(
       `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${middle})
-       SELECT coalesce(tile, short_name, name) AS tile FROM focus_kernels
+       SELECT coalesce(tile, short_name, name) AS tile FROM phase_kernels
        WHERE class = 'gemm' AND step_id = (SELECT stage_id FROM middle) ORDER BY start_ns`,
     );
     if (rows.length > 0) sequences.push({ phase: kind, tiles: rows.map(({ tile }) => tile) });

@@ -65,11 +65,11 @@ const withPhase = (table: TimelineTable): Relation =>
 
 /** Finds the step by time only for rows without a stage. Most rows have one, and a lookup by id is faster. */
 const withStep = (table: 'kernels' | 'copies', near: string): Relation =>
-  relation('view', [`own_${table}`, 'place_of', 'windows', 'instances'], async (scope) =>
+  relation('view', [`rank_${table}`, 'place_of', 'windows', 'instances'], async (scope) =>
     (await isUnmarked(scope))
-      ? `SELECT *, 'outside' AS phase FROM own_${table}`
+      ? `SELECT *, 'outside' AS phase FROM rank_${table}`
       : `SELECT t.*, coalesce(own.kind, CASE WHEN ${near} < near.until_ns THEN near.kind END, 'outside') AS phase
-         FROM own_${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}
+         FROM rank_${table} t JOIN place_of p ON p.stage_id = ${placeKey('t')}
          LEFT JOIN (SELECT stage_id, kind FROM windows WHERE kind <> 'sampling') own ON own.stage_id = p.step_id
          ASOF LEFT JOIN (${nearest[table]}) near ON ${near} >= near.from_ns`,
   );
@@ -124,12 +124,12 @@ const isUnmarked = async (scope: TraceScope): Promise<boolean> =>
 const relationPerStep = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
   relation(
     'table',
-    [`own_${table}`, 'own_kernels', 'own_copies', 'place_of', 'step_windows'],
+    [`rank_${table}`, 'rank_kernels', 'rank_copies', 'place_of', 'step_windows'],
     async (scope) => activitiesOfWindows(table, groups, await isUnmarked(scope)),
   );
 
 const relationPerRange = (table: 'kernels' | 'copies', groups: Record<string, string>): Relation =>
-  relation('table', ['own_kernels', 'own_copies', 'inner_windows'], (scope) =>
+  relation('table', ['rank_kernels', 'rank_copies', 'inner_windows'], (scope) =>
     insideWindows(scope, table, groups),
   );
 
@@ -141,55 +141,55 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
     ['place_of'],
     () => 'SELECT stage_id, phase AS kind, phase_id, step_id FROM place_of WHERE phase_id IS NOT NULL',
   ),
-  own_kernels: recordedRows('kernels', 'device'),
-  own_copies: recordedRows('copies', 'device'),
-  own_gaps: recordedRows('gaps', 'device'),
-  own_api: recordedRows('api_calls', 'rank'),
-  own_ops: recordedRows('ops', 'rank'),
+  rank_kernels: recordedRows('kernels', 'device'),
+  rank_copies: recordedRows('copies', 'device'),
+  rank_gaps: recordedRows('gaps', 'device'),
+  rank_api: recordedRows('api_calls', 'rank'),
+  rank_ops: recordedRows('ops', 'rank'),
   // Queries that do not use the phase would still pay for the join with place_of, which adds no rows.
-  focus_kernels: withPhase('own_kernels'),
-  focus_copies: withPhase('own_copies'),
+  phase_kernels: withPhase('rank_kernels'),
+  phase_copies: withPhase('rank_copies'),
   step_kernels: withStep('kernels', 't.start_ns'),
   step_copies: withStep('copies', 'coalesce(t.api_start_ns, t.start_ns)'),
-  focus_gaps: withPhase('own_gaps'),
-  focus_api: withPhase('own_api'),
-  focus_ops: withPhase('own_ops'),
-  focus_stages: relation(
+  phase_gaps: withPhase('rank_gaps'),
+  phase_api: withPhase('rank_api'),
+  phase_ops: withPhase('rank_ops'),
+  phase_stages: relation(
     'view',
     ['phase_of'],
     ({ source }) => `SELECT t.*, p.kind AS phase, p.step_id
      FROM (SELECT * FROM stages WHERE ${stagesOf(source, 'rank')}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
   ),
-  instances: relation('shared', ['focus_stages', 'phase_of'], ({ source }) => instancesSql(source)),
+  instances: relation('shared', ['phase_stages', 'phase_of'], ({ source }) => instancesSql(source)),
   windows: relation('table', ['instances'], async (scope) =>
     windowsSql(await windowClocks(scope), scope.source),
   ),
   request_parts: relation('table', ['windows', 'instances'], requestPartsOf),
   step_windows: relation('table', ['windows', 'request_parts'], () => stepWindowsSql),
-  inner_windows: relation('table', ['windows', 'phase_of', 'own_kernels'], allInnerWindowsSql),
+  inner_windows: relation('table', ['windows', 'phase_of', 'rank_kernels'], allInnerWindowsSql),
   spans: relation('table', ['windows', 'request_parts', 'inner_windows'], () => spansSql),
   members: relation('table', ['windows', 'request_parts', 'inner_windows'], () => membersSql),
-  call_names: relation('shared', ['own_api'], () => callNamesSql),
-  kernel_cells: relation('shared', ['own_kernels', 'place_of', 'windows'], () => kernelCellsSql),
+  call_names: relation('shared', ['rank_api'], () => callNamesSql),
+  kernel_cells: relation('shared', ['rank_kernels', 'place_of', 'windows'], () => kernelCellsSql),
   window_kernels: relationPerStep('kernels', kernelGroups),
   window_kernel_names: relationPerStep('kernels', { ...kernelGroups, ...nameGroups }),
   window_copies: relationPerStep('copies', copyGroups),
-  gap_span: relation('shared', ['own_gaps'], () => gapSpanSql),
-  step_gaps: relation('shared', ['own_gaps', 'place_of', 'windows'], async (scope) =>
+  gap_span: relation('shared', ['rank_gaps'], () => gapSpanSql),
+  step_gaps: relation('shared', ['rank_gaps', 'place_of', 'windows'], async (scope) =>
     stepGapsSql(await isUnmarked(scope)),
   ),
-  window_communication: relation('table', ['own_kernels', 'windows'], () =>
+  window_communication: relation('table', ['rank_kernels', 'windows'], () =>
     exposedSql('kernels', "class = 'communication'"),
   ),
-  window_exposed_copies: relation('table', ['own_copies', 'windows'], () => exposedSql('copies')),
+  window_exposed_copies: relation('table', ['rank_copies', 'windows'], () => exposedSql('copies')),
   window_split: relation(
     'table',
     [
       'windows',
-      'own_kernels',
-      'own_gaps',
-      'focus_kernels',
-      'focus_copies',
+      'rank_kernels',
+      'rank_gaps',
+      'phase_kernels',
+      'phase_copies',
       'gap_span',
       'step_gaps',
       'window_communication',
@@ -197,18 +197,18 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
     ],
     windowSplitSql,
   ),
-  window_idle: relation('table', ['own_gaps', 'gap_span', 'step_gaps', 'step_windows'], windowIdleSql),
+  window_idle: relation('table', ['rank_gaps', 'gap_span', 'step_gaps', 'step_windows'], windowIdleSql),
   inner_kernels: relationPerRange('kernels', kernelGroups),
   inner_kernel_names: relationPerRange('kernels', { ...kernelGroups, ...nameGroups }),
   inner_copies: relationPerRange('copies', copyGroups),
-  inner_gaps: relation('table', ['own_gaps', 'inner_windows'], (scope) => gapsInside(scope)),
+  inner_gaps: relation('table', ['rank_gaps', 'inner_windows'], (scope) => gapsInside(scope)),
   inner_idle: relation('table', ['inner_gaps', 'inner_kernels', 'inner_windows', 'gap_span'], (scope) =>
     innerIdleSql(scope),
   ),
-  host_gaps: relation('table', ['own_gaps', 'own_ops', 'phase_of'], async (scope) =>
+  host_gaps: relation('table', ['rank_gaps', 'rank_ops', 'phase_of'], async (scope) =>
     hostGapsSql(await isUnmarked(scope)),
   ),
-  loading_calls: relation('table', ['own_gaps', 'own_api', 'windows', 'call_names'], async (scope) =>
+  loading_calls: relation('table', ['rank_gaps', 'rank_api', 'windows', 'call_names'], async (scope) =>
     loadingSql(await loadingCalls(scope)),
   ),
 };
@@ -216,8 +216,6 @@ export const relations: Readonly<Record<TimelineTable, Relation>> = {
 /** Tables that every timeline analysis reads: rows of the recorded tables, with and without their phase. */
 export const rowsOfScope = (Object.keys(derivedTables) as DerivedTable[])
   .filter(isTimelineTable)
-  .filter(
-    (name) =>
-      name === 'phase_of' ||
-      ['own_', 'focus_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
+  .filter((name) =>
+    ['rank_', 'phase_', 'step_kernels', 'step_copies'].some((start) => name.startsWith(start)),
   );

@@ -77,8 +77,8 @@ export function ridgeRows(
   { peak, bandwidth, elementSize }: Pick<ProductRoof, 'peak' | 'bandwidth' | 'elementSize'>,
 ): number {
   const bytesAtRidge = (peak / bandwidth) * elementSize;
-  const rest = 2 * n * k - bytesAtRidge * (k + n);
-  return rest <= 0 ? Infinity : Math.floor((bytesAtRidge * k * n) / rest);
+  const denominator = 2 * n * k - bytesAtRidge * (k + n);
+  return denominator <= 0 ? Infinity : Math.floor((bytesAtRidge * k * n) / denominator);
 }
 
 /** Rows that fit without another wave of tiles; null if tile, splits or SMs are unknown. */

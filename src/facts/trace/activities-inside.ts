@@ -19,7 +19,7 @@ export function activitiesInside(
   const names = Object.keys(groups)
     .map((name) => `, ${name}`)
     .join('');
-  const rows = `(SELECT start_ns, dur_ns, coalesce(exclusive_ns, 0) AS exclusive_ns, api_start_ns, ${cutColumns(table, 't')}${columns.join('')} FROM own_${table} t WHERE ${where})`;
+  const rows = `(SELECT start_ns, dur_ns, coalesce(exclusive_ns, 0) AS exclusive_ns, api_start_ns, ${cutColumns(table, 't')}${columns.join('')} FROM rank_${table} t WHERE ${where})`;
   const edges = [...cutKeys, 'from_ns', 'to_ns'];
   const cut = cutTimes('sum_cuts', 'ns / activities');
   return {

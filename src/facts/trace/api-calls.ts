@@ -5,11 +5,11 @@ import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 /** Runtime and driver calls of the rank by total time. A runtime call includes the driver calls inside it. */
 export async function apiCalls(scope: TraceScope): Promise<ApiCall[]> {
   const { database } = scope;
-  await scope.need('own_api');
+  await scope.need('rank_api');
   const rows = await queryDurations<{ name: string | null; api: string | null; total_ns: number }>(
     database,
     (type) =>
-      `SELECT name, any_value(api) AS api, ${spreadColumns('dur_ns', '', type)} FROM own_api GROUP BY name ORDER BY total_ns DESC, name`,
+      `SELECT name, any_value(api) AS api, ${spreadColumns('dur_ns', '', type)} FROM rank_api GROUP BY name ORDER BY total_ns DESC, name`,
   );
   const total = rows.reduce((sum, row) => sum + row.total_ns, 0);
   return rows.map((row) => ({

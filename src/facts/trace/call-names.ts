@@ -1,6 +1,6 @@
 import type { TraceScope } from './scope.js';
 
-export const callNamesSql = 'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL';
+export const callNamesSql = 'SELECT DISTINCT name FROM rank_api WHERE name IS NOT NULL';
 
 /** Names of the rank's API calls, read once for all queries that use them. */
 export async function callNames(scope: TraceScope): Promise<string[]> {

@@ -35,7 +35,7 @@ const eventsShown = 4000;
 
 /** The selected step of each kind; kinds with fewer steps are left out. */
 export async function chosenSteps({ database, need }: TraceScope, choice: StepChoice): Promise<ChosenStep[]> {
-  await need('windows', 'own_kernels', 'own_api');
+  await need('windows', 'rank_kernels', 'rank_api');
   const stepCondition =
     choice === 'median' ? 'place = (n + 1) // 2' : choice === 'slowest' ? 'place = n' : `nth = ${choice}`;
   const steps = await database.query<{
@@ -61,8 +61,8 @@ export async function chosenSteps({ database, need }: TraceScope, choice: StepCh
          FROM ${table} WHERE start_ns < $2 AND start_ns + dur_ns > $1 ORDER BY start_ns LIMIT ${eventsShown}`,
         [start_ns, end_ns],
       );
-    const kernels = await inside('own_kernels', "coalesce(name, short_name, '') AS name, tile, class");
-    const calls = await inside('own_api', "coalesce(name, '') AS name, NULL AS tile, NULL AS class");
+    const kernels = await inside('rank_kernels', "coalesce(name, short_name, '') AS name, tile, class");
+    const calls = await inside('rank_api', "coalesce(name, '') AS name, NULL AS tile, NULL AS class");
     const leftOut = (rows: readonly { n: number }[]): number => (rows[0]?.n ?? 0) - rows.length;
     const left_out = leftOut(kernels) + leftOut(calls);
     chosen.push({

@@ -15,7 +15,7 @@ interface ClassRow {
 /** Self time of operators, for a program without a GPU. */
 const operatorClasses = `SELECT phase, coalesce(class, 'other') AS class, count(*)::BIGINT AS count,
     sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS total_ns, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS exclusive_ns
-  FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
+  FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function' GROUP BY 1, 2`;
 
 /** Time of kernels (without a GPU: operators) by class, for the whole capture and each phase. */
 export async function classes(scope: TraceScope, phases: readonly TracePhase[]): Promise<PhaseClasses[]> {

@@ -22,7 +22,7 @@ export async function copies({ database }: TraceScope): Promise<TraceCopy[]> {
             sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}
      FROM (SELECT *, CASE WHEN src_kind IS DISTINCT FROM 'device' AND kind IN ('HtoD', 'HtoH') THEN src_kind
                           WHEN dst_kind IS DISTINCT FROM 'device' AND kind = 'DtoH' THEN dst_kind
-                          ELSE coalesce(dst_kind, src_kind) END AS memory FROM focus_copies)
+                          ELSE coalesce(dst_kind, src_kind) END AS memory FROM phase_copies)
      GROUP BY GROUPING SETS ((kind, memory), (kind, memory, phase))`,
   );
   const order = ({ phase }: CopyRow) => (phase === null ? -1 : phaseOrder.indexOf(phase));

@@ -4,7 +4,7 @@ import type { SteppedQuery } from '../../session/stepped-query.js';
 export const cutKeys = ['e_start', 'e_end', 'e_priority', 'e_stream'];
 export const cutKey = cutKeys.join(', ');
 
-/** Columns of cutKey from own_kernels or own_copies, in the form that attribution's sweep uses. */
+/** Columns of cutKey from rank_kernels or rank_copies, in the form that attribution's sweep uses. */
 export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
   `${row}.start_ns AS e_start, ${row}.start_ns + ${row}.dur_ns AS e_end,
    ${table === 'copies' ? '2' : `CASE WHEN ${row}.class = 'communication' THEN 1 ELSE 0 END`} AS e_priority, hash(${row}.pid, ${row}.context, ${row}.stream) AS e_stream`;
@@ -25,7 +25,7 @@ export function cutTimes(cuts: string, exclusive: string): SteppedQuery {
         (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS alike,
         greatest(r.e_start, c.from_ns) AS a_from, least(r.e_end, c.to_ns) AS a_to
       FROM (SELECT * FROM cut_once WHERE ${cut}) c
-      JOIN (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c) r
+      JOIN (SELECT ${cutColumns('kernels', 'k')} FROM rank_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM rank_copies c) r
         ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority`,
     },
     select: `WITH leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM cut_overlaps GROUP BY cut_id),

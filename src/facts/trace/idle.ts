@@ -28,11 +28,11 @@ const causesWithCalls: ReadonlySet<string | null> = new Set(['host', 'launch_ove
  */
 export async function idle({ database }: TraceScope): Promise<Idle> {
   // Joining even an empty table costs as much as the rest of the query.
-  const operators = await database.query('SELECT 1 FROM own_ops LIMIT 1');
+  const operators = await database.query('SELECT 1 FROM rank_ops LIMIT 1');
   const operator =
     operators.length === 0
-      ? 'focus_gaps g, (SELECT NULL::VARCHAR AS name) o'
-      : 'focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id';
+      ? 'phase_gaps g, (SELECT NULL::VARCHAR AS name) o'
+      : 'phase_gaps g LEFT JOIN (SELECT op_id, name FROM rank_ops) o ON o.op_id = g.before_op_id';
   // The call is that of the longest gaps of a group, because joining all gaps to their calls would be the slowest part.
   // Gaps of a device do not overlap, so a start identifies a gap.
   const sums = gapParts.map((part) => {
@@ -55,9 +55,9 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
     Omit<GapRow, 'cause'> &
       EndedGap & { dur_ns: number } & Record<`${(typeof gapParts)[number]}_ns`, number | null>
   >(
-    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
+    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, ${parts}, before_op_id, pid, correlation FROM rank_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
      SELECT p.phase, ${parts}, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
-     FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
+     FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN rank_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
   const callGaps = waits.flatMap(({ cause, begins }) => (causesWithCalls.has(cause) ? (begins ?? []) : []));
@@ -102,7 +102,7 @@ async function gapsAt(
 ): Promise<Map<number, EndedGap>> {
   if (begins.length === 0) return new Map();
   const rows = await database.query<EndedGap>(
-    `SELECT start_ns, pid, correlation FROM own_gaps WHERE start_ns IN (${begins.join(', ')}) AND correlation IS NOT NULL`,
+    `SELECT start_ns, pid, correlation FROM rank_gaps WHERE start_ns IN (${begins.join(', ')}) AND correlation IS NOT NULL`,
   );
   return new Map(rows.map((row) => [row.start_ns, row]));
 }
@@ -118,7 +118,7 @@ async function callNames(
   const ids = new Set(gaps.flatMap(({ correlation }) => (correlation === null ? [] : [correlation])));
   if (ids.size === 0) return new Map();
   const rows = await database.query<{ pid: number | null; correlation: number; name: string }>(
-    `SELECT pid, correlation, name FROM own_api WHERE correlation IN (${[...ids].join(', ')}) AND pid IS NOT NULL AND name IS NOT NULL
+    `SELECT pid, correlation, name FROM rank_api WHERE correlation IN (${[...ids].join(', ')}) AND pid IS NOT NULL AND name IS NOT NULL
      ORDER BY start_ns, name`,
   );
   const names = new Map<string, string[]>();

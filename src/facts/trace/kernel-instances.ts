@@ -17,11 +17,11 @@ export interface NamedKernel extends NamedDurations {
 /** All kernel names with durations, the most time first. */
 export async function namedKernels(scope: TraceScope): Promise<NamedKernel[]> {
   const { database } = scope;
-  await scope.need('own_kernels', 'kernel_cells');
+  await scope.need('rank_kernels', 'kernel_cells');
   const properties = new Map((await kernelProperties(database)).map((row) => [row.name, row]));
   const found = await namedDurations(
     database,
-    `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM own_kernels)`,
+    `(SELECT coalesce(name, short_name, '') AS name, dur_ns, start_ns FROM rank_kernels)`,
   );
   const total = found.reduce((sum, { total_ns }) => sum + total_ns, 0);
   return found.map((durations): NamedKernel => {
@@ -51,11 +51,11 @@ export interface KernelOrigin {
 
 /** Kernel time by phase, layer, launching operator and name. It sums to all kernels of the scope. */
 export async function kernelOrigins({ database, need }: TraceScope): Promise<KernelOrigin[]> {
-  await need('focus_kernels', 'own_ops');
+  await need('phase_kernels', 'rank_ops');
   return database.query<KernelOrigin>(
     `SELECT k.phase, o.layer, o.name AS operator, coalesce(k.name, k.short_name, '') AS kernel, arg_max(k.class, k.dur_ns) AS class,
             count(*) AS count, sum(k.dur_ns)::DOUBLE AS total_ns
-     FROM focus_kernels k LEFT JOIN own_ops o ON o.op_id = k.op_id
+     FROM phase_kernels k LEFT JOIN rank_ops o ON o.op_id = k.op_id
      GROUP BY 1, 2, 3, 4 ORDER BY total_ns DESC, 1, 2, 3, 4`,
   );
 }

@@ -55,7 +55,7 @@ export async function startSpreads(
 
 async function spreadsOf(scope: TraceScope): Promise<Spreads> {
   const { database } = scope;
-  await scope.need('own_kernels', 'focus_kernels');
+  await scope.need('rank_kernels', 'phase_kernels');
   const launched = await queryDurations<LaunchedRow>(
     database,
     (
@@ -63,7 +63,7 @@ async function spreadsOf(scope: TraceScope): Promise<Spreads> {
     ) => `SELECT name AS kernel, in_graph, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS pid,
             ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_', type)}, ${spreadColumns('api_dur_ns', 'api_', type)},
             ${spreadColumns(queue, 'queue_', type)}, ${spreadColumns('dur_ns', 'kernel_', type)}
-     FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL)
+     FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM rank_kernels WHERE api_start_ns IS NOT NULL)
      GROUP BY name, in_graph ORDER BY kernel_total_ns DESC, name, in_graph`,
   );
   const graphs = launched.some(({ in_graph }) => in_graph);
@@ -72,7 +72,7 @@ async function spreadsOf(scope: TraceScope): Promise<Spreads> {
     (
       type,
     ) => `SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns(queue, 'queue_', type)}
-     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${graphs ? graphNodesSql(type) : ''}`,
+     FROM phase_kernels WHERE graph_node IS NULL GROUP BY phase${graphs ? graphNodesSql(type) : ''}`,
   );
   return { launched, phases, calls: await apiCalls(scope) };
 }
@@ -80,5 +80,5 @@ async function spreadsOf(scope: TraceScope): Promise<Spreads> {
 const graphNodesSql = (type: 'BIGINT' | 'INTEGER'): string => ` UNION ALL BY NAME
      SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns('queue_ns', 'queue_', type)}
      FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
-           FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
+           FROM phase_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
      GROUP BY phase`;

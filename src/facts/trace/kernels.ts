@@ -96,7 +96,7 @@ async function spreadsByName(database: TraceScope['database']): Promise<Map<stri
   const rows = await queryDurations<{ name: string }>(
     database,
     (type) =>
-      `SELECT coalesce(name, short_name, '') AS name, ${spreadColumns('dur_ns', '', type)} FROM own_kernels GROUP BY 1`,
+      `SELECT coalesce(name, short_name, '') AS name, ${spreadColumns('dur_ns', '', type)} FROM rank_kernels GROUP BY 1`,
   );
   return new Map(rows.map((row) => [row.name, spreadOf(row)]));
 }

@@ -29,7 +29,7 @@ export async function launches(
   const inGraphs = (graph?.n ?? 0) > 0;
   const graphs = inGraphs
     ? await database.query<{ phase: PhaseKind; launches: number }>(
-        `SELECT phase, count(DISTINCT correlation) AS launches FROM focus_kernels
+        `SELECT phase, count(DISTINCT correlation) AS launches FROM phase_kernels
          WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
       )
     : [];
@@ -89,7 +89,7 @@ async function launchedKernels(
     ids.length === 0
       ? []
       : await database.query<{ pid: number | null; correlation: number; name: string | null }>(
-          `SELECT pid, correlation, arg_min(name, dur_ns) AS name FROM own_api
+          `SELECT pid, correlation, arg_min(name, dur_ns) AS name FROM rank_api
            WHERE correlation IN (${ids.join(', ')}) GROUP BY pid, correlation`,
         );
   return rows.map((row) => ({

@@ -21,17 +21,17 @@ const selfNs = 'coalesce(o.self_dur_ns, o.dur_ns)';
 /** All operator names with durations, the most time first. */
 export async function namedOperators(scope: TraceScope): Promise<NamedOperator[]> {
   const { database } = scope;
-  await scope.need('own_ops', 'own_kernels');
+  await scope.need('rank_ops', 'rank_kernels');
   const durations = await namedDurations(
     database,
-    `(SELECT coalesce(name, '') AS name, dur_ns, start_ns FROM own_ops)`,
+    `(SELECT coalesce(name, '') AS name, dur_ns, start_ns FROM rank_ops)`,
   );
   const sums = await database.query<
     Pick<NamedOperator, 'name' | 'class' | 'self_ns' | 'kernels' | 'device_ns'>
   >(
     `SELECT coalesce(o.name, '') AS name, coalesce(arg_max(o.class, o.dur_ns), 'other') AS class, sum(${selfNs})::DOUBLE AS self_ns,
             coalesce(sum(k.kernels), 0)::DOUBLE AS kernels, coalesce(sum(k.device_ns), 0)::DOUBLE AS device_ns
-     FROM own_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM own_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
+     FROM rank_ops o LEFT JOIN (SELECT op_id, count(*) AS kernels, sum(dur_ns) AS device_ns FROM rank_kernels GROUP BY 1) k USING (op_id) GROUP BY 1`,
   );
   const byName = new Map(sums.map((total) => [total.name, total]));
   const all = sums.reduce((sum, { self_ns }) => sum + self_ns, 0);
@@ -54,10 +54,10 @@ export interface OperatorOrigin {
 
 /** Self time by phase, layer and name. It sums to all operators of the scope. */
 export async function operatorOrigins({ database, need }: TraceScope): Promise<OperatorOrigin[]> {
-  await need('focus_ops');
+  await need('phase_ops');
   return database.query<OperatorOrigin>(
     `SELECT o.phase, o.layer, coalesce(o.name, '') AS operator, arg_max(o.class, o.dur_ns) AS class,
             count(*) AS count, sum(${selfNs})::DOUBLE AS total_ns
-     FROM focus_ops o GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
+     FROM phase_ops o GROUP BY 1, 2, 3 ORDER BY total_ns DESC, 1, 2, 3`,
   );
 }

@@ -40,7 +40,7 @@ export async function operators(
   phases: readonly TracePhase[],
 ): Promise<Operators | null> {
   const [any] = await database.query<{ n: number }>(
-    `SELECT count(*) AS n FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function'`,
+    `SELECT count(*) AS n FROM phase_ops WHERE op_type IS DISTINCT FROM 'python_function'`,
   );
   if (!any?.n) return null;
   const phase = (['decode', 'mixed', 'prefill'] as const).find((kind) =>
@@ -52,15 +52,15 @@ export async function operators(
     `CREATE TEMP TABLE op_costs AS
      WITH launched AS (
        SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
-         SELECT op_id, dur_ns, 1 AS kernels FROM focus_kernels WHERE op_id IS NOT NULL
-         UNION ALL SELECT op_id, dur_ns, 0 FROM focus_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
+         SELECT op_id, dur_ns, 1 AS kernels FROM phase_kernels WHERE op_id IS NOT NULL
+         UNION ALL SELECT op_id, dur_ns, 0 FROM phase_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
      called AS (
        SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (${allocatorCalls}), 0) AS allocation_ns
-       FROM focus_api WHERE op_id IS NOT NULL GROUP BY op_id),
+       FROM phase_api WHERE op_id IS NOT NULL GROUP BY op_id),
      calls AS (
        SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
               coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.called_ns, 0) AS called_ns, coalesce(a.allocation_ns, 0) AS allocation_ns
-       FROM (SELECT * FROM focus_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
+       FROM (SELECT * FROM phase_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
        LEFT JOIN launched l USING (op_id) LEFT JOIN called a USING (op_id))
      SELECT name, input_shapes, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns) AS cpu_ns, sum(self_ns) AS self_ns,
             sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(called_ns) AS called_ns, sum(allocation_ns) AS allocation_ns,
@@ -153,7 +153,7 @@ async function callPaths(database: TraceScope['database'], ids: number[]): Promi
   for (const id of ids) if (Number.isSafeInteger(id)) open.set(id, id);
   for (let depth = 0; depth <= pathDepth && open.size > 0; depth++) {
     const found = await database.query<{ op_id: number; parent_op_id: number | null; name: string }>(
-      `SELECT op_id, parent_op_id, name FROM own_ops WHERE op_id IN (${[...new Set(open.values())].join(', ')})`,
+      `SELECT op_id, parent_op_id, name FROM rank_ops WHERE op_id IN (${[...new Set(open.values())].join(', ')})`,
     );
     const known = new Map(found.map((op) => [op.op_id, op]));
     const next = new Map<number, number>();

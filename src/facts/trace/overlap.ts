@@ -17,7 +17,7 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
             coalesce(sum(copy_ns), 0)::DOUBLE AS copy_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
      FROM (SELECT context, stream, kernels, dur_ns AS kernel_ns, 0 AS copies, 0 AS copy_ns, start_ns, end_ns FROM kernel_cells
            UNION ALL
-           SELECT context, stream, 0, 0, count(*), sum(dur_ns), min(start_ns), max(start_ns + dur_ns) FROM own_copies GROUP BY 1, 2)
+           SELECT context, stream, 0, 0, count(*), sum(dur_ns), min(start_ns), max(start_ns + dur_ns) FROM rank_copies GROUP BY 1, 2)
      GROUP BY context, stream ORDER BY kernel_ns DESC, copy_ns DESC, stream`,
   );
   const kernels = await database.query<{ comm: boolean; dur: number; alone: number }>(
@@ -26,13 +26,13 @@ export async function overlap(scope: TraceScope): Promise<Overlap> {
      FROM kernel_cells GROUP BY 1`,
   );
   const [copies] = await database.query<{ alone: number | null }>(
-    'SELECT coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM own_copies',
+    'SELECT coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM rank_copies',
   );
   const compute = kernels.find(({ comm }) => !comm) ?? { dur: 0, alone: 0 };
   const comm = kernels.find(({ comm }) => comm) ?? { dur: 0, alone: 0 };
   const computeOverlap = Math.max(0, compute.dur - compute.alone);
-  const commNs = comm.dur > 0 ? await timeOf(database, "own_kernels WHERE class = 'communication'") : 0;
-  const copyNs = await timeOf(database, 'own_copies');
+  const commNs = comm.dur > 0 ? await timeOf(database, "rank_kernels WHERE class = 'communication'") : 0;
+  const copyNs = await timeOf(database, 'rank_copies');
   const hiddenComm = Math.max(0, commNs - comm.alone);
   const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: kernelCount }) => kernelCount > 0);

@@ -138,7 +138,7 @@ export function exposedSql(table: 'kernels' | 'copies', where = 'true'): Stepped
 export async function windowSplitSql({ database, source }: TraceScope): Promise<SteppedQuery> {
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
-  const inGraphs = await database.query('SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL LIMIT 1');
+  const inGraphs = await database.query('SELECT 1 FROM rank_kernels WHERE graph_node IS NOT NULL LIMIT 1');
   const launched = launchedBy(
     kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
     inGraphs.length > 0,
@@ -174,14 +174,14 @@ const beginKey = 2n ** 60n;
 
 /** One row that covers all gaps of the focus, from the first start to the last end. */
 export const gapSpanSql =
-  'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM own_gaps';
+  'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM rank_gaps';
 
 /**
  * The first pass of gapsOfWindows over windows of steps, shared by the split of phases and the waterfall: millions of
  * gaps become one row per window, plus one per gap outside of windows.
  */
 export const stepGapsSql = (unmarked: boolean): string =>
-  unmarked ? `SELECT 0::BIGINT AS key, ${sumsOfParts} FROM own_gaps` : gapsByWindow(stepsLevel, 'windows');
+  unmarked ? `SELECT 0::BIGINT AS key, ${sumsOfParts} FROM rank_gaps` : gapsByWindow(stepsLevel, 'windows');
 
 export const stepGaps = 'SELECT * FROM step_gaps';
 
@@ -198,7 +198,7 @@ function gapsByWindow(level: string, table: string): string {
   // not overlap and equal the sum of their parts, so the start identifies a gap.
   return `WITH candidates AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
       SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sumsOfParts}
-      FROM own_gaps g JOIN candidates ON candidates.stage_id = ${placeKey('g')} GROUP BY key`;
+      FROM rank_gaps g JOIN candidates ON candidates.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
 /**
@@ -258,8 +258,8 @@ function launchedBy(
       : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
   };
   return {
-    kernels: counted(kernels, 'focus_kernels'),
-    copies: counted('count(*) AS copies', 'focus_copies'),
+    kernels: counted(kernels, 'phase_kernels'),
+    copies: counted('count(*) AS copies', 'phase_copies'),
   };
 }
 

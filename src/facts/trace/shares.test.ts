@@ -201,15 +201,15 @@ describe.each(Object.keys(sessions))('%s', (name) => {
         ${covered(copies, from, to)} AS copies, ${covered(`${copies} UNION ALL ${table('kernels')}`, from, to)} AS busy`,
     );
     const {
-      comm: own_comm,
-      compute: own_compute,
+      comm: comm_ns,
+      compute: compute_ns,
       kernels,
-      copies: own_copies,
+      copies: copies_ns,
       busy,
     } = found! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
     const close = (value: number, expected: number) => expect(Math.abs(value - expected)).toBeLessThan(1000);
-    close(data.overlap.comm_hidden_ns, own_comm + own_compute - kernels);
-    close(data.overlap.copy_hidden_ns, own_copies + kernels - busy);
+    close(data.overlap.comm_hidden_ns, comm_ns + compute_ns - kernels);
+    close(data.overlap.copy_hidden_ns, copies_ns + kernels - busy);
   });
 
   test('API calls, and telemetry by phase', async () => {

@@ -30,7 +30,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const span = await detailSpan(scope);
   const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;
   const marked = await database.query<TraceTimeline['stages'][number]>(
-    `WITH shown_stages AS (SELECT s.*, s.phase AS kind FROM focus_stages s
+    `WITH shown_stages AS (SELECT s.*, s.phase AS kind FROM phase_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
      SELECT ${stageLabel} AS label, coalesce(kind, 'outside') AS kind,
             CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
@@ -43,13 +43,13 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
       .map((what) => {
         const [rows, lane, name, opClass] = {
           kernels: [
-            'own_kernels',
+            'rank_kernels',
             "'stream ' || coalesce(stream::VARCHAR, '?')",
             'coalesce(name, short_name)',
             'class',
           ],
-          copies: ['own_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
-          api: ['own_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
+          copies: ['rank_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
+          api: ['rank_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
           idle: [`(${gapPartRows(inside)})`, "'idle'", 'cause', 'NULL'],
           operators: [`(${nestedOperators(inside)})`, 'lane', 'name', 'class'],
         }[what];
@@ -100,7 +100,7 @@ export const stageLabel =
 
 /** SQL of operators with their lane. Callees are in lower lanes. */
 const nestedOperators = (inside: string): string =>
-  `WITH RECURSIVE shown_ops AS (SELECT * FROM own_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
+  `WITH RECURSIVE shown_ops AS (SELECT * FROM rank_ops WHERE ${inside} AND op_type IS DISTINCT FROM 'python_function'),
    nested AS (
      SELECT *, 0 AS depth FROM shown_ops WHERE NOT EXISTS (SELECT 1 FROM shown_ops parents WHERE parents.op_id = shown_ops.parent_op_id)
      UNION ALL SELECT shown_ops.*, depth + 1 FROM shown_ops JOIN nested ON nested.op_id = shown_ops.parent_op_id)
@@ -112,7 +112,7 @@ function gapPartRows(inside: string): string {
     const before = gapParts.slice(0, index).map((earlier) => `coalesce(${earlier}_ns, 0)`);
     return `SELECT '${part}' AS cause, ${['start_ns', ...before].join(' + ')} AS start_ns, ${part}_ns AS dur_ns FROM gaps_inside WHERE ${part}_ns > 0`;
   });
-  return `WITH gaps_inside AS (SELECT * FROM own_gaps WHERE ${inside}) ${parts.join(' UNION ALL ')}`;
+  return `WITH gaps_inside AS (SELECT * FROM rank_gaps WHERE ${inside}) ${parts.join(' UNION ALL ')}`;
 }
 
 /** End of the first kind of event that was cut, because a lane that stops early would look idle. */
@@ -153,7 +153,7 @@ async function density(
   const rows = await database.query<{ class: OpClass | 'copies'; bin: number; ns: number }>(
     `WITH work AS (
        SELECT *, begin_ns // ${bin} AS first, greatest(begin_ns, end_ns - 1) // ${bin} AS last
-       FROM (${work("coalesce(class, 'other')", 'own_kernels')} UNION ALL ${work("'copies'", 'own_copies')}))
+       FROM (${work("coalesce(class, 'other')", 'rank_kernels')} UNION ALL ${work("'copies'", 'rank_copies')}))
      SELECT class, bin, sum(ns)::DOUBLE AS ns FROM (
        SELECT class, first AS bin, ns FROM work WHERE first = last
        UNION ALL

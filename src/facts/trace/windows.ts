@@ -22,7 +22,7 @@ export const instancesSql = (source: TraceSource): string => `WITH repeats AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns,
               CASE WHEN s.phase = 'warmup' THEN coalesce(r.end_ns, s.end_ns) ELSE s.end_ns END AS end_ns, r.end_ns AS repeat_end_ns,
               s.device_start_ns, s.device_end_ns
-       FROM focus_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
+       FROM phase_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
        LEFT JOIN repeats r ON r.pid = s.pid AND r.iteration = s.iteration
        WHERE s.stage_id = s.phase_id AND s.end_ns IS NOT NULL
          AND NOT (s.phase IN ('warmup', 'load') AND around.kind IS NOT DISTINCT FROM s.phase)
@@ -81,9 +81,9 @@ async function whyUnmarked(
   const stepPhases = kinds.filter(({ kind }) => steps.includes(kind));
   const stepNs = stepPhases.reduce((sum, { ns }) => sum + ns, 0);
   if (!source.gpu_used || stepNs >= shortSteps * (source.end_ns - source.start_ns)) return null;
-  await need('focus_kernels');
+  await need('phase_kernels');
   const [work] = await database.query<{ marked: number; total: number }>(
-    `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM focus_kernels`,
+    `SELECT coalesce(sum(dur_ns) FILTER (phase <> 'outside'), 0)::DOUBLE AS marked, coalesce(sum(dur_ns), 0)::DOUBLE AS total FROM phase_kernels`,
   );
   if (!work || work.marked >= minMarked * work.total) return null;
   return 'the marked stages contain less than a tenth of the kernel time';

@@ -40,10 +40,10 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
     input_types: string | null;
     calls: number;
   }>(
-    `SELECT step_id, name, input_shapes, input_types, count(*) AS calls FROM focus_ops
+    `SELECT step_id, name, input_shapes, input_types, count(*) AS calls FROM phase_ops
      WHERE step_id IS NOT NULL AND input_shapes IS NOT NULL
        AND (name ILIKE '%att%' OR name ILIKE '%fmha%' OR (name IN (${names})
-         AND (name <> 'aten::linear' OR op_id IN (SELECT op_id FROM own_kernels WHERE op_id IS NOT NULL))))
+         AND (name <> 'aten::linear' OR op_id IN (SELECT op_id FROM rank_kernels WHERE op_id IS NOT NULL))))
      GROUP BY ALL`,
   );
   const productsByStage = new Map<number, ExecutedProducts>();
@@ -61,8 +61,8 @@ export async function executedByStep(database: SessionDatabase): Promise<Map<num
   const covered = await database.query<{ step_id: number; gemm_ns: number; known_ns: number }>(
     `SELECT step_id, sum(dur_ns)::DOUBLE AS gemm_ns,
             coalesce(sum(dur_ns) FILTER (op_id IN (
-              SELECT op_id FROM own_ops WHERE op_id IS NOT NULL AND input_shapes IS NOT NULL AND name IN (${names}))), 0)::DOUBLE AS known_ns
-     FROM focus_kernels WHERE class = 'gemm' AND step_id IS NOT NULL GROUP BY step_id`,
+              SELECT op_id FROM rank_ops WHERE op_id IS NOT NULL AND input_shapes IS NOT NULL AND name IN (${names}))), 0)::DOUBLE AS known_ns
+     FROM phase_kernels WHERE class = 'gemm' AND step_id IS NOT NULL GROUP BY step_id`,
   );
   for (const { step_id, gemm_ns, known_ns } of covered)
     Object.assign(productsOf(step_id), { gemm_ns, known_ns });

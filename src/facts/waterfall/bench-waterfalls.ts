@@ -230,11 +230,11 @@ function sqlOf(
   kernels: Figure,
 ): string | null {
   if (classOfBar(id) !== 'kernels' || kernels.value === null) return null;
-  const rest = ms - kernels.value;
+  const rooflineMs = ms - kernels.value;
   const filter = `execution_id = ${literal(point.execution_id)} AND coalesce(rank, 0) = 0 AND point = ${literal(point.point)} AND kind = ${literal(point.kind)} AND stages > 0`;
   return `SELECT 'launch ' || launch AS what, kernels / stages AS count, kernel_ns / stages / 1e6 / count(*) OVER () AS ms
 FROM device_work WHERE ${filter}
-UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${rest} ORDER BY 3 DESC`;
+UNION ALL SELECT '(roofline limit, model arithmetic)', NULL, ${rooflineMs} ORDER BY 3 DESC`;
 }
 
 function noteOf(id: string, ms: number, watched: boolean): string | null {

@@ -50,9 +50,9 @@ export function composedStage(
   const ms = new Map<string, number>();
   for (const { stage, times } of stageFacts)
     for (const bar of stage.bars) ms.set(bar.id, (ms.get(bar.id) ?? 0) + bar.ms * times);
-  const rest = measured - [...ms.values()].reduce((sum, value) => sum + value, 0);
+  const restMs = measured - [...ms.values()].reduce((sum, value) => sum + value, 0);
   const restId = kind === 'request' ? 'host.loop' : 'unattributed';
-  ms.set(restId, (ms.get(restId) ?? 0) + rest);
+  ms.set(restId, (ms.get(restId) ?? 0) + restMs);
   const parts = [...ms].map(([id, value]) => ({ id, ms: value }));
   if (!ms.has('unattributed')) parts.push({ id: 'unattributed', ms: 0 });
   const all = stageFacts.flatMap(({ stage }) => stage.bars);
@@ -69,8 +69,8 @@ export function composedStage(
       confidence_why: like?.confidence_why ?? '',
       sharpen: like?.sharpen ?? null,
       ...(like ? {} : describeBar(id, { peaksMeasured: true, kind })),
-      sql: sumSql(id, stageFacts, id === restId ? rest : 0),
-      note: noteOf(id, value, { kind, restId, rest }),
+      sql: sumSql(id, stageFacts, id === restId ? restMs : 0),
+      note: noteOf(id, value, { kind, restId, restMs }),
       parts: [],
     };
   });
@@ -105,7 +105,7 @@ export function composedStage(
 function sumSql(
   id: string,
   stages: readonly { stage: StageWaterfall; times: number }[],
-  rest: number,
+  restMs: number,
 ): string | null {
   const queries = stages.flatMap(({ stage, times }) => {
     const bar = stage.bars.find((candidate) => candidate.id === id);
@@ -120,23 +120,23 @@ function sumSql(
     ];
   });
   if (!queries.some(({ known }) => known)) return null;
-  const more = rest === 0 ? [] : [`SELECT '(between its stages)', NULL, ${rest}`];
+  const more = restMs === 0 ? [] : [`SELECT '(between its stages)', NULL, ${restMs}`];
   return [...queries.map(({ sql }) => sql), ...more].join('\nUNION ALL ');
 }
 
 function noteOf(
   id: string,
   ms: number,
-  { kind, restId, rest }: { kind: 'request' | 'warmup'; restId: string; rest: number },
+  { kind, restId, restMs }: { kind: 'request' | 'warmup'; restId: string; restMs: number },
 ): string | null {
   if (id === restId && kind === 'warmup') {
-    const negativeNote = ms < 0 && rest >= 0 ? ', and negative parts of its stages' : '';
-    return rest >= 0
-      ? `${formatMs(rest)} more than the same work in steady state: first use of memory, code and caches${negativeNote}`
-      : `${formatMs(-rest)} less than the same work later`;
+    const negativeNote = ms < 0 && restMs >= 0 ? ', and negative parts of its stages' : '';
+    return restMs >= 0
+      ? `${formatMs(restMs)} more than the same work in steady state: first use of memory, code and caches${negativeNote}`
+      : `${formatMs(-restMs)} less than the same work later`;
   }
-  if (id === restId && rest !== 0) {
-    return `with ${formatMs(rest)} between and after its stages: sampling the first token, start and end`;
+  if (id === restId && restMs !== 0) {
+    return `with ${formatMs(restMs)} between and after its stages: sampling the first token, start and end`;
   }
   if (id === 'roofline') return 'Σ over its steps: a step waits for the token of the previous one';
   return ms < 0 ? 'negative in its stages' : null;

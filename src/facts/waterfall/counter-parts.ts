@@ -52,7 +52,7 @@ export async function countedClasses(
     `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
      SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
        SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
-       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
+       FROM rank_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'})
        JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {
@@ -138,8 +138,8 @@ export function inefficiencyParts(
   const parts = [more, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
   if (sumMs > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / sumMs }));
-  const rest = barMs - sumMs;
-  return rest > 1e-3 * barMs
-    ? [...parts, { label: 'kernels that ncu did not count', ms: rest, count: null }]
+  const uncountedMs = barMs - sumMs;
+  return uncountedMs > 1e-3 * barMs
+    ? [...parts, { label: 'kernels that ncu did not count', ms: uncountedMs, count: null }]
     : parts;
 }

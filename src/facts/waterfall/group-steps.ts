@@ -51,7 +51,7 @@ export async function groupSteps(
     ? await database.query<Step & { instance: number }>(
         `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
                 ${sizeColumns}
-         FROM focus_stages s LEFT JOIN known_sizes k USING (stage_id)
+         FROM phase_stages s LEFT JOIN known_sizes k USING (stage_id)
          WHERE s.phase = 'warmup' AND s.kind IN ${stepKindsSql} ORDER BY s.start_ns, s.stage_id`,
       )
     : [];
@@ -70,7 +70,7 @@ async function sampledOf(
   run: RunSizes,
 ): Promise<number | null> {
   const rows = await database.query<{ step_id: number; batch_size: number | null; n: number }>(
-    `SELECT s.step_id, s.batch_size, count(*) AS n FROM inner_windows w JOIN focus_stages s USING (stage_id)
+    `SELECT s.step_id, s.batch_size, count(*) AS n FROM inner_windows w JOIN phase_stages s USING (stage_id)
      WHERE w.grp = 'sampling' GROUP BY ALL`,
   );
   let sequences = 0;

@@ -22,7 +22,7 @@ const countedInstances = 256;
 export async function recordedOf(scope: TraceScope, unmarked: boolean): Promise<Recorded> {
   const { database } = scope;
   await scope.need('windows', 'spans');
-  const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
+  const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM rank_gaps');
   const isComplete = unmarked || (gaps?.n ?? 0) <= gapsCounted;
   const [until] = isComplete
     ? []
@@ -67,14 +67,14 @@ export function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
   const joins = levels.map((n) => `LEFT JOIN around o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
   const outermost = [...levels.toReversed(), 0].map((n) => `o${n}.op_id`).join(', ');
-  return `WITH op AS (SELECT op_id, parent_op_id FROM own_ops WHERE ${python}),
+  return `WITH op AS (SELECT op_id, parent_op_id FROM rank_ops WHERE ${python}),
     around AS (SELECT * FROM op SEMI JOIN (SELECT parent_op_id AS op_id FROM op) p USING (op_id)),
-    launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM own_gaps WHERE host_ns > 0) g USING (op_id)),
+    launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM rank_gaps WHERE host_ns > 0) g USING (op_id)),
     roots AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
-    root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN own_ops r ON r.op_id = c.root_id)
+    root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM roots c JOIN rank_ops r ON r.op_id = c.root_id)
     SELECT ${unmarked ? '0::BIGINT' : 'p.step_id'} AS step_id, root_name, sum(g.host_ns)::DOUBLE AS host_ns,
       sum(coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0))::DOUBLE AS inside_ns, count(*) AS n
-    FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
+    FROM rank_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0 GROUP BY ALL`;
 }
 
 export async function hostSplit(
@@ -83,7 +83,7 @@ export async function hostSplit(
   recorded: Recorded,
 ): Promise<HostSplit> {
   const { database } = scope;
-  const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
+  const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM rank_ops WHERE ${python}`);
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
   const groupOf = 'SELECT stage_id AS step_id, grp FROM members';
   if (withOps) {
@@ -105,8 +105,8 @@ export async function hostSplit(
   // Ranges named by the program, inside the phases, at the time of the launch that ends the gap.
   const rows = await database.query<PartRow>(
     `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
-     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${recorded.untilNs} GROUP BY stage_id) g
-     JOIN focus_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
+     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM rank_gaps WHERE host_ns > 0 AND start_ns < ${recorded.untilNs} GROUP BY stage_id) g
+     JOIN phase_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL
      HAVING NOT regexp_matches(trim(s.raw_name), '^${libraryRange}', 'i') ORDER BY ns DESC`,
   );
@@ -152,8 +152,8 @@ export async function waitingParts(
 ): Promise<Map<string, Parts>> {
   const calls = (await callNames(scope)).filter((name) => waiting.test(name)).map(literal);
   const rows = await scope.database.query<PartRow>(
-    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${recorded.untilNs}),
-     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${recorded.untilNs})
+    `WITH call AS (SELECT start_ns AS call_ns, name FROM rank_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${recorded.untilNs}),
+     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM rank_gaps WHERE synchronization_ns > 0 AND start_ns < ${recorded.untilNs})
      SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
      FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
      ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,

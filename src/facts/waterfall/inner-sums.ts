@@ -31,7 +31,7 @@ export async function gapsInside(scope: TraceScope): Promise<string> {
   );
   return `SELECT stage_id, ${sums.join(', ')} FROM (
        SELECT w.stage_id, ${clipped.join(', ')}
-       FROM ${overlapping(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM own_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
+       FROM ${overlapping(`(SELECT start_ns, dur_ns, ${partColumns.join(', ')} FROM rank_gaps WHERE ${await nearWindows(scope)})`, 'inner_windows')}) GROUP BY stage_id`;
 }
 
 /** Like windowIdleSql for steps. Time of kernels of earlier stages counts as device_dependency. */

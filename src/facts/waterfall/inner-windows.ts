@@ -34,7 +34,7 @@ const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') O
 const unnumberedName = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
 /**
- * Ranges of the focused rank, without the phases of focus_stages: joining those takes longer than the rest of the
+ * Ranges of the focused rank, without the phases of phase_stages: joining those takes longer than the rest of the
  * query.
  */
 const rangesSql = ({ attribution, focus }: TraceSource): string =>
@@ -83,7 +83,7 @@ async function readGroups(scope: TraceScope): Promise<InnerGroup[]> {
     ...rows.filter(({ grp }) => sampling && grp === 'sampling'),
   ];
   if (chosen.length === 0) return [];
-  const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_kernels');
+  const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM rank_kernels');
   const all = kernels?.n ?? 0;
   return chosen.map((row) => {
     const within = all > maxKernelsSkipped ? all : all * Math.min(1, row.total_ns / wholeNs);

@@ -19,12 +19,12 @@ export async function loadingCalls(scope: TraceScope): Promise<string[]> {
  */
 export function loadingSql(calls: readonly string[]): string {
   return `WITH call AS (
-       SELECT name, start_ns, start_ns + dur_ns AS end_ns FROM own_api WHERE name IN (${calls.map(literal).join(', ') || 'NULL'})
+       SELECT name, start_ns, start_ns + dur_ns AS end_ns FROM rank_api WHERE name IN (${calls.map(literal).join(', ') || 'NULL'})
        QUALIFY start_ns >= coalesce(max(start_ns + dur_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, dur_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)),
      gap AS (
        SELECT w.stage_id, greatest(g.start_ns + coalesce(synchronization_ns, 0), w.start_ns) AS h_start,
          least(g.start_ns + coalesce(synchronization_ns, 0) + host_ns, w.end_ns) AS h_end
-       FROM own_gaps g JOIN windows w ON g.start_ns < w.end_ns AND g.start_ns + g.dur_ns > w.start_ns WHERE host_ns > 0 AND w.kind IN ${kinds})
+       FROM rank_gaps g JOIN windows w ON g.start_ns < w.end_ns AND g.start_ns + g.dur_ns > w.start_ns WHERE host_ns > 0 AND w.kind IN ${kinds})
      SELECT stage_id, name AS call, sum(least(h_end, call.end_ns) - greatest(h_start, call.start_ns))::DOUBLE AS ns
      FROM gap JOIN call ON call.start_ns < h_end AND call.end_ns > h_start GROUP BY ALL`;
 }

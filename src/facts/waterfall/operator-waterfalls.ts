@@ -99,10 +99,10 @@ function windowsOf(group: StageGroup): string {
 const timesSql = (windows: string): string =>
   `WITH span AS (
      SELECT w.stage_id AS window_id, w.start_ns AS w_start, w.end_ns AS w_end, s.pid AS w_pid, s.tid AS w_tid
-     FROM (${windows}) w LEFT JOIN focus_stages s USING (stage_id)),
-   busiest AS (SELECT pid, tid FROM own_ops GROUP BY ALL ORDER BY sum(coalesce(self_dur_ns, dur_ns)) DESC LIMIT 1)
+     FROM (${windows}) w LEFT JOIN phase_stages s USING (stage_id)),
+   busiest AS (SELECT pid, tid FROM rank_ops GROUP BY ALL ORDER BY sum(coalesce(self_dur_ns, dur_ns)) DESC LIMIT 1)
    SELECT window_id AS stage_id, coalesce(class, 'other') AS class, name, count(*)::DOUBLE AS n, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS ns
-   FROM own_ops o JOIN span ON o.start_ns >= w_start AND o.start_ns < w_end, busiest
+   FROM rank_ops o JOIN span ON o.start_ns >= w_start AND o.start_ns < w_end, busiest
    WHERE op_type IS DISTINCT FROM 'python_function' AND o.pid = coalesce(w_pid, busiest.pid) AND o.tid = coalesce(w_tid, busiest.tid)
    GROUP BY ALL`;
 
@@ -113,10 +113,10 @@ const timesSql = (windows: string): string =>
 const hostTimesSql = (windows: string): string =>
   `WITH span AS (${windows})
    SELECT w.stage_id, g.cause AS id, count(*)::DOUBLE AS n, sum(g.dur_ns)::DOUBLE AS ns
-   FROM span w JOIN own_gaps g ON g.start_ns >= w.start_ns AND g.start_ns < w.end_ns WHERE g.cause LIKE 'host.runtime_%' GROUP BY ALL
+   FROM span w JOIN rank_gaps g ON g.start_ns >= w.start_ns AND g.start_ns < w.end_ns WHERE g.cause LIKE 'host.runtime_%' GROUP BY ALL
    UNION ALL SELECT w.stage_id, 'host.sampling', count(*)::DOUBLE, sum(s.end_ns - s.start_ns)::DOUBLE
-   FROM span w JOIN focus_stages s ON s.start_ns >= w.start_ns AND s.start_ns < w.end_ns
-   WHERE s.kind = 'sampling' AND EXISTS (SELECT 1 FROM own_gaps WHERE cause LIKE 'host.runtime_%') GROUP BY ALL`;
+   FROM span w JOIN phase_stages s ON s.start_ns >= w.start_ns AND s.start_ns < w.end_ns
+   WHERE s.kind = 'sampling' AND EXISTS (SELECT 1 FROM rank_gaps WHERE cause LIKE 'host.runtime_%') GROUP BY ALL`;
 
 interface HostTime {
   stage_id: number;
@@ -145,7 +145,7 @@ async function stageOf(
   );
   if (spans.length === 0) return null;
   const times = await database.query<OpTime>(timesSql(windows));
-  await scope.need('own_gaps');
+  await scope.need('rank_gaps');
   const hosts = await database.query<HostTime>(hostTimesSql(windows));
   const n = spans.length;
   const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);

@@ -112,12 +112,12 @@ function atCleanTime(
   const profiledBars = profiled.bars
     .filter(({ id }) => id !== 'profiler_overhead')
     .map((bar) => ({ ...bar, ms: around.get(bar.id) ?? bar.ms }));
-  const rest = measured - profiledBars.reduce((sum, { ms }) => sum + ms, 0);
-  const last = profiledBars.some(({ id, ms }) => id === 'host.runtime_call' && ms + rest >= 0)
+  const restMs = measured - profiledBars.reduce((sum, { ms }) => sum + ms, 0);
+  const last = profiledBars.some(({ id, ms }) => id === 'host.runtime_call' && ms + restMs >= 0)
     ? 'host.runtime_call'
     : 'unattributed';
   const bars = profiledBars.map((bar): WaterfallBar => {
-    const added = bar.id === last ? rest : 0;
+    const added = bar.id === last ? restMs : 0;
     const ms = bar.ms + added;
     const sql = around.has(bar.id) ? aroundSql[bar.id]! : withConstant(bar.sql, added);
     return { ...bar, ms, share: measured > 0 ? ms / measured : 0, sql };

@@ -103,8 +103,8 @@ export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | nu
     ...[...idle.host].map(([cause, ms]) => ({ id: `host.${cause}`, ms })),
   ];
   const sumMs = parts.reduce((sum, { ms }) => sum + ms, 0);
-  const rest = wallMs - sumMs;
-  return [...parts, { id: 'unattributed', ms: Math.abs(rest) < rounding * wallMs ? 0 : rest }];
+  const restMs = wallMs - sumMs;
+  return [...parts, { id: 'unattributed', ms: Math.abs(restMs) < rounding * wallMs ? 0 : restMs }];
 }
 
 /** Copies of each kind. The necessary time of the link is subtracted from those from the host, in proportion. */

@@ -80,7 +80,7 @@ function possible(
 export async function loadedBytes(scope: TraceScope): Promise<number> {
   await scope.need('windows');
   const [row] = await scope.database.query<{ bytes: number | null }>(
-    `SELECT sum(bytes)::DOUBLE AS bytes FROM own_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
+    `SELECT sum(bytes)::DOUBLE AS bytes FROM rank_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
      WHERE w.kind = 'load' AND c.kind = 'HtoD'`,
   );
   return row?.bytes ?? 0;

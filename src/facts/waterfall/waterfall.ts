@@ -132,7 +132,7 @@ export async function peaksUsed(
   const peaks = gpuPeaks(roofs);
   if (!('storage' in model) || model.storage.activations !== 'float32') return peaks;
   const [gemm] = await database.query<{ share: number | null }>(
-    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM own_kernels WHERE class = 'gemm'`,
+    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM rank_kernels WHERE class = 'gemm'`,
   );
   if ((gemm?.share ?? 0) < 0.5) return peaks;
   return {

@@ -199,7 +199,7 @@ async function gapCounts(
   const some = gapParts.map((part) => `count_if(${part}_ns > 0)::DOUBLE AS ${part}`).join(', ');
   const insides = gapParts.map((part) => `sum(n_${part})::DOUBLE AS ${part}`).join(', ');
   return database.query(
-    `WITH of_stage AS (SELECT stage_id, ${some} FROM own_gaps WHERE start_ns < ${recorded.untilNs} GROUP BY stage_id),
+    `WITH of_stage AS (SELECT stage_id, ${some} FROM rank_gaps WHERE start_ns < ${recorded.untilNs} GROUP BY stage_id),
      of_window AS (SELECT coalesce(p.step_id, 0) AS stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
        FROM of_stage LEFT JOIN phase_of p USING (stage_id) GROUP BY ALL)
      SELECT grp, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM of_window JOIN members USING (stage_id) GROUP BY grp

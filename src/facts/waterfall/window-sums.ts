@@ -35,7 +35,7 @@ export function activitiesOfWindows(
   if (unmarked) {
     return {
       steps: {},
-      select: `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM own_${table} GROUP BY ALL`,
+      select: `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM rank_${table} GROUP BY ALL`,
     };
   }
   const list = names.join(', ');
@@ -48,7 +48,7 @@ export function activitiesOfWindows(
         .join(', ')}, sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM (
         SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
           CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
-        FROM own_${table} a
+        FROM rank_${table} a
         JOIN (SELECT p.stage_id, sum_windows.* FROM place_of p LEFT JOIN sum_windows ON window_id = p.step_id) likely ON likely.stage_id = ${placeKey('a')}) GROUP BY ALL`,
       sum_begun: `SELECT s.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
         FROM sum_groups s ASOF JOIN (SELECT * FROM sum_windows UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON s.e_start >= begun.w_start`,

@@ -43,7 +43,7 @@ const place = { theme: themes.light, width: 900 };
 const draw = (chart: Chart) => optionOf(chart, place) as unknown as Option;
 
 const chartsOf = (blocks: readonly Block[]): Chart[] =>
-  blocks.flatMap((block) => (block.t === 'chart' ? [block.chart] : []));
+  blocks.flatMap((block) => (block.type === 'chart' ? [block.chart] : []));
 const allOf = ({ sections }: View): Chart[] => sections.flatMap(({ blocks }) => chartsOf(blocks));
 const drawnIn = (id: string, view = profileView(testProfile())): Option[] =>
   chartsOf(view.sections.find((section) => section.id === id)!.blocks).map(draw);
@@ -168,7 +168,7 @@ it('samples on a phone: the title of a panel names its lines, each in its own co
     [1, 2],
   ] as [number, number][];
   const samples = scopes.map((scope) => ({ scope, metric: 'cores_busy', unit: '', points }));
-  const block = samplesBlock(samples, 'host') as Extract<Block, { t: 'chart' }>;
+  const block = samplesBlock(samples, 'host') as Extract<Block, { type: 'chart' }>;
   const { title } = optionOf(block.chart, { theme: themes.light, width: 330 }) as unknown as {
     title: { text: string; textStyle: { rich: Record<string, { color: string }> } }[];
   };

@@ -139,7 +139,7 @@ const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
 
 /** Groups adjacent half-width charts in pairs; every other block is alone. */
 function inPairs(blocks: readonly Block[]): Block[][] {
-  const half = (block: Block | undefined): boolean => block?.t === 'chart' && block.half === true;
+  const half = (block: Block | undefined): boolean => block?.type === 'chart' && block.half === true;
   const runs: Block[][] = [];
   for (const [index, block] of blocks.entries()) {
     if (half(block) && half(blocks[index - 1])) runs.at(-1)!.push(block);
@@ -149,7 +149,7 @@ function inPairs(blocks: readonly Block[]): Block[][] {
 }
 
 const OneBlock: FC<{ block: Block }> = ({ block }) => {
-  switch (block.t) {
+  switch (block.type) {
     case 'headline':
       return (
         <>
@@ -248,7 +248,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
       const { chart, label, behind, title } = block;
       return (
         <>
-          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} />}
+          {title !== undefined && <OneBlock block={{ type: 'heading', text: title }} />}
           <ChartFrame chart={chart} label={label}>
             <OneBlock block={behind} />
           </ChartFrame>

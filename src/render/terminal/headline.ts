@@ -5,7 +5,7 @@ import { hanging, inert, textWidth } from './text.js';
 
 /** Sentences, then aligned rows; a narrow terminal drops the third cell first. */
 export function headlineLines(
-  { sentences, rows = [] }: Extract<Block, { t: 'headline' }>,
+  { sentences, rows = [] }: Extract<Block, { type: 'headline' }>,
   width: number,
 ): string[] {
   const sentenceLines = sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));

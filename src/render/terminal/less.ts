@@ -31,7 +31,7 @@ const below: Record<Detail, Detail | null> = { 3: 2, 2: 1, 1: 0, 0: -1, '-1': -2
 export function shorter({ view, level }: DetailedView): DetailedView | null {
   const { lead, sections } = view;
   const isShown = shownAt(level);
-  const other = lead.findLastIndex((block) => block.t !== 'issues' && isShown(block));
+  const other = lead.findLastIndex((block) => block.type !== 'issues' && isShown(block));
   const shown = sections.filter(isShown);
   const last = shown.at(-1);
   if (shown.length < 2 && other >= 0) return { level, view: { ...view, lead: lead.toSpliced(other, 1) } };

@@ -93,19 +93,19 @@ function sectionLines(section: Section, width: number, level: Detail): string[] 
 const blocksLines = (blocks: readonly Block[], width: number, level: Detail): string[] => {
   const drawn = blocks
     .filter(shownAt(level))
-    .map((block) => ({ t: block.t, lines: blockLines(block, width, level) }))
+    .map((block) => ({ type: block.type, lines: blockLines(block, width, level) }))
     .filter(({ lines }) => lines.length > 0);
-  return drawn.flatMap(({ t, lines }, index) => {
-    const before = drawn[index - 1]?.t;
-    return tight.has(t) && (before === undefined || tight.has(before)) ? lines : ['', ...lines];
+  return drawn.flatMap(({ type, lines }, index) => {
+    const before = drawn[index - 1]?.type;
+    return tight.has(type) && (before === undefined || tight.has(before)) ? lines : ['', ...lines];
   });
 };
 
 /** Blocks that follow each other, or a title, without an empty line. */
-const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
+const tight: ReadonlySet<Block['type']> = new Set(['text', 'facts']);
 
 function blockLines(block: Block, width: number, level: Detail): string[] {
-  switch (block.t) {
+  switch (block.type) {
     case 'headline':
       return headlineLines(block, width);
     case 'bars':
@@ -134,7 +134,7 @@ function blockLines(block: Block, width: number, level: Detail): string[] {
       return [
         ...(block.title === undefined
           ? []
-          : [...blockLines({ t: 'heading', text: block.title }, width, level), '']),
+          : [...blockLines({ type: 'heading', text: block.title }, width, level), '']),
         ...blockLines(block.behind, width, level),
       ];
     case 'notes':

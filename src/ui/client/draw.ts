@@ -76,20 +76,20 @@ export function draw(canvas: CanvasRenderingContext2D, scene: Scene): void {
 function drawCounter(
   canvas: CanvasRenderingContext2D,
   scene: Scene,
-  { top, counter: { t, v } }: Layout['counters'][number],
+  { top, counter: { times, values } }: Layout['counters'][number],
 ): void {
   const { range, theme } = scene;
-  const max = v.reduce((largest, value) => Math.max(largest, value), Number.MIN_VALUE);
+  const max = values.reduce((largest, value) => Math.max(largest, value), Number.MIN_VALUE);
   const yOf = (value: number): number =>
     top + counterHeight - 1 - (Math.max(0, value) / max) * (counterHeight - 3);
   canvas.strokeStyle = theme.link;
   canvas.beginPath();
-  for (let i = 0; i < t.length; i++) {
-    if (t[i]! > range.end) break;
-    const next = t[i + 1] ?? t[i]!;
+  for (let i = 0; i < times.length; i++) {
+    if (times[i]! > range.end) break;
+    const next = times[i + 1] ?? times[i]!;
     if (next < range.start) continue;
-    canvas.lineTo(xOf(scene, t[i]!), yOf(v[i]!));
-    canvas.lineTo(xOf(scene, next), yOf(v[i]!));
+    canvas.lineTo(xOf(scene, times[i]!), yOf(values[i]!));
+    canvas.lineTo(xOf(scene, next), yOf(values[i]!));
   }
   canvas.stroke();
 }
@@ -293,7 +293,7 @@ function labels(canvas: CanvasRenderingContext2D, { gutter, height, theme, layou
   for (const { top, track, first } of layout.lanes)
     if (first) canvas.fillText(fitting(canvas, track.label, gutter - 12), 8, top + laneHeight / 2 - 1);
   for (const { top, counter } of layout.counters) {
-    const max = counter.v.reduce((largest, value) => Math.max(largest, value), 0);
+    const max = counter.values.reduce((largest, value) => Math.max(largest, value), 0);
     const limit = `up to ${formatQuantity(max, counter.unit === 'bytes' ? 'B' : counter.unit)}`;
     canvas.fillText(fitting(canvas, limit, gutter - 12), 8, top + 22);
     const isNarrow = canvas.measureText(counter.label).width > gutter - 12;

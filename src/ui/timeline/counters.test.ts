@@ -32,9 +32,9 @@ test('thinned series keep their peaks; constant series and single cores are left
     expect(rest).toEqual([]);
     expect([power!.label, power!.unit]).toEqual(['GPU 0 · power (1 s mean)', 'W']);
     expect(host!.label).toBe('host · utilization');
-    expect(power!.v.length).toBeLessThanOrEqual(4002);
-    expect([Math.min(...power!.v), Math.max(...power!.v)]).toEqual([100, 700]);
-    expect(power!.t[power!.v.indexOf(700)]).toBe(50 * 7777);
+    expect(power!.values.length).toBeLessThanOrEqual(4002);
+    expect([Math.min(...power!.values), Math.max(...power!.values)]).toEqual([100, 700]);
+    expect(power!.times[power!.values.indexOf(700)]).toBe(50 * 7777);
   } finally {
     await database.close();
   }

@@ -8,8 +8,8 @@ const pointsShown = 4000;
 
 /** Sampled series with values during an execution, GPUs first, then the host. Constant series are left out. */
 export async function countersOf(database: SessionDatabase, { from, to }: Timeline): Promise<Counter[]> {
-  const rows = await database.query<{ scope: string; metric: string; t: number[]; v: number[] }>(
-    `SELECT scope, metric, list(t_ns ORDER BY t_ns) AS t, list(value ORDER BY t_ns) AS v FROM (
+  const rows = await database.query<{ scope: string; metric: string; times: number[]; values: number[] }>(
+    `SELECT scope, metric, list(t_ns ORDER BY t_ns) AS times, list(value ORDER BY t_ns) AS values FROM (
        SELECT scope, metric, t_ns, value FROM telemetry WHERE t_ns BETWEEN $1 AND $2 AND value IS NOT NULL
        QUALIFY row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value) = 1
          OR row_number() OVER (PARTITION BY scope, metric, ((t_ns - $1) // $3) ORDER BY value DESC) = 1)
@@ -20,11 +20,11 @@ export async function countersOf(database: SessionDatabase, { from, to }: Timeli
   return rows
     .filter(({ scope, metric }) => known.includes(metric) && !/^cpu\d+$/.test(scope))
     .sort((a, b) => orderOf(a, known) - orderOf(b, known))
-    .map(({ scope, metric, t, v }) => ({
+    .map(({ scope, metric, times, values }) => ({
       label: `${scopeLabel(scope)} · ${metricLabel(metric)}`,
       unit: sampledMetrics.find(({ id }) => id === metric)!.unit,
-      t: t.map((ns) => ns - from),
-      v,
+      times: times.map((ns) => ns - from),
+      values,
     }));
 }
 

@@ -134,6 +134,6 @@ export interface Steps {
 export interface Counter {
   label: string;
   unit: string;
-  t: number[];
-  v: number[];
+  times: number[];
+  values: number[];
 }

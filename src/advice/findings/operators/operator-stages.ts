@@ -29,13 +29,13 @@ const steps: ReadonlySet<PhaseKind> = new Set([...stepKinds, 'training']);
 
 /** SQL of the operators that start in a window of a kind, with `window_id`; without Python frames. */
 export const operatorsSql = (kind: PhaseKind): string =>
-  `SELECT o.*, w.window_id, w.w_start FROM (SELECT * FROM own_ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL) o
+  `SELECT o.*, w.window_id, w.w_start FROM (SELECT * FROM rank_ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL) o
    ASOF JOIN (SELECT stage_id AS window_id, kind AS w_kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE kind <> 'sampling') w ON o.start_ns >= w.w_start
    WHERE o.start_ns < w.w_end AND w.w_kind = '${kind}'`;
 
 /** SQL of the thread with the most operator time; operators of other threads run in parallel to it. */
 export const mainThread =
-  '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM own_ops GROUP BY tid))';
+  '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM rank_ops GROUP BY tid))';
 
 async function gather({ operators, waterfalls }: FindingContext): Promise<OperatorStage[]> {
   if (!operators) return [];

@@ -14,10 +14,10 @@ const matrix = (side: 0 | 1) =>
 export function productsSql({ scope }: FindingContext): string {
   const ns = scope ? 'coalesce(k.ns, 0)' : 'coalesce(self_dur_ns, dur_ns)';
   const onDevice = scope
-    ? 'LEFT JOIN (SELECT op_id, sum(exclusive_ns) AS ns FROM own_kernels WHERE op_id IS NOT NULL GROUP BY op_id) k USING (op_id)'
+    ? 'LEFT JOIN (SELECT op_id, sum(exclusive_ns) AS ns FROM rank_kernels WHERE op_id IS NOT NULL GROUP BY op_id) k USING (op_id)'
     : '';
   return `SELECT kind, step_id, start_ns, (a->0)::BIGINT AS token_rows, (a->1)::BIGINT AS inner_size, (b->1)::BIGINT AS outer_size, ns FROM (
      SELECT p.kind, p.step_id, start_ns, ${matrix(0)} AS a, ${matrix(1)} AS b, ${ns} AS ns
-     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM own_ops WHERE ${withShapes}) o JOIN phase_of p USING (stage_id) ${onDevice}
+     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM rank_ops WHERE ${withShapes}) o JOIN phase_of p USING (stage_id) ${onDevice}
      WHERE p.kind IN ${stepKindsSql})`;
 }

@@ -62,7 +62,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       : ` AND EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
   const { rows, evidence } = await context.evidence<Calls>(
     `SELECT name, o.operator, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM own_api a LEFT JOIN (SELECT op_id, name AS operator FROM own_ops) o USING (op_id) WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
+     FROM rank_api a LEFT JOIN (SELECT op_id, name AS operator FROM rank_ops) o USING (op_id) WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
     (rows) =>
       rows
         .slice(0, 3)

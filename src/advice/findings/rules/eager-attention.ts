@@ -95,7 +95,7 @@ async function scoresOf(
     ids.size === 0
       ? []
       : await context.database.query<{ op_id: number; name: string; shapes: string | null }>(
-          `SELECT op_id, name, input_shapes AS shapes FROM own_ops WHERE op_id IN (${[...ids].join(', ')})`,
+          `SELECT op_id, name, input_shapes AS shapes FROM rank_ops WHERE op_id IN (${[...ids].join(', ')})`,
         );
   const { model } = context;
   const shape = await stageShape(context, kind);

@@ -66,7 +66,7 @@ const idleSql = `WITH stage AS (
     SELECT start_ns, end_ns, kind, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns, lead(kind) OVER (ORDER BY start_ns) AS next_kind FROM windows WHERE kind <> 'sampling'),
   pause AS (SELECT end_ns AS p_start, next_ns AS p_end FROM stage WHERE next_ns > end_ns AND kind IN ${stepKindsSql} AND next_kind IN ${stepKindsSql})
   SELECT p_start, sum(least(p_end, g.start_ns + g.dur_ns) - greatest(p_start, g.start_ns)) AS ns
-  FROM pause JOIN (SELECT start_ns, dur_ns FROM own_gaps WHERE dur_ns > ${longNs}) g ON g.start_ns < p_end AND g.start_ns + g.dur_ns > p_start GROUP BY p_start`;
+  FROM pause JOIN (SELECT start_ns, dur_ns FROM rank_gaps WHERE dur_ns > ${longNs}) g ON g.start_ns < p_end AND g.start_ns + g.dur_ns > p_start GROUP BY p_start`;
 
 async function finding(
   context: FindingContext,

@@ -64,7 +64,7 @@ export const kvCacheConcat = stageRule(
 /** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]; null: no shapes are recorded. */
 async function appends({ database }: FindingContext): Promise<boolean | null> {
   const rows = await database.query<{ shapes: string }>(
-    "SELECT DISTINCT input_shapes AS shapes FROM own_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
+    "SELECT DISTINCT input_shapes AS shapes FROM rank_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
   );
   if (rows.length === 0) return null;
   return rows.some(({ shapes }) => {

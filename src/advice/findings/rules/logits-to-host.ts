@@ -117,7 +117,7 @@ async function leastBytes(context: FindingContext, kind: 'decode' | 'mixed'): Pr
 }
 
 const largeCopiesSql = ({ kind }: StageFacts): string =>
-  `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
+  `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM rank_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
    ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind AS w_kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
    WHERE c.at_ns < w.w_end AND w.w_kind = '${kind}'`;
 

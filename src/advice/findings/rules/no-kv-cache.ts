@@ -83,14 +83,14 @@ type Row = {
  * recorded, else those of its norms, which have a block per row.
  */
 const stageRows = (kind: string): string =>
-  `SELECT step_id, start_ns AS at_ns, new_tokens AS token_rows FROM focus_stages WHERE phase = '${kind}' AND stage_id = step_id AND new_tokens > 0`;
+  `SELECT step_id, start_ns AS at_ns, new_tokens AS token_rows FROM phase_stages WHERE phase = '${kind}' AND stage_id = step_id AND new_tokens > 0`;
 
 const productRows = (context: FindingContext, kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${productsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id`;
 
 const normRows = (kind: string): string =>
   `SELECT step_id, min(start_ns) AS at_ns, median(try_cast(split_part(grid, ',', 1) AS BIGINT)) AS token_rows
-   FROM own_kernels JOIN phase_of p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
+   FROM rank_kernels JOIN phase_of p USING (stage_id) WHERE p.kind = '${kind}' AND class = 'norm' AND grid LIKE '%,1,1' AND graph_node IS NULL GROUP BY step_id`;
 
 const rowsSql = (source: RowsOf, context: FindingContext, kind: string): string =>
   `WITH step AS (${source === 'steps' ? stageRows(kind) : source === 'products' ? productRows(context, kind) : normRows(kind)}),

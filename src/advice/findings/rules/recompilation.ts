@@ -71,8 +71,8 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
       : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
   const { evidence } = await context.evidence<{ name: string; calls: number }>(
     `SELECT name, count(*) AS calls, round(count(*) / ${instances}, 2) AS per_instance, round(sum(dur_ns) / 1e6, 3) AS ms FROM (
-       SELECT name, start_ns, dur_ns FROM own_api WHERE regexp_matches(name, '${moduleLoads}')
-       UNION ALL SELECT name, start_ns, dur_ns FROM own_ops WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')) a
+       SELECT name, start_ns, dur_ns FROM rank_api WHERE regexp_matches(name, '${moduleLoads}')
+       UNION ALL SELECT name, start_ns, dur_ns FROM rank_ops WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')) a
      WHERE ${inside} GROUP BY name ORDER BY ms DESC`,
     (rows) =>
       rows
@@ -82,8 +82,8 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
   );
   const loaded = await context.evidence<{ kernel: string; loads: number }>(
     `SELECT coalesce(k.short_name, k.name) AS kernel, count(*) AS loads FROM (
-       SELECT start_ns FROM own_api a WHERE regexp_matches(name, '${moduleLoads}') AND ${inside}) l
-     ASOF JOIN (SELECT api_start_ns, short_name, name FROM own_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
+       SELECT start_ns FROM rank_api a WHERE regexp_matches(name, '${moduleLoads}') AND ${inside}) l
+     ASOF JOIN (SELECT api_start_ns, short_name, name FROM rank_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
      GROUP BY ALL ORDER BY loads DESC, kernel`,
     (rows) =>
       `launched first after a code load: ${rows

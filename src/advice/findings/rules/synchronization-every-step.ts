@@ -125,10 +125,10 @@ function waitsSql(kind: string, instances: number): string {
   return `SELECT name, place, CASE WHEN place IS NULL THEN mode(after) END AS after, count(*) / ${instances} AS per_instance,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(dur_ns) / 1e6, 4) AS longest_ms
      FROM (SELECT a.name, a.dur_ns, coalesce(o.name, s.raw_name) AS place, k.kernel AS after
-       FROM own_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(short_name, name) AS kernel FROM own_kernels WHERE api_start_ns IS NOT NULL) k
+       FROM rank_api a ASOF LEFT JOIN (SELECT tid, api_start_ns, coalesce(short_name, name) AS kernel FROM rank_kernels WHERE api_start_ns IS NOT NULL) k
          ON k.tid = a.tid AND k.api_start_ns <= a.start_ns
-       LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
-       LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages WHERE kind = 'other') s ON s.stage_id = a.stage_id
+       LEFT JOIN (SELECT op_id, name FROM rank_ops) o ON o.op_id = a.op_id
+       LEFT JOIN (SELECT stage_id, raw_name FROM phase_stages WHERE kind = 'other') s ON s.stage_id = a.stage_id
        WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside})
      GROUP BY name, place ORDER BY wait_ms DESC, name, place`;
 }
