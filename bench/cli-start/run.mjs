@@ -72,7 +72,7 @@ function copySessions(count) {
     writeFileSync(join(sessions, id, 'session.json'), text);
     const sha256 = createHash('sha256').update(text).digest('hex');
     writeFileSync(join(sessions, id, 'session.json.sha256'), `${sha256}  session.json\n`);
-    const own = JSON.stringify({ ...JSON.parse(headline), session_sha256: sha256 });
-    writeFileSync(join(sessions, id, 'derived', 'headline.json'), own);
+    const copiedHeadline = JSON.stringify({ ...JSON.parse(headline), session_sha256: sha256 });
+    writeFileSync(join(sessions, id, 'derived', 'headline.json'), copiedHeadline);
   }
 }

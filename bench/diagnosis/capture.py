@@ -33,8 +33,8 @@ from case import Case, run, sized_marker, unmarked, wait  # noqa: E402
 from inferscope_record import Recorder  # noqa: E402
 
 _ALL = json.loads((HERE / "faults.json").read_text())["faults"]
-FAULTS = [one["id"] for one in _ALL if one.get("gpus", 1) == 1]
-COUNTERS = [one["id"] for one in _ALL if one.get("ncu")]
+FAULTS = [fault["id"] for fault in _ALL if fault.get("gpus", 1) == 1]
+COUNTERS = [fault["id"] for fault in _ALL if fault.get("ncu")]
 VARIANTS = ("fault", "fixed")
 ALL_CORES = os.sched_getaffinity(0)
 MADE: Tuple[Any, ...] = (generated, stock, engine)
@@ -111,9 +111,9 @@ def record(path: Path, case: Case, execution: str, runs: List[Run]) -> None:
             decodes = case.kind == "decode"
             size = (case.batch, max(context - 1, 0), case.stages) if decodes else (case.batch, context, 1)
             lines.request(start_ns, None, end_ns, iteration, *size)  # type: ignore[arg-type]
-        for index, (at, until) in enumerate(zip(borders, borders[1:])):
-            device = dict(device_start_ns=at, device_dur_ns=until - at) if by_device else {}
-            lines.stage(case.kind, at, until, iteration, index, case.batch, case.new_tokens, case.context, **device)
+        for index, (start, until) in enumerate(zip(borders, borders[1:])):
+            device = dict(device_start_ns=start, device_dur_ns=until - start) if by_device else {}
+            lines.stage(case.kind, start, until, iteration, index, case.batch, case.new_tokens, case.context, **device)
     lines.flush()
 
 
@@ -220,7 +220,7 @@ def untraced(case: Case, device: str) -> Run:
     if case.whole is not None:
         return start_ns, end_ns, [], False
     if starts[0][1] is None:
-        return start_ns, end_ns, [at for at, _ in starts] + [end_ns], False
+        return start_ns, end_ns, [start for start, _ in starts] + [end_ns], False
     ends[1].record()
     ends[1].synchronize()
     borders = [event for _, event in starts] + [ends[1]]
@@ -358,9 +358,9 @@ def main() -> None:
     flags.add_argument("--device", default="cuda")
     args = flags.parse_args()
     session = Session(args.out, args.device, args.limit_s)
-    halves = {half: [one["id"] for one in made.programs(half)] for made in MADE for half in made.SEEDS}
+    halves = {half: [program["id"] for program in made.programs(half)] for made in MADE for half in made.SEEDS}
     chosen = halves.get(args.faults) or (args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS)
-    if any(one in stock.entries() for one in chosen):
+    if any(program in stock.entries() for program in chosen):
         stock.imported()
     modes: Dict[str, Callable[[], None]] = {
         "time": lambda: times(session, chosen, args.pairs),

@@ -51,13 +51,13 @@ def layer(x: torch.Tensor, weights: Dict[str, torch.Tensor], cache: Dict[str, An
     if fault in ("cat", "clone"):
         k, v = cache["k"], cache["v"] = appended(cache.get("k"), k, fault), appended(cache.get("v"), v, fault)
     else:
-        at = cache.setdefault("tokens", 0)
-        cache["tokens"] = at + tokens
+        filled = cache.setdefault("tokens", 0)
+        cache["tokens"] = filled + tokens
         for name, new in (("k", k), ("v", v)):
             if name not in cache:
                 cache[name] = torch.zeros(batch, HEADS, ROOM, SIZE)
-            cache[name][:, :, at : at + tokens] = new
-        k, v = cache["k"][:, :, : at + tokens], cache["v"][:, :, : at + tokens]
+            cache[name][:, :, filled : filled + tokens] = new
+        k, v = cache["k"][:, :, : filled + tokens], cache["v"][:, :, : filled + tokens]
     x = x + attention(q, k, v, fault).transpose(1, 2).reshape(batch, tokens, HIDDEN) @ weights["o"].T
     return x + F.silu(x @ weights["up"].T) @ weights["down"].T
 
@@ -101,7 +101,7 @@ def decoder(fault: str) -> None:
                 if fault == "uncached":
                     ids, caches = torch.cat((ids, token), 1), [{} for _ in range(LAYERS)]
                 if fault == "weights":
-                    weights = [{name: one.clone() for name, one in own.items()} for own in weights]
+                    weights = [{name: weight.clone() for name, weight in of_layer.items()} for of_layer in weights]
                 out = logits(ids if fault == "uncached" else token)
                 token = out.argmax(-1, keepdim=True)
                 if fault == "item" and out.amax().item() > 1e9:

@@ -1,6 +1,6 @@
 """A Llama-like decoder in plain PyTorch; a planted fault can replace its parts.
 
-Positions are added to the embeddings, so that a layer has no rotary kernels. Decode steps attend to a fixed context: all steps of a run do
+It encodes no positions, so a layer has no rotary kernels. Decode steps attend to a fixed context: all steps of a run do
 the same work, and one captured graph serves them all. Without a GPU it runs tiny, to debug the programs.
 """
 
@@ -15,15 +15,15 @@ try:
     import triton.language as tl
 
     @triton.jit
-    def _gated_kernel(both, out, inner, block: tl.constexpr):
+    def _gated_kernel(gate_up, out, inner, block: tl.constexpr):
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * block + tl.arange(0, block)
         inside = column < inner
-        gate = tl.load(both + row * 2 * inner + column, mask=inside).to(tl.float32)
-        up = tl.load(both + row * 2 * inner + inner + column, mask=inside).to(tl.float32)
+        gate = tl.load(gate_up + row * 2 * inner + column, mask=inside).to(tl.float32)
+        up = tl.load(gate_up + row * 2 * inner + inner + column, mask=inside).to(tl.float32)
         tl.store(out + row * inner + column, (gate / (1 + tl.exp(-gate)) * up).to(out.dtype.element_ty), mask=inside)
 
-except ImportError:  # In a CPU build of torch.
+except ImportError:  # a CPU build of torch
     triton = None
 
 
@@ -57,10 +57,10 @@ class Shape:
 
 
 def sized(shape: Shape, device: str) -> Shape:
-    """The given shape on a GPU; on a CPU one that takes milliseconds."""
+    """The given shape on a GPU; on a CPU a small one that takes milliseconds."""
     if device != "cpu":
         return shape
-    odd = shape.hidden % 8
+    odd = shape.hidden % 8  # kept, because a planted fault is a size that is no multiple of 8
     return replace(shape, hidden=64 - odd, inner=96, layers=2, heads=4, kv_heads=2, head_dim=16, vocab=128)
 
 
@@ -73,15 +73,15 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return F.rms_norm(x, (x.shape[-1],), weight, 1e-5)
 
 
-def gated(both: torch.Tensor) -> torch.Tensor:
+def gated(gate_up: torch.Tensor) -> torch.Tensor:
     """silu(gate) * up of [..., 2 * inner], in one kernel."""
-    inner = both.shape[-1] // 2
-    if triton is None or both.device.type == "cpu":
-        gate, up = both.chunk(2, -1)
+    inner = gate_up.shape[-1] // 2
+    if triton is None or gate_up.device.type == "cpu":
+        gate, up = gate_up.chunk(2, -1)
         return F.silu(gate) * up
-    out = torch.empty(*both.shape[:-1], inner, dtype=both.dtype, device=both.device)
-    rows = both.numel() // both.shape[-1]
-    _gated_kernel[(rows, triton.cdiv(inner, 1024))](both, out, inner, block=1024)
+    out = torch.empty(*gate_up.shape[:-1], inner, dtype=gate_up.dtype, device=gate_up.device)
+    rows = gate_up.numel() // gate_up.shape[-1]
+    _gated_kernel[(rows, triton.cdiv(inner, 1024))](gate_up, out, inner, block=1024)
     return out
 
 
@@ -96,7 +96,9 @@ class Layer:
 
 
 class Decoder:
-    """`linear`, `attention`, `norm` and `activation` may be replaced; `cache` is static or cat."""
+    """`linear`, `attention`, `norm` and `activation` may be replaced. `cache` is "static" (written in place) or "cat" (grows by
+    torch.cat).
+    """
 
     def __init__(
         self, shape: Shape, batch: int, context: int, device: str, dtype: torch.dtype = torch.bfloat16, weights: Optional[torch.dtype] = None
@@ -150,20 +152,20 @@ class Decoder:
 
     def layer(self, index: int, x: torch.Tensor, decode: bool) -> torch.Tensor:
         """One layer over [batch, tokens, hidden]."""
-        shape, own = self.shape, self.layers[index]
+        shape, weights = self.shape, self.layers[index]
         batch, tokens, _ = x.shape
-        y = self.linear(self.norm(x, own.norm1), own.qkv).view(batch, tokens, -1, shape.head_dim).transpose(1, 2)
+        y = self.linear(self.norm(x, weights.norm1), weights.qkv).view(batch, tokens, -1, shape.head_dim).transpose(1, 2)
         q, kv = y.split([shape.heads, 2 * shape.kv_heads], 1)
         k, v = (self.cached(index, kv) if decode else kv).chunk(2, 1)
         a = self.attention(q, k, v, not decode).transpose(1, 2).reshape(batch, tokens, -1)
-        x = x + self.linear(a, own.out)
-        x = x + self.mlp(index, self.norm(x, own.norm2))
+        x = x + self.linear(a, weights.out)
+        x = x + self.mlp(index, self.norm(x, weights.norm2))
         self.after_layer(x)
         return x
 
     def mlp(self, index: int, x: torch.Tensor) -> torch.Tensor:
-        own = self.layers[index]
-        return self.linear(self.activation(self.linear(x, own.gate_up)), own.down)
+        weights = self.layers[index]
+        return self.linear(self.activation(self.linear(x, weights.gate_up)), weights.down)
 
     def cached(self, index: int, kv: torch.Tensor) -> torch.Tensor:
         """Keys and values of the context and of the new token."""

@@ -190,4 +190,4 @@ def _version() -> str:
 
 
 def entries() -> Dict[str, Dict[str, Any]]:
-    return {one["id"]: one for half in SEEDS for one in programs(half)}
+    return {program["id"]: program for half in SEEDS for program in programs(half)}

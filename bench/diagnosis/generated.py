@@ -122,7 +122,7 @@ def cat_cache(parts: Parts) -> None:
 def cast_weights(parts: Parts) -> None:
     model = parts.model
     for layer in model.layers:
-        layer.qkv, layer.out, layer.gate_up, layer.down = (one.float() for one in (layer.qkv, layer.out, layer.gate_up, layer.down))
+        layer.qkv, layer.out, layer.gate_up, layer.down = (weight.float() for weight in (layer.qkv, layer.out, layer.gate_up, layer.down))
     model.linear = lambda x, weight: F.linear(x, weight.to(x.dtype))
 
 
@@ -139,7 +139,7 @@ def dequantized_weights(parts: Parts) -> None:
         return small
 
     for layer in model.layers:
-        layer.qkv, layer.out, layer.gate_up, layer.down = (quantized(one) for one in (layer.qkv, layer.out, layer.gate_up, layer.down))
+        layer.qkv, layer.out, layer.gate_up, layer.down = (quantized(weight) for weight in (layer.qkv, layer.out, layer.gate_up, layer.down))
 
     def linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         if weight.dtype != torch.int8:
@@ -490,7 +490,7 @@ def _program(entry: Dict[str, Any], variant: str, device: str) -> Program:
 
 def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
     """The work of one program, in the form of those in faults/."""
-    kinds = [BY_ID[one] for one in entry["kinds"]]
+    kinds = [BY_ID[kind] for kind in entry["kinds"]]
     kind, program = kinds[0], _program(entry, variant, device)
     make = Experts if kind.id == "expert_loop" else Decoder
     model = make(program.shape, program.batch, program.context, device, program.dtype)
@@ -503,19 +503,19 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
         model.fill_cache()
     tokens = random_tokens(program.batch, program.context, program.shape.vocab, device)
     parts = Parts(program, model, device, (lambda _: model.decode()) if decode else (lambda _: model.prefill(tokens)))
-    for one in kinds:
-        if not one.after and variant == "fault":
-            one.plant(parts)
+    for fault in kinds:
+        if not fault.after and variant == "fault":
+            fault.plant(parts)
         if variant == "fixed":
-            one.repair_before(parts)
+            fault.repair_before(parts)
     if program.graph:
         captured = graphed(lambda: parts.work(0), device)
         parts.work = lambda _: captured()
-    for one in kinds:
-        if one.after and variant == "fault":
-            one.plant(parts)
+    for fault in kinds:
+        if fault.after and variant == "fault":
+            fault.plant(parts)
         if variant == "fixed":
-            one.repair(parts)
+            fault.repair(parts)
     new = program.batch if decode else program.batch * program.context
     config = program.shape.config()
     if isinstance(model, Experts):
@@ -535,7 +535,7 @@ def prepare(entry: Dict[str, Any], variant: str, device: str) -> Case:
 
 
 def entries() -> Dict[str, Dict[str, Any]]:
-    return {one["id"]: one for half in SEEDS for one in programs(half)}
+    return {program["id"]: program for half in SEEDS for program in programs(half)}
 
 
 def main() -> None:
@@ -547,9 +547,9 @@ def main() -> None:
 
     made = []
     of_all = ((BY_ID, entries()), (stock.by_id(), stock.entries()), (engine.BY_ID, engine.entries()))
-    for by_id, one in [(by_id, one) for by_id, some in of_all for one in some.values()]:
-        kinds: List[Any] = [by_id[kind] for kind in one["kinds"]]
-        line: Dict[str, Any] = {"id": one["id"], "half": one["half"], "stage": kinds[0].stage}
+    for by_id, program in [(by_id, program) for by_id, some in of_all for program in some.values()]:
+        kinds: List[Any] = [by_id[kind] for kind in program["kinds"]]
+        line: Dict[str, Any] = {"id": program["id"], "half": program["half"], "stage": kinds[0].stage}
         line.update(planted="; ".join(kind.planted for kind in kinds), causes=[kind.rules for kind in kinds])
         if any(kind.host for kind in kinds):
             line["host"] = True

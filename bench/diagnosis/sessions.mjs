@@ -47,7 +47,10 @@ const lines = (path) =>
         .map((line) => JSON.parse(line))
     : [];
 
-/** Rows of ncu's page by program: they are in the order of the captures, with ids from 0. */
+/**
+ * Writes the rows of one program into a file of its own. ncu's raw page has the kernels of all programs, with ids from 0 in the order of the
+ * captures.
+ */
 const countersOf = (() => {
   const path = join(captures, 'ncu', 'raw.csv');
   if (!existsSync(path)) return () => null;
@@ -65,18 +68,18 @@ const countersOf = (() => {
   return (name) => {
     const range = ids.get(name);
     if (!range) return null;
-    const own = rows.slice(2).filter((row) => {
+    const programRows = rows.slice(2).filter((row) => {
       const id = Number(/^"(\d+)"/.exec(row)?.[1]);
       return id >= range[0] && id < range[1];
     });
-    if (own.length === 0) return null;
+    if (programRows.length === 0) return null;
     const file = join(work, `${name}.ncu.csv`);
-    writeFileSync(file, [...head, ...own, ''].join('\n'));
+    writeFileSync(file, [...head, ...programRows, ''].join('\n'));
     return file;
   };
 })();
 
-/** Under a name that identifies the program without a path of this machine, because a session stores its command. */
+/** Links a file under the name of its program: a session stores the import command, which should have no path of this machine. */
 function inWork(path, name) {
   const link = path.endsWith('.parquetdir') ? `${name}.parquetdir` : basename(path);
   if (!existsSync(join(work, link))) symlinkSync(path, join(work, link));
@@ -102,11 +105,11 @@ const programs = values.kineto
   ? readdirSync(join(captures, 'time')).flatMap((name) => traced(name) ?? [])
   : lines(join(captures, 'nsys', 'order.jsonl')).filter(({ report }) => report !== undefined);
 const todo = programs.filter(({ fault }) => !only || only.includes(fault));
-// The roofline of the captured machine, if this is another one.
+// Needed on any other machine than the captured one.
 const roofline = values.roofline ? ['--roofline', 'roofline.json'] : [];
 if (values.roofline) cpSync(values.roofline, join(work, 'roofline.json'));
 let failed = 0;
-async function one({ fault, variant, report }) {
+async function makeArchive({ fault, variant, report }) {
   const name = `${fault}-${variant}`;
   const files = [
     values.kineto
@@ -140,7 +143,7 @@ async function one({ fault, variant, report }) {
 }
 await Promise.all(
   Array.from({ length: Number(values.jobs) }, async () => {
-    for (let next = todo.shift(); next; next = todo.shift()) await one(next);
+    for (let next = todo.shift(); next; next = todo.shift()) await makeArchive(next);
   }),
 );
 rmSync(work, { recursive: true, force: true });

@@ -58,4 +58,4 @@ def imported() -> None:
 
 
 def entries() -> Dict[str, Dict[str, Any]]:
-    return {one["id"]: one for half in SEEDS for one in programs(half)}
+    return {program["id"]: program for half in SEEDS for program in programs(half)}

@@ -90,18 +90,18 @@ try {
   );
   let worst = 0;
   console.log(
-    '| case | kernels a run | runs seen | inferscope, µs | nsys, µs | apart |\n| --- | --- | --- | --- | --- | --- |',
+    '| case | kernels per run | runs seen | inferscope, µs | nsys, µs | apart |\n| --- | --- | --- | --- | --- | --- |',
   );
   for (const one of cases) {
     const [from, to] = [one.start_ns + one.zero, one.end_ns + one.zero];
     // The edges are known only to a millisecond; the middle of the timed part surely belongs to this case.
     const margin = Math.max(2e6, 0.1 * (to - from));
-    const own = launched.filter(
+    const kernels = launched.filter(
       (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,
     );
     const perRun = kernelsOf.get(one.case_id);
-    const runs = own.length / perRun;
-    const each = own.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
+    const runs = kernels.length / perRun;
+    const each = kernels.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
     const apart = one.mean_ns / each - 1;
     worst = Math.max(worst, Number.isFinite(apart) ? Math.abs(apart) : 1);
     console.log(

@@ -82,8 +82,8 @@ def main():
     # Rooflines use the peaks; smaller cases differ by the cost of an event.
     for kind, unit in (("gemm", "flops"), ("copy", "bytes")):
         specs = {spec["case"]: spec for spec in cases() if spec["kernel"] == kind}
-        own = [row for row in rows if row["case"] in specs]
-        peaks = [max(specs[row["case"]][unit] / row[who] for row in own) for who in ("inferscope_ns", "triton_ns")]
+        of_kind = [row for row in rows if row["case"] in specs]
+        peaks = [max(specs[row["case"]][unit] / row[who] for row in of_kind) for who in ("inferscope_ns", "triton_ns")]
         apart = peaks[0] / peaks[1] - 1
         print("%s peak: %+.2f %% apart, at most %g %% wanted" % (kind, 100 * apart, 100 * BOUND))
         if abs(apart) > BOUND:

@@ -8,7 +8,7 @@ cases = []
 
 
 def add(kernel, dtype, params, flops, bytes_, backend=None):
-    name = "-".join([kernel, dtype] + ([backend] if backend else []) + ["%s%s" % one for one in params.items()])
+    name = "-".join([kernel, dtype] + ([backend] if backend else []) + ["%s%s" % param for param in params.items()])
     cases.append(
         dict(case=name, kernel=kernel, backend=backend, dtype=dtype, params=params, flops=flops, bytes=bytes_)
     )

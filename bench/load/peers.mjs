@@ -72,14 +72,14 @@ const words = (text) => text.split(' ');
 
 /** The only client with a join of each request with the server's log: its result includes the true times. */
 async function inferscope(url, streams) {
-  const own = await load(folder, url, { streams, rate, seconds });
+  const result = await load(folder, url, { streams, rate, seconds });
   const pair = ({ p50, p99 }) => [p50, p99];
   return {
-    ...own,
-    ttft: pair(own.ttft_ms),
-    tpot: pair(own.tpot_ms),
-    cpu: own.client_cpu_s,
-    truth: { ttft: pair(own.server.ttft_ms), tpot: pair(own.server.tpot_ms) },
+    ...result,
+    ttft: pair(result.ttft_ms),
+    tpot: pair(result.tpot_ms),
+    cpu: result.client_cpu_s,
+    truth: { ttft: pair(result.server.ttft_ms), tpot: pair(result.server.tpot_ms) },
   };
 }
 

@@ -124,11 +124,11 @@ for (const [name, goal] of [
 const sqlite = join(folder, 'synthetic.sqlite');
 if (values['nsys-ai'] && existsSync(sqlite)) {
   // In a separate folder, because it writes caches next to the file.
-  const own = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
-  const link = join(own, 'synthetic.sqlite');
+  const separate = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
+  const link = join(separate, 'synthetic.sqlite');
   symlinkSync(resolve(sqlite), link);
   const { seconds, peak } = await timed(values['nsys-ai'], ['summary', link]);
-  rmSync(own, { recursive: true, force: true });
+  rmSync(separate, { recursive: true, force: true });
   console.log(
     `nsys-ai summary synthetic.sqlite (kernels by time and streams)  ${seconds.toFixed(2)} s  ` +
       `${(rows / seconds / 1e6).toFixed(2)} M rows/s  peak ${(peak / 1e9).toFixed(2)} GB, load average ${loadavg()[0].toFixed(2)}`,

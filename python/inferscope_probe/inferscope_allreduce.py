@@ -78,12 +78,12 @@ class Rank:
             text = fault.text if fault else "It failed on another rank."
             return dict(fields, outcome="out_of_memory" if memory else "failed", text=text, **_fields(samples))
         if self.order["check"]:
-            at = spread(data.numel(), 4096, self.device)
-            parts = [self.torch.empty(at.numel(), dtype=self.torch.float64, device=self.device) for _ in range(self.world)]
-            self.dist.all_gather(parts, first[at].double())
+            sampled = spread(data.numel(), 4096, self.device)
+            parts = [self.torch.empty(sampled.numel(), dtype=self.torch.float64, device=self.device) for _ in range(self.world)]
+            self.dist.all_gather(parts, first[sampled].double())
             self.dist.all_reduce(data)
             expected = sum(parts)
-            error = self.agree(float((data[at].double() - expected).abs().max()) / (float(expected.abs().max()) or 1.0))
+            error = self.agree(float((data[sampled].double() - expected).abs().max()) / (float(expected.abs().max()) or 1.0))
             fields["max_error"] = error if error == error else None
             if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes overflow
                 fields.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
@@ -131,7 +131,7 @@ class Rank:
                 reduce(data)
             event.record()
         self.wait()
-        return [one.elapsed_time(two) * 1e6 / per for one, two in zip(events, events[1:])]
+        return [start.elapsed_time(end) * 1e6 / per for start, end in zip(events, events[1:])]
 
     def _on_host(self, data: Any, count: int, per: int) -> List[float]:
         times = []

@@ -51,7 +51,7 @@ def take_files(folder: str, places: Dict[str, str]) -> None:
 
 
 def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) -> int:
-    arguments = [mapped(one, places) for one in arguments]
+    arguments = [mapped(argument, places) for argument in arguments]
     if not files:
         os.execv(sys.executable, [sys.executable] + arguments)
     take_files(folder, places)
@@ -108,7 +108,7 @@ def read(path: str) -> str:
 
 def follow(folder: str) -> int:
     """Stops with the run, or when the reader has exited."""
-    pid_written, at = False, 0
+    pid_written, offset = False, 0
     path = os.path.join(folder, RECORD)
     while True:
         ended = bool(read(os.path.join(folder, DONE)))
@@ -118,7 +118,7 @@ def follow(folder: str) -> int:
             pid_written = True
         try:
             with open(path, "rb") as file:
-                file.seek(at)
+                file.seek(offset)
                 data = file.read()
         except OSError:
             data = b""
@@ -127,7 +127,7 @@ def follow(folder: str) -> int:
         sys.stdout.flush()
         sys.stdout.buffer.write(data[:whole])
         sys.stdout.buffer.flush()
-        at += whole
+        offset += whole
         if ended:
             return 0
         time.sleep(0.1)
@@ -189,8 +189,8 @@ def main(arguments: List[str]) -> int:
     if verb == "ready":
         return ready(folder)
     if verb == "run":
-        at = arguments.index("--")
-        return run(folder, json.loads(arguments[2]), "--files" in arguments[3:at], arguments[at + 1 :])
+        separator = arguments.index("--")
+        return run(folder, json.loads(arguments[2]), "--files" in arguments[3:separator], arguments[separator + 1 :])
     if verb == "follow":
         return follow(folder)
     if verb == "stop":

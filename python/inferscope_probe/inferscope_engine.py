@@ -128,7 +128,7 @@ class Engine:
 
     def _repeat(self, point: Point) -> None:
         iteration = self._next
-        fault = self._attempt(point, lambda at: self._iterate(at, iteration))
+        fault = self._attempt(point, lambda attempted: self._iterate(attempted, iteration))
         self._next += 1
         if fault is None:
             point.done += 1
@@ -202,7 +202,7 @@ class Engine:
                 self.free()
             if point.decoder is None and self._attempt(point, self._warm_up) is not None:
                 continue
-            self._attempt(point, lambda at: self.runner.watch(at, self.launch, self._next))
+            self._attempt(point, lambda attempted: self.runner.watch(attempted, self.launch, self._next))
             self._next += 1
             recorder().flush()
 

@@ -158,12 +158,12 @@ class Times:
 
     def warmed_up(self, kind: str, batch: int, new: int) -> None:
         """A graph of these sizes is replayed, so the earlier calls of these sizes were its warm-up."""
-        for at, entry in enumerate(self._pending):
+        for index, entry in enumerate(self._pending):
             if len(entry) > 2:
                 continue
             step, end_ns = entry
             if step[9] == kind and step[6:8] == (batch, new):
-                self._pending[at] = ((*step[:10], True, *step[11:]), end_ns)
+                self._pending[index] = ((*step[:10], True, *step[11:]), end_ns)
 
     def flush_now_and_then(self) -> None:
         if time.monotonic_ns() - self._flushed_ns > _FLUSH_NS or len(self._pending) > _MOST_PENDING:
@@ -224,8 +224,8 @@ class Times:
 
     def _since(self, last: LastStep, end: Any) -> Tuple[int, int]:
         """A step measured from the end of the previous one, unless that belongs to another thread."""
-        event, at = self._last[last.device]
-        start = at if event is last.end else at + 1e6 * event.elapsed_time(last.end)
+        event, end_ns = self._last[last.device]
+        start = end_ns if event is last.end else end_ns + 1e6 * event.elapsed_time(last.end)
         dur = 1e6 * last.end.elapsed_time(end)
         if event is last.end:
             self.free.append(event)

@@ -303,7 +303,7 @@ def _embeds(ids: Any) -> None:
         return
     between, _local.thread.between = _local.thread.between, None
     if between:
-        sizes = [sum(p.numel() for p in one.parameters()) for one in between]
+        sizes = [sum(p.numel() for p in module.parameters()) for module in between]
         if max(sizes) >= _MAIN_SHARE * sum(sizes):
             _watch(type(between[sizes.index(max(sizes))]))
             _parts = True
@@ -367,16 +367,16 @@ def _watch_compiled_functions() -> None:
         if not callable(model) or isinstance(model, (type, _torch.nn.Module)):
             return compiled
 
-        own: List[Any] = []
+        first_reached: List[Any] = []
 
         @functools.wraps(compiled)
         def call(*call_args: Any, **call_kwargs: Any) -> Any:
             if is_compiling() or _local.thread.busy or _silent():
                 return compiled(*call_args, **call_kwargs)
-            if not own:
-                own.append(next((one for one in _reached_by(model) if holds_embedding(one)), None))
-            modules = (one for one in (*call_args, *call_kwargs.values()) if isinstance(one, _torch.nn.Module))
-            return _step(next(modules, own[0]), compiled, call_args, call_kwargs, 0, True)
+            if not first_reached:
+                first_reached.append(next((module for module in _reached_by(model) if holds_embedding(module)), None))
+            modules = (value for value in (*call_args, *call_kwargs.values()) if isinstance(value, _torch.nn.Module))
+            return _step(next(modules, first_reached[0]), compiled, call_args, call_kwargs, 0, True)
 
         return call
 
@@ -388,9 +388,9 @@ def _reached_by(function: Any) -> Iterator[Any]:
     code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != _EMPTY_CELL]
     named = [names.get(name) for name in (code.co_names if code is not None else ())]
-    for one in (getattr(function, "__self__", None), *cells, *named):
-        if isinstance(one, _torch.nn.Module):
-            yield one
+    for value in (getattr(function, "__self__", None), *cells, *named):
+        if isinstance(value, _torch.nn.Module):
+            yield value
 
 
 def _watch_generate(mixin: Any) -> None:
@@ -541,7 +541,7 @@ def _read(model: Any, args: Any, kwargs: Any, first: int, compiled: bool) -> Opt
             if not holds_embedding(model):
                 return None
             batch, length = query.shape
-        position = next((one for one in args[first:] if type(one) is int), None)
+        position = next((value for value in args[first:] if type(value) is int), None)
         if position is None:
             position = next((kwargs[name] for name in _POSITIONS if type(kwargs.get(name)) is int), None)
     else:
@@ -669,8 +669,8 @@ def _is_mask(mask: Any, device: str) -> bool:
 
 
 def _is_compiled(model: Any) -> bool:
-    own = vars(model)
-    return own.get("_compiled_call_impl") is not None or hasattr(own.get("forward"), "_torchdynamo_orig_callable")
+    attributes = vars(model)
+    return attributes.get("_compiled_call_impl") is not None or hasattr(attributes.get("forward"), "_torchdynamo_orig_callable")
 
 
 def _start_sequence(speculative: bool) -> Sequence:

@@ -268,20 +268,20 @@ def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
     if activities and activities[0][0] < bounds[0]:
         return "the profiler saw work %.3f ms before the first stage" % ((bounds[0] - activities[0][0]) / 1e6)
     for number, stage in enumerate(stages):
-        own = []
+        in_stage = []
         while position < len(activities) and activities[position][0] < bounds[number + 1]:
-            own.append(activities[position])
+            in_stage.append(activities[position])
             position += 1
-        if not own:
+        if not in_stage:
             return "the profiler saw no work in stage %d of %d" % (number + 1, len(stages))
-        if max(end for _, end, _ in own) > bounds[number + 1]:
+        if max(end for _, end, _ in in_stage) > bounds[number + 1]:
             return "work lies across the end of stage %d" % (number + 1)
         names = ("stages", "kernels", "kernel_ns", "copies", "copy_ns", "busy_ns", "wall_ns")
         sums = work.setdefault(stage.kind, dict.fromkeys(names, 0))
         sums["stages"] += 1
         sums["wall_ns"] += stage.end_ns - stage.start_ns
-        sums["busy_ns"] += union_ns([(start, end) for start, end, _ in own])
-        for start, end, copy in own:
+        sums["busy_ns"] += union_ns([(start, end) for start, end, _ in in_stage])
+        for start, end, copy in in_stage:
             sums["copies" if copy else "kernels"] += 1
             sums["copy_ns" if copy else "kernel_ns"] += end - start
     if position < len(activities):

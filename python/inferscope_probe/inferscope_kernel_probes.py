@@ -24,9 +24,9 @@ def _elements(source: Source, bytes_: int) -> int:
 def _sampled(expected: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
     """Compares some elements, because a float64 copy of the whole array may not fit."""
 
-    def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
-        at = spread(out.numel(), 4096, "cpu")
-        return [(out.flatten()[at.to(out.device)].cpu(), expected(*(one.flatten()[at.to(one.device)].double().cpu() for one in x)))]
+    def check(out: Any, inputs: Tuple[Any, ...]) -> Pairs:
+        sampled = spread(out.numel(), 4096, "cpu")
+        return [(out.flatten()[sampled.to(out.device)].cpu(), expected(*(tensor.flatten()[sampled.to(tensor.device)].double().cpu() for tensor in inputs)))]
 
     return check
 
@@ -63,7 +63,7 @@ def _fastest(candidates: List[Reduction], rows: Any, device: str) -> Reduction:
     """The best of five runs, with events on a device."""
     from inferscope_kernel_timing import once_ns
 
-    return min(candidates, key=lambda one: min(once_ns(lambda: one[1](rows), device) for _ in range(5)))
+    return min(candidates, key=lambda candidate: min(once_ns(lambda: candidate[1](rows), device) for _ in range(5)))
 
 
 def _floats(bytes_: int, device: str) -> Any:
@@ -85,7 +85,7 @@ def l2_read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     def rows(x: Any) -> Any:
         return x.expand(L2_PASSES, x.shape[0])
 
-    chosen = [one for one in REDUCTIONS if one[0] in ("sum-float32", "amax-float32")]
+    chosen = [reduction for reduction in REDUCTIONS if reduction[0] in ("sum-float32", "amax-float32")]
     name, reduce, reference = _fastest(chosen, rows(_floats(p["bytes"], source.device)), source.device)
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:

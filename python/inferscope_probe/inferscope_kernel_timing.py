@@ -44,7 +44,7 @@ class Samples:
         if n < 3:
             return False
         mean = sum(self.ns) / n
-        variance = sum((one - mean) ** 2 for one in self.ns) / (n - 1)
+        variance = sum((ns - mean) ** 2 for ns in self.ns) / (n - 1)
         return 1.96 * math.sqrt(variance / n) <= share * mean
 
 
@@ -54,13 +54,13 @@ class Turns:
     """
 
     def __init__(self, op: Operation, sets: List[Tuple[Any, ...]]) -> None:
-        self.op, self.sets, self.at = op, sets, 0
+        self.op, self.sets, self.next = op, sets, 0
         self.kept: List[Any] = [None] * len(sets)
 
     def __call__(self) -> None:
-        at = self.at
-        self.at = (at + 1) % len(self.sets)
-        self.kept[at] = self.op.run(*self.sets[at])
+        index = self.next
+        self.next = (index + 1) % len(self.sets)
+        self.kept[index] = self.op.run(*self.sets[index])
 
 
 def once_ns(call: Callable[[], Any], device: str) -> float:
@@ -210,7 +210,7 @@ def _between_events(
                 call()
             event.record()
         events[-1].synchronize()
-        return [one.elapsed_time(two) * 1e6 / samples.per_sample for one, two in zip(events, events[1:])]
+        return [start.elapsed_time(end) * 1e6 / samples.per_sample for start, end in zip(events, events[1:])]
 
     most = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
     return _collect(samples, batch, most, order, stop, LEAST_NS)

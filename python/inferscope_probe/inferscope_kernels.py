@@ -46,11 +46,11 @@ def tensors(value: Any) -> List[Any]:
         return [value]
     if isinstance(value, torch.nn.Module):
         return list(value.parameters())
-    return [one for part in value for one in tensors(part)] if isinstance(value, (tuple, list)) else []
+    return [tensor for part in value for tensor in tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
 def size(value: Any) -> int:
-    return sum(one.numel() * one.element_size() for one in tensors(value))
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors(value))
 
 
 def free_bytes(device: str) -> int:
@@ -196,7 +196,7 @@ class Bench:
                     case.outcome = "out_of_memory"
                 elif not case.ran and _may_lack(case.spec):
                     # PyTorch reports in warnings why a backend does not accept the case.
-                    warnings_text = [_one_line(one.message) for one in heard if issubclass(one.category, UserWarning)]
+                    warnings_text = [_one_line(warning.message) for warning in heard if issubclass(warning.category, UserWarning)]
                     case.outcome, case.text = "unsupported", " ".join([fault.text] + warnings_text)[:2000]
                 else:
                     case.outcome = "failed"
@@ -245,13 +245,13 @@ class Bench:
 
         out = op.run(*first)
         case.ran = True
-        held = {one.data_ptr() for one in tensors(first)}
-        needed = size(first) + sum(size(one) for one in tensors(out) if one.data_ptr() not in held)
+        held = {tensor.data_ptr() for tensor in tensors(first)}
+        needed = size(first) + sum(size(tensor) for tensor in tensors(out) if tensor.data_ptr() not in held)
         del out
         if self.device == "cpu" or needed == 0:
             return needed
         torch.cuda.synchronize(self.device)
-        without = torch.cuda.memory_allocated(self.device) - size([one for one in tensors(first) if one.is_cuda])
+        without = torch.cuda.memory_allocated(self.device) - size([tensor for tensor in tensors(first) if tensor.is_cuda])
         torch.cuda.reset_peak_memory_stats(self.device)
         op.run(*first)
         torch.cuda.synchronize(self.device)

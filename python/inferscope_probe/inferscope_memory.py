@@ -54,9 +54,9 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
 
     for layer in getattr(cache, "layers", None) or ([] if cache is None else [cache]):
         for value in vars(layer).values():
-            for one in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(one, torch.Tensor) and one.dim() > 1:
-                    yield one
+            for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(item, torch.Tensor) and item.dim() > 1:
+                    yield item
 
 
 class MemoryWatch:
@@ -160,9 +160,9 @@ class MemoryWatch:
         pools: Dict[int, List[int]] = {}
         for segment in torch.cuda.memory_snapshot():
             if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0):
-                own = pools.setdefault(segment["device"], [0, 0])
-                own[0] += int(segment["total_size"])
-                own[1] += int(segment.get("allocated_size", 0))
+                sums = pools.setdefault(segment["device"], [0, 0])
+                sums[0] += int(segment["total_size"])
+                sums[1] += int(segment.get("allocated_size", 0))
         for index, (count, given) in pools.items():
             source = "torch.cuda.memory_snapshot: segments of private pools"
             recorder().memory("graph_pool:post_warmup", count, source, physical(index))
@@ -221,31 +221,31 @@ class MemoryWatch:
 
 def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[int, int]]:
     """Place in the program -> bytes and blocks at the peak; `before`: bytes allocated when the trace starts."""
-    held, most, at = before, before, 0
+    held, most, until_peak = before, before, 0
     for number, event in enumerate(trace):
         if event["action"] == "alloc":
             held += event["size"]
         elif event["action"] == "free_requested":
             held -= event["size"]
         if held > most:
-            most, at = held, number + 1
+            most, until_peak = held, number + 1
     live: Dict[int, Tuple[int, str]] = {}
     older = before
-    for event in trace[:at]:
+    for event in trace[:until_peak]:
         if event["action"] == "alloc":
             live[event["addr"]] = (event["size"], place_of(event.get("frames") or []))
         elif event["action"] == "free_requested" and live.pop(event["addr"], None) is None:
             older -= event["size"]
     sums: Dict[str, List[int]] = {}
     for size, place in live.values():
-        own = sums.setdefault(place, [0, 0])
-        own[0] += size
-        own[1] += 1
-    ordered = sorted(sums.items(), key=lambda one: -one[1][0])
-    kept = {place: (own[0], own[1]) for place, own in ordered[:KEPT_PLACES]}
+        entry = sums.setdefault(place, [0, 0])
+        entry[0] += size
+        entry[1] += 1
+    ordered = sorted(sums.items(), key=lambda item: -item[1][0])
+    kept = {place: (entry[0], entry[1]) for place, entry in ordered[:KEPT_PLACES]}
     rest = ordered[KEPT_PLACES:]
     if rest:
-        kept["%d other places" % len(rest)] = (sum(own[0] for _, own in rest), sum(own[1] for _, own in rest))
+        kept["%d other places" % len(rest)] = (sum(entry[0] for _, entry in rest), sum(entry[1] for _, entry in rest))
     kept["held before (model, earlier cache)"] = (older, 0)
     return kept
 
@@ -256,11 +256,11 @@ def place_of(frames: List[Dict[str, Any]]) -> str:
     """
     import torch
 
-    own = os.path.dirname(torch.__file__).replace("\\", "/") + "/"
+    torch_folder = os.path.dirname(torch.__file__).replace("\\", "/") + "/"
     inner = None
     for frame in frames:
         name = frame["filename"].replace("\\", "/")
-        if name.startswith((own, "<")):
+        if name.startswith((torch_folder, "<")):
             inner = inner or name.rsplit("/", 1)[-1]
             continue
         place = "%s:%d %s" % (name.rsplit("/", 1)[-1], frame["line"], frame["name"])

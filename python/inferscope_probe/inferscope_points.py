@@ -96,8 +96,8 @@ def by_size(points: List[Point]) -> List[Point]:
 
 def in_turn(points: List[Any], turn: int) -> List[Any]:
     """The order of a round: each round starts one point later than the previous one."""
-    at = turn % max(1, len(points))
-    return points[at:] + points[:at]
+    start = turn % max(1, len(points))
+    return points[start:] + points[:start]
 
 
 def interleaved(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
@@ -124,11 +124,11 @@ def measure_points(
     count = [int(order["first_iteration"])]
 
     def end(point: Point, outcome: str, text: Optional[str]) -> None:
-        own = state[point["point"]]
-        own["outcome"] = outcome
+        status = state[point["point"]]
+        status["outcome"] = outcome
         records.point(
             point["point"], order["launch"], outcome, text,
-            warmup_iterations=own["warmups"], stable=own["stable"],
+            warmup_iterations=status["warmups"], stable=status["stable"],
         )
         records.flush()
         send_progress(type="point", point=point["point"], outcome=outcome, text=text)
@@ -153,30 +153,30 @@ def measure_points(
 
     send_progress(type="phase", phase="warmup")
     for point in by_size(order["points"]):
-        own, before = state[point["point"]], None
-        while own["warmups"] < bounds["max"] and not stopped():
+        status, before = state[point["point"]], None
+        while status["warmups"] < bounds["max"] and not stopped():
             took = repeat(point, True)
             if took is None:
                 break
-            own["warmups"] += 1
-            own["stable"] = before is not None and abs(took - before) <= bounds["within"] * before
-            if own["stable"] and own["warmups"] >= bounds["min"]:
+            status["warmups"] += 1
+            status["stable"] = before is not None and abs(took - before) <= bounds["within"] * before
+            if status["stable"] and status["warmups"] >= bounds["min"]:
                 break
             before = took
     send_progress(type="phase", phase="timed")
     for point in interleaved(order["points"], order["repeats"], order["launch"]):
-        own = state[point["point"]]
+        status = state[point["point"]]
         if stopped():
             break
-        if own["outcome"] is not None or repeat(point, False) is None:
+        if status["outcome"] is not None or repeat(point, False) is None:
             continue
-        own["done"] += 1
-        if own["done"] == order["repeats"]:
+        status["done"] += 1
+        if status["done"] == order["repeats"]:
             end(point, "measured", None)
     for point in order["points"]:
-        own = state[point["point"]]
-        if own["outcome"] is None:
-            end(point, "stopped", "Stopped after %d of %d timed repeats." % (own["done"], order["repeats"]))
+        status = state[point["point"]]
+        if status["outcome"] is None:
+            end(point, "stopped", "Stopped after %d of %d timed repeats." % (status["done"], order["repeats"]))
 
 
 def first_line(error: BaseException) -> str:

@@ -260,7 +260,7 @@ class Recorder:
         """Appends the stored lines in one write, so that several processes may share the file."""
         if not self._lines or self.path is None:
             return
-        text = "".join(one if isinstance(one, str) else json.dumps(one, default=str) + "\n" for one in self._lines)
+        text = "".join(line if isinstance(line, str) else json.dumps(line, default=str) + "\n" for line in self._lines)
         self._lines = []
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -282,9 +282,9 @@ def recorder() -> Recorder:
     return _recorder
 
 
-def _close(own: Recorder) -> None:
-    own.clock()
-    own.flush()
+def _close(record: Recorder) -> None:
+    record.clock()
+    record.flush()
 
 
 def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
@@ -297,7 +297,7 @@ def hook_name(
 ) -> str:
     """A step that inferscope_hooks.py marks, with its sizes. `how`: first (call of a shape, which may compile and plan), graph
     (replay of a CUDA graph) or hook."""
-    sizes = "".join(":%s%d" % one for one in (("b", batch), ("t", new), ("c", context)) if one[1] is not None)
+    sizes = "".join(":%s%d" % size for size in (("b", batch), ("t", new), ("c", context)) if size[1] is not None)
     return "inferscope:%s:%d:%d:%s%s" % (kind, iteration, step, how, sizes)
 
 

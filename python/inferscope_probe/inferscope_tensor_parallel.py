@@ -104,15 +104,15 @@ def write_hollow(config: Any, dtype: str, folder: Path) -> None:
         empty = AutoModelForCausalLM.from_config(config)
     tied = getattr(empty, "all_tied_weights_keys", None) or getattr(empty, "_tied_weights_keys", None) or []
     header: Dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    at = 0
+    offset = 0
     for name, tensor in empty.state_dict().items():
         if config.tie_word_embeddings and name in tied:
             continue
         size = tensor.numel() * getattr(torch, dtype).itemsize
-        header[name] = {"dtype": _CODES[dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
-        at += size
+        header[name] = {"dtype": _CODES[dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        offset += size
     text = json.dumps(header).encode()
     with open(folder / "model.safetensors", "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
-        file.truncate(8 + len(text) + at)
+        file.truncate(8 + len(text) + offset)
     config.save_pretrained(folder)

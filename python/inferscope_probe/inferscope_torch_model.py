@@ -87,11 +87,11 @@ class SeenModel:
         tensors: List[Dict[str, Any]] = weights(model) if model is not None else []
         # Vectors of norms; those of linear layers are counted with their weights.
         vectors = sum(
-            _bytes(one)
+            _bytes(parameter)
             for part in (model.modules() if model is not None else ())
             if not isinstance(getattr(part, "out_features", None), int)
-            for one in part._parameters.values()
-            if one is not None and one.dim() < 2
+            for parameter in part._parameters.values()
+            if parameter is not None and parameter.dim() < 2
         )
         if model is not None:
             self.facts.update(facts(model), stored_dtype=stored)
@@ -100,7 +100,7 @@ class SeenModel:
             config=self._config,
             dtype=dtype,
             device=str(parameters[0].device) if parameters else "unknown",
-            weight_bytes=sum(one["bytes"] * one["count"] for one in tensors) + vectors or None,
+            weight_bytes=sum(tensor["bytes"] * tensor["count"] for tensor in tensors) + vectors or None,
             quantization=None if quantization is None else str(quantization),
             engine="transformers" if self._config else "torch",
             engine_version=getattr(sys.modules.get("transformers" if self._config else "torch"), "__version__", None),
@@ -133,26 +133,26 @@ def weights(model: Any) -> List[Dict[str, Any]]:
     groups: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
     counted = set()
     for path, module in model.named_modules():
-        own = [(name, one) for name, one in module._parameters.items() if one is not None]
+        parameters = [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
         sizes = (getattr(module, "out_features", None), getattr(module, "in_features", None))
         layers: List[Tuple[str, Any, List[int], int]] = []
         if any(hasattr(part, "out_features") for part in module.children()):
             continue  # a wrapper around a layer, which is visited itself (PEFT)
         if all(type(size) is int for size in sizes):
-            tensors_here = [one for _, one in own] + [one for one in module._buffers.values() if one is not None]
-            fresh = [one for one in tensors_here if id(one) not in counted]
+            tensors_here = [tensor for _, tensor in parameters] + [tensor for tensor in module._buffers.values() if tensor is not None]
+            fresh = [tensor for tensor in tensors_here if id(tensor) not in counted]
             packed = 0 if tensors_here else sizes[0] * sizes[1]  # one byte per weight, in a C++ object
             weight = getattr(module, "weight", None)
             layers.append((path, weight if hasattr(weight, "dtype") else None, list(sizes), packed + sum(map(_bytes, fresh))))
             counted.update(map(id, tensors_here))
         else:
-            for name, one in own:
-                if one.dim() > 1:
-                    size = 0 if id(one) in counted else _bytes(one)
-                    layers.append((("%s.%s" % (path, name)).lstrip("."), one, list(one.shape), size))
-                    counted.add(id(one))
-        for where, tensor, shape, size in layers:
-            pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", where)
+            for name, parameter in parameters:
+                if parameter.dim() > 1:
+                    size = 0 if id(parameter) in counted else _bytes(parameter)
+                    layers.append((("%s.%s" % (path, name)).lstrip("."), parameter, list(parameter.shape), size))
+                    counted.add(id(parameter))
+        for path_of_layer, tensor, shape, size in layers:
+            pattern = re.sub(r"(?:^|(?<=\.))\d+(?=\.|$)", "*", path_of_layer)
             plain = tensor is None or type(tensor).__name__ in ("Parameter", "Tensor")
             line = {
                 "path": pattern,

@@ -112,11 +112,11 @@ def run(order: Dict[str, Any]) -> None:
                 "telemetry", max(seen.last.values()), scope="engine", metric="kv_cache_usage_ratio", value=usage
             )
         if seen.reported_ttft and not warmup:
-            own, reported = seen.ttft_ns() / 1e9, sum(seen.reported_ttft) / len(seen.reported_ttft)
-            if abs(reported - own) > 0.2 * own:
+            observed, reported = seen.ttft_ns() / 1e9, sum(seen.reported_ttft) / len(seen.reported_ttft)
+            if abs(reported - observed) > 0.2 * observed:
                 sys.stderr.write(
                     "inferscope: %s: vLLM reports a TTFT of %.1f ms, measured %.1f ms\n"
-                    % (point["point"], reported * 1e3, own * 1e3)
+                    % (point["point"], reported * 1e3, observed * 1e3)
                 )
         return took
 

@@ -45,10 +45,10 @@ def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
     for request, count in scheduled.num_scheduled_tokens.items():
         # Without a record: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
         first = request in new or (in_prefill(request) if in_prefill else count > 16)
-        own = context if first else generation
+        sums = context if first else generation
         keys = computed.get(request, 0) + count
-        for at, one in enumerate((1, count, keys, count * count, count * keys)):
-            own[at] += one
+        for index, amount in enumerate((1, count, keys, count * count, count * keys)):
+            sums[index] += amount
     return tuple(context), tuple(generation)  # type: ignore[return-value]
 
 
@@ -57,7 +57,7 @@ def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
     try:
         computed = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
         cached = scheduled.scheduled_cached_reqs
-        computed.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
+        computed.update(zip(cached.req_ids, (int(count) for count in cached.num_computed_tokens)))
     except (AttributeError, TypeError, ValueError):
         return None
     return computed if all(request in computed for request in scheduled.num_scheduled_tokens) else None
@@ -104,7 +104,7 @@ class RecordedBatches:
         new = {request.req_id for request in scheduled.scheduled_new_reqs}
         starts = all(request in new for request in scheduled.num_scheduled_tokens)
         self._iteration, self._step = (self._iteration + 1, 0) if starts else (max(self._iteration, 0), self._step + 1)
-        requests, tokens, attended = (context[at] + generation[at] for at in range(3))
+        requests, tokens, attended = (context[index] + generation[index] for index in range(3))
         kind = "decode" if context[0] == 0 else "mixed" if generation[0] > 0 else "prefill"
         events = self._times.open(device) if getattr(device, "type", None) == "cuda" and device.index is not None else None
         return self._opened(kind, events, requests, tokens, None if computed is None else attended)

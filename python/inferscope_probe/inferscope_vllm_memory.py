@@ -26,7 +26,7 @@ class MemoryOfWorkers:
         if "worker_extension_cls" not in fields or options.get("worker_extension_cls") or elsewhere:
             return {}
         folder = os.path.dirname(os.path.abspath(__file__))
-        paths = [folder] + [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+        paths = [folder] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         return {"worker_extension_cls": EXTENSION}
 

@@ -102,8 +102,8 @@ def below_main_guard() -> bool:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
         return False
-    guards = [one for one in tree.body if isinstance(one, ast.If) and _names_main(one.test)]
-    return any(one.body[0].lineno <= line <= (one.body[-1].end_lineno or 0) for one in guards for line in lines)
+    guards = [guard for guard in tree.body if isinstance(guard, ast.If) and _names_main(guard.test)]
+    return any(guard.body[0].lineno <= line <= (guard.body[-1].end_lineno or 0) for guard in guards for line in lines)
 
 
 def _names_main(test: ast.expr) -> bool:
@@ -113,8 +113,8 @@ def _names_main(test: ast.expr) -> bool:
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
         return False
     sides = (test.left, test.comparators[0])
-    names = [one.id for one in sides if isinstance(one, ast.Name)]
-    return names == ["__name__"] and [one.value for one in sides if isinstance(one, ast.Constant)] == ["__main__"]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    return names == ["__name__"] and [side.value for side in sides if isinstance(side, ast.Constant)] == ["__main__"]
 
 
 def _on_engine(module: Any) -> None:
@@ -131,7 +131,7 @@ def _on_engine(module: Any) -> None:
 
 
 def _on_worker(module: Any) -> None:
-    for worker in [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]:
+    for worker in [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__]:
         for name, method in list(vars(worker).items()):
             if name in _NAMES:
                 setattr(worker, name, _ranged(method, name, lambda _batch, range_name=_NAMES[name]: range_name))

@@ -90,7 +90,7 @@ class Stepped:
             self.steps.append((begin_ns, end_ns, came))
 
     def ttft_ns(self) -> float:
-        return sum(self.first[name] - at for name, at in self.added.items()) / len(self.added)
+        return sum(self.first[name] - added_ns for name, added_ns in self.added.items()) / len(self.added)
 
     def tpot_ns(self, output_len: int) -> Optional[float]:
         if output_len < 2:

@@ -48,8 +48,8 @@ def cache_tensors(worker: Any, runner: Any) -> Iterator[Any]:
     caches = list(getattr(runner, "kv_caches", None) or [])
     for engine in engines if isinstance(engines, list) else [engines]:
         caches.extend(getattr(engine, "gpu_cache", None) or [])
-    for one in caches:
-        yield from one if isinstance(one, (list, tuple)) else [one]
+    for cache in caches:
+        yield from cache if isinstance(cache, (list, tuple)) else [cache]
 
 
 def packed_bytes(model: Any) -> Dict[str, int]:
@@ -76,14 +76,14 @@ def resident_bytes(tensors: List[Any]) -> Optional[int]:
     page, total, seen = mmap.PAGESIZE, 0, set()
     for tensor in tensors:
         storage = tensor.untyped_storage()
-        at, size = storage.data_ptr(), int(storage.nbytes())
-        if at in seen or size == 0:
+        address, size = storage.data_ptr(), int(storage.nbytes())
+        if address in seen or size == 0:
             continue
-        seen.add(at)
-        begin = at - at % page
-        pages = -(-(at + size - begin) // page)
+        seen.add(address)
+        begin = address - address % page
+        pages = -(-(address + size - begin) // page)
         page_states = (ctypes.c_ubyte * pages)()
         if mincore(ctypes.c_void_p(begin), ctypes.c_size_t(pages * page), page_states) != 0:
             return None
-        total += min(size, sum(one & 1 for one in bytes(page_states)) * page)
+        total += min(size, sum(state & 1 for state in bytes(page_states)) * page)
     return total

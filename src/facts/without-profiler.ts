@@ -22,7 +22,7 @@ const takenFrom: readonly ((id: string) => boolean)[] = [
 /**
  * Removes profiler overhead from bars: host first, then launches, then waits for them, then copies of pageable memory. The
  * remainder, or extra time of the clean execution, goes to `unattributed`, so the bars always sum to the clean time.
- * @param overheadMs W minus the clean time; 0 without one
+ * @param overheadMs the profiled time minus the clean time; 0 without one
  */
 export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
   if (overheadMs === 0) return [...parts];

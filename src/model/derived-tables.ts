@@ -34,7 +34,7 @@ const edges = {
 
 const windowColumns = {
   kind: phase.phase,
-  stage_id: big('of the phase; 0 for the whole of a capture that marks none'),
+  stage_id: big('stage_id of the phase; 0 for the whole of a capture that marks none'),
   raw_name: text('name of the range as recorded'),
   iteration: int('which run of the workload'),
   step_index: int('which step of its kind'),
@@ -93,7 +93,7 @@ const tableOf = {
   instances: {
     doc: 'One row per instance of a phase, with its ends by the host and by the device.',
     columns: {
-      stage_id: big('of the phase'),
+      stage_id: big('stage_id of the phase'),
       kind: phase.phase,
       raw_name: text('name of the range as recorded'),
       pid: big('process id'),

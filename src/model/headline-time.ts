@@ -7,8 +7,8 @@ import { type Figure, figure } from './figure.js';
 type Timed = Pick<StageWaterfall, 'clean_ms' | 'measured_ms'>;
 
 /**
- * The headline time of all surfaces: that of the execution without a profiler if there is one, else W. For `source` trace and operators W
- * is under the profiler; others have no profiler.
+ * The headline time of all surfaces: that of the execution without a profiler if there is one, else the measured time, which is under the
+ * profiler for `source` trace and operators.
  */
 export const headlineTime = ({ clean_ms, measured_ms }: Timed): Figure =>
   clean_ms.value === null ? measured_ms : clean_ms;

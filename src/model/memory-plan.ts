@@ -23,22 +23,22 @@ export const memoryPlanSchema = z.object({
       head_dim: given,
       hidden_size: given,
     })
-    .describe('Dimensions typed on the command line; they go before config.json.'),
+    .describe('Dimensions given on the command line; they override config.json.'),
   config_source: z.enum(['preset', 'config', 'none']).describe('Where config.json is from.'),
   model_config: z
     .record(z.string(), z.unknown())
     .nullable()
     .default(null)
     .describe(
-      'Of a preset or a local file, where the engine reports no dimensions: a server names its model only.',
+      'Config of a preset or a local file, for engines that report no dimensions: a server only names its model.',
     ),
   seed: z.number().int(),
   runs: z.number().int(),
   snapshot: z.boolean(),
   timeout_s: z.number().nullable(),
   timed_out: z.boolean(),
-  launch_ns: z.number().describe("The engine's process was started, and it ended."),
-  ended_ns: z.number(),
+  launch_ns: z.number().describe("Start of the engine's process."),
+  ended_ns: z.number().describe('Its end.'),
   sampled_until_ns: z.number(),
   phases: z.array(z.object({ phase: z.string(), t_ns: z.number() })),
   sampler: z

@@ -13,7 +13,7 @@ export const modelFactsSchema = z.object({
     .string()
     .nullable()
     .default(null)
-    .describe('Of the weights, where torch.autocast computes in another.'),
+    .describe('Dtype of the weights, if torch.autocast computes in another.'),
   device_map: z
     .record(z.string(), z.number().int())
     .nullable()
@@ -32,16 +32,18 @@ export const modelFactsSchema = z.object({
     .number()
     .nullable()
     .default(null)
-    .describe('Of the prompt positions; computed at import from the stage lines.'),
+    .describe('Share of the prompt positions; computed at import from the stage lines.'),
 });
 
 export const modelTensorSchema = z.object({
-  path: z.string().describe('Of the module (of the parameter, where it is no linear layer); numbers are *.'),
+  path: z
+    .string()
+    .describe('Path of the linear layer, or of the parameter of another module; * stands for numbers.'),
   module: z.string().describe('Its class.'),
   type: z.string().nullable().describe('Class of a tensor that is not plain (quantized).'),
-  shape: z.array(z.number().int()).describe('Of linear layers: outputs, inputs.'),
+  shape: z.array(z.number().int()).describe('Linear layers: outputs, inputs.'),
   dtype: z.string(),
-  bytes: z.number().describe('Of one; 0 where it is shared with another.'),
+  bytes: z.number().describe('Bytes per tensor; 0 if it is shared with another.'),
   count: z.number().int(),
 });
 

@@ -114,7 +114,7 @@ export const published = {
   },
   'baseline-metrics': {
     schema: baselineMetricsSchema,
-    where: 'the file `baseline_metrics.json` of these four',
+    where: 'the file `baseline_metrics.json` of `bench latency`, `throughput`, `sequence` and `suite`',
   },
   'bench-compare': {
     schema: benchCompareDocumentSchema,

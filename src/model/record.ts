@@ -171,7 +171,7 @@ const memoryLineSchema = z.object({
   bytes: z.number(),
   point: z.enum(['baseline', 'post_warmup', 'peak']).nullable(),
   source: z.string(),
-  blocks: z.number().int().nullable().default(null).describe('Of kind allocation: blocks that were alive.'),
+  blocks: z.number().int().nullable().default(null).describe('Live blocks, for kind allocation.'),
 });
 
 /** Metrics of an engine or a server at one moment, by the names in server-metrics: kv_cache_usage_ratio, … */
@@ -237,7 +237,7 @@ const sessionLineSchema = z.object({
   ...common,
   type: z.literal('session'),
   id: z.string(),
-  kind: z.string().describe('Of the session: bench, memory, kernels, …'),
+  kind: z.string().describe('Kind of session: bench, memory, kernels, …'),
 });
 
 export const recordLineSchema = z.discriminatedUnion('type', [

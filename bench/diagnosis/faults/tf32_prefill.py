@@ -23,11 +23,11 @@ def prepare(variant: str, device: str) -> Case:
     case = float32(variant, device)
     if variant == "fixed":
         return case
-    own = case.step
-    assert own is not None
+    float32_step = case.step
+    assert float32_step is not None
 
     def step(index: int) -> None:
         with allowed():
-            own(index)
+            float32_step(index)
 
     return replace(case, step=step)

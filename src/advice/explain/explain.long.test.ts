@@ -87,7 +87,7 @@ test('reports a busy machine first, and withholds causes that noise can produce'
     for (const { kind, median_ms, p10_ms } of stages.filter(
       ({ kind }) => kind === 'decode' || kind === 'prefill',
     )) {
-      // W of a decode step: to the start of the next one; for the last step to the end of its repeat.
+      // A decode step lasts to the start of the next one; for the last step to the end of its repeat.
       const rows = await database.query<{ ms: number }>(
         `SELECT (CASE WHEN s.kind = 'decode' THEN coalesce(lead(s.start_ns) OVER (PARTITION BY s.pid, s.iteration, s.kind ORDER BY s.start_ns), i.end_ns) ELSE s.end_ns END - s.start_ns) / 1e6 AS ms
          FROM stages s JOIN iterations i USING (execution_id, pid, iteration)
@@ -120,7 +120,7 @@ test('a profile: operators from one execution, times from the other, three sente
       source: 'profile',
       measured_ms: duration_ms,
     });
-  // By hand: W 7.75, sampling 0.5, loop 0.25. A clean call takes 7, the profiled one 13 with operators of 10: all its
+  // By hand: measured 7.75, sampling 0.5, loop 0.25. A clean call takes 7, the profiled one 13 with operators of 10: all its
   // gaps and 3 more are overhead.
   const decode = stages.find(({ kind }) => kind === 'decode')!;
   const ms = Object.fromEntries(decode.bars.map((bar) => [bar.id, bar.ms]));

@@ -22,7 +22,7 @@ const minKernels = 20;
 /** Share of a step: above it, the gain is smaller than the run-to-run difference. */
 const mostBusy = 0.9;
 interface StepLaunches {
-  /** Mean step, in ms: W, device busy time, and idle time while the host computes. */
+  /** Mean step, in ms: wall time, device busy time, and idle time while the host computes. */
   step_ms: number;
   busy_ms: number;
   dispatch_ms: number;

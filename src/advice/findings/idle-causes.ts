@@ -54,7 +54,7 @@ export interface IdleCauses {
 }
 
 /**
- * If the host waits for T of a step's W, its own work takes H = W − T. Without waits the step would take max(H, B), where B is
+ * If the host waits for T of a step's wall time W, its own work takes H = W − T. Without waits the step would take max(H, B), where B is
  * the device time. So waits cost min(T, idle time between launches); the remaining idle time there is launch overhead: even
  * without waits the host would be slower than the device.
  */

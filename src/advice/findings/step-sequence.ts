@@ -27,7 +27,7 @@ const kernelsRead = 6000;
 const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
 
 /**
- * Kernels of the typical step of a kind (median W), in execution order; for a capture without stages, from its middle on. Results
+ * Kernels of the typical step of a kind (of median duration), in execution order; for a capture without stages, from its middle on. Results
  * are scaled to the mean step by kernel time.
  */
 export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {

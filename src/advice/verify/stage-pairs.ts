@@ -15,14 +15,14 @@ export interface StagePair {
   /** Factor on the later session's times: tokens per step before over those after. */
   scale: number;
   verdict: StageVerdict;
-  /** W before minus W after, and half of the 95 % interval of that difference; null without a spread. */
+  /** Wall time before minus after, and half of the 95 % interval of that difference; null without a spread. */
   wall: { gained_ms: number; noise_ms: number | null };
 }
 
-/** Half of the 95 % interval of W, as a share, up to which W is compared. */
+/** Half of the 95 % interval of the mean wall time, as a share of it, up to which wall times are compared. */
 const steadyWall = 0.1;
 
-/** If the difference exceeds its own 95 % interval by this factor, it is graded on W even if both vary more. */
+/** If the difference exceeds its own 95 % interval by this factor, it is graded on wall time even if both vary more. */
 const clearOfNoise = 2;
 
 /** Kinds with times per batch. */
@@ -125,7 +125,7 @@ function wallTimes(
 /** The median, with the width of the mean's interval. */
 function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure {
   const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
-  return figure(value!, 'ms', 'median W of the stage', {
+  return figure(value!, 'ms', 'median measured time of the stage', {
     ...(mean.value !== null && mean.n !== undefined ? { n: mean.n } : {}),
     ...(half === null ? {} : { ci95: [Math.max(0, value! - half), value! + half] }),
   });

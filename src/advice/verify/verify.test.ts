@@ -191,7 +191,7 @@ test('distinguishes smaller and slower from gone', () => {
   expect(slower.text).toContain('the stage got no faster (1.00 ms slower)');
 });
 
-test('with an unsteady W kernels are compared, and idle time only if the difference exceeds the noise', () => {
+test('with an unsteady wall time kernels are compared, and idle time only if the difference exceeds the noise', () => {
   const copies = explained(
     [stageOf({ 'nonessential.copy': 4, launch_overhead: 6 }, 0.3)],
     [findingOf('casts', 2, ['nonessential.copy'])],

@@ -12,7 +12,7 @@ import { stageLabels } from '../../vocabulary/stages.js';
 
 /**
  * Compares the expected gains of one session's findings with those achieved in a second session that has the changes. Graded
- * on W if its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
+ * on wall time if its 95 % interval is under ± 10 % in both, else on the time of kernels and copies.
  * @throws E_USAGE for sessions of different models or devices
  */
 export async function verifySessions(before: Session, after: Session): Promise<Document<VerifyResult>> {

@@ -61,7 +61,7 @@ test('a decode step has the kernels of its layers, each with a class', async () 
   expect(each['other'] ?? 0).toBe(0);
 });
 
-test('the waterfall of a decode step sums to W, and there is no pause before the first request', async () => {
+test('the waterfall of a decode step sums to its measured time, and there is no pause before the first request', async () => {
   const { data } = await explainSession(await openSession(id, home));
   const decode = data.stages.find(({ kind }) => kind === 'decode')!;
   const sum = decode.bars.reduce((total, { ms }) => total + ms, 0);

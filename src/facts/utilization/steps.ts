@@ -4,7 +4,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { makeStageSizes, sizeColumns } from '../trace/known-sizes.js';
 
 /**
- * One prefill, decode or mixed step with its window W and its sizes, which are over the batch and null if not reported.
+ * One prefill, decode or mixed step with its window and its sizes, which are over the batch and null if not reported.
  */
 export interface Step {
   stage_id: number;
@@ -42,7 +42,7 @@ const followed = `s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mix
  * Timed steps of an execution in order, by device events if the program's hooks recorded them, else by host ranges. A
  * decode or mixed step runs from its start to the start of the next one of its thread and iteration. The last step runs
  * to its own end, or with `toIterationEnd` to the end of the iteration if `iterations` has it
- * (docs/concepts/stages-and-clocks.md, W). Other `kinds` end with their range.
+ * (docs/concepts/stages-and-clocks.md). Other `kinds` end with their range.
  */
 export async function recordedSteps(
   database: SessionDatabase,

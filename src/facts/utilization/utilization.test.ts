@@ -155,7 +155,7 @@ const sizes = (batch: number, tokens: number, context: number) => ({
 });
 
 describe('steps recorded without a profiler', () => {
-  test('W of a decode step lasts to the next one, and the interval is over processes', async () => {
+  test('a decode step lasts to the next one, and the interval is over processes', async () => {
     const steps = [7, 8].flatMap((pid) => [
       step('clean', 'prefill', 0, 10, { pid, ...sizes(2, 256, 256) }),
       step('clean', 'decode', 10, 12, { pid, step_index: 0, ...sizes(2, 2, 258) }),

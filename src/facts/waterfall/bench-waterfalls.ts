@@ -116,7 +116,7 @@ function waterfallOf(
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
   const busyMs = idleShare.value === null ? null : Math.max(0, measured * (1 - idleShare.value));
-  // Without recorded steps W comes from means that the engine reports, so there are no host times either.
+  // Without recorded steps the measured time comes from means that the engine reports, so there are no host times either.
   const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : stageHost;
   const { parts, notes } = benchParts({
     kind,

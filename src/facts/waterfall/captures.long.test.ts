@@ -39,7 +39,7 @@ async function read(importer: string, path: string, workload: Workload | null): 
 const ms = ({ bars }: StageWaterfall, id: RegExp): number =>
   bars.filter((bar) => id.test(bar.id)).reduce((sum, bar) => sum + bar.ms, 0);
 
-/** Every stage and instance sums to its W, and every negative bar has a note. */
+/** Every stage and instance sums to its measured time, and every negative bar has a note. */
 function expectSums(found: readonly StageWaterfall[]): void {
   for (const stage of found) {
     expect(stage.sum_error_share).toBeLessThan(0.001);
@@ -80,7 +80,7 @@ test.each([
   ],
   ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph.sqlite', ['decode']],
   ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill', 'request', 'sampling']],
-])('%s %s: bars sum to W', async (importer, path, kinds) => {
+])('%s %s: bars sum to the measured time', async (importer, path, kinds) => {
   const found = await waterfalls(importer, path, workload);
   expect(found.map(({ kind, name }) => name ?? kind)).toEqual(kinds);
   expectSums(found);

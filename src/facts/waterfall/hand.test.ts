@@ -61,6 +61,21 @@ async function waterfalls(session: Session): Promise<StageWaterfall[]> {
     await database.close();
   }
 }
+
+/** The rows of each bar's query sum to the bar. */
+async function expectQueriesToSum(session: Session, bars: StageWaterfall['bars']): Promise<void> {
+  const database = await userDatabase(session);
+  for (const { id, sql, ms } of bars) {
+    expect(sql, id).not.toBeNull();
+    const rowsOfBar = await database.query<{ ms: number }>(sql!);
+    expect(
+      rowsOfBar.reduce((sum, row) => sum + row.ms, 0),
+      id,
+    ).toBeCloseTo(ms, 9);
+  }
+  await database.close();
+}
+
 const inUs = (bars: readonly { id: string; ms: number }[]) =>
   Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
 
@@ -100,7 +115,7 @@ describe('a timeline counted by hand', () => {
     });
   });
 
-  test('bars of the mean instance sum to W; without a model the roofline is missing with a reason', () => {
+  test('bars of the mean instance sum to the measured time; without a model the roofline is missing with a reason', () => {
     expect(decode).toMatchObject({
       kind: 'decode',
       instances: 2,
@@ -123,21 +138,12 @@ describe('a timeline counted by hand', () => {
   });
 
   test('the query of every bar sums to the bar', async () => {
-    const database = await userDatabase(session);
-    for (const { id, sql, ms } of decode.bars) {
-      expect(sql, id).not.toBeNull();
-      const found = await database.query<{ ms: number }>(sql!);
-      expect(
-        found.reduce((sum, row) => sum + row.ms, 0),
-        id,
-      ).toBeCloseTo(ms, 9);
-    }
-    await database.close();
+    await expectQueriesToSum(session, decode.bars);
   });
 });
 
 test('removes profiler overhead from host bars first, then from launches', async () => {
-  // W is 100 and 80 µs under the profiler, 77 and 77 without: 13 µs of overhead per mean instance.
+  // The steps take 100 and 80 µs under the profiler, 77 and 77 without: 13 µs of overhead per mean instance.
   const clean = [0, 1].map((step): Row<'stages'> => ({
     ...stage(step, 'decode', 1000 + 77 * step, 1077 + 77 * step, { step_index: step }),
     execution_id: 'clean',
@@ -152,11 +158,10 @@ test('removes profiler overhead from host bars first, then from launches', async
   expect(bars['launch_overhead']).toBe(2);
   expect(bars).not.toHaveProperty('host.program');
   expect(decode!.sum_error_share).toBeLessThan(1e-12);
-  const database = await userDatabase(session);
-  const bar = decode!.bars.find(({ id }) => id === 'launch_overhead')!;
-  const found = await database.query<{ ms: number }>(bar.sql!);
-  expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
-  await database.close();
+  await expectQueriesToSum(
+    session,
+    decode!.bars.filter(({ id }) => id === 'launch_overhead'),
+  );
 });
 
 /** Two decode steps take 100 and 80 µs under the profiler, each `stepUs` without. */
@@ -171,16 +176,14 @@ async function withClean(stepUs: number): Promise<StageWaterfall> {
   const { bars, ms } = explainedBars(decode!.bars);
   expect(1000 * ms).toBeCloseTo(stepUs, 9);
   expect(bars.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-  const database = await userDatabase(session);
-  for (const bar of bars.filter(({ id }) => id === 'unattributed' || id === 'kernels.gemm')) {
-    const found = await database.query<{ ms: number }>(bar.sql!);
-    expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
-  }
-  await database.close();
+  await expectQueriesToSum(
+    session,
+    bars.filter(({ id }) => id === 'unattributed' || id === 'kernels.gemm'),
+  );
   return decode!;
 }
 
-test('work of the device takes what a slower clean execution took longer', async () => {
+test('a slower clean execution lengthens the bars of the device, not unattributed time', async () => {
   // 52.5 of the 90 µs are work; 12.5 were recorded as unattributed.
   expect(inUs((await withClean(95)).bars)).toMatchObject({
     'kernels.gemm': Number(((17.5 * 57.5) / 52.5).toFixed(6)),
@@ -194,11 +197,14 @@ test.each([
   ['longer by chance', 91.5, { unattributed: 12.5 + 1.5, profiler_overhead: -1.5 }],
   // Host 11.5, launches 3.5 and waits for them sum to less than 60 µs.
   ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
-])('unattributed time takes a clean time that is %s', async (_, stepUs, expected) => {
-  const { bars } = await withClean(stepUs);
-  expect(inUs(bars)).toMatchObject(expected);
-  expect(bars.find(({ id }) => id === 'unattributed')!.note).toContain('clean execution');
-});
+])(
+  'unattributed time and profiler overhead take the difference to a clean time that is %s',
+  async (_, stepUs, expected) => {
+    const { bars } = await withClean(stepUs);
+    expect(inUs(bars)).toMatchObject(expected);
+    expect(bars.find(({ id }) => id === 'unattributed')!.note).toContain('clean execution');
+  },
+);
 
 test('a capture without phases is one stage from its first to its last activity', async () => {
   const session = await sessionOf({ ...rows, stages: [] });
@@ -208,15 +214,7 @@ test('a capture without phases is one stage from its first to its last activity'
   expect(outside).toMatchObject({ kind: 'outside', instances: 1, measured_ms: { value: 0.18 } });
   expect(inUs(outside!.bars)).toMatchObject({ 'kernels.norm': 40, device_dependency: 12, unattributed: 25 });
   expect(inUs(outside!.bars)).not.toHaveProperty('host.start_up');
-  const database = await userDatabase(session);
-  for (const { id, sql, ms } of outside!.bars) {
-    const found = await database.query<{ ms: number }>(sql!);
-    expect(
-      found.reduce((sum, row) => sum + row.ms, 0),
-      id,
-    ).toBeCloseTo(ms, 9);
-  }
-  await database.close();
+  await expectQueriesToSum(session, outside!.bars);
 });
 
 /*
@@ -269,13 +267,5 @@ test('cuts kernels that outlast a range by their exclusive time on several strea
     [0, 0],
     [20 * us, 10 * us],
   ]);
-  const database = await userDatabase(session);
-  for (const { id, sql, ms } of decode!.bars) {
-    const found = await database.query<{ ms: number }>(sql!);
-    expect(
-      found.reduce((sum, row) => sum + row.ms, 0),
-      id,
-    ).toBeCloseTo(ms, 9);
-  }
-  await database.close();
+  await expectQueriesToSum(session, decode!.bars);
 });

@@ -273,7 +273,7 @@ function noteOf(
   const cleanNote = id === 'unattributed' ? cleanTimeNote(raw, parts) : null;
   if (cleanNote !== null) return cleanNote;
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
-  if (id === 'host.between_operators') return "W minus operator self time on the stage's thread";
+  if (id === 'host.between_operators') return "measured time minus operator self time on the stage's thread";
   if (ms >= 0) return null;
   return id === 'unattributed'
     ? 'an operator that started in the stage ended after it'

@@ -18,7 +18,7 @@ import { describeBar } from './words.js';
 
 /**
  * Waterfalls of a `profile` session of the embedded engine: operator bars (operator-waterfalls.ts) of the profiled
- * execution, W of the clean execution.
+ * execution, the measured time of the clean execution.
  */
 export async function profileWaterfalls(
   session: Session,

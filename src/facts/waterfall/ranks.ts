@@ -76,7 +76,7 @@ interface ShownRank {
 }
 
 /**
- * Mean W of every rank and device, and the rank that a stage waits for. If the ranks take equally long in the longest
+ * Mean measured time of every rank and device, and the rank that a stage waits for. If the ranks take equally long in the longest
  * stage, that is the rank with the least waiting in collectives, else the slowest. Null with one rank, or if the user
  * chose a rank.
  */
@@ -204,7 +204,7 @@ async function timesOf(
   }
 }
 
-/** Adds every rank's mean W: the rank that the bars are of first, then by time. */
+/** Adds every rank's mean measured time: the rank that the bars are of first, then by time. */
 export function withRanks(
   stages: readonly StageWaterfall[],
   { ranks, recorded }: Pick<ShownRank, 'ranks' | 'recorded'>,

@@ -4,7 +4,7 @@ import { slowdown } from '../../model/headline-time.js';
 import type { CopyNeed } from './group-needs.js';
 import type { Necessary } from './necessary.js';
 
-/** Measured parts of W of one instance or of a mean instance, ms. */
+/** Measured parts of one instance's time, or of a mean instance's, ms. */
 export interface Measured {
   wallMs: number;
   /** Exclusive time of compute kernels by class, without communication. */
@@ -82,8 +82,8 @@ function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] 
 }
 
 /**
- * The bars of W in order. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
- * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of W cut, goes to
+ * The bars of the measured time in order. Without necessary times kernels are `kernels.<class>`, as measured. If copies are the
+ * necessary work, the roofline is subtracted from them. The remainder, from activities that the edges of the stage cut, goes to
  * `unattributed`.
  */
 export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | null): Part[] {

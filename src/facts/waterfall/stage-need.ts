@@ -18,7 +18,7 @@ export interface NeedFacts {
   loadedBytes: number;
 }
 
-/** The run's sizes may not apply to every stage. A roofline this many times W shows that they do not. */
+/** The run's sizes may not apply to every stage. A roofline this many times the measured time shows that they do not. */
 const impossible = 1.1;
 
 /** Necessary time of a mean instance of a group; missing with a reason. */

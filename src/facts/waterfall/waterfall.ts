@@ -59,7 +59,7 @@ export interface TimelineWaterfalls {
 /**
  * The gap waterfall (docs/concepts/waterfall.md) of every kind of stage of a GPU timeline: decode, mixed, prefill,
  * loading, warm-up, sampling, a whole request, ranges named by the program, or the whole capture if nothing is marked.
- * Bars sum to W. Uses the exclusive times that import computed.
+ * Bars sum to the measured time. Uses the exclusive times that import computed.
  */
 export async function timelineWaterfalls(
   session: Session,

@@ -2,9 +2,9 @@
 export const priorities = { compute: 0, communication: 1, copy: 2 } as const;
 
 /**
- * Exclusive time and idle intervals of one device (see "Splitting W on the device's timeline" in the waterfall docs). At
- * each instant the time goes to compute kernels, else communication kernels, else copies; within a stream to the activity
- * that started first; streams share equally. Times are integers: shares are whole nanoseconds and sum exactly.
+ * Exclusive time and idle intervals of one device (docs/concepts/waterfall.md). At each instant the time goes to compute kernels, else
+ * communication kernels, else copies; within a stream to the activity that started first; streams share equally. Times are integers: shares
+ * are whole nanoseconds and sum exactly.
  */
 export interface DeviceSweep {
   /** Activities in order of start. */

@@ -85,7 +85,7 @@ const benchPointSchema = z.object({
       prefill_idle_share: figureSchema.describe('1 − busy / host time of the clean stage.'),
       decode_idle_share: figureSchema,
     })
-    .describe('Of one prefill and of a mean decode step.'),
+    .describe('Per prefill and per mean decode step.'),
   machine: z.object({
     gpu_utilization_percent: figureSchema,
     gpu_memory_used_bytes: figureSchema,

@@ -23,7 +23,7 @@ const groupSchema = z.object({
   communicators: z.number().int(),
   recorded: z.number().int().describe('Rows: operations times the ranks that recorded them.'),
   recorded_share: figureSchema.describe(
-    'Of the calls of this operation on these communicators, of any size, between the first and the last recorded.',
+    'Share of the calls of this operation on these communicators, of any size, from the first recorded one to the last.',
   ),
   timed_by: z.array(z.string()),
   time_p50_ns: figureSchema,
@@ -44,7 +44,7 @@ const groupSchema = z.object({
   ),
   transfer_bus_bandwidth: figureSchema.describe('Bus bandwidth of the shortest rank.'),
   of_roof: figureSchema.describe(
-    'Of the largest bus bandwidth that a ring of as many GPUs of this machine reached (inferscope roofline).',
+    'Share of the largest bus bandwidth that a ring of as many GPUs reached on this machine (inferscope roofline).',
   ),
   sums: z
     .object({
@@ -89,7 +89,7 @@ const jobRankSchema = z.object({
   wire_ms: ms().describe('In complete operations: the shortest time over ranks.'),
   skew_ms: ms().describe('In complete operations: waiting for the last rank.'),
   stages_ms: ms().describe(
-    'Of skew_ms: in sends and receives, for other stages of a pipeline or the other end of a transfer.',
+    'Part of skew_ms in sends and receives: waiting for another pipeline stage or the other end of a transfer.',
   ),
   last: count().describe(
     'Complete operations that the others waited in for it, longer than the error of the clocks.',
@@ -117,7 +117,7 @@ const jobTransferSchema = z.object({
   sender: count(),
   receiver: count(),
   transfers: count(),
-  bytes: count().describe('Of all transfers.'),
+  bytes: count().describe('All transfers together.'),
   wire_ms: z.number().describe('Both ends inside: sum of the shorter time of each transfer.'),
   sender_waits_ms: z.number(),
   receiver_waits_ms: z.number(),

@@ -115,12 +115,10 @@ const compareResultSchema = z.object({
     )
     .describe('Only what differs; `could_explain` says how it bears on time.'),
   stages: z.array(z.object({ phase, values: z.array(stageValueSchema), changes: z.array(changeSchema) })),
-  waterfalls: z
-    .array(comparedWaterfallSchema)
-    .describe('Of stages that two or more sessions have a waterfall of.'),
+  waterfalls: z.array(comparedWaterfallSchema).describe('Stages with a waterfall in two or more sessions.'),
   scaling: z
     .array(comparedScalingSchema)
-    .describe('Of stages of sessions on different numbers of ranks; empty where all have as many.'),
+    .describe('Stages of sessions on different numbers of ranks; empty if all have the same number.'),
   classes: z.array(
     z.object({
       phase,

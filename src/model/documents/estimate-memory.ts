@@ -6,8 +6,8 @@ const confidence = z.enum(['high', 'medium', 'low']);
 
 const estimateLineSchema = z.object({
   component: z.enum(estimatedComponents),
-  gpu_bytes: z.array(z.number()).describe('Of each GPU, in order.'),
-  bytes: z.number().describe('Of all GPUs.'),
+  gpu_bytes: z.array(z.number()).describe('Per GPU, in order.'),
+  bytes: z.number().describe('All GPUs together.'),
   formula: z.string(),
   confidence,
 });
@@ -22,16 +22,14 @@ const estimatePointSchema = z.object({
     z.object({
       gpu: z.number().int(),
       pipeline_rank: z.number().int(),
-      bytes: z.number().describe('At the peak; with vLLM on a known GPU its whole KV pool is in it.'),
-      needed_bytes: z
-        .number()
-        .describe("The least it must have: with vLLM the batch's own cache in place of the pool."),
+      bytes: z.number().describe('At the peak; with vLLM on a known GPU it includes the whole KV pool.'),
+      needed_bytes: z.number().describe("The minimum: with vLLM the batch's own cache instead of the pool."),
     }),
   ),
   total_bytes: z.number(),
-  largest_gpu_bytes: z.number().describe('Of the fullest GPU.'),
+  largest_gpu_bytes: z.number().describe('On the fullest GPU.'),
   needed_gpu_bytes: z.number(),
-  peak: z.enum(['prefill', 'decode', 'startup']).describe('When it is fullest.'),
+  peak: z.enum(['prefill', 'decode', 'startup']).describe('When the GPUs are fullest.'),
   kv_needed_bytes: z.number(),
   kv_pool: z
     .object({ tokens: z.number(), blocks: z.number().nullable(), concurrency: z.number() })
@@ -39,17 +37,19 @@ const estimatePointSchema = z.object({
     .describe(
       "What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU.",
     ),
-  fits: z.boolean().nullable().describe("Null when the GPU's memory is not known."),
+  fits: z.boolean().nullable().describe("Null if the GPU's memory is unknown."),
   largest: z
     .object({
       context_tokens: z.number().int().nullable(),
       batch_size: z.number().int().nullable(),
       concurrency: z.number().int().nullable(),
     })
-    .describe("Each with the others as asked; 0: none fits; null: the GPU's memory is not known."),
+    .describe(
+      "The maximum of each with the others as requested; 0 if none fits, null if the GPU's memory is unknown.",
+    ),
   would_fit: z
     .array(z.object({ change: z.string(), needed_gpu_bytes: z.number() }))
-    .describe('What would make it fit, when it does not.'),
+    .describe('Changes after which it fits; empty if it fits already.'),
 });
 
 export const estimateMemorySchema = z.object({
@@ -68,7 +68,7 @@ export const estimateMemorySchema = z.object({
   pipeline_parallel_size: z.number().int(),
   expert_parallel_size: z.number().int(),
   gpu_count: z.number().int(),
-  kv_cache_bytes_per_token_gpu: z.number().describe('A token of one sequence, on the fullest GPU.'),
+  kv_cache_bytes_per_token_gpu: z.number().describe('Per token of one sequence, on the fullest GPU.'),
   points: z.array(estimatePointSchema),
 });
 
@@ -85,7 +85,7 @@ const estimateFitsSchema = z.object({
       hub_id: z.string(),
       family: z.string(),
       parameters: z.number(),
-      download_bytes: z.number().describe('Of the files on the hub, in the dtype they are published in.'),
+      download_bytes: z.number().describe('Size of the files on the hub, in the published dtype.'),
       published_dtype: z.string(),
       gated: z.boolean().describe('Whether the hub asks for a login and an agreement first.'),
       formats: z
@@ -101,7 +101,7 @@ const estimateFitsSchema = z.object({
             largest_context_tokens: z
               .number()
               .int()
-              .describe('Longest sequence at this batch; 0 when none fits.'),
+              .describe('Longest sequence at this batch size; 0 if none fits.'),
           }),
         )
         .describe('Weights + KV cache + activations + overhead.'),

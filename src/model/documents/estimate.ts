@@ -73,7 +73,7 @@ const estimateSchema = z.object({
     .describe(
       "The headers of the model's files, where they were read; null for presets and bare config files.",
     ),
-  kv_cache_bytes_per_token: z.number().describe('Of all layers, for each token of each sequence.'),
+  kv_cache_bytes_per_token: z.number().describe('All layers together, per token of each sequence.'),
   layers: estimateLayersSchema.nullable().describe('null without --layers.'),
   memory: estimateMemorySchema.nullable().describe('What a run takes; null with --layers.'),
 });

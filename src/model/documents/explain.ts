@@ -15,8 +15,8 @@ const waterfallBarSchema = z.object({
     'roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, …',
   ),
   label: z.string().describe('The id in words.'),
-  ms: z.number().describe('Of a mean instance; negative only with a note that says why.'),
-  share: z.number().describe('Of the measured time.'),
+  ms: z.number().describe('Mean per instance; negative only with a note that says why.'),
+  share: z.number().describe('Share of the measured time.'),
   count: z
     .number()
     .nullable()
@@ -45,7 +45,7 @@ const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 
 /**
- * From the roofline to the measured time W of one kind of stage: `bars` sum to `measured_ms`. Their shares are of that sum without the last
+ * From the roofline to the measured time of one kind of stage: `bars` sum to `measured_ms`. Their shares are of that sum without the last
  * bar, profiler_overhead: the time of the clean execution if there is one.
  */
 const stageWaterfallSchema = z.object({
@@ -53,7 +53,7 @@ const stageWaterfallSchema = z.object({
   name: z
     .string()
     .nullable()
-    .describe("Of a range of the program's own, numbers in it as #; null for every other kind."),
+    .describe('Name of a range that the program marks, with # for its numbers; null for every other kind.'),
   source: z
     .enum(['trace', 'operators', 'profile', 'bench', 'serving', 'record'])
     .describe(
@@ -62,7 +62,7 @@ const stageWaterfallSchema = z.object({
   execution_id: z.string(),
   point: z.string().nullable().describe('Point of a benchmark or load of a load test; null otherwise.'),
   instances: z.number().int(),
-  measured_ms: figureSchema.describe('Mean W, ms, with its spread over instances (sd) and interval.'),
+  measured_ms: figureSchema.describe('Mean, ms, with its spread over instances (sd) and interval.'),
   median_ms: z.number().nullable(),
   p10_ms: z
     .number()
@@ -104,7 +104,7 @@ const stageWaterfallSchema = z.object({
       }),
     )
     .describe(
-      'Mean W by rank and device: the one that the bars are of first, then the slowest; one entry where there is one.',
+      'Mean measured time by rank and device: the one that the bars are of first, then the slowest; one entry where there is one.',
     ),
   ranks_recorded: z
     .number()
@@ -146,7 +146,7 @@ const findingSchema = z.object({
   at_stake_ms: z
     .number()
     .nullable()
-    .describe('Of a mean instance of the stage; null where it is not a matter of time.'),
+    .describe('Mean per instance of the stage; null if the finding is not about time.'),
   at_stake_share: z.number().nullable(),
   cause: z.string(),
   change: z.object({
@@ -256,11 +256,11 @@ const explainResultSchema = z.object({
       z.object({
         rule: z.string(),
         stage: waterfallKindSchema.nullable(),
-        title: z.string().describe('Of the rule, or of an observation of a profile by its id.'),
+        title: z.string().describe('Title of the rule; for an observation of a profile its id.'),
         reason: withheldReasonSchema,
       }),
     )
-    .describe('Findings that are not claimed, of rules that fired otherwise too.'),
+    .describe('Findings of rules that fired but are not claimed, each with its reason.'),
   next_steps: z
     .array(z.object({ command: z.string(), why: z.string() }))
     .describe('What to capture next, and what it would show.'),
@@ -308,7 +308,9 @@ const verifyResultSchema = z.object({
       after_ms: figureSchema,
       graded_on: z
         .enum(['wall', 'gpu'])
-        .describe('wall: W of the stage. gpu: time of kernels and copies, where W is too noisy to compare.'),
+        .describe(
+          'wall: measured time of the stage. gpu: time of kernels and copies, where the measured time is too noisy to compare.',
+        ),
       graded_why: z.string(),
       achieved_ms: z.number(),
       bars: z.array(

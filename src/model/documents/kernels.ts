@@ -106,7 +106,7 @@ const kernelCaseSchema = z.object({
   sd_ns: z.number().nullable(),
   p5_ns: z.number().nullable(),
   p95_ns: z.number().nullable(),
-  bytes_per_s: z.number().nullable().describe('Of the median.'),
+  bytes_per_s: z.number().nullable().describe('At the median time.'),
   flops_per_s: z.number().nullable(),
   intensity: z.number().nullable().describe('FLOP a byte; null where nothing is computed.'),
   roof_ns: figureSchema.describe(
@@ -192,7 +192,7 @@ const kernelsSchema = z.object({
     .object({
       compute: z.array(z.object({ dtype: z.string(), flops_per_s: figureSchema })),
       bytes_per_s: figureSchema.describe(
-        "Of the memory; on a CPU each case has its own level's (roof_level, roof_bytes_per_s).",
+        'Memory bandwidth; on a CPU each case has that of its own cache level (roof_level, roof_bytes_per_s).',
       ),
       levels: z
         .array(z.object({ level: z.string(), low_bytes_per_s: z.number(), high_bytes_per_s: z.number() }))

@@ -19,7 +19,7 @@ const memoryChangeSchema = z.object({
   base_gb: z.number().nullable(),
   now_gb: z.number().nullable(),
   change_gb: z.number().nullable().describe('now − base; null where a side is missing.'),
-  change_share: z.number().nullable().describe('Of base; null where it is 0 or missing.'),
+  change_share: z.number().nullable().describe('Share of base; null where that is 0 or missing.'),
   missing: z.string().nullable().describe('Why there is no change.'),
 });
 
@@ -40,7 +40,7 @@ const memoryCompareSchema = z.object({
         share_of_change: z
           .number()
           .nullable()
-          .describe('Of the change of the measured total; null where that is 0 or missing.'),
+          .describe('Share of the change of the measured total; null where that is 0 or missing.'),
       }),
     )
     .describe("Components of the run's own memory at the peak, the residual and their total among them."),

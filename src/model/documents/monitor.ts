@@ -93,14 +93,16 @@ const monitorDeviceSchema = z.object({
       "Median while busy (thresholds.busy_percent) and not throttled; else the GPU's highest.",
     ),
     dropped_share: figureSchema.describe(
-      'Of the busy time: under `thresholds.clock_drop` of the usual clock, whatever the reason.',
+      'Share of the busy time with a clock under `thresholds.clock_drop` of the usual one, for any reason.',
     ),
   }),
   power: z.object({
     limit_w: figureSchema,
-    near_limit_share: figureSchema.describe('Of the time: at `thresholds.near_limit` of the limit or more.'),
+    near_limit_share: figureSchema.describe(
+      'Share of the time at `thresholds.near_limit` of the limit or more.',
+    ),
     capped_share: figureSchema.describe(
-      'Of the time: the driver said that the power cap lowered the clocks.',
+      'Share of the time in which the driver reported that the power cap lowered the clocks.',
     ),
     energy_j: figureSchema.describe(
       "The source says whether it is the counter's difference or an integral of power.",
@@ -135,7 +137,7 @@ const monitorSchema = z.object({
     .describe('Null id: nothing was saved.'),
   plan: monitorPlanSchema,
   duration_s: figureSchema,
-  sample_hz: figureSchema.describe('Of GPUs where there are any, else of the host.'),
+  sample_hz: figureSchema.describe('Sampling rate of the GPUs, or of the host if there are none.'),
   thresholds: z.object({
     idle_percent: z.number(),
     idle_ms: z.number(),

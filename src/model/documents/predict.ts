@@ -24,8 +24,8 @@ const predictOpSchema = z.object({
   params: z.record(z.string(), z.number()),
   count: z.number().int().describe('Times in the stage.'),
   kernels: z.number().describe('Kernels on the device, all together.'),
-  roofline_us: z.number().describe('Of one: at the roofs, and by the table.'),
-  predicted_us: z.number().nullable(),
+  roofline_us: z.number().describe('Time of one call at the roofs.'),
+  predicted_us: z.number().nullable().describe('Time of one call by the table.'),
   how: z
     .enum(['measured', 'interpolated', 'extrapolated', 'assumed'])
     .nullable()
@@ -92,7 +92,9 @@ const predictStageSchema = z.object({
   beyond_table_share: z
     .number()
     .nullable()
-    .describe('Of the device time: kernels that were extrapolated or assumed, not measured or interpolated.'),
+    .describe(
+      'Share of the device time in kernels that were extrapolated or assumed, not measured or interpolated.',
+    ),
   limited_by: z.enum(['device', 'host']).describe('What takes longer by the table, else by `launched_ms`.'),
   ops: z.array(predictOpSchema),
   measured: z.array(measuredStageSchema),
@@ -102,7 +104,7 @@ const predictStageSchema = z.object({
 const crossValidationSchema = z.object({
   kernel: z.string(),
   cases: z.number().int(),
-  median_error: z.number().describe('Of |predicted / measured − 1|.'),
+  median_error: z.number().describe('Median of |predicted / measured − 1|.'),
   worst_error: z.number(),
   worst_case: z.string(),
 });

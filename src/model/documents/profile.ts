@@ -51,7 +51,7 @@ const classRowSchema = z.object({
   class: opClass,
   calls: z.number(),
   ms: z.number(),
-  share: z.number().describe("Of the stage's profiled time."),
+  share: z.number().describe("Share of the stage's profiled time."),
   necessary_flops: z
     .number()
     .nullable()

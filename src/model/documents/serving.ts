@@ -143,7 +143,7 @@ const servingPointSchema = z.object({
     e2e_from_schedule: distributionSchema,
   }),
   throughput: z.object({
-    offered_requests_per_s: figureSchema.describe('Of an open loop: the rate at which requests were due.'),
+    offered_requests_per_s: figureSchema.describe('The rate at which an open loop was due to send requests.'),
     requests_per_s: figureSchema,
     output_tokens_per_s: figureSchema,
     total_tokens_per_s: figureSchema,

@@ -35,7 +35,9 @@ const sweepRunSchema = z.object({
   number: z.number().int().describe('From 1, in the order of execution.'),
   key: z
     .string()
-    .describe('Of the command without its output: the same configuration has the same key in every sweep.'),
+    .describe(
+      'Hash of the command without its output: the same configuration has the same key in every sweep.',
+    ),
   label: z.string(),
   arguments: z.array(z.string()).describe('Arguments after `inferscope`.'),
   parameters: z
@@ -52,7 +54,7 @@ const sweepRunSchema = z.object({
   started_at: z.string().nullable(),
   duration_s: z.number().nullable(),
   exit_code: z.number().int().nullable(),
-  pid: z.number().int().nullable().describe('Of the process that runs now.'),
+  pid: z.number().int().nullable().describe('Id of the process while it runs.'),
   job: z
     .string()
     .nullable()

@@ -33,7 +33,7 @@ export const idleSchema = z.object({
     z.object({
       start_ns: z.number(),
       dur_ns: z.number(),
-      cause: z.string().nullable().describe('Of the largest part.'),
+      cause: z.string().nullable().describe('Cause of the largest part.'),
       parts: z
         .array(z.object({ id: z.string(), ns: z.number() }))
         .describe('By cause, the largest first; they sum to dur_ns.'),
@@ -64,7 +64,7 @@ export const overlapSchema = z.object({
       'Compute kernels that ran at the same time as other compute kernels: Σ durations − time at least one ran.',
     ),
   comm_ns: z.number().describe('Time in which communication ran, each instant once.'),
-  comm_hidden_ns: z.number().describe('Of it, hidden behind computation.'),
+  comm_hidden_ns: z.number().describe('The part of comm_ns that is hidden behind computation.'),
   copy_ns: z.number().describe('Time in which copies ran, each instant once.'),
   copy_hidden_ns: z.number(),
   serialized: z

@@ -11,7 +11,7 @@ const kernelPhaseSchema = z.object({
   kind: phaseKindSchema,
   count,
   total_ns: z.number(),
-  per_instance: z.number().describe('Of a mean instance.'),
+  per_instance: z.number().describe('Mean per instance of the phase.'),
   per_instance_ns: z.number(),
 });
 
@@ -22,7 +22,7 @@ export const traceKernelSchema = spreadSchema.extend({
   tile: z.string().nullable(),
   dtype: z.string().nullable(),
   exclusive_ns: z.number(),
-  share: z.number().describe("Of all kernels' time."),
+  share: z.number().describe("Share of all kernels' time."),
   phases: z.array(kernelPhaseSchema),
 });
 
@@ -36,7 +36,7 @@ export const phaseClassesSchema = z.object({
       count,
       total_ns: z.number(),
       exclusive_ns: z.number(),
-      share: z.number().describe('Of the kernel time of this phase.'),
+      share: z.number().describe('Share of the kernel time of this phase.'),
       per_instance: z.number(),
       per_instance_ns: z.number(),
     }),
@@ -60,7 +60,7 @@ export const traceCopySchema = spreadSchema.extend({
 export const apiCallSchema = spreadSchema.extend({
   name: z.string(),
   api: z.string().nullable(),
-  share: z.number().describe("Of all calls' time."),
+  share: z.number().describe("Share of all calls' time."),
 });
 
 export const shortKernelsSchema = z.object({

@@ -12,7 +12,7 @@ const launchPhaseSchema = z.object({
   launches_min: z.number(),
   launches_max: z.number(),
   kernels: z.number(),
-  graph_launches: z.number().describe('Of the launches, those of a whole CUDA graph.'),
+  graph_launches: z.number().describe('Launches of a whole CUDA graph, included in launches.'),
   kernels_per_layer: figureSchema.describe('Kernels / decoder layers of the model.'),
   launches_per_layer: figureSchema,
   api: spreadSchema.nullable().describe('Duration of the launching API calls.'),

@@ -24,7 +24,7 @@ const causeSchema = z.object({
       'Bar id of the waterfall: synchronization, host, launch_overhead, launch_latency, device_dependency, unattributed; host.start_up, host.shut_down: before the first device activity of the capture, and after the last.',
     ),
   ns: z.number(),
-  share: z.number().describe('Of the time that idle_share is of.'),
+  share: z.number().describe('Share of the same time as idle_share.'),
 });
 
 const phaseInstanceSchema = z.object({

@@ -37,10 +37,8 @@ const attributionSchema = z.object({
     .array(z.object({ how: z.string().nullable(), kernels: count, kernel_ns: z.number() }))
     .describe('By how the stage of a kernel was found; `how` null: in no range.'),
   orphans: count.describe('Kernels without the API call that launched them.'),
-  classified_share: figureSchema.describe('Of kernel time, with a class other than `other`.'),
-  losses: z
-    .array(issueSchema)
-    .describe("Of the session's issues, those that change what this document says."),
+  classified_share: figureSchema.describe('Share of kernel time with a class other than `other`.'),
+  losses: z.array(issueSchema).describe('The issues of the session that affect this document.'),
 });
 
 const traceResultSchema = z.object({

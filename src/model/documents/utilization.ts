@@ -55,7 +55,7 @@ const utilizationStageSchema = z.object({
   execution_id: z.string(),
   kind: phaseKindSchema,
   batch_size: count.nullable(),
-  point: z.string().nullable().describe('Of a benchmark.'),
+  point: z.string().nullable().describe('Benchmark point; null without a benchmark.'),
   steps: count,
   time_ms: figureSchema.describe('Mean measured time of a step (docs/concepts/stages-and-clocks.md).'),
   profiled: z

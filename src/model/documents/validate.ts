@@ -11,7 +11,7 @@ const comparedSchema = z.object({
   measured_bytes: z.number(),
   estimated_bytes: z.number(),
   error_bytes: z.number().describe('estimated − measured.'),
-  error_share: z.number().nullable().describe('Of the measured; null where nothing was measured.'),
+  error_share: z.number().nullable().describe('Share of measured; null where nothing was measured.'),
   within: z.boolean(),
 });
 
@@ -95,10 +95,10 @@ const recommendationSchema = z.object({
 
 export const validationSchema = z.object({
   session: z.object({ id: z.string(), started_at: z.string() }).nullable(),
-  tolerance: z.number().describe('Of the total.'),
+  tolerance: z.number().describe('Allowed error of the total, as a share.'),
   component_tolerance: z
     .object({ share: z.number(), bytes: z.number() })
-    .describe('Of a component: this share or this many bytes, whichever is larger.'),
+    .describe('Allowed error of a component: this share or this many bytes, whichever is larger.'),
   result: z.enum(['passed', 'failed', 'nothing_compared']),
   counts: z.object({
     compared: z.number().int(),
@@ -118,7 +118,7 @@ export const validationSchema = z.object({
   rest: errorSummarySchema
     .nullable()
     .default(null)
-    .describe('Of what no component of a profile was measured for; null where there is none of it (1.2).'),
+    .describe('Memory that no component of a profile covers; null if there is none (1.2).'),
   groups: z
     .array(
       errorSummarySchema.extend({

@@ -2,9 +2,9 @@ import { stepKindsSql } from '../../../model/record.js';
 import { literal } from '../../../facts/trace/scope.js';
 
 /**
- * W of the timed stages of a kind in each execution, for one rank (null: all), by device events if the execution has
+ * Measured times of the timed stages of a kind in each execution, for one rank (null: all), by device events if the execution has
  * them, else from host ranges: a decode or mixed step lasts until the start of the next one of its thread and iteration
- * (docs/concepts/stages-and-clocks.md, W; recordedSteps uses the same definition).
+ * (docs/concepts/stages-and-clocks.md; recordedSteps uses the same definition).
  */
 export const stepTimesSql = (
   kinds: readonly string[],
@@ -24,7 +24,7 @@ export const stepTimesSql = (
      FROM step_rows WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('execution_id, capture_id, kind', 'timed')}`;
 
-/** W of the instances of a kind on the analyzed timeline. */
+/** Measured times of the instances of a kind on the analyzed timeline. */
 export const windowTimesSql = (kinds: readonly string[]): string =>
   `WITH timed AS (SELECT kind, (end_ns - start_ns) / 1e6 AS ms FROM windows WHERE kind IN (${kinds.map((kind) => literal(kind)).join(', ')}))
    ${spread('kind', 'timed')}`;

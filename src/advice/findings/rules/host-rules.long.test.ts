@@ -36,7 +36,7 @@ describe('launch-bound', () => {
   test('expects 0.45 µs of 14 µs of idle time per launch to remain in a graph', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(100, [launch, { kernel: 3 }])));
     const found = fired(await launchBound.find(context));
-    // W = 100 × 17 µs. The gain is 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
+    // The step takes 100 × 17 µs. The gain is 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
     expect(found.gain!.expected_ms).toBeCloseTo(1.355, 6);
     expect(found.gain!.after_ms).toBeCloseTo(0.345, 6);
     expect(found.gain!.low_ms).toBeCloseTo(1.25, 6);
@@ -148,7 +148,7 @@ describe('synchronization', () => {
       ]),
     );
     const found = fired(await synchronizationEveryStep.find(context));
-    // W = 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels. The waits last 24 × 60, longer than that.
+    // The step takes 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels. The waits last 24 × 60, longer than that.
     expect(found.gain!.expected_ms).toBeCloseTo(0.7092, 6);
     expect(found.evidence[0]!.rows[0]).toMatchObject({
       name: 'cudaStreamSynchronize',

@@ -11,7 +11,7 @@ import { everyInstance, ms, part } from '../words.js';
 import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 import { plural } from '../../../vocabulary/format.js';
 
-/** Share of W: if the roofline is a smaller part, other changes come first. */
+/** Share of the measured time: if the roofline is a smaller part, other changes come first. */
 const nearRoof = 0.4;
 /** Share of the time per token that a larger batch must save for this one to count as small. */
 const worthwhile = 0.5;
