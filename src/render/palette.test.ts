@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { classColors } from '../vocabulary/colors.js';
+import { idleCauses } from '../vocabulary/idle-causes.js';
 import { painted, themes } from './palette.js';
 
 type Rgb = [number, number, number];
@@ -50,6 +51,11 @@ const seenBy = (kind: string, color: Rgb): Rgb =>
 
 const luminance = ([r, g, b]: Rgb): number => 0.2126 * r + 0.7152 * g + 0.0722 * b;
 
+function contrast(color: string, surface: string): number {
+  const [low, high] = [luminance(linear(color)), luminance(linear(surface))].toSorted((a, b) => a - b);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
 describe('class colors', () => {
   it.each(Object.keys(vision))('every pair is distinguishable with %s vision', (kind) => {
     const colors = Object.entries(classColors).map(
@@ -64,13 +70,14 @@ describe('class colors', () => {
   });
 
   it.each(['light', 'dark'] as const)('have enough contrast to the %s page', (name) => {
-    const surface = luminance(linear(themes[name].surface));
-    for (const [opClass, hex] of Object.entries(classColors)) {
-      const ownLuminance = luminance(linear(hex));
-      const contrast = (Math.max(ownLuminance, surface) + 0.05) / (Math.min(ownLuminance, surface) + 0.05);
-      expect(contrast, opClass).toBeGreaterThan(1.5);
-    }
+    for (const [opClass, hex] of Object.entries(classColors))
+      expect(contrast(hex, themes[name].surface), opClass).toBeGreaterThan(1.5);
   });
+});
+
+it.each(['light', 'dark'] as const)('idle causes are visible on the %s page', (name) => {
+  for (const { label, color } of Object.values(idleCauses))
+    expect(contrast(painted(color, themes[name]), themes[name].surface), label).toBeGreaterThan(1.3);
 });
 
 it("light cells are close to the page's color and dark ones far from it, in both themes", () => {

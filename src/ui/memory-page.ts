@@ -19,6 +19,10 @@ const kindLabels: Record<string, string> = {
   file: 'mapped files: libraries, weights',
 };
 
+const kinds = Object.keys(kindLabels);
+const kindRank = ({ kind }: MemoryOverTime): number =>
+  kinds.includes(kind) ? kinds.indexOf(kind) : kinds.length;
+
 /**
  * Memory in use over time: one chart per execution and device or host, in the unit of the session's overview: GB next to a memory
  * profile, else GiB.
@@ -38,7 +42,9 @@ export function memorySections(
     const title = part === null ? place : `${place}, ${part}`;
     charts.set(title, [...(charts.get(title) ?? []), line]);
   }
-  const blocks = [...charts].map(([title, lines]): Block => {
+  const blocks = [...charts].map(([title, unordered]): Block => {
+    // The same order on every device gives a kind the same color.
+    const lines = unordered.toSorted((a, b) => kindRank(a) - kindRank(b));
     // A GPU's samples are of the rank that took them, which says nothing if only one did.
     const isShared = (kind: string): boolean => lines.filter((line) => line.kind === kind).length > 1;
     const nameOf = ({ kind, rank }: MemoryOverTime): string =>

@@ -60,7 +60,7 @@ export function collectiveSection(waits: readonly RankWaits[], selection: KindCh
       choice,
       {
         type: 'text',
-        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. In a dark column, the pale rank came last: the others waited for it.`,
+        text: `${plural(chosen.calls, 'call')} of ${nameOf(chosen)} on ${plural(ranks.length, 'rank')}. Waiting is what a rank took beyond the shortest time of the same call. Where the others waited, the rank that did not wait came last.`,
       },
       {
         type: 'chart',

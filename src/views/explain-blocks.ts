@@ -1,4 +1,4 @@
-import { plural } from '../vocabulary/format.js';
+import { formatMs, plural } from '../vocabulary/format.js';
 import type { ExplainResult, StageWaterfall, WhatIfResult } from '../model/documents/explain.js';
 import { barParts } from '../model/bars.js';
 import { halfInterval } from '../model/half-interval.js';
@@ -203,6 +203,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
   const unlistedMs = ranks.slice(listed.length).map(({ measured_ms: ms }) => ms);
   const shortest = { n: Math.min(...unlistedMs), unit: 'ms' } as const;
   const longest = { n: Math.max(...unlistedMs), unit: 'ms' } as const;
+  const isRange = formatMs(shortest.n) !== formatMs(longest.n);
   return [
     {
       type: 'text',
@@ -215,7 +216,7 @@ function rankLine(stage: StageWaterfall, level: 1 | 2): Block[] {
         ]),
         ...(unlistedMs.length === 0
           ? []
-          : [`; the other ${unlistedMs.length} take `, shortest, ' to ', longest]),
+          : [`; the other ${unlistedMs.length} take `, shortest, ...(isRange ? [' to ', longest] : [])]),
         '.',
       ],
     },

@@ -87,7 +87,7 @@ export function findingBlocks(
         ]
       : []),
     ...(found.length > 0 && found.every(isMinor)
-      ? [{ type: 'text', text: nothingSignificant(data, unexplainedTime) } satisfies Block]
+      ? [{ type: 'text', text: nothingSignificant(data) } satisfies Block]
       : []),
     ...(found.length > shown.length
       ? [
@@ -167,13 +167,12 @@ function unexplained(data: ExplainResult): { share: number; stage: StageWaterfal
   return stage && share >= muchUnexplained ? { share, stage } : null;
 }
 
-function nothingSignificant(
-  { session, stages }: ExplainResult,
-  unexplainedTime: ReturnType<typeof unexplained>,
-): Text {
+function nothingSignificant(data: ExplainResult): Text {
+  const { session, stages } = data;
   if (session.status !== 'complete') return 'The run did not complete.';
   if (stages.length === 0) return nothingRecorded;
-  const [largest] = leadingStages({ stages }).full.flatMap((stage) => largestBars(stage, 1));
+  const unexplainedTime = unexplained(data);
+  const [largest] = leadingStages(data).full.flatMap((stage) => largestBars(stage, 1));
   // An idle device is not "nothing significant".
   if (unexplainedTime === null && largest && largest.share > 0.5 && isBarOf(largest.id, ...gapParts))
     return `No rule explains the largest bar: ${largest.label}.`;

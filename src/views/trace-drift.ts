@@ -27,7 +27,7 @@ export function driftSection({ drift = [] }: TraceResult): Section | null {
           { id: 'steps', head: 'steps', ...number, cell: ({ steps }) => counted(steps) },
           { id: 'span_ns', head: 'over', ...number, cell: ({ span_ns: span }) => ns(span) },
           { id: 'change', head: 'change per step', ...number, cell: ({ change }) => ({ figure: change }) },
-          { id: 'verdict', head: '', wraps: true, cell: verdict },
+          { id: 'verdict', head: 'trend', wraps: true, cell: verdict },
           { id: 'alike', head: 'compared with steps of', drop: 0, cell: (row) => alike[row.alike] },
         ],
         compared,

@@ -195,13 +195,12 @@ export function telemetrySection(data: TraceResult): Section | null {
     blocks: [
       {
         type: 'notes',
-        items: telemetry.events.map(({ text, start_ns: start, end_ns: end, phases }): Text => [
+        items: telemetry.events.map(({ text, start_ns: start, end_ns: end }): Text => [
           { text, tone: 'fault' },
           ' (',
           ns(start),
-          ' to ',
-          ns(end),
-          `${phases.length === 0 ? '' : `, in ${phases.map(phaseLabel).join(', ')}`})`,
+          ...(end > start ? [' to ', ns(end)] : []),
+          ')',
         ]),
       },
       samplesBlock(

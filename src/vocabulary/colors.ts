@@ -24,13 +24,15 @@ export const classColors: Record<OpClass, `#${string}`> = {
   other: '#5f6773',
 };
 
-/** Colors that depend on the light or dark theme: text, and bars without a class (roofline, idle time). */
+/** Colors that depend on the light or dark theme: text, bars without a class, and idle causes too dark for a dark page. */
 export const toneColors = {
   ink: { light: '#1c2330', dark: '#e4e8ef' },
   muted: { light: '#5a6475', dark: '#9aa5b6' },
   roofline: { light: '#3b4252', dark: '#c5ccd8' },
   serial: { light: '#7b8496', dark: '#8d97a8' },
   idle: { light: '#b3bac6', dark: '#5c6575' },
+  host: { light: '#7f2704', dark: '#96350a' },
+  'host edge': { light: '#4d1a05', dark: '#5a3826' },
 } as const;
 
 /** Light to dark blue of ColorBrewer's Blues: one hue, readable in gray and by the color-blind; `faint` is close to the page's color. */

@@ -1,7 +1,8 @@
 interface IdleCause {
   label: string;
   meaning: string;
-  color: `#${string}`;
+  /** Fixed, or a name in `toneColors`. */
+  color: `#${string}` | 'host' | 'host edge';
 }
 
 /** Causes of GPU idle time by waterfall bar, in its order; one hue, since they are not kernel classes. */
@@ -9,17 +10,17 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   host: {
     label: 'host between launches',
     meaning: 'the launching thread was busy: Python, framework, program',
-    color: '#7f2704',
+    color: 'host',
   },
   'host.start_up': {
     label: 'host startup',
     meaning: 'before the first GPU activity of this capture: imports, reading weights, building the model',
-    color: '#4d1a05',
+    color: 'host edge',
   },
   'host.shut_down': {
     label: 'host shutdown',
     meaning: 'after the last GPU activity of this capture',
-    color: '#4d1a05',
+    color: 'host edge',
   },
   launch_overhead: {
     label: 'launch call',
@@ -39,7 +40,7 @@ export const idleCauses: Readonly<Record<string, IdleCause>> = {
   device_dependency: {
     label: 'device dependency',
     meaning: 'work was queued and the GPU did not start it: dependencies between streams or graph nodes',
-    color: '#fddcc0',
+    color: '#fcd6b4',
   },
   unattributed: {
     label: 'not explained',

@@ -331,7 +331,9 @@ test('assigns throttling to the phases in which it was sampled', async () => {
   expect(telemetry!.events.map(({ kind, phases, start_ns }) => [kind, phases, start_ns / us])).toEqual([
     ['power_cap', ['decode'], 150],
   ]);
-  expect(telemetry!.events[0]!.text).toBe('GPU 0: clocks throttled (power cap) in one sample, in decode.');
+  expect(telemetry!.events[0]!.text).toBe(
+    'GPU 0: clocks throttled (power cap) in one sample, in decode step.',
+  );
   // Counters and bit masks have no mean.
   expect(telemetry!.series.map(({ metric }) => metric)).toEqual(['power_w']);
   const power = telemetry!.series.find(({ metric }) => metric === 'power_w')!;

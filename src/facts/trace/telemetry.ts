@@ -4,6 +4,7 @@ import { notSeries, unitOf } from '../sampled-metrics.js';
 import type { TraceScope } from './scope.js';
 import { formatNs, formatPercent } from '../../vocabulary/format.js';
 import { scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import { phaseLabel } from '../../vocabulary/stages.js';
 
 const pointsShown = 600;
 /** Excludes metrics of single CPU cores, which do not describe a GPU's timeline. */
@@ -111,7 +112,7 @@ function eventOf(
   text: string,
   phases: PhaseKind[],
 ): TraceTelemetry['events'][number] {
-  const hit = phases.length > 0 ? `, in ${phases.join(', ')}` : ', outside all phases';
+  const hit = phases.length > 0 ? `, in ${phases.map(phaseLabel).join(', ')}` : ', outside all phases';
   const long = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
   return { kind, scope, start_ns, end_ns, phases, text: `${scopeLabel(scope)}: ${text}${long}${hit}.` };
 }

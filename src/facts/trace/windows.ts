@@ -1,5 +1,7 @@
 import { kindsSql, stepKinds } from '../../model/record.js';
 import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
+import { plural } from '../../vocabulary/format.js';
+import { phaseLabel } from '../../vocabulary/stages.js';
 import { literal, type TraceScope } from './scope.js';
 
 export interface PhaseClock {
@@ -112,7 +114,7 @@ async function readClocks(scope: TraceScope): Promise<PhaseClock[]> {
       : {
           kind,
           clock: 'device',
-          why: `in ${late} of ${n} instances the device was still busy after its range`,
+          why: `in ${late} of ${plural(n, phaseLabel(kind))} the device was still busy after its range`,
         };
   });
   // The end of a prefill and the start of the first decode step must use one clock, or they would overlap.

@@ -229,6 +229,18 @@ it('a waterfall: each bar starts where the previous one ended, invisible ones ar
   ]);
 });
 
+it('a visible bar below the digits of an uncertain total is not "0 ms"', () => {
+  const bar = (value: number) => ({ name: String(value), value, meaning: '', color: 'ink' as const });
+  const rows = placedBars({
+    form: 'waterfall',
+    unit: 'ms',
+    bars: [bar(18.5), bar(0.45), bar(0.05)],
+    total: { value: 19, meaning: '', shareOf: 'all' },
+    half: 18,
+  });
+  expect(rows.map(({ text }) => text)).toEqual(['19 ms', '<1 ms', '19 ms']);
+});
+
 it('charts next to each other show all their bars, and changes their sign', () => {
   const bar = (name: string, value: number) => ({ name, value, meaning: '', color: 'ink' as const });
   const bars = [bar('A', 2), bar('norm', 0), bar('copy', 0.5)];

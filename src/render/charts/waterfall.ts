@@ -11,7 +11,13 @@ type Placed = WaterfallBar & {
   isTotal: boolean;
 };
 
-/** Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. */
+/** Share of the total from which on a bar is visible: a few pixels. */
+const visibleShare = 0.01;
+
+/**
+ * Bars in sequence, with their total last; bars too small to see are left out, since the table behind the chart lists them. A visible bar
+ * below the digits of an uncertain total is "<1 ms", not "0 ms".
+ */
 export function placedBars({ bars, total, half, unit, longest, signed = false }: WaterfallChart): Placed[] {
   const largest = Math.max(...bars.map(({ value }) => Math.abs(value)), 0);
   const values = [...bars.map(({ value }) => value), ...(total ? [total.value] : [])];
@@ -23,14 +29,16 @@ export function placedBars({ bars, total, half, unit, longest, signed = false }:
   );
   const sign = (index: number) => (signed && index > 0 && (bars[index]?.value ?? 0) > 0 ? '+' : '');
   const text = (index: number): string => `${sign(index)}${texts[index]!} ${shownUnit}`;
+  const isVisible = (value: number): boolean => Math.abs(value) >= visibleShare * (total?.value ?? largest);
   let reached = 0;
   // Charts next to each other have aligned rows.
   const aligned = longest !== undefined;
   const rows = bars.flatMap((bar, index): Placed[] => {
     const from = total ? reached + Math.min(0, bar.value) : 0;
     reached += bar.value;
-    return aligned || /[1-9]/.test(texts[index]!)
-      ? [{ ...bar, text: text(index), from, isTotal: false }]
+    if (aligned || /[1-9]/.test(texts[index]!)) return [{ ...bar, text: text(index), from, isTotal: false }];
+    return isVisible(bar.value)
+      ? [{ ...bar, text: `<${texts[index]!.replace(/0$/, '1')} ${shownUnit}`, from, isTotal: false }]
       : [];
   });
   if (!total) return rows;

@@ -68,7 +68,8 @@ const apiLabels: Record<string, string> = {
 
 /** Label and color of a class, the same on all pages. */
 function look(table: TrackTable, id: string): { label: string; color: string } {
-  if (table === 'gaps') return { label: idleCauseLabel(id), color: idleCauses[id]?.color ?? '' };
+  if (table === 'gaps')
+    return { label: idleCauseLabel(id), color: cssColor(idleCauses[id]?.color ?? 'idle') };
   if (table === 'stages')
     return { label: stageLabels[id as 'decode'] ?? id, color: cssColor(phaseColor(id as 'decode')) };
   if (table === 'api_calls') return { label: apiLabels[id] ?? id, color: cssColor(apiColors[id] ?? 'idle') };
