@@ -8,6 +8,16 @@ import { idleCauseLabel } from '../vocabulary/idle-causes.js';
 import { classLabel } from '../vocabulary/op-classes.js';
 import { stageLabels } from '../vocabulary/stages.js';
 import { barPlace, type Places, pointPlace } from '../views/findings.js';
+import {
+  longestEvents,
+  longestOperators,
+  slowestStages,
+  type Focus,
+  type Instance,
+  type Longest,
+  type LongestOperator,
+  type StageEvent,
+} from './longest-events.js';
 import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 
@@ -43,9 +53,6 @@ export async function placesOf(
   ]);
 }
 
-/** The rank and device that the explanation is of; places on others would contradict it. */
-type Focus = { rank: number | null; device: number | null } | undefined;
-
 async function explained(
   database: SessionDatabase,
   { findings, stages }: ExplainResult,
@@ -54,11 +61,15 @@ async function explained(
 ): Promise<Places> {
   const places = new Map<string, { link: string; text: string }>();
   const add = (key: string, place: Place, text: string) => places.set(key, { link: linkTo(place), text });
+  const longest = await longestEvents(database, focus, stages);
+  let operators: Promise<LongestOperator> | undefined;
+  const slowestStage = await slowestStages(database);
   for (const stage of stages) {
     const placeByBar = new Map<string, Place>();
-    const slowest = await slowestOf(database, stage);
+    const instance = slowestStage(stage.kind, stage.execution_id);
+    const slowest = instance ? wholeStage(stage.kind, instance) : null;
     for (const { id, label } of stage.bars) {
-      const place = await longest(database, id, stage, focus);
+      const place = await placeOf(id, stage, longest, () => (operators ??= longestOperators(database)));
       if (place) placeByBar.set(id, place);
       const shown = place ?? slowest;
       if (shown) add(barPlace(stage.kind, id), shown, label);
@@ -77,16 +88,8 @@ async function explained(
   return places;
 }
 
-interface Row {
-  start_ns: number;
-  end_ns: number;
-  /** Null for an event of the whole capture. */
-  stage_start_ns: number | null;
-  stage_end_ns: number | null;
-}
-
 /** Time range to show around an event: wide enough that the event spans several pixels, and inside its stage. */
-function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_ns: to }: Row) {
+function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_ns: to }: StageEvent) {
   const room = 10 * (end - start);
   return {
     start: Math.min(start, Math.max(from ?? -Infinity, start - room)),
@@ -98,95 +101,60 @@ function around({ start_ns: start, end_ns: end, stage_start_ns: from, stage_end_
 const inStage = ({ kind }: StageWaterfall): string =>
   kind === 'outside' ? 'the whole capture' : `a ${stageLabels[kind] ?? kind}`;
 
-/** The longest gap with a bar's cause, kernel of its class or copy of its direction; null for other bars. */
-async function longest(
-  database: SessionDatabase,
+/** The longest gap with a bar's cause, kernel or operator of its class, or copy of its direction; null for other bars. */
+async function placeOf(
   bar: string,
   stage: StageWaterfall,
-  focus: Focus,
+  longest: Longest,
+  findOperators: () => Promise<LongestOperator>,
 ): Promise<Place | null> {
   const cause = gapParts.find((part) => part === bar || (part === 'host' && isHostBar(bar)));
-  const kind = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
-  const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
-  const isCopy = isBarOf(bar, 'exposed_copy');
-  if (!cause && kind === null && !isCopy) return null;
-  const [table, where, by] = cause
-    ? ['gaps', `e.${cause}_ns > 0`, `e.${cause}_ns`]
-    : isCopy
-      ? ['copies', direction === null ? 'true' : `e.kind = '${direction}'`, 'e.dur_ns']
-      : ['kernels', `e.class = '${kind!.replaceAll("'", "''")}'`, 'e.dur_ns'];
-  const unmarked = stage.kind === 'outside';
-  const stages = unmarked
-    ? { of: 'NULL AS stage_start_ns, NULL AS stage_end_ns', join: '', where: 'true' }
-    : {
-        of: 'p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns',
-        join: `JOIN stages s USING (execution_id, capture_id, stage_id)
-     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id`,
-        where: 'p.kind = $4 AND NOT coalesce(p.warmup, false)',
-      };
-  const [row] = await database.query<Row>(
-    `SELECT e.start_ns, e.start_ns + e.dur_ns AS end_ns, ${stages.of} FROM ${table} e ${stages.join}
-     WHERE e.execution_id = $1 AND ($2::INTEGER IS NULL OR e.rank = $2) AND ($3::INTEGER IS NULL OR e.device = $3)
-       AND ${stages.where} AND ${where} ORDER BY ${by} DESC LIMIT 1`,
-    [stage.execution_id, focus?.rank ?? null, focus?.device ?? null, ...(unmarked ? [] : [stage.kind])],
+  if (cause)
+    return marked(
+      longest('gaps', cause, stage),
+      `longest gap in ${inStage(stage)}: ${idleCauseLabel(cause)}`,
+    );
+  const opClass = isBarOf(bar, 'exposed_comm') ? 'communication' : classOfBar(bar);
+  if (isBarOf(bar, 'exposed_copy')) {
+    const direction = isCopyBar(bar, 'htod') ? 'HtoD' : isCopyBar(bar, 'dtoh') ? 'DtoH' : null;
+    const words = direction === null ? '' : `${direction} `;
+    return marked(longest('copies', direction, stage), `longest ${words}copy in ${inStage(stage)}`);
+  }
+  if (opClass === null) return null;
+  return (
+    marked(
+      longest('kernels', opClass, stage),
+      `longest ${classLabel(opClass)} kernel in ${inStage(stage)}`,
+    ) ?? operatorPlace(stage.kind, opClass, await findOperators())
   );
-  if (!row) return kind === null ? null : longestOperator(database, stage.kind, kind);
-  return {
-    execution: stage.execution_id,
-    ...around(row),
-    mark: { start: row.start_ns, end: row.end_ns },
-    text: cause
-      ? `longest gap in ${inStage(stage)}: ${idleCauseLabel(cause)}`
-      : isCopy
-        ? `longest ${direction === null ? '' : `${direction} `}copy in ${inStage(stage)}`
-        : `longest ${classLabel(kind!)} kernel in ${inStage(stage)}`,
-  };
 }
 
-async function slowestOf(database: SessionDatabase, stage: StageWaterfall): Promise<Place | null> {
-  const [row] = await database.query<{ start_ns: number; end_ns: number }>(
-    `SELECT start_ns, end_ns FROM stages WHERE execution_id = $1 AND kind = $2 AND stage_id = phase_id
-       AND NOT coalesce(warmup, false) ORDER BY end_ns - start_ns DESC LIMIT 1`,
-    [stage.execution_id, stage.kind],
+const operatorPlace = (kind: string, opClass: string, longestOperator: LongestOperator): Place | null =>
+  marked(
+    longestOperator(kind, opClass),
+    `longest ${classLabel(opClass)} operator in a ${stageLabels[kind as PhaseKind] ?? kind}`,
   );
-  return row
+
+const marked = (event: StageEvent | undefined, text: string): Place | null =>
+  event
     ? {
-        execution: stage.execution_id,
-        start: row.start_ns,
-        end: row.end_ns,
-        mark: null,
-        text: `slowest ${stageLabels[stage.kind] ?? stage.kind}`,
+        execution: event.execution_id,
+        ...around(event),
+        mark: { start: event.start_ns, end: event.end_ns },
+        text,
       }
     : null;
-}
 
-/**
- * The longest operator in any execution: the embedded engine times its stages without operators and profiles operators in another
- * execution.
- */
-async function longestOperator(
-  database: SessionDatabase,
-  stage: string,
+const wholeStage = (
   kind: string,
-): Promise<Place | null> {
-  const [row] = await database.query<Row & { execution_id: string }>(
-    `SELECT o.execution_id, o.start_ns, o.start_ns + o.dur_ns AS end_ns, p.start_ns AS stage_start_ns, p.end_ns AS stage_end_ns
-     FROM ops o JOIN stages s ON s.execution_id = o.execution_id AND s.stage_id = o.stage_id
-       AND (s.capture_id = o.capture_id OR o.capture_id NOT IN (SELECT capture_id FROM stages))
-     JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id AND p.stage_id = s.phase_id
-     WHERE p.kind = $1 AND NOT coalesce(p.warmup, false) AND o.class = $2
-     ORDER BY coalesce(o.self_dur_ns, o.dur_ns) DESC LIMIT 1`,
-    [stage, kind],
-  );
-  return row
-    ? {
-        execution: row.execution_id,
-        ...around(row),
-        mark: { start: row.start_ns, end: row.end_ns },
-        text: `longest ${classLabel(kind)} operator in a ${stageLabels[stage as PhaseKind] ?? stage}`,
-      }
-    : null;
-}
+  { execution_id: execution, start_ns: start, end_ns: end }: Instance,
+): Place => ({
+  execution,
+  start,
+  end,
+  mark: null,
+  text: `slowest ${stageLabels[kind as PhaseKind] ?? kind}`,
+});
 
 /** Places of the points of a profile: a class at its longest operator, a stage at its slowest instance with operators. */
 async function stagePoints(
@@ -195,16 +163,16 @@ async function stagePoints(
   linkTo: LinkTo,
 ): Promise<Places> {
   const places = new Map<string, { link: string; text: string }>();
+  const longestOperator = await longestOperators(database);
+  const slowestStage = await slowestStages(database);
   for (const { kind, breakdown } of stages) {
-    const [slowest] = await database.query<Row & { execution_id: string }>(
-      `SELECT execution_id, start_ns, end_ns FROM stages
-       WHERE kind = $1 AND stage_id = phase_id AND NOT coalesce(warmup, false)
-         AND execution_id IN (SELECT execution_id FROM ops) ORDER BY end_ns - start_ns DESC LIMIT 1`,
-      [kind],
-    );
-    if (slowest) places.set(pointPlace(kind), leads(slowest, `slowest ${stageLabels[kind] ?? kind}`, linkTo));
+    const slowest = slowestStage(kind, null);
+    if (slowest) {
+      const place = wholeStage(kind, slowest);
+      places.set(pointPlace(kind), { link: linkTo(place), text: place.text });
+    }
     for (const { class: name } of breakdown?.by_class ?? []) {
-      const place = await longestOperator(database, kind, name);
+      const place = operatorPlace(kind, name, longestOperator);
       if (place) places.set(pointPlace(kind, name), { link: linkTo(place), text: place.text });
     }
   }
@@ -218,11 +186,7 @@ async function casePoints(session: Session, database: SessionDatabase, linkTo: L
 }
 
 const leads = (
-  {
-    execution_id: execution,
-    start_ns: start,
-    end_ns: end,
-  }: Pick<Row, 'start_ns' | 'end_ns'> & { execution_id: string },
+  { execution_id: execution, start_ns: start, end_ns: end }: Instance,
   text: string,
   linkTo: LinkTo,
 ): { link: string; text: string } => ({
